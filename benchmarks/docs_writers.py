@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -413,6 +414,35 @@ SET_NAMES = {
 
 def _cell(cell: Json) -> str:
     return f"{percent(cell['value'])} [{percent(cell['low'])}, {percent(cell['high'])}]"
+
+
+def fresh_model(found: Json) -> str:
+    """What the champion's MLflow model answered in an environment that was made from its requirements alone."""
+    model, made, loaded, served = (found[name] for name in ("model", "environment", "loaded", "served"))
+    lines = [
+        "$ python -m venv venv",
+        f"$ venv/bin/pip install -r requirements.txt     # the model's own {model['requirements']} pinned packages",
+        f"# {made['install_seconds']} s, {made['packages']} packages, {made['gb']} GB, Python {made['python']}",
+        "$ env -u PYTHONPATH venv/bin/python            # in an empty folder",
+        f'>>> model = mlflow.pyfunc.load_model("{model["name"]}")   # {loaded["load_seconds"]} s',
+    ]
+    for one in loaded["questions"]:
+        lines += [f">>> answer({one['question']!r})   # {one['seconds']} s", one["text"]]
+    lines += [
+        f"$ venv/bin/mlflow models serve -m {model['name']} --env-manager local --port PORT",
+        f"# /ping answers after {served['ready_seconds']} s",
+    ]
+    for one in served["questions"]:
+        body = json.dumps({"input": [{"role": "user", "content": one["question"]}]})
+        lines += [f"$ curl …/invocations -d '{body}'   # {one['seconds']} s", f"{one['status']} {one['text']}"]
+    refused = found["refused"]
+    body = '{"input": […], "custom_inputs": {"topics": ["Nobody"]}}'
+    lines += [f"$ curl …/invocations -d '{body}'", f"{refused['status']} {refused['message']}"]
+    checks = ", ".join(f"{name.replace('_', ' ')}: {'yes' if held else 'NO'}" for name, held in found["checks"].items())
+    return (
+        f"{conditions_line(found['conditions'])} `python -m benchmarks.fresh_model --work DIR`; answer() stands for "
+        "`model.predict` and the text of its output.\n\n```text\n" + "\n".join(lines) + f"\n```\n\nChecked: {checks}.\n"
+    )
 
 
 def result_files(rows: Iterable[tuple[str, str, str]]) -> str:

@@ -17,14 +17,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,8 +35,8 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home, read_manifest
 from kgqa_core.system import System
+from tests.support.kgqa_serve import served
 
-ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).resolve().parent / "results" / "serve.json"
 FIELDS = (*CONDITIONS, "graph/...", "speed/...", "?memory/...", "?swap/...")
 """What the result file holds (benchmarks/results_file.py)."""
@@ -96,30 +92,6 @@ class Clients:
             writer.close()
 
 
-@contextmanager
-def served(home: Path, *words: str) -> Any:
-    """A server process, and seconds until it is ready."""
-    command = [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0", *words]
-    address = home / "serve" / "server.json"
-    address.unlink(missing_ok=True)
-    started = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
-    try:
-        while True:
-            if process.poll() is not None:
-                raise SystemExit(f"the server ended with {process.returncode}")
-            try:
-                url = json.loads(address.read_text())["url"]
-                if urllib.request.urlopen(f"{url}/ready", timeout=10).status == 200:
-                    break
-            except (OSError, ValueError):
-                time.sleep(0.02)
-        yield process, url, time.perf_counter() - started
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
 def resident(process: subprocess.Popen[bytes]) -> int:
     """Resident bytes of a server and its workers."""
     parent = psutil.Process(process.pid)
@@ -149,8 +121,8 @@ def speed(home: Home, run: str, questions: Sequence[str], given: argparse.Namesp
     """Figures of one run's system."""
     found: dict[str, Any] = {"in_process": in_process(home, run, questions, given.requests), "served": {}}
     for workers in given.workers:
-        with served(home.root, "--run", run, "--workers", str(workers)) as (process, url, ready):
-            clients = Clients(url, questions)
+        with served(home.root, "--run", run, "--workers", str(workers)) as server:
+            clients = Clients(server.url, questions)
             clients.run(4 * workers, min(len(questions), given.requests))
             rows = {}
             for number in given.clients:
@@ -161,7 +133,8 @@ def speed(home: Home, run: str, questions: Sequence[str], given: argparse.Namesp
                 }  # fmt: skip
                 print(run, workers, number, rows[str(number)], flush=True)
             found["served"][str(workers)] = {
-                "ready_seconds": round(ready, 2), "resident_mb": round(resident(process) / 2**20), "clients": rows
+                "ready_seconds": round(server.seconds, 2), "resident_mb": round(resident(server.process) / 2**20),
+                "clients": rows,
             }  # fmt: skip
     first = found["served"].get("1", {}).get("clients", {}).get("1")
     if first:
@@ -171,15 +144,15 @@ def speed(home: Home, run: str, questions: Sequence[str], given: argparse.Namesp
 
 def memory(home: Home, run: str, questions: Sequence[str], requests: int) -> dict[str, Any]:
     """Resident memory over many requests."""
-    with served(home.root, "--run", run) as (process, url, _):
-        clients = Clients(url, questions)
+    with served(home.root, "--run", run) as server:
+        clients = Clients(server.url, questions)
         clients.run(8, min(len(questions), requests // STEPS))
-        sizes = [resident(process)]
+        sizes = [resident(server.process)]
         failed = 0
         for _ in range(STEPS):
             clients.run(8, requests // STEPS)
             failed += len(clients.failed)
-            sizes.append(resident(process))
+            sizes.append(resident(server.process))
     half = sizes[len(sizes) // 2]
     return {
         "requests": requests, "failed": failed, "resident_mb": [round(size / 2**20, 1) for size in sizes],
@@ -200,8 +173,8 @@ def swap(home: Home, runs: Sequence[str], questions: Sequence[str], requests: in
 
     try:
         crown(runs[0])
-        with served(home.root) as (_, url, _):
-            clients = Clients(url, questions)
+        with served(home.root) as server:
+            clients = Clients(server.url, questions)
 
             async def change() -> None:
                 for share, run in ((1 / 4, runs[1]), (2 / 3, runs[0])):
@@ -213,7 +186,7 @@ def swap(home: Home, runs: Sequence[str], questions: Sequence[str], requests: in
                 await asyncio.gather(clients._all(8, requests), change())
 
             asyncio.run(work())
-            state = json.loads(urllib.request.urlopen(f"{url}/ready", timeout=30).read())
+            state = server.call("/ready")
         return {
             "requests": requests, "failed": len(clients.failed), "swaps": state["swaps"],
             **percentiles(clients.seconds),

@@ -29,7 +29,7 @@ from openai import OpenAI
 from benchmarks import results_file
 from benchmarks.conditions import conditions
 from benchmarks.results_file import CONDITIONS
-from benchmarks.serve import served
+from tests.support.kgqa_serve import served
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -146,7 +146,8 @@ def main() -> None:
     own, seconds = [], []
     for _ in range(ROUNDS):
         own.append(kgqa("ask", given.question, "--run", given.run, "--own-process", home=home)[1])
-    with served(home, "--run", given.run) as (_, url, _):
+    with served(home, "--run", given.run) as running:
+        url = running.url
         for _ in range(ROUNDS):
             text, once = kgqa("ask", given.question, home=home)
             seconds.append(once)

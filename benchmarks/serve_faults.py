@@ -34,9 +34,9 @@ import psutil
 from benchmarks import results_file
 from benchmarks.conditions import conditions
 from benchmarks.results_file import CONDITIONS
-from benchmarks.serve import served
 from kgqa_core.store.artifacts import Home
 from tests.support.chat_server import ChatServer, Fault
+from tests.support.kgqa_serve import served
 from tests.support.toy import write_graph
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -189,7 +189,8 @@ def _crowd(url: str) -> str:
 
 def surroundings(home: Path, runs: dict[str, str], endpoint: ChatServer, table: Table) -> None:
     """An endpoint that is slow, failing or gone, and artifacts that are gone."""
-    with served(home, "--run", runs["model"], "--timeout", "5") as (_, url, _):
+    with served(home, "--run", runs["model"], "--timeout", "5") as running:
+        url = running.url
         table.add("language model: answers", lambda: answer(url), None)
         for what, fault in (
             ("answers with 500 each time", Fault(status=500)), ("says no JSON", Fault(garbage=True)),
@@ -207,7 +208,8 @@ def surroundings(home: Path, runs: dict[str, str], endpoint: ChatServer, table: 
     record = json.loads((Home(copy).root / "runs" / runs["auto"] / "run.json").read_text())
     made = {one["name"]: Path(one["artifact"]["path"]) for one in record["stages"] if one.get("artifact")}
     folders = {name: copy / path.relative_to(home) for name, path in made.items()}
-    with served(copy, "--run", runs["auto"]) as (_, url, _):
+    with served(copy, "--run", runs["auto"]) as running:
+        url = running.url
         for name in ("label_parser", "kg"):
             shutil.rmtree(folders[name])
             table.add(f"artifact `{name}` is deleted under the server", lambda: answer(url), None)
@@ -238,7 +240,8 @@ def ends(home: Path, run: str, table: Table) -> None:
             results.append(f"connection closed ({type(fault).__name__})")
 
     for number, name in ((signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C"), (signal.SIGKILL, "SIGKILL")):
-        with served(home, "--run", run) as (process, url, _):
+        with served(home, "--run", run) as running:
+            process, url = running.process, running.url
 
             def client(process: subprocess.Popen[bytes] = process, url: str = url, number: int = number) -> str:
                 results: list[str] = []
@@ -254,14 +257,16 @@ def ends(home: Path, run: str, table: Table) -> None:
                 return f"{told}; the server ends with {code}; then {answer(url)}"
 
             table.add(f"{name} with 4 batches of 16 questions under way", client, None)
-    with served(home, "--run", run) as (_, url, _):
+    with served(home, "--run", run) as running:
+        url = running.url
         table.add("a server starts after the kill", lambda: answer(url), None)
 
 
 def leaks(home: Path, run: str) -> dict[str, dict[str, float]]:
     """Open files, threads and memory before and after clients that go away."""
     body = json.dumps({"question": QUESTION}).encode()
-    with served(home, "--run", run) as (process, url, _):
+    with served(home, "--run", run) as running:
+        process, url = running.process, running.url
         server = psutil.Process(process.pid)
 
         def rounds(number: int) -> None:
@@ -302,7 +307,8 @@ def main() -> None:
             "auto": kgqa("run", "--kg", str(graph), *settings, home=home)["run_id"],
         }
         table = Table()
-        with served(home, "--run", runs["auto"]) as (_, url, _):
+        with served(home, "--run", runs["auto"]) as running:
+            url = running.url
             clients(url, table)
         ends(home, runs["auto"], table)
         surroundings(home, runs, endpoint, table)

@@ -17,12 +17,12 @@ from tasks.answering import answer
 from tasks.benchmarks import benchmark_in
 from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
-from tasks.engine.secrets import load_secrets
 from tasks.evaluation import score_all
 from tasks.kg import export_dkg
 from tasks.linking import link_topics
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import corpus_of, rewriter_of, write_all
+from tasks.secrets import load_secrets
 
 
 @flow(name="kgqa-abstention", flow_run_name="abstention {profile.questions.name}")

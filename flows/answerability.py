@@ -20,10 +20,10 @@ from kgqa_core.store.artifacts import ArtifactRef, verify
 from tasks.benchmarks import benchmark_examples, benchmark_in, benchmark_questions, build_benchmark, score_parsers
 from tasks.engine.prefect_pages import show_page, table
 from tasks.engine.run import Run, completed, tracked_run
-from tasks.engine.secrets import load_secrets
 from tasks.kg import build_kg, graph_in
 from tasks.linking import build_mentions, link_questions
 from tasks.questions import load_questions
+from tasks.secrets import load_secrets
 
 
 @flow(name="kgqa-answerability", flow_run_name="answerability {profile.kg.name}/{profile.questions.name}")

@@ -14,8 +14,8 @@ from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from tasks.benchmarks import draw_entities, write_kinds, write_sheets
 from tasks.engine.run import completed, tracked_run
-from tasks.engine.secrets import load_secrets
 from tasks.kg import build_kg, graph_in
+from tasks.secrets import load_secrets
 
 
 @flow(name="kgqa-ltgen", flow_run_name="ltgen {profile.kg.name}")

@@ -25,7 +25,7 @@ from kgqa_core.retrieval.hops import check_hops
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.remote import RemoteStore
 from tasks.engine.runners import check_runner
-from tasks.engine.secrets import load_secrets
+from tasks.secrets import load_secrets
 
 
 def check(profile: Profile) -> None:

@@ -14,9 +14,9 @@ from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from tasks.engine.run import completed, tracked_run
-from tasks.engine.secrets import load_secrets
 from tasks.kg import build_kg, graph_in
 from tasks.questions import generate_questions
+from tasks.secrets import load_secrets
 
 
 @flow(name="kgqa-questions", flow_run_name="questions {profile.kg.name}")

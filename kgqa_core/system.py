@@ -9,7 +9,7 @@ The top floor of the library, for notebooks and for `kgqa ask`:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ from kgqa_core.answering.registry import (
     model_spec,
     wording_model,
 )
-from kgqa_core.answering.reply import Answer, AnswerFact, AnswerPassage, AnswerTopic, RankedEntity
+from kgqa_core.answering.reply import Answer, AnswerFact, AnswerPassage, RankedEntity
+from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import Answerer, AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.dkg.csr import Dkg
@@ -229,7 +230,7 @@ class System:
                 model=model,
                 knowledge=self.knowledge,
                 text=given.text,
-                topics=self._topics(given.question, names),
+                topics=answer_topics(self.store, given.question, names),
                 facts=tuple(
                     AnswerFact(text, fact.hop, round(fact.score, 4), fact.direction)
                     for text, fact in zip(own.facts, one.facts, strict=True)
@@ -340,18 +341,6 @@ class System:
             evidence.append(Evidence(question, retrieved, paths, output))
         least = {"min_confidence": self.judge.threshold}
         return [verdict_fields(verdict) | least for verdict in self.judge.judge(evidence)]
-
-    def _topics(self, question: Question, names: Mapping[int, str]) -> tuple[AnswerTopic, ...]:
-        """Key and name of each topic; with the words that it was linked by and how surely, where it was linked."""
-        keys = self.store.entity_keys(question.topic_entities)
-        if not question.topic_weights:
-            given: Sequence[str] = question.topic_keys
-            if len(given) != len(question.topic_entities):  # one key of a file may mean several entities
-                given = [keys[entity] for entity in question.topic_entities]
-            pairs = zip(question.topic_entities, given, strict=True)
-            return tuple(AnswerTopic(key, names[entity]) for entity, key in pairs)
-        rows = zip(question.topic_entities, question.topic_keys, question.topic_weights, strict=True)
-        return tuple(AnswerTopic(keys[entity], names[entity], words, round(rho, 4)) for entity, words, rho in rows)
 
 
 def _judgement(solved: ComputedAnswer | None) -> Judgement | None:

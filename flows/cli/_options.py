@@ -23,6 +23,15 @@ RunOption = Annotated[
         show_default=False,
     ),
 ]
+ServedRunOption = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="RUN",
+        help="A run's id, newest, champion or champion:SYSTEM; without it the champion is followed as it changes.",
+        show_default=False,
+    ),
+]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
 ]

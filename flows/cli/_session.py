@@ -25,7 +25,7 @@ from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
 from kgqa_core.spool import regular_file, shorten, spool_in
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.store.files import check_room, watch_room
-from tasks.servers import login
+from tasks.servers.clients import point_clients
 
 PROFILES = Path(__file__).parent.parent / "profiles"
 log = logging.getLogger("kgqa")
@@ -111,18 +111,9 @@ def _set_environment(chosen: Home, *, verbose: bool) -> Home:
     os.environ["KGQA_HOME"] = str(chosen.root)
     spool_in(chosen.root / "tmp")
     defaults = {
-        "PREFECT_HOME": str(chosen.root / "prefect"),
-        "PREFECT_LOCAL_STORAGE_PATH": str(chosen.root / "prefect" / "results"),
-        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "true",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_CLIENT_MAX_RETRIES": "4",
-        "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
         "PREFECT_LOGGING_EXTRA_LOGGERS": "kgqa",
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
-        "DO_NOT_TRACK": "true",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "TRANSFORMERS_VERBOSITY": "error",
@@ -132,11 +123,7 @@ def _set_environment(chosen: Home, *, verbose: bool) -> Home:
     if "NUMBA_CACHE_DIR" not in os.environ and not _numba_can_cache():
         os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="kgqa-numba-")
         atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
-    if "PREFECT_API_URL" not in os.environ:
-        server = login.running_server(chosen.root)
-        if server:
-            os.environ["PREFECT_API_URL"] = server
-    login.hand_to_clients(chosen.root, os.environ)
+    point_clients(chosen.root)
     return chosen
 
 

@@ -83,7 +83,7 @@ def _ask_here(
     """The answer of a system that is loaded in this process."""
     from kgqa_core.runs.finished import system_parts, with_mentions
     from kgqa_core.system import System
-    from tasks.engine.secrets import load_secrets
+    from tasks.secrets import load_secrets
     from tasks.tracking.traces import close_tracer, open_tracer
 
     started = time.monotonic()

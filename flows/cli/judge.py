@@ -51,7 +51,7 @@ def judge(
     from kgqa_core.llm.cache import FILE
     from kgqa_core.llm.factory import parse_spec
     from kgqa_core.store.outputs import claim_file
-    from tasks.engine.secrets import load_secrets
+    from tasks.secrets import load_secrets
 
     spec = model or chosen.evaluation.judge
     if spec is None:

@@ -1,4 +1,4 @@
-"""`kgqa mcp`: the newest run's graph and system as tools for agents, over stdio or HTTP."""
+"""`kgqa mcp`: the champion's graph and system as tools for agents, over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import KnowledgeOption, MinConfidenceOption, RunOption
+from flows.cli._options import KnowledgeOption, MinConfidenceOption, ServedRunOption
 from flows.cli._session import JsonSession, err
 from kgqa_core.errors import ConfigError, KgqaError
 from kgqa_core.extras import require_extra
@@ -24,14 +24,17 @@ from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
     from kgqa_core.answering.reply import Answer
-    from kgqa_core.runs.finished import SystemParts
     from kgqa_core.serving.graph_view import GraphView
-    from kgqa_core.system import System
+    from kgqa_core.serving.systems import SystemSource
 
 PORT = 8765
 """Default port of HTTP."""
+BODY_SECONDS = 20.0
+"""Time in which a request's body must come."""
 MOST_CONNECTIONS = 128
 """Connections of HTTP at once; further ones get 503."""
+LOAD_SECONDS = 300.0
+"""Time that a tool waits for the graph to be loaded."""
 GRACE_SECONDS = 3
 """Time for requests that are under way when the server is stopped."""
 log = logging.getLogger("kgqa")
@@ -62,11 +65,14 @@ def mcp(
         list[str] | None,
         typer.Option(help="Further name by which clients of --http reach it, such as that of a proxy; repeat it."),
     ] = None,
-    run_id: RunOption = None,
+    run_id: ServedRunOption = None,
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
 ) -> None:
-    """Serve the newest run's graph and system to agents as tools of the Model Context Protocol."""
+    """Serve the champion's graph and system to agents as tools of the Model Context Protocol.
+
+    Without --run the champion is followed as it changes; in a home without one the newest finished run answers.
+    """
     require_extra("serve", "kgqa mcp")
     for name, value in (("--port", port), ("--host", host), ("--allowed-host", allowed_host)):
         if value is not None and not http:
@@ -77,28 +83,39 @@ def mcp(
         Knowledge.parse(knowledge)  # what is no knowledge of any run is refused before anything is loaded
     chosen = session.look()
     session.start_logging()
-    record = newest_run(chosen, run_id)
+    from kgqa_core.serving.systems import SystemSource
+    from tasks.secrets import load_secrets
+
+    source = SystemSource(chosen, run_id, knowledge, min_confidence, prepare=load_secrets)
+    record = newest_run(chosen, source.current())
     if http:
-        _serve_http(_Loader(chosen, record, knowledge, min_confidence), host or "127.0.0.1", port, allowed_host or ())
+        _serve_http(_Loader(chosen, record, source), host or "127.0.0.1", port, allowed_host or ())
     else:
-        _serve_stdio(_Loader(chosen, record, knowledge, min_confidence))
+        _serve_stdio(_Loader(chosen, record, source))
 
 
 class _Loader:
-    """Opens what a run made in the background: first its graph, then its system."""
+    """Starts a service in the background; the graph is looked into before the system is there."""
 
-    def __init__(self, home: Home, record: dict[str, Any], knowledge: str | None, min_confidence: float | None) -> None:
-        from kgqa_core.serving.open_systems import OpenSystems
+    def __init__(self, home: Home, record: dict[str, Any], source: SystemSource) -> None:
+        from kgqa_core.serving.service import Service
 
         self._home, self._record = home, record
-        self._knowledge, self._min_confidence = knowledge, min_confidence
-        self._systems = OpenSystems(self._open)
-        self.view: Future[GraphView] = Future()
-        self._loaded: Future[None] = Future()
+        self._service = Service(source)
+        self._first_view: Future[GraphView | None] = Future()
+        self._started: Future[None] = Future()
 
     def start(self) -> None:
         """Begin to open it."""
         threading.Thread(target=self._load, name="kgqa loader", daemon=True).start()
+
+    def view(self) -> GraphView:
+        """The graph of the run that answers now, once it is open.
+
+        Raises TimeoutError, InputError where the system reads no graph, and the fault of a run that cannot be opened.
+        """
+        first = self._first_view.result(LOAD_SECONDS)
+        return first if first is not None and not self._service.ready else self._service.view
 
     def ask(
         self,
@@ -109,42 +126,25 @@ class _Loader:
         min_confidence: float | None,
     ) -> Answer:
         """The answer of the system, once it is open; see `kgqa_core.serving.ask_record.AskSystem`."""
-        self._loaded.result()
-        return self._systems(question, topics, dialogue, knowledge, min_confidence)
+        self._started.result()
+        return self._service.answer(question, topics, dialogue, knowledge, min_confidence)
 
     def _load(self) -> None:
+        run = self._record["run_id"]
         try:
-            from kgqa_core.serving.graph_view import GraphView
-
-            parts = self._parts(None)
-            assert parts.mentions is not None
-            self.view.set_result(GraphView.open(parts.kg, parts.dkg, parts.mentions))
-            self._systems.load()
+            common.mentions_folder(self._home, stage_artifact(self._record, "kg"), self._record)
+            self._service.start(self._first_view.set_result)
         except Exception as fault:
             if not isinstance(fault, KgqaError):
-                log.exception("the run %s cannot be opened", self._record["run_id"])
+                log.exception("the run %s cannot be opened", run)
             else:
-                log.error("the run %s cannot be opened: %s", self._record["run_id"], fault)
-            for future in (self.view, self._loaded):
+                log.error("the run %s cannot be opened: %s", run, fault)
+            for future in (self._first_view, self._started):
                 if not future.done():
                     future.set_exception(fault)
         else:
-            self._loaded.set_result(None)
-            log.info("run %s is open", self._record["run_id"])
-
-    def _parts(self, knowledge: str | None) -> SystemParts:
-        from kgqa_core.runs.finished import system_parts, with_mentions
-        from tasks.engine.secrets import load_secrets
-
-        parts = system_parts(self._home, self._record, knowledge or self._knowledge, self._min_confidence)
-        load_secrets(parts.profile)
-        graph = stage_artifact(self._record, "kg")
-        return with_mentions(parts, common.mentions_folder(self._home, graph, self._record))
-
-    def _open(self, knowledge: str | None) -> System:
-        from kgqa_core.system import System
-
-        return System.open(self._parts(knowledge))
+            self._started.set_result(None)
+            log.info("run %s is open", self._service.run)
 
 
 def _serve_stdio(loader: _Loader) -> None:
@@ -156,7 +156,7 @@ def _serve_stdio(loader: _Loader) -> None:
             signal.signal(number, _end)
     # Only the protocol may be on stdout: the SDK turns other output to stderr, from before `on_start` to the end.
     mcp_server(loader.view, loader.ask, on_start=loader.start).run("stdio")
-    if any(thread.daemon and thread.name.startswith("kgqa ") for thread in threading.enumerate()):
+    if any(thread.daemon and thread.name.startswith("kgqa") for thread in threading.enumerate()):
         _end()  # nobody reads what they may still find, and native code of a daemon may not outlive the interpreter
 
 
@@ -170,13 +170,17 @@ def _serve_http(loader: _Loader, host: str, port: int | None, more_hosts: Sequen
     """Serve until a signal comes."""
     import uvicorn
 
-    from kgqa_core.serving.mcp_http import PATH, McpEndpoint, host_names, listen, serve_token
+    from kgqa_core.serving.addresses import bind, host_names
+    from kgqa_core.serving.guard import Guard, serve_token
+    from kgqa_core.serving.mcp_http import MAX_BODY, PATH, McpEndpoint
     from kgqa_core.serving.mcp_server import mcp_server
 
     token = serve_token(host)
-    with listen(host, PORT if port is None else port) as socket:
-        server = mcp_server(loader.view, loader.ask, on_start=loader.start)
-        endpoint = McpEndpoint(server, hosts=host_names(host, more_hosts), token=token)
+    with bind(host, PORT if port is None else port) as socket:
+        socket.listen(128)
+        endpoint = McpEndpoint(mcp_server(loader.view, loader.ask, on_start=loader.start))
+        names = host_names(host, more_hosts)
+        app = Guard(endpoint.app(), token=token, hosts=names, body_bytes=MAX_BODY, body_seconds=BODY_SECONDS)
         name = f"[{host}]" if ":" in host else host
         needs = " (with the token of KGQA_SERVE_TOKEN)" if token else ""
         err.print(
@@ -185,7 +189,7 @@ def _serve_http(loader: _Loader, host: str, port: int | None, more_hosts: Sequen
         )  # fmt: skip
         uvicorn.Server(
             uvicorn.Config(
-                endpoint.app(),
+                app,
                 log_config=None,
                 access_log=False,
                 limit_concurrency=MOST_CONNECTIONS,

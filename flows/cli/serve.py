@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import KnowledgeOption, MinConfidenceOption, TraceShareOption
+from flows.cli._options import KnowledgeOption, MinConfidenceOption, ServedRunOption, TraceShareOption
 from flows.cli._session import Session, err
 from flows.cli.servers import in_url
 from kgqa_core.extras import require_extra
@@ -34,15 +34,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
     workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1,
-    run_id: Annotated[
-        str | None,
-        typer.Option(
-            "--run",
-            metavar="RUN",
-            help="A run's id, newest, champion or champion:SYSTEM; without it the champion is followed as it changes.",
-            show_default=False,
-        ),
-    ] = None,
+    run_id: ServedRunOption = None,
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     allowed_host: Annotated[
@@ -62,10 +54,10 @@ def serve(
     chosen = session.prepare()
     session.start_logging()
     from kgqa_core.serving import run as server
-    from kgqa_core.serving.mcp_http import bind
+    from kgqa_core.serving.addresses import bind
     from kgqa_core.serving.metrics import MULTIPROCESS_VARIABLE
     from kgqa_core.serving.systems import SystemSource
-    from tasks.engine.secrets import load_secrets
+    from tasks.secrets import load_secrets
 
     record = newest_run(chosen, SystemSource(chosen, run_id).current())
     parts = system_parts(chosen, record, knowledge, min_confidence)
@@ -105,6 +97,7 @@ def serve_hooks(options: ServeOptions) -> ServeHooks:
     """The home's MLflow as what keeps traces, and is told of feedback on answers that were traced."""
     from kgqa_core.config import recorded_profile
     from kgqa_core.serving.run import ServeHooks
+    from tasks.secrets import load_secrets
     from tasks.tracking.traces import open_tracer, record_feedback
 
     home = Home(Path(options.home)).look()
@@ -117,7 +110,7 @@ def serve_hooks(options: ServeOptions) -> ServeHooks:
         if said.trace is not None:
             record_feedback(home, said.trace, said.verdict == "up", correction=said.correction)
 
-    return ServeHooks(tracer_of, on_feedback)
+    return ServeHooks(tracer_of, on_feedback, load_secrets)
 
 
 def worker_app() -> Guard:

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.answering.registry import answer_prompt, answerer_spec
-from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic, RankedEntity
+from kgqa_core.answering.reply import Answer, AnswerFact, RankedEntity
+from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import Profile
 from kgqa_core.datasets.question import read_questions
@@ -70,7 +71,8 @@ def answer_traces(
     rows = {row["question"]: row for row in frame.filter(pl.col("question").is_in(list(asked))).iter_rows(named=True)}
     with KgStore.open(kg) as store:
         found = _retrieved(store, facts, asked) if facts is not None else {}
-        topics = {name: _topics(store, question) for name, question in asked.items()}
+        names = store.names([entity for question in asked.values() for entity in question.topic_entities])
+        topics = {name: answer_topics(store, question, names) for name, question in asked.items()}
     traces = []
     for answer in chosen:
         row, question = rows.get(answer.id), asked[answer.id]
@@ -104,12 +106,3 @@ def _retrieved(store: KgStore, facts: Path, asked: Mapping[str, Question]) -> di
     for name, entity, score in ranked.select("question", "entity", "score").iter_rows():
         found[name]["entities"] += (RankedEntity(names[entity], round(score, 4)),)
     return found
-
-
-def _topics(store: KgStore, question: Question) -> tuple[AnswerTopic, ...]:
-    keys, names = store.entity_keys(question.topic_entities), store.names(question.topic_entities)
-    weighted = len(question.topic_weights) == len(question.topic_entities) == len(question.topic_keys)
-    if not weighted:
-        return tuple(AnswerTopic(keys[entity], names[entity]) for entity in question.topic_entities)
-    rows = zip(question.topic_entities, question.topic_keys, question.topic_weights, strict=True)
-    return tuple(AnswerTopic(keys[entity], names[entity], words, round(rho, 4)) for entity, words, rho in rows)

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import json
+import os
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 
+from kgqa_core.errors import ConfigError
+from kgqa_core.serving.addresses import is_loopback
 from kgqa_core.serving.limits import TOKEN_VARIABLE
 
 OPEN_PATHS = ("/health", "/ready", "/", "/entity")
 """Paths that need no token: probes have none, and learn nothing; the page is the same for all, and asks for it."""
+LEAST_TOKEN = 16
+"""Characters of a token."""
 ASSETS = "/assets/"
 """Below it are the scripts and styles of the page, which need no token either."""
 
@@ -42,26 +46,28 @@ class Refused(HTTPException):
         super().__init__(status, message, headers)
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+def serve_token(host: str) -> str | None:
+    """The token of the environment.
+
+    Raises ConfigError where there is none and other machines reach `host`, or where it is too short or no ASCII.
+    """
+    token = os.environ.get(TOKEN_VARIABLE)
+    if not token:
+        if is_loopback(host):
+            return None
+        raise ConfigError(
+            f"--host {host} can be reached from other machines, so a token is needed: set {TOKEN_VARIABLE} to at least "
+            f"{LEAST_TOKEN} characters, or listen on 127.0.0.1"
+        )
+    if len(token) < LEAST_TOKEN or not token.isascii() or any(sign.isspace() for sign in token):
+        raise ConfigError(
+            f"{TOKEN_VARIABLE} must have at least {LEAST_TOKEN} characters, all of them ASCII and none a space"
+        )
+    return token
 
 
 def _is_open(path: str) -> bool:
     return path in OPEN_PATHS or (path.startswith(ASSETS) and "/" not in path[len(ASSETS) :])
-
-
-def is_wildcard(host: str) -> bool:
-    """Whether an address stands for all of this machine's."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_unspecified
-    except ValueError:
-        return False
 
 
 class Guard:
@@ -101,8 +107,8 @@ class Guard:
             raise Refused(403, f"requests by pages of {origin!r} are refused; ask from a page of this server")
         if self._token is None or _is_open(scope["path"]):
             return
-        given = headers.get("authorization", "").removeprefix("Bearer ").strip()
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
+        given = headers.get("authorization", "")
+        if not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
             raise Refused(401, f"give the token of the server's {TOKEN_VARIABLE} as `Authorization: Bearer TOKEN`")
 
     def _limited(self, receive: Receive, headers: dict[str, str]) -> Receive:

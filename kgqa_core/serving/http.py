@@ -20,15 +20,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
-from kgqa_core.serving.ask_record import AskSystem
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.graph_routes import add_graph_routes
 from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send
 from kgqa_core.serving.mcp_http import McpEndpoint
-from kgqa_core.serving.mcp_server import mcp_server
+from kgqa_core.serving.mcp_server import McpLimits, mcp_server
 from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
 from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.page.routes import add_page_routes
@@ -70,7 +68,9 @@ def create_app(
     """
     options, metrics = options or HttpOptions(), metrics or Metrics()
 
-    mcp = McpEndpoint(mcp_server(lambda: service.view, _asker(service, options)), hosts=None)
+    mcp = McpEndpoint(
+        mcp_server(lambda: service.view, service.answer, limits=McpLimits(ask_seconds=options.timeout_seconds))
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -198,22 +198,6 @@ def _state_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
     async def counts() -> Response:
         text, kind = metrics.text(service)
         return Response(text, headers={"Content-Type": kind})
-
-
-def _asker(service: Service, options: HttpOptions) -> AskSystem:
-    """The service as the tool `ask` calls it, from a thread of its own."""
-
-    def ask(
-        question: str,
-        topics: Sequence[str],
-        dialogue: Sequence[tuple[str, str]],
-        knowledge: str | None,
-        min_confidence: float | None,
-    ) -> Answer:
-        asked = Ask(question, tuple(topics), tuple(dialogue), knowledge, min_confidence)
-        return service.ask(asked, options.timeout_seconds).answer
-
-    return ask
 
 
 async def _served(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -68,22 +67,20 @@ class McpLimits:
     """What a server bears.
 
     graph_calls, asks: calls that look into the graph, and questions, at once.  waiting: further ones of each kind that
-    wait; more are refused.  ask_seconds: most time of a question, its wait included.  load_seconds: most time that a
-    call waits for the graph to be loaded.
+    wait; more are refused.  ask_seconds: most time of a question, its wait included.
     """
 
     graph_calls: int = 8
     asks: int = 4
     waiting: int = 32
     ask_seconds: float = 120.0
-    load_seconds: float = 300.0
 
 
 Key = Annotated[str, Field(description="Key or name of an entity of the graph", max_length=LONGEST)]
 
 
 def mcp_server(
-    view: GraphView | Future[GraphView] | Callable[[], GraphView],
+    view: GraphView | Callable[[], GraphView],
     ask: AskSystem,
     *,
     limits: McpLimits | None = None,
@@ -91,10 +88,10 @@ def mcp_server(
 ) -> MCPServer:
     """A server with the tools `search_entities`, `entity`, `neighbours`, `paths`, `query` and `ask`.
 
-    view: the graph, or what gives the one that is looked into now; tools wait for one that is still being opened, while
-    the protocol's handshake is answered.  ask:
-    answers questions; called from `limits.asks` threads at once.  on_start: called when a transport is open, before
-    the first message; on stdio, stdout belongs to the protocol from then on.
+    view: the graph, or what gives the one that is looked into now; it may wait for one that is still being opened,
+    while the protocol's handshake is answered, and raise TimeoutError.  ask: answers questions; called from
+    `limits.asks` threads at once.  on_start: called when a transport is open, before the first message; on stdio,
+    stdout belongs to the protocol from then on.
     """
     bounds = limits or McpLimits()
     graph_gate = ThreadGate("calls", bounds.graph_calls, bounds.waiting)
@@ -109,13 +106,8 @@ def mcp_server(
     async def look(call: Callable[[GraphView], T]) -> T:
         """A call of the view, in a thread.  Raises ToolError."""
 
-        def run() -> T:
-            if isinstance(view, Future):
-                return call(view.result(bounds.load_seconds))
-            return call(view() if callable(view) else view)
-
-        with _told(f"the graph is still being loaded after {bounds.load_seconds:g} s; try again in a while"):
-            return await graph_gate.run(run)
+        with _told("the graph is still being loaded; try again in a while"):
+            return await graph_gate.run(lambda: call(view() if callable(view) else view))
 
     async def search_entities(
         text: Annotated[str, Field(description="A name, its beginning, a part of it, or a key", max_length=LONGEST)],

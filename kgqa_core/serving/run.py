@@ -16,11 +16,12 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kgqa_core.errors import ConfigError
+from kgqa_core.config import Profile
+from kgqa_core.serving.addresses import host_names
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
-from kgqa_core.serving.guard import Guard, is_loopback, is_wildcard
+from kgqa_core.serving.guard import Guard, serve_token
 from kgqa_core.serving.http import HttpOptions, create_app
-from kgqa_core.serving.limits import SERVE_FOLDER, TOKEN_VARIABLE
+from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home
@@ -63,8 +64,10 @@ class ServeOptions:
 
     def service(self, hooks: ServeHooks | None = None) -> Service:
         """The service, not started."""
-        home, tracer = Home(Path(self.home)).look(), hooks.tracer_of if hooks is not None else None
-        source = SystemSource(home, self.run, self.knowledge, self.min_confidence, tracer_of=tracer)
+        home, hooks = Home(Path(self.home)).look(), hooks or ServeHooks()
+        source = SystemSource(
+            home, self.run, self.knowledge, self.min_confidence, tracer_of=hooks.tracer_of, prepare=hooks.prepare
+        )  # fmt: skip
         return Service(source, max_batch=self.max_batch, queue=self.queue, poll_seconds=self.poll_seconds)
 
     def app(self, hooks: ServeHooks | None = None, service: Service | None = None) -> Guard:
@@ -78,24 +81,18 @@ class ServeOptions:
         return FeedbackStore(home.root / SERVE_FOLDER) if home.writable else None
 
     def http(self) -> HttpOptions:
-        """The limits of the HTTP server.  Raises ConfigError where others could reach it without a token."""
-        token = os.environ.get(TOKEN_VARIABLE) or None
-        if token is None and not is_loopback(self.host):
-            raise ConfigError(
-                f"--host {self.host} can be reached from other machines, so a token is needed: set the environment "
-                f"variable {TOKEN_VARIABLE}; clients send it as `Authorization: Bearer TOKEN`"
-            )
-        wild = is_wildcard(self.host) and not self.hosts
-        hosts = None if wild else (*self.hosts, self.host)
-        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token)
+        """The limits of the HTTP server.  Raises ConfigError, as `serve_token`."""
+        hosts = host_names(self.host, self.hosts)
+        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, serve_token(self.host))
 
 
 @dataclass(frozen=True)
 class ServeHooks:
-    """What a tracker wants to know.  tracer_of: as of `SystemSource`.  on_feedback: as of `create_app`."""
+    """What is around the library.  tracer_of, prepare: as of `SystemSource`.  on_feedback: as of `create_app`."""
 
     tracer_of: Callable[[Mapping[str, Any]], QuestionTracer] | None = None
     on_feedback: Callable[[Feedback], None] | None = None
+    prepare: Callable[[Profile], None] | None = None
 
 
 class ImpatientProtocol(H11Protocol):

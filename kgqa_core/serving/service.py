@@ -125,9 +125,12 @@ class Service:
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
 
-    def start(self) -> None:
-        """Opens the system and begins to answer.  Raises what `SystemSource.open` raises."""
-        self._opened = self._open(self.source.current())
+    def start(self, on_view: Callable[[GraphView | None], None] | None = None) -> None:
+        """Opens the system and begins to answer.  Raises what `SystemSource.open` raises.
+
+        on_view: is given what looks into the graph, before the networks and models are loaded.
+        """
+        self._opened = self._open(self.source.current(), on_view)
         for work in (self._answer_all, self._follow):
             self._threads.append(threading.Thread(target=work, name=f"kgqa-{work.__name__.strip('_')}", daemon=True))
             self._threads[-1].start()
@@ -203,13 +206,24 @@ class Service:
         """The answer to one question, waited for.  Raises what `submit` and its future raise."""
         return self.submit([ask])[0].result(timeout)
 
+    def answer(
+        self,
+        question: str,
+        topics: Sequence[str],
+        dialogue: Sequence[tuple[str, str]],
+        knowledge: str | None,
+        min_confidence: float | None,
+    ) -> Answer:
+        """The same for a caller that knows no `Ask`: an `ask_record.AskSystem`."""
+        return self.ask(Ask(question, tuple(topics), tuple(dialogue), knowledge, min_confidence)).answer
+
     def _system(self) -> _Opened:
         if self._opened is None:
             raise ServerBusy("the server is not ready; ask again later")
         return self._opened
 
-    def _open(self, run: str) -> _Opened:
-        system, view = self.source.open(run)
+    def _open(self, run: str, on_view: Callable[[GraphView | None], None] | None = None) -> _Opened:
+        system, view = self.source.open(run, on_view)
         if system.model is None and system.words is None:  # the first question of all costs a second, and no money
             system.ask(WARMING)
         return _Opened(run, self.source.name(run), {None: system}, view, self.source.tracer(run))
@@ -282,9 +296,12 @@ class Service:
     ) -> tuple[list[Answer], list[dict[str, float]], dict[str, str]]:
         """Answers, seconds of each step for each, and ids of traces by the answer's id."""
         knowledge, least = asks[0].knowledge, asks[0].min_confidence
+        if knowledge == opened.systems[None].knowledge:
+            knowledge = None
         if knowledge is not None and knowledge not in opened.systems:
             if len(opened.systems) > MOST_KNOWLEDGE:
-                opened.systems.pop(next(name for name in opened.systems if name is not None))
+                oldest = next(name for name in opened.systems if name is not None)
+                opened.systems.pop(oldest).store.close()
             opened.systems[knowledge] = self.source.with_knowledge(opened.run, knowledge)
         system = opened.systems[knowledge]
         if least is not None:

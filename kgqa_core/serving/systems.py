@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kgqa_core.config import Profile
 from kgqa_core.errors import InputError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
@@ -22,7 +23,8 @@ class SystemSource:
 
     run: a run's id, `newest`, `champion` or `champion:SYSTEM`.  Without it the home's champion is followed, or its
     newest finished run where there is no champion yet.  knowledge, min_confidence: as `System.from_run` takes them.
-    tracer_of: from the record of a run to what keeps traces of its answers.
+    tracer_of: from the record of a run to what keeps traces of its answers.  prepare: is called with the profile of a
+    run before its system is opened, such as to load the secrets that it names.
     """
 
     home: Home
@@ -31,6 +33,7 @@ class SystemSource:
     min_confidence: float | None = None
     monitor: Monitor = QUIET
     tracer_of: Callable[[Mapping[str, Any]], QuestionTracer] | None = None
+    prepare: Callable[[Profile], None] | None = None
 
     def current(self) -> str:
         """Id of the run that is to answer now.  Raises InputError when there is none, or several champions."""
@@ -46,13 +49,18 @@ class SystemSource:
             )
         return next(iter(champions.values()))
 
-    def open(self, run: str) -> tuple[System, GraphView | None]:
+    def open(
+        self, run: str, on_view: Callable[[GraphView | None], None] | None = None
+    ) -> tuple[System, GraphView | None]:
         """The system of a run, and what looks into its graph; None where it reads none.
 
+        on_view: is given the latter before the system is opened, which takes longer.
         Raises what `System.open` and `GraphView.open` raise.
         """
         parts = self._parts(run, None)
         view = GraphView.open(parts.kg, parts.dkg, parts.mentions) if parts.mentions is not None else None
+        if on_view is not None:
+            on_view(view)
         return System.open(parts), view
 
     def with_knowledge(self, run: str, knowledge: str) -> System:
@@ -62,6 +70,8 @@ class SystemSource:
     def _parts(self, run: str, knowledge: str | None) -> SystemParts:
         record = newest_run(self.home, run)
         parts = system_parts(self.home, record, knowledge or self.knowledge, self.min_confidence)
+        if self.prepare is not None:
+            self.prepare(parts.profile)
         if not parts.reads_graph:
             return parts
         return with_mentions(parts, mentions_of_run(self.home, record, self.monitor))

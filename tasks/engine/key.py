@@ -19,17 +19,18 @@ import ast
 import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from prefect.cache_policies import CachePolicy
 
 from kgqa_core.config import Options
 from kgqa_core.store.artifacts import ArtifactRef, canonical_json
+from tasks.import_closure import import_closure as import_closure_in
+from tasks.import_closure import imported_names, is_text, module_code
 
 PACKAGE = "kgqa_core"
 DECLARATIONS = frozenset({"kgqa_core.config", "kgqa_core.errors", "kgqa_core.monitor", "kgqa_core.store.artifacts"})
@@ -86,7 +87,7 @@ def code_digest(*functions: Callable[..., Any]) -> str:
         lines.append(hashlib.sha256(ast.dump(body).encode()).hexdigest())
         for module in _named_modules(function, body):
             closure |= import_closure(module)
-    lines += [f"{name} {_code(path, name).digest}" for name, path in sorted(closure.items())]
+    lines += [f"{name} {module_code(path, name).digest}" for name, path in sorted(closure.items())]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -96,7 +97,7 @@ def _body(function: Callable[..., Any]) -> ast.Module:
     [definition] = tree.body
     if not isinstance(definition, ast.FunctionDef):
         raise TypeError(f"{function} is not defined by def, so that its code has no digest")
-    return ast.Module(body=[part for part in definition.body if not _is_text(part)], type_ignores=[])
+    return ast.Module(body=[part for part in definition.body if not is_text(part)], type_ignores=[])
 
 
 def _named_modules(function: Callable[..., Any], body: ast.Module) -> list[str]:
@@ -112,7 +113,7 @@ def _named_modules(function: Callable[..., Any], body: ast.Module) -> list[str]:
             if isinstance(name, str) and _in_package(name):
                 modules.append(name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            modules += _imports(node, function.__module__)
+            modules += imported_names(node, function.__module__)
     return modules
 
 
@@ -121,19 +122,8 @@ def _in_package(name: str) -> bool:
 
 
 def import_closure(module: str) -> dict[str, Path]:
-    """Module names and files of `module` and of what it imports inside kgqa_core, at any depth of the code."""
-    found: dict[str, Path] = {}
-    waiting = [module]
-    while waiting:
-        name = waiting.pop()
-        if name in found or name == PACKAGE or _declares(name):
-            continue
-        path = _module_file(name)
-        if path is None:
-            continue
-        found[name] = path
-        waiting += _code(path, name).imports
-    return found
+    """Module names and files of `module` and of what it imports inside kgqa_core, less what only declares values."""
+    return import_closure_in(module, (PACKAGE,), lambda name: name == PACKAGE or _declares(name))
 
 
 def _declares(name: str) -> bool:
@@ -144,61 +134,6 @@ def _declares(name: str) -> bool:
 def _version(package: str) -> str:
     """Version of a package without the build for CPU or CUDA, so that machines of both kinds share artifacts."""
     return importlib.metadata.version(package).partition("+")[0]
-
-
-def _module_file(name: str) -> Path | None:
-    """The file of a module of the package, found by its place: Python's own look-up would import all above it."""
-    if not _in_package(name):
-        return None
-    place = _root(PACKAGE).joinpath(*name.split(".")[1:])
-    for file in (place / "__init__.py", place.with_name(place.name + ".py")):
-        if file.is_file():
-            return file
-    return None
-
-
-@functools.cache
-def _root(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(package)
-    return Path(spec.origin).parent
-
-
-class _Code(NamedTuple):
-    """imports: names that a module may import.  digest: of its syntax tree, without docstrings."""
-
-    imports: tuple[str, ...]
-    digest: str
-
-
-@functools.cache
-def _code(path: Path, name: str) -> _Code:
-    """A module's file, read once for all stages of this process."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imports: list[str] = []
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            imports += _imports(node, package)
-        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [part for part in node.body if not _is_text(part)]
-    return _Code(tuple(imports), hashlib.sha256(ast.dump(tree).encode()).hexdigest())
-
-
-def _imports(node: ast.Import | ast.ImportFrom, package: str) -> list[str]:
-    """Names that an import statement in a module of `package` may import."""
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    base = node.module or ""
-    if node.level:
-        parents = package.split(".")[: len(package.split(".")) - node.level + 1]
-        base = ".".join([*parents, base] if base else parents)
-    return [base, *(f"{base}.{alias.name}" for alias in node.names)]
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _is_artifact(value: Any) -> bool:

@@ -31,7 +31,7 @@ from tasks.engine import temporary_server
 from tasks.engine.progress import StageMonitor
 from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.engine.runners import check_runner
-from tasks.engine.secrets import load_secrets
+from tasks.secrets import load_secrets
 from tasks.tracking.buffered_tracker import open_tracker
 from tasks.tracking.mlflow_store import DataSet, NoTracker, Tracker
 

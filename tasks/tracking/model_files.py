@@ -5,12 +5,22 @@ MLflow calls `load_context` and `predict` when it saves such a model; while `sav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from tasks.import_closure import import_closure, package_folder
+
 MODEL_CODE = Path(__file__).with_name("model_code.py")
+ENTRY = "tasks.tracking.system_agent"
+"""The module that `model_code.py` imports; what it imports at any depth goes into the model."""
+ARCHIVE = "kgqa_code.zip"
+"""Name of the archive of that code; `model_code.py` has it too, since it imports nothing of ours before."""
+PACKAGES = ("kgqa_core", "tasks")
 EXAMPLE = {"input": [{"role": "user", "content": "What is the capital of France?"}]}
 _SAVING: ContextVar[bool] = ContextVar("kgqa_saving_model", default=False)
 
@@ -29,16 +39,56 @@ def save_model(folder: Path, reference: Mapping[str, Any], **ids: Any) -> None:
     import mlflow
     from mlflow.models import Model
 
-    wanted = list(reference["requirements"])
     token = _SAVING.set(True)
     try:
-        mlflow.pyfunc.save_model(
-            path=str(folder),
-            python_model=str(MODEL_CODE),
-            model_config={**reference, "requirements": wanted[:1]},
-            pip_requirements=wanted,
-            input_example=EXAMPLE,
-            mlflow_model=Model(**ids),
-        )
+        with tempfile.TemporaryDirectory(prefix="kgqa-code-") as scratch:
+            archive = Path(scratch) / ARCHIVE
+            write_code(archive)
+            mlflow.pyfunc.save_model(
+                path=str(folder),
+                python_model=str(MODEL_CODE),
+                code_paths=[str(archive)],
+                model_config={key: value for key, value in reference.items() if key != "requirements"},
+                pip_requirements=list(reference["requirements"]),
+                input_example=EXAMPLE,
+                mlflow_model=Model(**ids),
+            )
     finally:
         _SAVING.reset(token)
+
+
+def write_code(archive: Path) -> None:
+    """Write `code_files` into a zip; the same files give the same bytes."""
+    with zipfile.ZipFile(archive, "w") as out:
+        for name, file in code_files().items():
+            how = zipfile.ZIP_DEFLATED if file.suffix == ".py" else zipfile.ZIP_STORED
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16
+            out.writestr(entry, file.read_bytes(), how)
+
+
+@functools.cache
+def code_files() -> Mapping[str, Path]:
+    """The files of this project that a system needs to answer, by their path below the folder of the packages.
+
+    These are the modules that `ENTRY` imports, the `__init__.py` of the packages above them, and the data files of
+    these packages.
+    """
+    found: dict[str, Path] = {}
+    for package in PACKAGES:
+        root = package_folder(package)
+        modules = [file for file in import_closure(ENTRY, PACKAGES).values() if file.is_relative_to(root)]
+        folders = {folder for file in modules for folder in file.parents if folder.is_relative_to(root)}
+        files = {*modules, *(folder / "__init__.py" for folder in folders)}
+        files |= {file for folder in folders for file in _data_files(folder)}
+        found |= {file.relative_to(root.parent).as_posix(): file for file in sorted(files)}
+    return found
+
+
+def _data_files(package: Path) -> Iterator[Path]:
+    """Files of a package that are no modules, in its folders that are no packages too."""
+    for entry in package.iterdir():
+        if entry.is_dir() and entry.name != "__pycache__" and not (entry / "__init__.py").is_file():
+            yield from _data_files(entry)
+        elif entry.is_file() and entry.suffix not in (".py", ".pyc"):
+            yield entry

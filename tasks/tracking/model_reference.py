@@ -1,17 +1,16 @@
 """What a logged model knows of its system: which run of which home, which artifacts with which content, which code.
 
 The reference holds no weights and no copy of the profile: all of that lies in the home, where the champion's artifacts
-are kept.  It holds no secret either; those of endpoints come from the environment of whoever loads the model.
+are kept.  It holds no secret either; those of endpoints come from the environment of whoever loads the model, or from
+the Secret blocks that `operations.secrets` names.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
-import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from kgqa_core.runs.finished import SYSTEM_STAGES, SystemParts, mentions_of_run,
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, Home, read_manifest
 from kgqa_core.tracing import NO_TRACER, QuestionTracer
-from tasks.tracking.mlflow_store import without_credentials
+from tasks.secrets import load_secrets_of
 
 if TYPE_CHECKING:
     from kgqa_core.system import System
@@ -48,13 +47,16 @@ def make_reference(
             for name, ref in sorted(artifacts.items())
             if name in SYSTEM_STAGES
         },
-        "code": {"git": git, "path": str(_code_folder())},
+        "git": git,
         "requirements": requirements(profile),
     }
 
 
 def requirements(profile: Profile) -> list[str]:
-    """Lines for pip: this project, then each package that it names itself, in the version that is installed here."""
+    """Lines for pip: each package that this project names itself, in the version that is installed here.
+
+    The project is not among them: its code is in the model (`model_files.code_files`).
+    """
     extras = [name for name, wanted in (("passages", profile.reads_passages), ("amr", _reads_amr(profile))) if wanted]
     found = {}
     try:
@@ -71,34 +73,14 @@ def requirements(profile: Profile) -> list[str]:
             found[name] = importlib.metadata.version(name).partition("+")[0]
         except importlib.metadata.PackageNotFoundError:
             continue  # of an extra that is not installed, or for another system
-    return [own_requirement(extras), *(f"{name}=={version}" for name, version in sorted(found.items()))]
-
-
-def own_requirement(extras: Sequence[str] = ()) -> str:
-    """A line by which pip installs this project as it runs here: from its folder, from where it came, or by version."""
-    name = DISTRIBUTION + (f"[{','.join(extras)}]" if extras else "")
-    folder = _code_folder()
-    if (folder / "pyproject.toml").is_file():
-        return f"{name} @ {folder.as_uri()}"
-    try:
-        found = importlib.metadata.distribution(DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:
-        return name
-    try:
-        origin = json.loads(found.read_text("direct_url.json") or "{}")
-    except ValueError:
-        origin = {}
-    url, vcs = without_credentials(str(origin.get("url") or "")).partition("?")[0], origin.get("vcs_info")
-    if url and vcs:
-        return f"{name} @ {vcs['vcs']}+{url}@{vcs['commit_id']}"
-    return f"{name} @ {url}" if url else f"{name}=={found.version}"
+    return [f"{name}=={version}" for name, version in sorted(found.items())]
 
 
 def open_system(reference: Reference, tracer: QuestionTracer = NO_TRACER) -> System:
     """The system that a reference means.
 
-    Raises ArtifactError where the home, the run or an artifact is missing or has another content, and what
-    `System.open` raises.
+    Raises ArtifactError where the home, the run or an artifact is missing or has another content, ConfigError for a
+    secret of `operations.secrets` that is not there, and what `System.open` raises.
     """
     from kgqa_core.system import System
 
@@ -120,6 +102,7 @@ def open_system(reference: Reference, tracer: QuestionTracer = NO_TRACER) -> Sys
             "makes the same artifact again; or load another version of the model"
         ) from None
     _check_digests(parts, reference, home)
+    load_secrets_of(parts.profile, home.root)
     return replace(System.open(parts), tracer=tracer)
 
 
@@ -173,11 +156,6 @@ def _check_digests(parts: SystemParts, reference: Reference, home: Home) -> None
 def _inside(home: Home, folder: Path) -> str:
     """A folder relative to the home, where it lies in it."""
     return str(folder.relative_to(home.root)) if folder.is_relative_to(home.root) else str(folder)
-
-
-def _code_folder() -> Path:
-    """The folder that holds this project's packages."""
-    return Path(__file__).resolve().parents[2]
 
 
 def _reads_amr(profile: Profile) -> bool:

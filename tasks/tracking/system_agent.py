@@ -1,4 +1,4 @@
-"""A finished system as an MLflow model: chat messages in, the answer's text out, and the whole answer beside it.
+"""A finished system as an MLflow model: chat messages in, the text of a served chat and the whole answer out.
 
 Only `model_code.py`, which MLflow runs, imports this module, since it imports MLflow.
 """
@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError
-from kgqa_core.serving.chat import question_of, refusal_text
+from kgqa_core.serving.chat import answer_text, question_of
 from kgqa_core.serving.messages import ChatMessage, ChatRequest
 from kgqa_core.serving.service import Ask
 from kgqa_core.system import System
@@ -47,7 +47,8 @@ class CustomInputs(BaseModel):
 class SystemAgent(ResponsesAgent):
     """Answers the last user message of a chat; the messages before it are the dialogue.
 
-    The response's text is the answer, or why there is none.  `custom_outputs` has `answer`, as `kgqa ask --json` prints
+    The response's text is the answer with its proof as citations, or why there is none; `kgqa_core.serving.chat` writes
+    it.  `custom_outputs` has `answer`, as `kgqa ask --json` prints
     it, and `run`, the run whose system answered.
     """
 
@@ -144,13 +145,6 @@ def read_request(request: ResponsesAgentRequest) -> Ask:
             "list of texts) and min_confidence (0 to 1)"
         ) from None
     return question_of(chat)
-
-
-def answer_text(answer: Answer) -> str:
-    """The answer in words, its names or values, or why there is none."""
-    if answer.answer is None or not answer.listed:
-        return refusal_text(answer)
-    return answer.wording or ", ".join(answer.listed)
 
 
 def _message(item: Mapping[str, Any]) -> ChatMessage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -172,7 +173,7 @@ def test_a_client_over_http_with_a_token(home: Path) -> None:
         body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
         found = httpx.post(url, json=body, headers=allowed, timeout=120).json()["result"]
         assert found["structuredContent"]["matches"] and not found["isError"]
-        assert httpx.post(url, json=body, headers=allowed | {"Host": "evil.example"}).status_code == 421
+        assert httpx.post(url, json=body, headers=allowed | {"Host": "evil.example"}).status_code == 403
         running.send_signal(signal.SIGTERM)
         assert running.wait(30) == 143
         assert running.stdout is not None and running.stdout.read() == ""
@@ -192,6 +193,32 @@ def test_the_official_client_over_http(home: Path) -> None:
         assert [one.structured_content["question"] for one in answers] == [
             f"Who works for number {n}?" for n in range(3)
         ]
+
+
+def test_a_new_champion_answers_from_then_on(home: Path, tmp_path: Path) -> None:
+    for entry in home.iterdir():
+        if entry.name not in ("champions", "runs", "tmp"):
+            (tmp_path / entry.name).symlink_to(entry)
+    for name in ("champions", "runs"):
+        shutil.copytree(home / name, tmp_path / name)
+    [folder] = [run.parent for run in (tmp_path / "runs").glob("*/run.json")]
+    other = f"{folder.name}-2"
+    shutil.copytree(folder, tmp_path / "runs" / other)
+    record = json.loads((folder / "run.json").read_text())
+    (tmp_path / "runs" / other / "run.json").write_text(json.dumps(record | {"run_id": other}))
+    [champions] = (tmp_path / "champions").glob("*.json")
+    decision = json.loads(champions.read_text())
+    call = {"name": "ask", "arguments": {"question": "Who works for Nobody?"}}
+    body = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    with process(tmp_path, "--http", "--port", "0") as running:
+        url = address(running)
+        headers = {"Accept": "application/json, text/event-stream"}
+        assert not httpx.post(url, json=body, headers=headers, timeout=120).json()["result"]["isError"]
+        champions.write_text(json.dumps(decision | {"champion": {**decision["champion"], "run_id": other}}))
+        assert running.stderr is not None
+        told = next(line for line in running.stderr if "answers from now on" in line)
+        assert other in told
+        assert not httpx.post(url, json=body, headers=headers, timeout=120).json()["result"]["isError"]
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,8 +27,8 @@ from kgqa_core.runs.champion import Corrected
 from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.store.artifacts import Home
 from tasks.engine.corrected import corrected
-from tests.support.command import ROOT, environment
 from tests.support.forked_command import forked_kgqa
+from tests.support.kgqa_serve import Running, served
 from tests.support.question_graph import triples
 
 SMALL = (
@@ -40,45 +37,6 @@ SMALL = (
     "--set", "hop_path.epochs=2", "--set", "answering.limit=12", "--set", "evaluation.bootstrap=100",
 )  # fmt: skip
 QUESTION = "hey, whats the capital of norland"
-
-
-@dataclass
-class Running:
-    """A server that was started.  url: where it answers."""
-
-    process: subprocess.Popen[str]
-    url: str
-
-    def call(self, path: str, body: Any = None) -> dict[str, Any]:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as reply:
-            found: dict[str, Any] = json.loads(reply.read())
-        return found
-
-
-@contextlib.contextmanager
-def served(home: Path, *words: str, **env: str) -> Iterator[Running]:
-    """A server process of a home on a free port, ready; it is killed at the end if it has not ended."""
-    command = [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0", *words]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment(**env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    address = home / "serve" / "server.json"
-    try:
-        end = time.monotonic() + 240
-        while True:
-            assert process.poll() is None and process.stdout is not None, process.communicate()[0]
-            with contextlib.suppress(OSError, ValueError):
-                url = json.loads(address.read_text())["url"]
-                if urllib.request.urlopen(f"{url}/ready", timeout=10).status == 200:
-                    break
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        yield Running(process, url)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +211,8 @@ def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_
         os.kill(running.process.pid, signal.SIGTERM)
         for one in threads:
             one.join(90)
-        out, _ = running.process.communicate(timeout=90)
+        running.process.wait(90)
+        out = running.output()
     assert statuses == [200, 200, 200] and running.process.returncode == 0, out
     assert "stopped" in out and not (copy / "serve" / "server.json").exists()
 
@@ -272,5 +231,6 @@ def test_two_workers_answer_and_end_together(home: Path, tmp_path: Path) -> None
             text = reply.read().decode()
         assert 'kgqa_answers_total{outcome="answered"} 20.0' in text, "of both workers together"
         running.process.terminate()
-        out, _ = running.process.communicate(timeout=90)
+        running.process.wait(90)
+        out = running.output()
     assert running.process.returncode == 0 and "stopped" in out

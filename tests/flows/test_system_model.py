@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,17 +12,21 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect.blocks.system import Secret
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import MANIFEST, Home
+from tasks.tracking.model_files import code_files
 from tasks.tracking.model_reference import open_system
-from tests.support.command import closed_port, environment, run_python
+from tests.support.command import Outcome, closed_port, environment, run_python
 from tests.support.forked_command import forked_kgqa
+from tests.support.prefect_server import on_shared_server, shared_environment
 from tests.support.toy import write_graph, write_questions
 
 SMALL = {
@@ -29,8 +34,13 @@ SMALL = {
     "hop_path.encoder": "scratch", "hop_path.scratch_width": "32", "hop_path.epochs": "2",
     "operation_classifier.scratch_width": "32", "operation_classifier.epochs": "4",
     "answering.limit": "6", "evaluation.bootstrap": "100", "tracking.trace_share": "1.0",
+    "operations.secrets": "{MODEL_LAB_KEY: lab-key}",
 }  # fmt: skip
-SECRETS = {"OPENAI_API_KEY": "sk-very-secret-1", "AWS_SECRET_ACCESS_KEY": "very-secret-2"}
+SECRETS = {
+    "OPENAI_API_KEY": "sk-very-secret-1",
+    "AWS_SECRET_ACCESS_KEY": "very-secret-2",
+    "MODEL_LAB_KEY": "very-secret-3",
+}
 CHAMPION = "models:/kgqa-register-own@champion"
 STEPS = ["linking", "retrieval", "knowledge", "forms", "model"]
 
@@ -42,14 +52,28 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 200)
     settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
     files = ("--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home", folder / "home")
-    done = forked_kgqa("run", "--json", *files, *settings, env=SECRETS)
+    done = kgqa("run", "--json", *files, *settings)
     assert done.code == 0, done.err[-3000:]
     return folder / "home"
 
 
+def kgqa(*words: str | Path) -> Outcome:
+    """A command of somebody who has the secrets."""
+    return forked_kgqa(*words, env=SECRETS)
+
+
 def tracked(home: Path) -> dict[str, str]:
     """The environment of whoever uses MLflow's own commands with this home."""
-    return {"MLFLOW_TRACKING_URI": f"sqlite:///{home / 'mlflow' / 'mlflow.db'}", "MLFLOW_EXPERIMENT_NAME": "kgqa"}
+    return {
+        "MLFLOW_TRACKING_URI": f"sqlite:///{home / 'mlflow' / 'mlflow.db'}", "MLFLOW_EXPERIMENT_NAME": "kgqa",
+        "MODEL_LAB_KEY": SECRETS["MODEL_LAB_KEY"], "XDG_CACHE_HOME": str(home.parent / "cache"),
+    }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def lab_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret that the profile names, for systems that this process opens."""
+    monkeypatch.setenv("MODEL_LAB_KEY", SECRETS["MODEL_LAB_KEY"])
 
 
 def question(home: Path, number: int = 0) -> dict[str, Any]:
@@ -96,13 +120,15 @@ def test_the_champion_loads_in_a_fresh_process_and_answers_as_ask_does(home: Pat
     record, asked = newest_run(Home(home)), question(home)
     script = f"QUESTION, TOPIC = {asked['question']!r}, {asked['topic_entities'][0]!r}\n{LOAD}"
     told = python(home, script, tmp_path, MLFLOW_ENABLE_ASYNC_TRACE_LOGGING="false")
-    alone = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
+    alone = kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
     assert alone.code == 0, alone.err[-3000:]
     outputs = told["reply"]["custom_outputs"]
     shown = {key: value for key, value in alone.json.items() if key not in ("seconds", "load_seconds")}
     assert (outputs["answer"], outputs["run"]) == (shown, record["run_id"])
     [item] = told["reply"]["output"]
-    assert item["content"][0]["text"] == ", ".join(shown["answers"]) and shown["answers"]
+    cited = [f"[{number}] {text}" for number, text in enumerate(shown["proof"][:5], start=1)]
+    assert shown["answers"] and shown["proof_rows"] == len(cited) > 0
+    assert item["content"][0]["text"] == ", ".join(shown["answers"]) + " [1]\n\n" + "\n".join(cited)
     assert told["always"]["custom_outputs"]["answer"]["min_confidence"] == 0.0
     assert told["always"]["custom_outputs"]["answer"]["topics"] == [
         {"key": asked["topic_entities"][0], "name": asked["topic_entities"][0]}
@@ -114,16 +140,18 @@ def test_the_champion_loads_in_a_fresh_process_and_answers_as_ask_does(home: Pat
 
 def test_the_model_holds_code_requirements_and_references_and_neither_pickles_nor_secrets(home: Path) -> None:
     folder = model_of(home)
-    files = {file.name for file in folder.rglob("*") if file.is_file()} - {
-        "registered_model_meta"
-    }  # once it was loaded
-    assert files == {
-        "MLmodel", "conda.yaml", "input_example.json", "model_code.py", "python_env.yaml", "requirements.txt",
-        "serving_input_example.json",
+    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    own = files - {"registered_model_meta"}  # once it was loaded
+    assert own == {
+        "code/kgqa_code.zip", "MLmodel", "conda.yaml", "input_example.json", "model_code.py", "python_env.yaml",
+        "requirements.txt", "serving_input_example.json",
     }  # fmt: skip
-    assert sum(file.stat().st_size for file in folder.rglob("*")) < 60_000
-    lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("kgqa") and {"mlflow", "torch", "duckdb"} <= {line.partition("==")[0] for line in lines}
+    with zipfile.ZipFile(folder / "code" / "kgqa_code.zip") as archive:
+        assert set(archive.namelist()) == set(code_files())
+    assert sum((folder / file).stat().st_size for file in own if not file.startswith("code/")) < 60_000
+    text = (folder / "requirements.txt").read_text(encoding="utf-8")
+    assert {"mlflow", "torch", "duckdb"} <= {line.partition("==")[0] for line in text.splitlines()}
+    assert not re.search("kgqa|/|@", text)
     reference, record = reference_of(home), newest_run(Home(home))
     assert (reference["home"], reference["run"]) == (str(home), record["run_id"])
     assert set(reference["artifacts"]) == {"kg", "dkg", "hop_path", "operator"}
@@ -134,6 +162,24 @@ def test_the_model_holds_code_requirements_and_references_and_neither_pickles_no
         if file.is_file() and file.is_relative_to(home / "mlflow"):
             content = file.read_bytes()
             assert not any(secret.encode() in content for secret in SECRETS.values()), file
+
+
+def test_a_secret_of_the_profile_comes_from_its_block_or_is_asked_for(home: Path, tmp_path: Path) -> None:
+    script = f"""
+import json, os, mlflow
+try:
+    mlflow.pyfunc.load_model("{CHAMPION}")
+    print(json.dumps({{"key": os.environ.get("MODEL_LAB_KEY")}}))
+except Exception as fault:
+    print(json.dumps({{"said": str(fault)}}))
+"""
+    with on_shared_server():
+        Secret(value="of the block").save("lab-key", overwrite=True)
+        given = shared_environment() | {"MODEL_LAB_KEY": ""}
+        assert python(home, script, tmp_path, **given) == {"key": "of the block"}
+        Secret.delete("lab-key", _sync=True)  # type: ignore[call-arg]
+        said = python(home, script, tmp_path, **given)["said"]
+    assert "no Secret block 'lab-key'" in said and "set MODEL_LAB_KEY in the environment" in said
 
 
 def test_a_missing_or_changed_artifact_is_named_with_the_way_out(home: Path, tmp_path: Path) -> None:
@@ -180,14 +226,14 @@ def test_a_home_that_moved_is_found_or_asked_for(home: Path, tmp_path: Path, mon
 
 def test_ask_and_answer_trace_the_share_that_is_wanted(home: Path, tmp_path: Path) -> None:
     record, asked = newest_run(Home(home)), question(home)
-    done = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--own-process")  # the run's own share: all
+    done = kgqa("ask", asked["question"], "--home", home, "--json", "--own-process")  # the run's own share: all
     assert done.code == 0 and done.json["trace"].startswith("tr-"), done.err[-3000:]
-    none = forked_kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
+    none = kgqa("ask", asked["question"], "--home", home, "--json", "--trace-share", "0")
     assert "trace" not in none.json
     rows = [{"id": f"q{n}", "question": question(home, n)["question"]} for n in range(4)]
     (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ("--questions", tmp_path / "q.jsonl", "--out", tmp_path / "a.jsonl", "--home", home)
-    wrote = forked_kgqa("answer", *words, "--trace-share", "0.5")
+    wrote = kgqa("answer", *words, "--trace-share", "0.5")
     assert wrote.code == 0, wrote.err[-3000:]
     answers = {row["question"]: row for row in map(json.loads, (tmp_path / "a.jsonl").read_text().splitlines())}
     script = """

@@ -13,7 +13,7 @@ from prefect.blocks.system import Secret
 from kgqa_core.config import make_profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.llm.faults import shown
-from tasks.engine.secrets import load_secrets
+from tasks.secrets import load_secrets
 from tests.support.prefect_server import on_shared_server
 
 KEY = "block-canary-4711"

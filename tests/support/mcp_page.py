@@ -53,13 +53,15 @@ def call(server: MCPServer, tool: str, arguments: dict[str, Any]) -> dict[str, A
 def main(home: Path) -> None:
     """Write the results of all examples into the page."""
     from kgqa_core.serving.mcp_server import mcp_server
-    from kgqa_core.serving.open_systems import OpenSystems
+    from kgqa_core.serving.service import Service
+    from kgqa_core.serving.systems import SystemSource
     from kgqa_core.store.artifacts import Home
-    from kgqa_core.system import System
     from tests.support.served_graph import films
 
     view = films(Path(tempfile.mkdtemp())).view()
-    server = mcp_server(view, OpenSystems(lambda knowledge: System.from_run(Home(home), knowledge=knowledge)))
+    service = Service(SystemSource(Home(home).look()))
+    service.start()
+    server = mcp_server(view, service.answer)
 
     def example(found: re.Match[str]) -> str:
         result = call(server, found["tool"], json.loads(found["arguments"]))

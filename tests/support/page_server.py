@@ -13,10 +13,10 @@ from typing import Any
 import uvicorn
 
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic, RankedEntity
+from kgqa_core.serving.addresses import bind
 from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.http import HttpOptions, create_app
-from kgqa_core.serving.mcp_http import listen
 from kgqa_core.serving.run import ImpatientProtocol
 from kgqa_core.serving.service import Service
 from kgqa_core.types import Question
@@ -104,7 +104,8 @@ def page_server(view: GraphView | None, folder: Path, token: str | None = None) 
     source = EchoSource(one=system)
     source.looked_into = view
     app = create_app(Service(source, poll_seconds=5), HttpOptions(token=token), feedback)
-    bound = listen("127.0.0.1", 0)
+    bound = bind("127.0.0.1", 0)
+    bound.listen(128)
     config = uvicorn.Config(app, http=ImpatientProtocol, lifespan="on", log_config=None, access_log=False)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: server.run(sockets=[bound]), daemon=True)

@@ -28,10 +28,19 @@ class EchoSystem:
     batches: list[int] = field(default_factory=list)
     gate: threading.Event | None = None
     least: float | None = None
+    knowledge: str = "own/triples"
+    closed: bool = False
     model: Any = None
     words: Any = None
     language: str = "en"
     tracer: Any = NO_TRACER
+
+    @property
+    def store(self) -> EchoSystem:
+        return self
+
+    def close(self) -> None:
+        self.closed = True
 
     def ask(self, text: str) -> Answer:
         return Answer("warm", text, text)
@@ -77,7 +86,9 @@ class EchoSource:
     def name(self, run: str) -> str:
         return "toy"
 
-    def open(self, run: str) -> tuple[EchoSystem, Any]:
+    def open(self, run: str, on_view: Any = None) -> tuple[EchoSystem, Any]:
+        if on_view is not None:
+            on_view(self.looked_into)
         return self._opened(run, None), self.looked_into
 
     def with_knowledge(self, run: str, knowledge: str) -> EchoSystem:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import mlflow
@@ -18,8 +17,9 @@ from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from tasks.tracking import model_reference
+from tasks.tracking.model_files import code_files
 from tasks.tracking.model_reference import make_reference, requirements
-from tasks.tracking.system_agent import SystemAgent, answer_text, read_request
+from tasks.tracking.system_agent import SystemAgent, read_request
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_the_last_user_message_is_the_question_and_earlier_ones_the_dialogue() -
     heard = Heard()
     earlier = {
         "type": "message", "id": "answer-1", "role": "assistant",
-        "content": [{"type": "output_text", "text": "Suva", "annotations": []}],
+        "content": [{"type": "output_text", "text": "Suva [1]\n\n[1] (Fiji, capital, Suva)", "annotations": []}],
     }  # fmt: skip
     parts = {"role": "user", "content": [{"type": "input_text", "text": "And its currency?"}]}
     told = request({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Capital of Fiji?"},
@@ -69,11 +69,11 @@ def test_the_last_user_message_is_the_question_and_earlier_ones_the_dialogue() -
     dialogue = (("user", "Capital of Fiji?"), ("agent", "Suva"))
     assert heard.asked == [("And its currency?", ("Fiji",), dialogue)] and heard.least == 0.25
     [item] = reply.output
-    assert item.content[0]["text"] == "Suva, Lami"
+    assert item.content[0]["text"] == "Suva, Lami [1]\n\n[1] (a, b, c)"
     assert reply.custom_outputs is not None and reply.custom_outputs["run"] == "run-a"
     assert reply.custom_outputs["answer"]["proof"] == ["(a, b, c)"]
     [event] = agent(heard).predict_stream(told)
-    assert event.type == "response.output_item.done" and event.item["content"][0]["text"] == "Suva, Lami"
+    assert event.type == "response.output_item.done" and event.item["content"][0]["text"] == item.content[0]["text"]
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,6 @@ def test_a_request_that_cannot_be_read_is_refused_with_what_it_may_have(told: An
     assert fault.value.error_code == "INVALID_PARAMETER_VALUE"
 
 
-def test_the_text_is_the_wording_the_names_or_why_there_is_no_answer() -> None:
-    answer = Answer("ask", "?", "Suva", answers=("Suva", "Lami"))
-    assert answer_text(answer) == "Suva, Lami"
-    assert answer_text(replace(answer, wording="It is Suva.")) == "It is Suva."
-    assert answer_text(Answer("ask", "?", "a model says this")) == "a model says this"
-    declined = replace(answer, answerable=False, reason="no such relation", missing="height")
-    assert answer_text(declined) == "This graph does not hold the answer: no such relation: height."
-
-
 def test_a_reference_names_what_the_system_reads_by_place_and_digest_and_nothing_of_the_profile(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     artifacts = {
@@ -113,40 +104,53 @@ def test_a_reference_names_what_the_system_reads_by_place_and_digest_and_nothing
     names = {name for name in artifacts if name in found["artifacts"]}
     assert names == {"kg"} | ({"rigel"} & model_reference.SYSTEM_STAGES)
     assert found["artifacts"]["kg"] == {"path": "artifacts/kg/1", "digest": "d1"}
-    assert (found["run"], found["graph"], found["code"]["git"]) == ("run-a", "g", "abc123")
+    assert (found["run"], found["graph"], found["git"]) == ("run-a", "g", "abc123")
     assert "inside.example" not in str(found)
 
 
-def test_requirements_pin_this_project_and_the_packages_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = requirements(Profile())
-    assert lines[0].startswith("kgqa @ file://")
-    pinned = dict(line.split("==") for line in lines[1:])
-    assert pinned["mlflow"] == importlib.metadata.version("mlflow") and "+" not in pinned["torch"]
-    assert "pytest" not in pinned and "bm25s" not in pinned
-    passages = make_profile({"answering": {"knowledge": ["rigel/both"]}})
-    more = requirements(passages)
-    assert more[0].startswith("kgqa[passages] @ ") and any(line.startswith("bm25s==") for line in more)
-
-
-@pytest.mark.parametrize(
-    ("origin", "line"),
-    [
-        (None, "kgqa==9.9"),
-        ('{"url": "https://me:secret@host/kgqa.whl?token=secret"}', "kgqa @ https://host/kgqa.whl"),
-        (
-            '{"url": "https://tok@host/kgqa.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}',
-            "kgqa @ git+https://host/kgqa.git@abc",
-        ),
-        ("no json", "kgqa==9.9"),
-    ],
-)
-def test_an_installed_project_is_named_by_where_it_came_from_without_credentials(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: str | None, line: str
+def test_the_code_is_unpacked_once_for_a_user_and_for_the_process_where_nothing_can_be_cached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_reference, "_code_folder", lambda: tmp_path)
-    installed = SimpleNamespace(version="9.9", read_text=lambda name: origin)
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: installed)
-    assert model_reference.own_requirement() == line
+    from tasks.tracking.model_code import unpack
+
+    for name, text in (("one.zip", "X = 1"), ("two.zip", "X = 2")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("package/module.py", text)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = unpack(tmp_path / "one.zip")
+    assert (folder / "package" / "module.py").read_text() == "X = 1"
+    assert folder.is_relative_to(tmp_path / "cache")
+    (folder / "mark").touch()
+    assert unpack(tmp_path / "one.zip") == folder and (folder / "mark").exists(), "it is not unpacked again"
+    other = unpack(tmp_path / "two.zip")
+    assert other != folder and (other / "package" / "module.py").read_text() == "X = 2"
+    assert sorted(folder.parent.iterdir()) == sorted([folder, other]), "nothing half is left"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    own = unpack(tmp_path / "one.zip")
+    assert (own / "package" / "module.py").read_text() == "X = 1" and not own.is_relative_to(tmp_path / "file")
+
+
+def test_requirements_pin_the_packages_that_the_project_names_and_no_path() -> None:
+    pinned = dict(line.split("==") for line in requirements(Profile()))
+    assert pinned["mlflow"] == importlib.metadata.version("mlflow") and "+" not in pinned["torch"]
+    assert not {"kgqa", "pytest", "bm25s", "mcp"} & pinned.keys()
+    passages = make_profile({"answering": {"knowledge": ["rigel/both"]}})
+    assert any(line.startswith("bm25s==") for line in requirements(passages))
+
+
+def test_the_model_holds_the_code_of_the_system_and_none_of_the_command_line_or_the_builders() -> None:
+    files = code_files()
+    root = Path(model_reference.__file__).parents[2]
+    assert all(file == root / name and file.is_file() for name, file in files.items())
+    wanted = {
+        "tasks/__init__.py", "tasks/tracking/system_agent.py", "tasks/secrets.py", "kgqa_core/system.py",
+        "kgqa_core/llm/builtin/weights/model.safetensors", "kgqa_core/symbolic/by_labels/head_start/model.safetensors",
+        "kgqa_core/datasets/data/thesaurus.yaml",
+    }  # fmt: skip
+    assert wanted <= files.keys()
+    assert not [name for name in files if name.startswith(("flows/", "kgqa_core/builders/", "kgqa_core/report/"))]
+    assert not [name for name in files if "__pycache__" in name or name.endswith(("atlas.nt.gz", "serving/http.py"))]
 
 
 def test_options_of_a_request_are_optional() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -25,17 +24,12 @@ from mcp_types import CallToolResult
 
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
 from kgqa_core.errors import ConfigError, InputError
+from kgqa_core.serving.addresses import bind, host_names, is_loopback
 from kgqa_core.serving.graph_view import GraphView
-from kgqa_core.serving.guard import TOKEN_VARIABLE, is_loopback
-from kgqa_core.serving.mcp_http import (
-    LOOPBACK,
-    MAX_BODY,
-    McpEndpoint,
-    host_names,
-    listen,
-    serve_token,
-)
+from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, serve_token
+from kgqa_core.serving.mcp_http import MAX_BODY, McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
+from kgqa_core.serving.run import ServeOptions
 from tests.support.question_graph import X
 from tests.support.served_graph import HOSTILE
 
@@ -111,7 +105,8 @@ def server(view: GraphView, asked: Asked) -> MCPServer:
 @contextlib.contextmanager
 def served(app: Any) -> Iterator[str]:
     """An application on loopback; its address without path."""
-    listening = listen("127.0.0.1", 0)
+    listening = bind("127.0.0.1", 0)
+    listening.listen(128)
     running = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
     thread.start()
@@ -232,7 +227,7 @@ def test_the_handshake_is_answered_before_the_graph_is_there_and_tools_wait_for_
 ) -> None:
     loading: Future[GraphView] = Future()
     begun: list[str] = []
-    server = mcp_server(loading, asked, on_start=lambda: begun.append("started"))
+    server = mcp_server(lambda: loading.result(60), asked, on_start=lambda: begun.append("started"))
     assert begun == []
 
     async def work(client: Client) -> CallToolResult:
@@ -247,11 +242,11 @@ def test_the_handshake_is_answered_before_the_graph_is_there_and_tools_wait_for_
 
 
 def test_a_graph_that_does_not_come_is_told(asked: Asked) -> None:
-    server = mcp_server(Future(), asked, limits=McpLimits(load_seconds=0.05))
-    assert "still being loaded after 0.05 s" in text(call(server, "entity", name="x"))
+    server = mcp_server(lambda: Future[GraphView]().result(0.05), asked)
+    assert "still being loaded" in text(call(server, "entity", name="x"))
     failed: Future[GraphView] = Future()
     failed.set_exception(InputError("there is no run"))
-    assert "there is no run" in text(call(mcp_server(failed, asked), "entity", name="x"))
+    assert "there is no run" in text(call(mcp_server(failed.result, asked), "entity", name="x"))
 
 
 def test_too_many_and_too_slow_questions_are_refused_and_places_come_free(view: GraphView, asked: Asked) -> None:
@@ -284,8 +279,15 @@ def test_the_server_leaves_logging_to_the_application(view: GraphView, asked: As
 
 @pytest.fixture
 def address(server: MCPServer) -> Iterator[str]:
-    with served(McpEndpoint(server).app()) as found:
+    with served(guarded(server)) as found:
         yield found
+
+
+def guarded(server: MCPServer, token: str | None = None) -> Guard:
+    """As `kgqa mcp --http` serves it."""
+    return Guard(
+        McpEndpoint(server).app(), token=token, hosts=host_names("127.0.0.1"), body_bytes=MAX_BODY, body_seconds=20
+    )  # fmt: skip
 
 
 INITIALIZE = {
@@ -315,8 +317,8 @@ def test_foreign_hosts_origins_and_large_bodies_are_refused(address: str) -> Non
         return httpx.post(f"{address}/mcp", json=INITIALIZE, headers=HEADERS | headers).status_code
 
     assert post() == 200
-    assert post(Host="localhost:1") == 200 and post(Host="evil.example") == 421 and post(Host="127.0.0.1.evil") == 421
-    assert post(Origin="http://evil.example") == 403 and post(Origin="http://localhost:3000") == 200
+    assert post(Host="localhost:1") == 200 and post(Host="evil.example") == 403 and post(Host="127.0.0.1.evil") == 403
+    assert post(Origin="http://evil.example") == 403 and post(Origin=address) == 200
     body = b'{"jsonrpc": "2.0", "id": "' + b"x" * MAX_BODY + b'"}'
     large = httpx.post(f"{address}/mcp", content=body, headers=HEADERS | {"Content-Type": "application/json"})
     assert large.status_code == 413
@@ -326,7 +328,7 @@ def test_foreign_hosts_origins_and_large_bodies_are_refused(address: str) -> Non
 
 
 def test_a_token_is_needed_where_one_is_set(server: MCPServer) -> None:
-    with served(McpEndpoint(server, token=SECRET).app()) as found:
+    with served(guarded(server, SECRET)) as found:
         wrong = [None, b"Bearer wrong", f"Bearer {SECRET}x".encode(), SECRET.encode(), b"Bearer \xff"]
         for value in wrong:
             given = [*HEADERS.items(), *([] if value is None else [("Authorization", value)])]
@@ -338,7 +340,7 @@ def test_a_token_is_needed_where_one_is_set(server: MCPServer) -> None:
 
 
 def test_another_application_takes_the_endpoint_in(server: MCPServer) -> None:
-    endpoint = McpEndpoint(server, hosts=None)
+    endpoint = McpEndpoint(server)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -372,16 +374,19 @@ def test_a_server_that_others_reach_needs_a_token(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ConfigError, match="at least 16 characters") as fault:
             serve_token("127.0.0.1")
         assert bad not in str(fault.value)
+        with pytest.raises(ConfigError, match="at least 16 characters"):
+            ServeOptions("home").http()  # of `kgqa serve`
 
 
 def test_names_of_a_host_and_places_to_listen() -> None:
-    assert set(host_names("127.0.0.1")) == set(LOOPBACK) and host_names("10.0.0.1") == ("10.0.0.1",)
-    assert host_names("10.0.0.1", ["kg.example.org"]) == ("10.0.0.1", "kg.example.org")
-    assert set(host_names("0.0.0.0")) == {*LOOPBACK, socket.gethostname()} and "[::1]" in host_names("::1")
+    assert host_names("10.0.0.1") == ("10.0.0.1",) and host_names("0.0.0.0") is None and host_names("::") is None
+    assert host_names("10.0.0.1", ["kg.example.org"]) == ("kg.example.org", "10.0.0.1")
+    assert host_names("0.0.0.0", ["kg.example.org"]) == ("kg.example.org", "0.0.0.0")
     assert is_loopback("127.9.9.9") and not is_loopback("128.0.0.1") and not is_loopback("localhost.evil")
-    with listen("127.0.0.1", 0) as first:
+    with bind("127.0.0.1", 0) as first:
+        first.listen(1)
         port = first.getsockname()[1]
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1 port {port}.*another --port"):
-            listen("127.0.0.1", port)
+            bind("127.0.0.1", port)
     with pytest.raises(ConfigError, match="--host no.such.host.invalid"):
-        listen("no.such.host.invalid", 0)
+        bind("no.such.host.invalid", 0)

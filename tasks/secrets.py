@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from kgqa_core.config import Profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.llm.faults import is_web, shown
+from tasks.servers.clients import point_clients
 
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*(KEY|KEY_ID|TOKEN|PASSWORD|SECRET)|KGQA_STORE_OPTIONS")
 """Variables that a profile may have filled: such that hold secrets, and no others."""
@@ -34,6 +36,17 @@ def load_secrets(profile: Profile) -> None:
             )
         if not os.environ.get(variable):
             os.environ[variable] = _read(variable, block)
+
+
+def load_secrets_of(profile: Profile, home: Path) -> None:
+    """The same in a process that no command of ours set up: from the Prefect server or store of a home.
+
+    That process's own settings of Prefect go before; they are not touched where no variable needs a block.
+    Raises ConfigError, as `load_secrets`.
+    """
+    if not all(os.environ.get(variable) for variable in profile.operations.secrets):
+        point_clients(home)
+    load_secrets(profile)
 
 
 def _read(variable: str, block: str) -> str:

@@ -1,0 +1,55 @@
+"""Addresses that a server listens on: which machines reach one, what clients call it, and its socket."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+
+from kgqa_core.errors import ConfigError
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether an address stands for all of this machine's."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
+def host_names(host: str, more: Sequence[str] = ()) -> tuple[str, ...] | None:
+    """Names beside loopback's addresses that `Host` may have of a server that listens on `host`; None for any.
+
+    more: further ones, such as that of a proxy.
+    """
+    return None if is_wildcard(host) and not more else (*more, host)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket of an address, not listening yet; port 0 takes a free one.
+
+    Raises ConfigError where that is not possible.
+    """
+    bare = host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError) as fault:
+        raise ConfigError(f"--host {host} is no address of this machine ({fault})") from None
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except OSError as fault:
+        found.close()
+        raise ConfigError(f"cannot listen on {host} port {port} ({fault.strerror}); give another --port") from None
+    return found

@@ -1,0 +1,90 @@
+"""Which modules of the project a module imports, at any depth, read out of the files: nothing is imported for it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import NamedTuple
+
+
+class ModuleCode(NamedTuple):
+    """imports: names that a module may import.  digest: of its syntax tree, without docstrings."""
+
+    imports: tuple[str, ...]
+    digest: str
+
+
+def import_closure(
+    module: str, packages: Collection[str], stop: Callable[[str], bool] = lambda name: False
+) -> dict[str, Path]:
+    """Module names and files of `module` and of what it imports inside some packages, in functions too.
+
+    packages: top-level ones.  stop: whether a module is left out, with what only it imports.
+    """
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or stop(name):
+            continue
+        path = _module_file(name, packages)
+        if path is None:
+            continue
+        found[name] = path
+        waiting += module_code(path, name).imports
+    return found
+
+
+@functools.cache
+def module_code(path: Path, name: str) -> ModuleCode:
+    """A module's file, read once for all stages of this process."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports: list[str] = []
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imports += imported_names(node, package)
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in node.body if not is_text(part)]
+    return ModuleCode(tuple(imports), hashlib.sha256(ast.dump(tree).encode()).hexdigest())
+
+
+def imported_names(node: ast.Import | ast.ImportFrom, package: str) -> list[str]:
+    """Names that an import statement in a module of `package` may import."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    base = node.module or ""
+    if node.level:
+        parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+        base = ".".join([*parents, base] if base else parents)
+    return [base, *(f"{base}.{alias.name}" for alias in node.names)]
+
+
+def is_text(node: ast.AST) -> bool:
+    """Whether a statement is a text alone, such as a docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _module_file(name: str, packages: Collection[str]) -> Path | None:
+    """The file of a module of the packages, found by its place: Python's own look-up would import all above it."""
+    package, *parts = name.split(".")
+    if package not in packages:
+        return None
+    place = package_folder(package).joinpath(*parts)
+    for file in (place / "__init__.py", place.with_name(place.name + ".py")):
+        if file.is_file():
+            return file
+    return None
+
+
+@functools.cache
+def package_folder(package: str) -> Path:
+    """The folder of a top-level package.  Raises ModuleNotFoundError."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(package)
+    return Path(spec.origin).parent
