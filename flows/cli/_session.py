@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from rich.logging import RichHandler
 
 from flows.cli._output import err, out
+from flows.cli._pandas import without_pandas
 from kgqa_core.config import PASSAGES, Profile, make_profile, parse_settings, read_profile
 from kgqa_core.config.retrieval import baseline_names
 from kgqa_core.errors import ConfigError, InputError, nearest
@@ -92,6 +93,7 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
 
 def look(home: Path | None, *, verbose: bool = False) -> Home:
     """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`."""
+    without_pandas()
     return _set_environment(_choose(home).look(), verbose=verbose)
 
 
