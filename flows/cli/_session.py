@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from rich.logging import RichHandler
 
-from flows.cli._threads import choose_threads
+from flows.cli._output import err, out
+from flows.cli._pandas import without_pandas
 from kgqa_core.config import PASSAGES, Profile, make_profile, parse_settings, read_profile
 from kgqa_core.config.retrieval import baseline_names
 from kgqa_core.errors import ConfigError, InputError, nearest
@@ -29,8 +30,6 @@ from tasks.servers.clients import point_clients
 
 PROFILES = Path(__file__).parent.parent / "profiles"
 log = logging.getLogger("kgqa")
-err = TerminalConsole(stderr=True)
-out = TerminalConsole()
 
 
 @dataclass(frozen=True)
@@ -94,6 +93,7 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
 
 def look(home: Path | None, *, verbose: bool = False) -> Home:
     """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`."""
+    without_pandas()
     return _set_environment(_choose(home).look(), verbose=verbose)
 
 
@@ -139,8 +139,6 @@ def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home
     """Set everything up for a flow, and refuse inputs that are known to be wrong; the home."""
     chosen = prepare(home, verbose=verbose)
     start_logging(verbose=verbose)
-    if (told := choose_threads(os.environ)) is not None:  # before torch is imported
-        err.print(told, highlight=False)
     with err.status("checking the inputs …"):
         from flows.preflight import check
 

@@ -14,6 +14,7 @@ import typer
 from flows.cli import _session as common
 from flows.cli._options import ForceOption, ProfileOption, SetOption
 from flows.cli._session import JsonSession, Session, err, print_json
+from flows.cli.abstention import abstain
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
@@ -313,3 +314,6 @@ def _table(title: str, rows: list[dict[str, Any]], to_stderr: bool = False) -> N
     from kgqa_core.report.console import rows_table
 
     (err if to_stderr else common.out).print(rows_table(title, rows))
+
+
+answerability_app.command()(abstain)

@@ -12,72 +12,21 @@ from typing import Annotated
 
 import typer
 
-from flows.cli._session import out
-from flows.cli.abstention import abstain
-from flows.cli.answerability import answerability_app
-from flows.cli.ask import answer, ask, evaluate
-from flows.cli.bridge import bridge
-from flows.cli.cache import cache_app
-from flows.cli.compare import compare
-from flows.cli.datasets import datasets
-from flows.cli.demo import demo
+from flows.cli._output import out
+from flows.cli.commands import CommandGroup
 from flows.cli.faults import run_command
-from flows.cli.feedback import feedback_app
-from flows.cli.home import gc, home
-from flows.cli.judge import judge
-from flows.cli.kg import kg_app
-from flows.cli.link import link
-from flows.cli.ltgen import ltgen_app
-from flows.cli.mcp import mcp
-from flows.cli.predictions import predictions
-from flows.cli.questions import questions_app
-from flows.cli.run import forecast, refresh, report, run
-from flows.cli.serve import serve
-from flows.cli.subset import subset
-from flows.cli.ui import ui
 from flows.cli.usage import CommandApp
 from kgqa_core.spool import spooling
 
 app = CommandApp(
     name="kgqa",
+    cls=CommandGroup,
     help="Answer questions from a knowledge graph that you own, and measure how far to trust the answers.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-COMMANDS = (
-    demo,
-    run,
-    ask,
-    answer,
-    serve,
-    report,
-    compare,
-    refresh,
-    forecast,
-    evaluate,
-    judge,
-    link,
-    mcp,
-    datasets,
-    ui,
-    home,
-    gc,
-)
-"""In the order of `kgqa --help`."""
-for _command in COMMANDS:
-    app.command()(_command)
-app.add_typer(kg_app, name="kg")
-app.add_typer(cache_app, name="cache")
-app.add_typer(feedback_app, name="feedback")
-app.add_typer(ltgen_app, name="ltgen")
-app.add_typer(questions_app, name="questions")
-app.add_typer(answerability_app, name="answerability")
-answerability_app.command()(abstain)
-questions_app.command()(predictions)
-questions_app.command()(bridge)
-kg_app.command()(subset)
 
 
 def _version(wanted: bool) -> None:

@@ -16,7 +16,7 @@ from typer import Abort
 from typer.exceptions import TyperException
 
 from flows.cli import interrupt
-from flows.cli._session import err
+from flows.cli._output import err
 from flows.cli.usage import shown
 from kgqa_core.errors import PASSWORD, KgqaError, StorageError, without_passwords
 from kgqa_core.report.terminal import VisibleRecord, VisibleText

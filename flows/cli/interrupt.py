@@ -72,7 +72,7 @@ def report() -> int:
     if not _signals.reported:
         _signals.reported = True
         text = f"stopped by {NAMES[signal.Signals(number)]}: {_state()}"
-        err = getattr(sys.modules.get("flows.cli._session"), "err", None)
+        err = getattr(sys.modules.get("flows.cli._output"), "err", None)
         with contextlib.suppress(OSError):  # the terminal may be gone
             if err is None:
                 sys.stderr.write(f"{text}\n")

@@ -12,6 +12,7 @@ import typer
 from flows.cli import _session as common
 from flows.cli._options import ForceOption, KgOption, RunOption, SetOption
 from flows.cli._session import HomeSession, JsonSession, print_json
+from flows.cli.subset import subset
 from flows.cli.usage import CommandApp
 from kgqa_core.runs.records import newest_run, stage_artifact
 
@@ -395,3 +396,6 @@ def _table(title: str, rows: list[dict[str, Any]]) -> None:
     from kgqa_core.report.console import rows_table
 
     common.out.print(rows_table(title, rows))
+
+
+kg_app.command()(subset)

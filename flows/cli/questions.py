@@ -14,6 +14,8 @@ import typer
 from flows.cli import _session as common
 from flows.cli._options import ForceOption, SetOption
 from flows.cli._session import JsonSession, Session, err, print_json
+from flows.cli.bridge import bridge
+from flows.cli.predictions import predictions
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import InputError
 
@@ -183,3 +185,7 @@ def _show(counts: dict[str, Any], *, to_stderr: bool) -> None:
     title = f"{counts['questions']:,} questions ({splits})"
     console = err if to_stderr else common.out
     console.print(rows_table(title, rows))
+
+
+questions_app.command()(predictions)
+questions_app.command()(bridge)

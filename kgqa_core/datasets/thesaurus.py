@@ -12,8 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from kgqa_core.datasets.packaged_yaml import read_yaml
 from kgqa_core.errors import ConfigError
 
 FILES = tuple(Path(__file__).parent / "data" / name for name in ("thesaurus.yaml", "thesaurus_zh.yaml"))
@@ -91,7 +90,7 @@ def read_thesaurus(*paths: Path) -> Thesaurus:
     types: list[list[str]] = []
     words: list[list[str]] = []
     for path in paths:
-        table: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = read_yaml(path.read_text(encoding="utf-8"))
         for row in table["relations"]:
             entry = _entry(row, path)
             for label in entry.labels:

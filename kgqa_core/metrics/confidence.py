@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 Array = NDArray[np.float64]
 
@@ -120,7 +119,9 @@ def auroc(scores: ArrayLike, positives: ArrayLike) -> float:
     ones, others = int(wanted.sum()), int((~wanted).sum())
     if not ones or not others:
         return 0.5
-    above = float(rankdata(values)[wanted].sum()) - ones * (ones + 1) / 2
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - (counts - 1) / 2  # of equal values the mean of their ranks
+    above = float(ranks[place][wanted].sum()) - ones * (ones + 1) / 2
     return above / (ones * others)
 
 

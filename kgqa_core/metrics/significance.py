@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
-from scipy.stats import binom, binomtest
 
 _CELLS = 2_000_000
 
@@ -71,6 +69,9 @@ def mcnemar(helpful: int, harmful: int) -> float:
     if n == 0:
         return 1.0
     fewer = min(helpful, harmful)
+    from scipy.special import logsumexp
+    from scipy.stats import binom, binomtest  # half a second, which answering a question need not wait for
+
     p = float(binomtest(fewer, n).pvalue)
     return p or 2 * float(np.exp(logsumexp(binom.logpmf(np.arange(fewer + 1), n, 0.5))))  # below 1e-258 it gives 0
 

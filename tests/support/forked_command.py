@@ -155,6 +155,8 @@ def start() -> None:
     os.dup2(2, 1)
     for name in IMPORTED:
         importlib.import_module(name)
+    for record in importlib.import_module("flows.cli.commands").COMMANDS:
+        record.load()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     serve(requests, replies)

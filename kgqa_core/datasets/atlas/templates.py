@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
-
 from kgqa_core.datasets.atlas import vocabulary as v
+from kgqa_core.datasets.packaged_yaml import read_yaml
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Templates:
 def templates() -> Templates:
     """The bundled wordings, in the order of the file."""
     text = (importlib.resources.files("kgqa_core.datasets.atlas") / "templates.yaml").read_text(encoding="utf-8")
-    tree: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load(text)
+    tree: dict[str, dict[str, dict[str, Any]]] = read_yaml(text)
     attributes = tuple(
         Attribute(
             name=name,

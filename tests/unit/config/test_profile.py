@@ -26,8 +26,7 @@ def test_shipped_profile_is_valid_and_says_what_it_is_for(name: str) -> None:
     profile = choose_profile(name)
     assert profile.name == name
     assert profile.description.endswith(".")
-    if "rigel" in profile.retrieval.retrievers:
-        assert "loss" in (PROFILES / f"{name}.yaml").read_text(), "a profile says which loss and why"
+    assert "loss" in (PROFILES / f"{name}.yaml").read_text(), "a profile says which loss and why"
 
 
 @pytest.mark.parametrize("name", [name for name in profile_names() if name.endswith("-rra-published")])

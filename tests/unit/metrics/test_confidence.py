@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from kgqa_core.metrics.confidence import (
     COLDEST,
@@ -109,6 +110,16 @@ def test_auroc_is_the_mean_over_all_pairs() -> None:
     pairs = list(itertools.product(scores[kinds == 1], scores[kinds == 0]))
     wanted = np.mean([(a > b) + (a == b) / 2 for a, b in pairs])
     assert auroc(scores, kinds) == pytest.approx(wanted)
+
+
+def test_auroc_is_that_of_the_ranks_of_scipy() -> None:
+    generator = np.random.default_rng(4)
+    for size in (2, 7, 400):
+        scores, wanted = generator.integers(0, 1 + size // 3, size) / 7, generator.integers(0, 2, size) > 0
+        ones = int(wanted.sum())
+        if 0 < ones < size:
+            above = float(rankdata(scores)[wanted].sum()) - ones * (ones + 1) / 2
+            assert auroc(scores, wanted) == above / (ones * (size - ones))
 
 
 def test_the_curve_gives_equal_confidences_together() -> None:
