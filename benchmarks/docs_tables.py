@@ -23,7 +23,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import connectors_page, kg_subset_page, kill_commands, performance, results_file  # noqa: E402
+from benchmarks import (  # noqa: E402
+    connectors_page,
+    kg_subset_page,
+    kill_commands,
+    performance,
+    results_file,
+    serving_page,
+)
 from benchmarks import docs_writers as writers  # noqa: E402
 
 RESULTS_FOLDER = Path("benchmarks/results")
@@ -53,6 +60,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("dkg_scale", "benchmarks/dkg_scale.py", False),
     ResultFile("easiness", "benchmarks/easiness.py"),
     ResultFile("extended_retriever", "benchmarks/extended_retriever.py", False),
+    ResultFile("feedback_loop", "benchmarks/feedback_loop.py"),
     ResultFile("formats", "benchmarks/formats.py", False),
     ResultFile("fresh_model", "benchmarks/fresh_model.py"),
     ResultFile("graph_alone", "benchmarks/graph_alone.py"),
@@ -168,6 +176,7 @@ TABLES: tuple[Table, ...] = (
     Table("real_sets", "docs/real_sets.md", "real_sets", _real_sets),
     Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", writers.relation_rankers),
     Table("rewriter", "docs/rewriting.md", "rewriter", writers.rewriter),
+    Table("feedback_loop", "docs/serving.md", "feedback_loop", serving_page.loop),
     Table("rigel/linked", "docs/extended_retriever.md", "extended_retriever", writers.rigel_linked),
     Table("rigel/options", "docs/extended_retriever.md", "extended_retriever", writers.rigel_options),
     Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),

@@ -1,4 +1,4 @@
-"""The tables of docs/serving.md, as `make bench-docs` writes them from the results of serve.py and serve_faults.py."""
+"""The tables of docs/serving.md, as `make bench-docs` writes them from serve.py, serve_faults.py, feedback_loop.py."""
 
 from __future__ import annotations
 
@@ -54,6 +54,17 @@ def speed(found: Mapping[str, Any]) -> str:
             f"{one['failed']} failed; p50 {one['p50_ms']:.0f} ms, the longest {one['longest_ms']:,.0f} ms."
         )
     return "\n".join(lines) + "\n"
+
+
+def loop(found: Mapping[str, Any]) -> str:
+    """Scores before and after a correction, and what was decided."""
+    seconds, said = found["seconds"], found["refresh"]["champion"]
+    rows = [(name, one["before"], one["after"]) for name, one in found["scores"].items()]
+    return (
+        f"{_made(found)} 200 lines of invented companies; two sessions correct one answer, then `kgqa refresh` "
+        f"({seconds['refresh']:,.0f} s; the first run {seconds['run']:,.0f} s). Decision: {said}."
+        f"\n\n{table(('answered exactly', 'before', 'after'), rows)}"
+    )
 
 
 def faults(found: Mapping[str, Any]) -> str:
