@@ -91,7 +91,7 @@ COMMANDS = (
         "Find the entities of a graph that a text names: mentions, candidates, and the confidence ρ of each.",
     ),
     CommandRecord(
-        "mcp", "mcp", "Serve the newest run's graph and system to agents as tools of the Model Context Protocol."
+        "mcp", "mcp", "Serve the champion's graph and system to agents as tools of the Model Context Protocol."
     ),
     CommandRecord(
         "datasets",
