@@ -18,6 +18,7 @@ from rich.logging import RichHandler
 
 from flows.cli._output import err, out
 from flows.cli._pandas import without_pandas
+from flows.cli._threads import choose_threads
 from kgqa_core.config import PASSAGES, Profile, make_profile, parse_settings, read_profile
 from kgqa_core.config.retrieval import baseline_names
 from kgqa_core.errors import ConfigError, InputError, nearest
@@ -139,6 +140,8 @@ def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home
     """Set everything up for a flow, and refuse inputs that are known to be wrong; the home."""
     chosen = prepare(home, verbose=verbose)
     start_logging(verbose=verbose)
+    if (told := choose_threads(os.environ)) is not None:  # before torch is imported
+        err.print(told, highlight=False)
     with err.status("checking the inputs …"):
         from flows.preflight import check
 

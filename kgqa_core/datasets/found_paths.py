@@ -1,7 +1,12 @@
-"""Relation paths of questions that come with topics and answers only: those that lead to exactly the answers."""
+"""Relation paths of questions that come with topics and answers only: those that lead to exactly the answers.
+
+A topic that leads nowhere is often one that was linked wrongly, which is why the answer had to be corrected; then the
+entities that the words of the question name are tried.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,6 +18,18 @@ PAIRS = 64
 ENDS = 10_000
 """Ends of a path that are read at most."""
 
+LONGEST = 6
+"""Words of a name that is looked for in a text at most."""
+NAMED = 20
+"""Entities named in a text that are tried at most."""
+
+_WORD = re.compile(r"[^\s?!.,;:\"“”]+?(?=['’]s?\b|[\s?!.,;:\"“”]|$)")
+_NAMED = """
+SELECT id, lower(name) FROM (
+    SELECT id, label AS name FROM labels UNION ALL SELECT id, alias FROM aliases
+    UNION ALL SELECT id, key FROM entities WHERE kind = 'entity'
+) WHERE lower(name) IN (SELECT unnest($1::VARCHAR[]))
+"""
 _EDGES = """
 (SELECT head AS start, relation, false AS back, tail AS finish FROM triples WHERE {head}
  UNION ALL SELECT tail, relation, true, head FROM triples WHERE {tail})
@@ -23,17 +40,41 @@ Step = tuple[int, bool]
 
 
 def with_found_paths(questions: Sequence[Question], store: KgStore) -> list[Question]:
-    """The questions; one without path and form gets the shortest path that leads from a topic to its answers alone."""
+    """The questions; one without path and form gets the shortest path that leads from a topic to its answers alone.
+
+    Where none does from its own topics, it is about the first entity named in its text from which one does; those with
+    the longest names come first.
+    """
     keys = store.relation_keys()
     found = []
     for question in questions:
         bare = not question.relation_paths and question.s_expression is None
         path = path_to(store, question.topic_entities, question.answers) if bare else None
+        if bare and path is None and question.answers:
+            for topic in named_in(store, question.text):
+                if (path := path_to(store, [topic], question.answers)) is not None:
+                    key = store.entity_keys([topic])[topic]
+                    question = replace(question, topic_entities=(topic,), topic_keys=(key,), unlinkable=None)
+                    break
         if path is not None:
             named = tuple((INVERSE if back else "") + keys[relation] for relation, back in path)
             question = replace(question, relation_paths=(named,), hops=len(named))
         found.append(question)
     return found
+
+
+def named_in(store: KgStore, text: str) -> list[int]:
+    """Entities whose key, label or alias stands in a text, whatever its case; the longest names first, then by id."""
+    words = _WORD.findall(text)
+    spans = {
+        (start, end) for start in range(len(words)) for end in range(start + 1, min(start + LONGEST, len(words)) + 1)
+    }
+    names = sorted({" ".join(words[start:end]).lower() for start, end in spans})
+    rows = store.connection.execute(_NAMED, [names]).fetchall()
+    longest: dict[int, int] = {}
+    for entity, name in rows:
+        longest[entity] = max(longest.get(entity, 0), len(name))
+    return sorted(longest, key=lambda entity: (-longest[entity], entity))[:NAMED]
 
 
 def path_to(store: KgStore, topics: Sequence[int], answers: Sequence[int]) -> tuple[Step, ...] | None:

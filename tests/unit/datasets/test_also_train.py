@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import KgOptions, QuestionsOptions
-from kgqa_core.datasets.found_paths import path_to, with_found_paths
+from kgqa_core.datasets.found_paths import named_in, path_to, with_found_paths
 from kgqa_core.datasets.load import load
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import QuestionFileError
@@ -86,6 +86,22 @@ def test_what_has_a_path_or_a_form_keeps_it(store: KgStore) -> None:
     found = with_found_paths(given, store)
     assert found[:2] == given[:2] and found[3] == given[3]
     assert found[2].relation_paths == (("lives_in",),) and found[2].hops == 1
+
+
+def test_a_question_whose_topic_leads_nowhere_is_about_what_its_words_name(store: KgStore) -> None:
+    [anna, bonn, kiel, west] = ids(store, "anna", "bonn", "kiel", "west")
+    wrong = {"topic_entities": (kiel,), "topic_keys": ("kiel",), "unlinkable": "whatever"}
+    given = [
+        Question("a", "in which part of the land is ANNA's home?", answers=(west,), **wrong),
+        Question("b", "where does nobody live", answers=(bonn,), **wrong),
+        Question("c", "Kiel: where does anna live?", answers=(bonn,), topic_entities=(anna,), topic_keys=("a",)),
+    ]
+    found = with_found_paths(given, store)
+    assert (found[0].topic_entities, found[0].topic_keys, found[0].unlinkable) == ((anna,), ("anna",), None)
+    assert found[0].relation_paths == (("lives_in", "located_in"),)
+    assert found[1] == given[1] and found[2].topic_entities == (anna,)
+    assert named_in(store, "Anna, bert’s friend, left bonn") == [*sorted(ids(store, "anna", "bert", "bonn"))]
+    assert named_in(store, "") == []
 
 
 def row(name: str, text: str, topic: str, answer: str, **more: Any) -> dict[str, Any]:
