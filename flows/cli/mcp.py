@@ -24,6 +24,7 @@ from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
     from kgqa_core.answering.reply import Answer
+    from kgqa_core.serving.ask_record import Ask
     from kgqa_core.serving.graph_view import GraphView
     from kgqa_core.serving.systems import SystemSource
 
@@ -117,17 +118,10 @@ class _Loader:
         first = self._first_view.result(LOAD_SECONDS)
         return first if first is not None and not self._service.ready else self._service.view
 
-    def ask(
-        self,
-        question: str,
-        topics: Sequence[str],
-        dialogue: Sequence[tuple[str, str]],
-        knowledge: str | None,
-        min_confidence: float | None,
-    ) -> Answer:
-        """The answer of the system, once it is open; see `kgqa_core.serving.ask_record.AskSystem`."""
+    def ask(self, ask: Ask) -> Answer:
+        """The answer of the system, once it is open; an `ask_record.AskSystem`."""
         self._started.result()
-        return self._service.answer(question, topics, dialogue, knowledge, min_confidence)
+        return self._service.answer(ask)
 
     def _load(self) -> None:
         run = self._record["run_id"]

@@ -1,10 +1,9 @@
-"""A typed answer as tools and pages show it: bounded, without what the model read."""
+"""A question of a client, and a typed answer as tools and pages show it: bounded, without what the model read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
 from kgqa_core.serving.graph_records import GraphRecord
@@ -13,23 +12,22 @@ MOST_FACTS = 50
 """Retrieved facts, and texts of proof, that a record holds."""
 
 
-class AskSystem(Protocol):
-    """Answers a question with a system that is open; it is called from several threads."""
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question of a client; fields as of `System.ask`.
 
-    def __call__(
-        self,
-        question: str,
-        topics: Sequence[str],
-        dialogue: Sequence[tuple[str, str]],
-        knowledge: str | None,
-        min_confidence: float | None,
-    ) -> Answer:
-        """The answer.
+    knowledge: `retriever/format` in place of the server's.  min_confidence: in [0, 1], in place of the system's.
+    """
 
-        topics: keys or labels; linked in the question where there are none.  dialogue: earlier turns as (`user` or
-        `agent`, text), oldest first.  knowledge: `retriever/format`, min_confidence: below which nothing is answered;
-        the run's own where None.  Raises KgqaError.
-        """
+    question: str
+    topics: tuple[str, ...] = ()
+    dialogue: tuple[tuple[str, str], ...] = ()
+    knowledge: str | None = None
+    min_confidence: float | None = None
+
+
+AskSystem = Callable[[Ask], Answer]
+"""Answers a question with a system that is open; it is called from several threads, and raises KgqaError."""
 
 
 @dataclass(frozen=True)

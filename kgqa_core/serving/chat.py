@@ -9,8 +9,8 @@ from typing import Any
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError
+from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.messages import ChatMessage, ChatRequest
-from kgqa_core.serving.service import Ask
 
 CITED = 5
 """Triples of the proof that a text cites at most."""

@@ -21,6 +21,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
+from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.graph_routes import add_graph_routes
@@ -30,7 +31,7 @@ from kgqa_core.serving.mcp_server import McpLimits, mcp_server
 from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
 from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.page.routes import add_page_routes
-from kgqa_core.serving.service import Ask, Served, Service
+from kgqa_core.serving.service import Served, Service
 
 log = logging.getLogger("kgqa")
 

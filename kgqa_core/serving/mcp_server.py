@@ -21,7 +21,7 @@ from mcp_types import ToolAnnotations
 from pydantic import ConfigDict, Field
 
 from kgqa_core.errors import KgqaError
-from kgqa_core.serving.ask_record import AskResult, AskSystem
+from kgqa_core.serving.ask_record import Ask, AskResult, AskSystem
 from kgqa_core.serving.graph_records import (
     EntityPage,
     FormResult,
@@ -183,7 +183,7 @@ def mcp_server(
 
         def run() -> AskResult:
             begun = time.monotonic()
-            answer = ask(question, topics, turns, knowledge or None, min_confidence)
+            answer = ask(Ask(question, tuple(topics), tuple(turns), knowledge or None, min_confidence))
             return AskResult.of(answer, time.monotonic() - begun)
 
         with _told(f"there is no answer after {bounds.ask_seconds:g} s; ask again, or a simpler question"):

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.feedback import Feedback
-from kgqa_core.serving.service import Ask, Served
+from kgqa_core.serving.service import Served
 
 QUESTION_CHARACTERS = 4000
 """Characters of a question, or of a turn, at most."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError, KgqaError, ServerBusy
 from kgqa_core.linking.questions import dialogue_turns
+from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.system import System
@@ -29,20 +30,6 @@ WARMING = "What is this?"
 """A question that is asked before any client's, so that what is loaded at the first use is there."""
 MOST_KNOWLEDGE = 4
 """Systems of other knowledge than the server's own that stay open."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A question of a client; fields as of `System.ask`.
-
-    knowledge: `retriever/format` in place of the server's.  min_confidence: in [0, 1], in place of the system's.
-    """
-
-    question: str
-    topics: tuple[str, ...] = ()
-    dialogue: tuple[tuple[str, str], ...] = ()
-    knowledge: str | None = None
-    min_confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,16 +193,9 @@ class Service:
         """The answer to one question, waited for.  Raises what `submit` and its future raise."""
         return self.submit([ask])[0].result(timeout)
 
-    def answer(
-        self,
-        question: str,
-        topics: Sequence[str],
-        dialogue: Sequence[tuple[str, str]],
-        knowledge: str | None,
-        min_confidence: float | None,
-    ) -> Answer:
-        """The same for a caller that knows no `Ask`: an `ask_record.AskSystem`."""
-        return self.ask(Ask(question, tuple(topics), tuple(dialogue), knowledge, min_confidence)).answer
+    def answer(self, ask: Ask) -> Answer:
+        """The answer alone: an `ask_record.AskSystem`."""
+        return self.ask(ask).answer
 
     def _system(self) -> _Opened:
         if self._opened is None:

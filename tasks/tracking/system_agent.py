@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError
+from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.chat import answer_text, question_of
 from kgqa_core.serving.messages import ChatMessage, ChatRequest
-from kgqa_core.serving.service import Ask
 from kgqa_core.system import System
 from kgqa_core.tracing import QuestionTrace
 from tasks.tracking.model_files import saving

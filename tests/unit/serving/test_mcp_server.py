@@ -8,7 +8,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -25,6 +25,7 @@ from mcp_types import CallToolResult
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
 from kgqa_core.errors import ConfigError, InputError
 from kgqa_core.serving.addresses import bind, host_names, is_loopback
+from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, serve_token
 from kgqa_core.serving.mcp_http import MAX_BODY, McpEndpoint
@@ -44,11 +45,9 @@ class Asked:
         self.given: list[tuple[Any, ...]] = []
         self.hold: threading.Event | None = None
 
-    def __call__(
-        self, question: str, topics: Sequence[str], dialogue: Sequence[tuple[str, str]], knowledge: str | None,
-        min_confidence: float | None,
-    ) -> Answer:  # fmt: skip
-        self.given.append((question, list(topics), list(dialogue), knowledge, min_confidence))
+    def __call__(self, ask: Ask) -> Answer:
+        question, knowledge = ask.question, ask.knowledge
+        self.given.append((question, list(ask.topics), list(ask.dialogue), knowledge, ask.min_confidence))
         if self.hold is not None:
             self.hold.wait(30)
         if knowledge == "nothing":

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kgqa_core.errors import InputError, ServerBusy
-from kgqa_core.serving.service import MOST_KNOWLEDGE, Ask, Service
+from kgqa_core.serving.ask_record import Ask
+from kgqa_core.serving.service import MOST_KNOWLEDGE, Service
 from tests.support.served import EchoSource, EchoSystem
 
 
@@ -68,7 +69,7 @@ def test_questions_of_another_confidence_or_knowledge_are_answered_by_their_own_
     )]  # fmt: skip
     assert [one.min_confidence for one in answers] == [None, 0.0, None, None]
     assert source.opened == [("one", None), ("one", "rigel/triples")]
-    assert service.answer("e", (), (), "own/triples", None).output == "e"
+    assert service.answer(Ask("e", knowledge="own/triples")).output == "e"
     assert len(source.opened) == 2, "its own knowledge is no other"
 
 
@@ -76,7 +77,7 @@ def test_few_systems_of_other_knowledge_stay_open(opened: Any) -> None:
     source = OtherSystems(one=EchoSystem())
     service = opened(source)
     for number in range(MOST_KNOWLEDGE + 2):
-        assert service.answer("a", (), (), f"other{number}/triples", None).output == "a"
+        assert service.answer(Ask("a", knowledge=f"other{number}/triples")).output == "a"
     assert [system.closed for system in source.others] == [True] * 2 + [False] * MOST_KNOWLEDGE
     assert not source.systems["one"].closed
 
