@@ -12,20 +12,17 @@ about other companies (never corrected), and questions that were right before.  
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
 from benchmarks.conditions import conditions
+from benchmarks.kgqa_command import kgqa_json
 from benchmarks.results_file import CONDITIONS
+from tests.support.kgqa_serve import Running, served
 from tests.support.toy import write_graph
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,52 +41,6 @@ BEFORE = (
 """Questions with their answers, none where the graph has none; most are right before."""
 
 
-def kgqa(*words: str, home: Path) -> tuple[dict[str, Any], float]:
-    """The JSON that a command prints last, and its seconds.  Raises SystemExit where it failed."""
-    started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *words, "--home", str(home), "--json"],
-        cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    if done.returncode:
-        raise SystemExit(f"kgqa {words[0]} ended with {done.returncode}")
-    return json.loads(done.stdout.strip().splitlines()[-1]), round(time.perf_counter() - started, 1)
-
-
-def call(url: str, path: str, body: Any = None) -> dict[str, Any]:
-    """The reply of the server."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url + path, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as reply:
-        found: dict[str, Any] = json.loads(reply.read())
-    return found
-
-
-@contextlib.contextmanager
-def served(home: Path) -> Iterator[str]:
-    """The address of a server of the home."""
-    address = home / "serve" / "server.json"
-    address.unlink(missing_ok=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0"],
-        cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        while True:
-            if process.poll() is not None:
-                raise SystemExit(f"the server ended with {process.returncode}")
-            try:
-                url = str(json.loads(address.read_text())["url"])
-                call(url, "/ready")
-                break
-            except (OSError, ValueError):
-                time.sleep(0.1)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
 def companies(path: Path) -> dict[str, str]:
     """Company → region of its town, as the lines of the graph say."""
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
@@ -98,11 +49,11 @@ def companies(path: Path) -> dict[str, str]:
     return {company: region[town] for company, town in sorted(based.items()) if town in region}
 
 
-def asked(url: str, questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[dict[str, Any]]:
+def answers(server: Running, questions: Sequence[tuple[str, tuple[str, ...]]]) -> list[dict[str, Any]]:
     """What the server says of questions, and whether it is exactly right."""
     found = []
     for text, gold in questions:
-        reply = call(url, "/ask", {"question": text})
+        reply = server.call("/ask", {"question": text})
         found.append(
             {
                 "question": text, "gold": list(gold), "answers": reply["answers"],
@@ -175,19 +126,19 @@ def main() -> None:
         "others": list(BEFORE),
     }
     settings = [word for one in given.set for word in ("--set", one)]
-    run, run_seconds = kgqa("run", "--kg", str(graph), *settings, home=home)
-    with served(home) as url:
-        before = {name: asked(url, rows) for name, rows in groups.items()}
+    run, run_seconds = kgqa_json("run", "--kg", str(graph), *settings, home=home)
+    with served(home) as server:
+        before = {name: answers(server, rows) for name, rows in groups.items()}
         question, topic, right = CORRECTED
         for session in ("a", "b"):
             body = {"question": question, "topics": [topic], "verdict": "down", "correction": list(right)}
-            call(url, "/feedback", {**body, "session": session})
-        refreshed, refresh_seconds = kgqa("refresh", "--kg", str(graph), *settings, home=home)
+            server.call("/feedback", {**body, "session": session})
+        refreshed, refresh_seconds = kgqa_json("refresh", "--kg", str(graph), *settings, home=home)
         began = time.perf_counter()
-        while call(url, "/ready")["run"] != refreshed["run_id"] and time.perf_counter() - began < 60:
+        while server.call("/ready")["run"] != refreshed["run_id"] and time.perf_counter() - began < 60:
             time.sleep(0.2)
         swap_seconds = time.perf_counter() - began
-        after = {name: asked(url, rows) for name, rows in groups.items()}
+        after = {name: answers(server, rows) for name, rows in groups.items()}
     found = {
         "conditions": conditions(SEED),
         "runs": {"before": run["run_id"], "after": refreshed["run_id"]},
@@ -203,7 +154,7 @@ def main() -> None:
             }
             for name in groups
         },
-        "seconds": {"run": run_seconds, "refresh": refresh_seconds, "swap": round(swap_seconds, 1)},
+        "seconds": {"run": round(run_seconds, 1), "refresh": round(refresh_seconds, 1), "swap": round(swap_seconds, 1)},
     }
     results_file.write(given.json, found, FIELDS)
     given.out.write_text(transcript(found), encoding="utf-8")

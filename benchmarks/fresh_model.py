@@ -18,12 +18,9 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +35,8 @@ from kgqa_core.runs.records import current_champions
 from kgqa_core.store.artifacts import Home
 from tasks.tracking.mlflow_store import model_name, tracking_uri
 from tasks.tracking.model_files import ARCHIVE
-from tests.support.command import closed_port, kgqa
+from tests.support.command import kgqa
+from tests.support.mlflow_serve import served_model
 from tests.support.question_graph import triples
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,9 +87,9 @@ def make_home(folder: Path) -> Path:
 def fresh_environment(uri: str) -> dict[str, str]:
     """This process's environment without what could lead to this checkout or its virtual environment."""
     left_out = ("PREFECT_", "MLFLOW_", "KGQA_", "PYTHON", "VIRTUAL_ENV", "CONDA")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
-    kept["PATH"] = os.pathsep.join(part for part in os.environ["PATH"].split(os.pathsep) if ".venv" not in part)
-    return kept | {
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
+    variables["PATH"] = os.pathsep.join(part for part in os.environ["PATH"].split(os.pathsep) if ".venv" not in part)
+    return variables | {
         "MLFLOW_TRACKING_URI": uri, "MLFLOW_EXPERIMENT_NAME": "kgqa", "MLFLOW_DISABLE_TELEMETRY": "true",
     }  # fmt: skip
 
@@ -127,51 +125,17 @@ def load(programs: Path, model: str, questions: Sequence[str], env: dict[str, st
 
 def serve(programs: Path, model: str, questions: Sequence[str], env: dict[str, str], folder: Path) -> dict[str, Any]:
     """What `mlflow models serve` answers, as (status, reply), and after how long it did."""
-    port, began = closed_port(), time.perf_counter()
-    words = ["models", "serve", "-m", model, "--env-manager", "local", "--host", "127.0.0.1", "--port", str(port)]
-    path = os.pathsep.join([str(programs), env["PATH"]])  # MLflow calls `uvicorn`
-    with (folder / "serve.log").open("w") as log:
-        server = subprocess.Popen(
-            [str(programs / "mlflow"), *words], env=env | {"PATH": path}, cwd=folder, stdout=log, stderr=log,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        while not _up(port):
-            if server.poll() is not None or time.perf_counter() - began > 600:
-                raise SystemExit((folder / "serve.log").read_text()[-5000:])
-            time.sleep(0.5)
-        ready = time.perf_counter() - began
+    with served_model([programs / "mlflow"], model, env, folder, starts=600, timeout=300) as server:
         replies, seconds = [], []
         for question in questions:
             began = time.perf_counter()
-            replies.append(_post(port, {"input": [{"role": "user", "content": question}]}))
+            replies.append(server.post({"input": [{"role": "user", "content": question}]}))
             seconds.append(round(time.perf_counter() - began, 2))
         topics = {"input": [{"role": "user", "content": "Who?"}], "custom_inputs": {"topics": ["Nobody"]}}
         return {
-            "ready_seconds": round(ready, 1), "seconds": seconds, "replies": replies, "refused": _post(port, topics)
+            "ready_seconds": round(server.seconds, 1), "seconds": seconds, "replies": replies,
+            "refused": server.post(topics),
         }  # fmt: skip
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(60)
-
-
-def _up(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ping", timeout=5) as reply:
-            return bool(reply.status == 200)
-    except OSError:
-        return False
-
-
-def _post(port: int, body: dict[str, Any]) -> tuple[int, Any]:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/invocations", json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=300) as reply:
-            return reply.status, json.load(reply)
-    except urllib.error.HTTPError as fault:
-        return fault.code, json.load(fault)
 
 
 def _text(reply: Any) -> str:

@@ -1,6 +1,6 @@
 """What the usual clients get from a system that is served: a transcript, and how long `kgqa ask` takes.
 
-    python -m benchmarks.serve_clients --home HOME [--run champion] [--question TEXT --follow TEXT --unknown TEXT]
+    python -m benchmarks.serve_clients --home HOME [--run ID] [--question TEXT --follow TEXT --unknown TEXT]
         [--json benchmarks/results/serve_clients.json] [--out benchmarks/results/serve_clients.md]
 
 `kgqa serve` answers the OpenAI client (plain, streaming, a dialogue), the official MCP client over HTTP and `/ask`.
@@ -15,9 +15,7 @@ import asyncio
 import json
 import os
 import statistics
-import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,9 @@ from openai import OpenAI
 
 from benchmarks import results_file
 from benchmarks.conditions import conditions
+from benchmarks.kgqa_command import kgqa
 from benchmarks.results_file import CONDITIONS
+from kgqa_core.runs.records import current_champions
 from tests.support.kgqa_serve import served
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,18 +38,6 @@ FIELDS = (*CONDITIONS, "graph", "transcripts/*/...", "ask/with_server", "ask/wit
 SEED, ROUNDS, SHOWN = 7, 5, 900
 Turn = tuple[str, str]
 """What a client did, and what it got."""
-
-
-def kgqa(*words: str, home: Path) -> tuple[str, float]:
-    """What a command printed, and its seconds as a whole process.  Raises SystemExit where it failed."""
-    started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *words, "--home", str(home)],
-        cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}, capture_output=True, text=True,
-    )  # fmt: skip
-    if done.returncode:
-        raise SystemExit(f"kgqa {words[0]} ended with {done.returncode}: {done.stderr[-500:]}")
-    return done.stdout, time.perf_counter() - started
 
 
 def openai_turns(url: str, question: str, follow: str, unknown: str) -> list[Turn]:
@@ -64,17 +52,17 @@ def openai_turns(url: str, question: str, follow: str, unknown: str) -> list[Tur
         return client.chat.completions.create(model=model.id, messages=messages)
 
     first = ask(question)
-    said = str(first.choices[0].message.content)
-    turns.append((f"create(…, {question!r})", said))
+    text = str(first.choices[0].message.content)
+    turns.append((f"create(…, {question!r})", text))
     more = {name: first.kgqa[name] for name in ("answers", "form", "road", "confidence", "calibrated")}
     turns.append(("reply.kgqa", json.dumps(more, ensure_ascii=False)))
     messages: Any = [{"role": "user", "content": question}]
     pieces = client.chat.completions.create(model=model.id, messages=messages, stream=True)
     texts = [piece.choices[0].delta.content or "" for piece in pieces if piece.choices]
-    same = "the same text" if "".join(texts) == said else f"ANOTHER text: {''.join(texts)}"
+    same = "the same text" if "".join(texts) == text else f"ANOTHER text: {''.join(texts)}"
     turns.append((f"create(…, {question!r}, stream=True)", f"{len(texts)} pieces, together {same}"))
     turns.append(
-        (f"create(…, [that dialogue, {follow!r}])", str(ask(question, said, follow).choices[0].message.content))
+        (f"create(…, [that dialogue, {follow!r}])", str(ask(question, text, follow).choices[0].message.content))
     )
     turns.append((f"create(…, {unknown!r})", str(ask(unknown).choices[0].message.content)))
     return turns
@@ -85,10 +73,10 @@ async def mcp_turns(server: Any, question: str) -> list[Turn]:
     async with Client(server) as client:
         tools = (await client.list_tools()).tools
         turns: list[Turn] = [("client.list_tools()", ", ".join(tool.name for tool in tools))]
-        asked = (await client.call_tool("ask", {"question": question})).structured_content or {}
-        kept = {name: asked.get(name) for name in ("answers", "confidence", "proof", "form")}
-        turns.append((f"call_tool('ask', {question!r})", json.dumps(kept, ensure_ascii=False)))
-        topic = asked["topics"][0]["name"]
+        reply = (await client.call_tool("ask", {"question": question})).structured_content or {}
+        shown = {name: reply.get(name) for name in ("answers", "confidence", "proof", "form")}
+        turns.append((f"call_tool('ask', {question!r})", json.dumps(shown, ensure_ascii=False)))
+        topic = reply["topics"][0]["name"]
         found = (
             await client.call_tool("search_entities", {"text": topic.lower(), "limit": 2})
         ).structured_content or {}
@@ -96,7 +84,7 @@ async def mcp_turns(server: Any, question: str) -> list[Turn]:
         turns.append(
             (f"call_tool('search_entities', {topic.lower()!r}, limit=2)", json.dumps(names, ensure_ascii=False))
         )
-        queried = (await client.call_tool("query", {"form": asked["form"]})).structured_content or {}
+        queried = (await client.call_tool("query", {"form": reply["form"]})).structured_content or {}
         names = [one["name"] for one in queried["answers"]]
         turns.append(("call_tool('query', that form)", json.dumps(names, ensure_ascii=False)))
     return turns
@@ -117,7 +105,7 @@ def transcript(found: dict[str, Any]) -> str:
     made = found["conditions"]
     lines = [
         "# What clients get from `kgqa serve` and `kgqa mcp`", "",
-        f"The champion of a home over `{found['graph']}`. Commit {made['commit']}, {made['date']}, {made['cores']} "
+        f"A run of a home over `{found['graph']}`. Commit {made['commit']}, {made['date']}, {made['cores']} "
         f"cores, threads of a process: {made['threads']}; by `benchmarks/serve_clients.py`. Long texts are cut (`…`).",
         "",
         f"`kgqa ask` as a whole process, median of {found['ask']['rounds']}: {found['ask']['with_server']:.2f} s with "
@@ -135,7 +123,7 @@ def main() -> None:
     """Serves, asks, and writes both files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, required=True)
-    parser.add_argument("--run", default="champion")
+    parser.add_argument("--run", metavar="ID")
     parser.add_argument("--question", default="hey, what's the capital city over in New Zealand?")
     parser.add_argument("--follow", default="and how many people live there?")
     parser.add_argument("--unknown", default="Who is the president of France?")
@@ -143,10 +131,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "serve_clients.md")
     given = parser.parse_args()
     home = given.home.resolve()
+    run = given.run or next(iter(current_champions(home).values()))
     own, seconds = [], []
     for _ in range(ROUNDS):
-        own.append(kgqa("ask", given.question, "--run", given.run, "--own-process", home=home)[1])
-    with served(home, "--run", given.run) as running:
+        own.append(kgqa("ask", given.question, "--run", run, "--own-process", home=home)[1])
+    with served(home, "--run", run) as running:
         url = running.url
         for _ in range(ROUNDS):
             text, once = kgqa("ask", given.question, home=home)
@@ -160,7 +149,7 @@ def main() -> None:
         graph = json.loads(urllib.request.urlopen(f"{url}/v1/models", timeout=30).read())["data"][0]["id"].partition(
             "/"
         )[2]
-    words = ["-m", "flows.cli", "mcp", "--home", str(home), "--run", given.run]
+    words = ["-m", "flows.cli", "mcp", "--home", str(home), "--run", run]
     started = StdioServerParameters(command=sys.executable, args=words, env={**os.environ, "PYTHONPATH": str(ROOT)})
     transcripts["The MCP client over stdio, of `kgqa mcp`"] = asyncio.run(mcp_turns(started, given.question))
     found = {

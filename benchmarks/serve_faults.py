@@ -33,6 +33,7 @@ import psutil
 
 from benchmarks import results_file
 from benchmarks.conditions import conditions
+from benchmarks.kgqa_command import kgqa_json
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.store.artifacts import Home
 from tests.support.chat_server import ChatServer, Fault
@@ -52,18 +53,6 @@ SETTINGS = (
     "hop_path.epochs=2", "answering.limit=12", "evaluation.bootstrap=100",
 )  # fmt: skip
 JSON = "Content-Type: application/json\r\n"
-
-
-def kgqa(*words: str, home: Path) -> dict[str, Any]:
-    """The JSON that a command prints last.  Raises SystemExit where it failed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *words, "--home", str(home), "--json"],
-        cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    if done.returncode:
-        raise SystemExit(f"kgqa {words[0]} ended with {done.returncode}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
 
 
 def answer(url: str, text: str = QUESTION, **more: Any) -> str:
@@ -303,8 +292,8 @@ def main() -> None:
         os.environ |= {"OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "none"}
         model = ("--set", "answering.answerer=openai:loop")
         runs = {
-            "model": kgqa("run", "--kg", str(graph), *settings, *model, home=home)["run_id"],
-            "auto": kgqa("run", "--kg", str(graph), *settings, home=home)["run_id"],
+            "model": kgqa_json("run", "--kg", str(graph), *settings, *model, home=home)[0]["run_id"],
+            "auto": kgqa_json("run", "--kg", str(graph), *settings, home=home)[0]["run_id"],
         }
         table = Table()
         with served(home, "--run", runs["auto"]) as running:

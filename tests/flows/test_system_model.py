@@ -6,12 +6,7 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -24,8 +19,9 @@ from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import MANIFEST, Home
 from tasks.tracking.model_files import code_files
 from tasks.tracking.model_reference import open_system
-from tests.support.command import Outcome, closed_port, environment, run_python
+from tests.support.command import Outcome, environment, run_python
 from tests.support.forked_command import forked_kgqa
+from tests.support.mlflow_serve import served_model
 from tests.support.prefect_server import on_shared_server, shared_environment
 from tests.support.toy import write_graph, write_questions
 
@@ -297,48 +293,14 @@ print(json.dumps({{"means": {{name: float(value) for name, value in result.metri
 
 @pytest.mark.slow
 def test_mlflow_models_serve_answers_over_http(home: Path, tmp_path: Path) -> None:
-    port, asked = closed_port(), question(home)
-    words = ["models", "serve", "-m", CHAMPION, "--env-manager", "local", "--host", "127.0.0.1", "--port", str(port)]
-    given = environment(**tracked(home), MLFLOW_DISABLE_TELEMETRY="true")
-    given["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), given["PATH"]))  # MLflow calls `uvicorn`
-    with (tmp_path / "log").open("w") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "mlflow", *words], env=given, cwd=tmp_path, stdout=log, stderr=log,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        end = time.monotonic() + 300
-        while not _up(port):
-            assert server.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()[-3000:]
-            time.sleep(0.5)
-        code, reply = _post(port, {"input": [{"role": "user", "content": asked["question"]}]})
+    asked, given = question(home), environment(**tracked(home), MLFLOW_DISABLE_TELEMETRY="true")
+    with served_model([sys.executable, "-m", "mlflow"], CHAMPION, given, tmp_path) as server:
+        code, reply = server.post({"input": [{"role": "user", "content": asked["question"]}]})
         assert code == 200 and reply["output"][0]["content"][0]["text"]
         assert reply["custom_outputs"]["run"] == newest_run(Home(home))["run_id"]
         topics = {"topics": ["Nobody"]}
-        code, refused = _post(port, {"input": [{"role": "user", "content": "Who?"}], "custom_inputs": topics})
+        code, refused = server.post({"input": [{"role": "user", "content": "Who?"}], "custom_inputs": topics})
         assert code == 400 and "topic entity 'Nobody' is not in this graph" in refused["message"]
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(60)
-
-
-def _up(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ping", timeout=5) as reply:
-            return bool(reply.status == 200)
-    except OSError:
-        return False
-
-
-def _post(port: int, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/invocations", json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=120) as reply:
-            return reply.status, json.load(reply)
-    except urllib.error.HTTPError as fault:
-        return fault.code, json.load(fault)
 
 
 def test_the_model_has_no_artifact_of_its_own(home: Path) -> None:
