@@ -19,7 +19,7 @@ from kgqa_core.runs.records import newest_run
 if TYPE_CHECKING:
     from kgqa_core.answering.reply import Answer
 
-ASKED = (
+QUESTIONS = (
     "hey, whats the most populous country in Africa",
     "which countries border both France and Italy?",
     "Who is the president of France?",
@@ -49,7 +49,7 @@ def demo(session: Session, settings: SetOption = None) -> None:
         from kgqa_core.system import System
 
         system = System.from_run(home, summary["run_id"])
-        answers = [system.ask(text) for text in ASKED]
+        answers = [system.ask(text) for text in QUESTIONS]
     console = err if session.as_json else common.out
     console.print(_scores(record["aggregates"]))
     for answer in answers:
@@ -59,42 +59,40 @@ def demo(session: Session, settings: SetOption = None) -> None:
     for command, what in NEXT:
         console.print(VisibleText.assemble((f"{command:<26}", "bold"), f"{what}"), soft_wrap=True, highlight=False)
     if session.as_json:
-        asked = [answer.to_json() for answer in answers]
-        print_json(summarise(record) | {"asked": asked})
+        print_json(summarise(record) | {"asked": [answer.to_json() for answer in answers]})
 
 
 def _scores(aggregates: Mapping[str, Any]) -> Table:
     """A row for each answerer and what it reads, the best first."""
-    from kgqa_core.evaluation.labels import knowledge_label, main_split, model_experiments, percent
+    from kgqa_core.evaluation.labels import knowledge_label, model_experiments, percent
+    from kgqa_core.report.grid import score_cell
 
     rows = []
     for answerer, experiments in model_experiments(aggregates["scores"]).items():
-        for experiment in experiments:
-            by_split = aggregates["scores"][experiment]
-            cell = by_split[main_split(by_split) or ""]["exact"]
-            rows.append((cell["value"], answerer, knowledge_label(experiment), cell))
-    rows.sort(key=lambda row: (-row[0], row[1:3]))
-    table = Table("answerer", "reads", title=f"Exact, of {rows[0][3]['n']:,} test questions", title_justify="left")
+        cells = ((experiment, score_cell(aggregates, experiment, "exact")) for experiment in experiments)
+        rows += [(answerer, knowledge_label(experiment), cell) for experiment, cell in cells if cell is not None]
+    rows.sort(key=lambda row: (-row[2].value, row[:2]))
+    table = Table("answerer", "reads", title=f"Exact, of {rows[0][2].n:,} test questions", title_justify="left")
     table.add_column("%", justify="right")
     table.add_column("95 % interval", justify="right")
-    for value, answerer, reads, cell in rows:
-        interval = f"{percent(cell['low'])} to {percent(cell['high'])}"
-        table.add_row(VisibleText(answerer), VisibleText(reads), percent(value), interval)
+    for answerer, reads, cell in rows:
+        interval = f"{percent(cell.low)} to {percent(cell.high)}"
+        table.add_row(VisibleText(answerer), VisibleText(reads), percent(cell.value), interval)
     return table
 
 
 def _answered(answer: Answer) -> Text:
     """A question with its answer and its proof, or why there is none."""
-    asked = ("\n" + answer.question + "\n", "bold")
+    question = ("\n" + answer.question + "\n", "bold")
     if answer.answer is None:
         what = f": {answer.missing}" if answer.missing else ""
         near = f"; the nearest is {answer.nearest}" if answer.nearest else ""
-        return VisibleText.assemble(asked, f"  not in this graph: {answer.reason}{what}{near}")
+        return VisibleText.assemble(question, f"  not in this graph: {answer.reason}{what}{near}")
     sure = f"   (confidence {answer.confidence:.2f})" if answer.confidence is not None else ""
     more = len(answer.proof) - PROOF
     rest = f"\n  … and {more} more" if more > 0 else ""
     proof = "".join(f"\n  {triple}" for triple in answer.proof[:PROOF])
-    return VisibleText.assemble(asked, (f"  {', '.join(answer.listed)}", "green"), f"{sure}{proof}{rest}")
+    return VisibleText.assemble(question, (f"  {', '.join(answer.listed)}", "green"), f"{sure}{proof}{rest}")
 
 
 def _work(stages: Sequence[Mapping[str, Any]], seconds: float) -> Text:
