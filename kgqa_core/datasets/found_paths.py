@@ -46,16 +46,18 @@ def with_found_paths(questions: Sequence[Question], store: KgStore) -> list[Ques
     the longest names come first.
     """
     keys = store.relation_keys()
-    found = []
+    found, known = [], {}
     for question in questions:
-        bare = not question.relation_paths and question.s_expression is None
-        path = path_to(store, question.topic_entities, question.answers) if bare else None
-        if bare and path is None and question.answers:
-            for topic in named_in(store, question.text):
-                if (path := path_to(store, [topic], question.answers)) is not None:
-                    key = store.entity_keys([topic])[topic]
-                    question = replace(question, topic_entities=(topic,), topic_keys=(key,), unlinkable=None)
-                    break
+        if question.relation_paths or question.s_expression is not None:
+            found.append(question)
+            continue
+        same = (question.text, question.topic_entities, question.answers)  # of copies that are to count more
+        if same not in known:
+            known[same] = _topic_and_path(question, store)
+        topic, path = known[same]
+        if topic is not None:
+            key = store.entity_keys([topic])[topic]
+            question = replace(question, topic_entities=(topic,), topic_keys=(key,), unlinkable=None)
         if path is not None:
             named = tuple((INVERSE if back else "") + keys[relation] for relation, back in path)
             question = replace(question, relation_paths=(named,), hops=len(named))
@@ -63,14 +65,25 @@ def with_found_paths(questions: Sequence[Question], store: KgStore) -> list[Ques
     return found
 
 
+def _topic_and_path(question: Question, store: KgStore) -> tuple[int | None, tuple[Step, ...] | None]:
+    """The path to the answers of a question, None without one; with the entity it leaves where that is no topic."""
+    path = path_to(store, question.topic_entities, question.answers)
+    if path is None and question.answers:
+        for entity in named_in(store, question.text):
+            if (other := path_to(store, [entity], question.answers)) is not None:
+                return entity, other
+    return None, path
+
+
 def named_in(store: KgStore, text: str) -> list[int]:
     """Entities whose key, label or alias stands in a text, whatever its case; the longest names first, then by id."""
-    words = _WORD.findall(text)
-    spans = {
-        (start, end) for start in range(len(words)) for end in range(start + 1, min(start + LONGEST, len(words)) + 1)
+    words = _WORD.findall(text.lower())
+    names = {
+        " ".join(words[start:end])
+        for start in range(len(words))
+        for end in range(start + 1, min(start + LONGEST, len(words)) + 1)
     }
-    names = sorted({" ".join(words[start:end]).lower() for start, end in spans})
-    rows = store.connection.execute(_NAMED, [names]).fetchall()
+    rows = store.connection.execute(_NAMED, [sorted(names)]).fetchall()
     longest: dict[int, int] = {}
     for entity, name in rows:
         longest[entity] = max(longest.get(entity, 0), len(name))
