@@ -95,13 +95,13 @@ def decide(
     answerer: str | None = None,
     level: float = 0.95,
     seed: int = 0,
-    ask: Callable[[], Corrected | None] = lambda: None,
+    ask: Callable[[str, str], Corrected | None] = lambda old, new: None,
 ) -> ChampionDecision:
     """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
 
     metric, experiment: what counts in both; without an experiment each contender's first that has the metric.  Without
-    a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks both
-    what people corrected, where the scores alone do not decide; None where nothing was.
+    a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks the old run and
+    the new one what people corrected, where the scores alone do not decide; None where nothing was.
     """
     holder = old.run_id if old is not None else None
     if metric is None:
@@ -130,19 +130,18 @@ def decide(
         return stays(f"it and this run share {shared} scored questions of the same text", new_key)
     found = difference(pairs, seed=seed, level=level)
     above = found.low > 0
-    moved = above and (found.p is None or found.p < 1 - level)
-    corrected = ask() if not moved and found.high >= 0 else None
-    better = corrected is not None and corrected.new > corrected.old
-    doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not moved else ""
+    significant = above and (found.p is None or found.p < 1 - level)
+    corrected = ask(old.run_id, new.run_id) if not significant and found.high >= 0 else None
+    moved = significant or (corrected is not None and corrected.new > corrected.old)
+    doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not significant else ""
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
-    taught = ""
+    corrections = ""
     if corrected is not None:
-        taught = f"{corrected.new} instead of {corrected.old} of {corrected.questions} corrected questions are right"
-        taught = f"{taught}, and nothing shows a loss: " if better else f"{taught}; "
-    moved = moved or better
+        counts = f"{corrected.new} instead of {corrected.old} of {corrected.questions} corrected questions are right"
+        corrections = f"{counts}, and nothing shows a loss: " if moved else f"{counts}; "
     return ChampionDecision(
         moved,
-        f"champion {'moves' if moved else 'stays'}: {taught}{interval} on {metric} of {new_key}, "
+        f"champion {'moves' if moved else 'stays'}: {corrections}{interval} on {metric} of {new_key}, "
         f"{found.n:,} questions{doubt}",
         found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
         metric=metric, experiment=new_key,

@@ -110,7 +110,7 @@ def _decide(
         answerer=_computing(profile),
         level=operations.confidence,
         seed=profile.seed,
-        ask=lambda: corrected(run.home, questions.folder, (old.run_id if old else "", run.id)),
+        ask=lambda before, after: corrected(run.home, questions.folder, (before, after)),
     )
     value = _value(record.get("aggregates") or {}, decision)
     return ChampionDecision(**{**vars(decision), "name": name, "value": value}), scored

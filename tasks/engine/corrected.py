@@ -28,17 +28,17 @@ def corrected(home: Home, questions: Path, runs: tuple[str, str]) -> Corrected |
     questions: an artifact of them.  runs: the old and the new one.  None where there are no such questions, or where a
     run can no longer be opened.
     """
-    asked = corrected_questions(questions)
-    if not asked:
+    wanted = corrected_questions(questions)
+    if not wanted:
         return None
     from kgqa_core.system import System
 
     try:
-        old, new = (_right(System.from_run(home, run), asked) for run in runs)
+        old, new = (_right(System.from_run(home, run), wanted) for run in runs)
     except KgqaError as fault:
         log.warning("the corrected questions are not asked: %s", fault)
         return None
-    return Corrected(len(asked), old, new)
+    return Corrected(len(wanted), old, new)
 
 
 def corrected_questions(folder: Path) -> list[Question]:
@@ -50,11 +50,12 @@ def corrected_questions(folder: Path) -> list[Question]:
     return list(found.values())
 
 
-def _right(system: System, asked: Sequence[Question]) -> int:
-    """Of questions, how many are answered exactly; their topics are linked in the text, as in a user's."""
-    typed = [Question(question.id, question.text, language=question.language) for question in asked]
-    answers = system.answer(typed)
+def _right(system: System, wanted: Sequence[Question]) -> int:
+    """Of questions, how many a system answers exactly, which is closed then; topics are linked in the text."""
+    typed = [Question(question.id, question.text, language=question.language) for question in wanted]
+    with system.store:
+        answers = system.answer(typed)
     return sum(
         answer.answer is not None and exact(GoldAnswers(question.answer_names), ", ".join(answer.listed)) == 1.0
-        for question, answer in zip(asked, answers, strict=True)
+        for question, answer in zip(wanted, answers, strict=True)
     )
