@@ -8,6 +8,8 @@ import time
 from collections.abc import MutableMapping
 from pathlib import Path
 
+from kgqa_core.cores import own_cores
+
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 SECONDS = 0.3
 """For which the machine is watched."""
@@ -37,13 +39,6 @@ def choose_threads(environment: MutableMapping[str, str]) -> str | None:
 def threads_beside(used: float, cores: int) -> int:
     """Threads that find a core of their own where others use so many cores; one at least."""
     return max(1, min(cores, math.floor(cores - used + 0.5)))
-
-
-def own_cores() -> frozenset[int]:
-    """Numbers of the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return frozenset(os.sched_getaffinity(0))
-    return frozenset(range(os.cpu_count() or 1))
 
 
 def cores_in_use(seconds: float = SECONDS) -> float:

@@ -15,6 +15,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner, ThreadPoolTaskRunner
 
 from kgqa_core.config import RunnerOptions
+from kgqa_core.cores import own_cores
 from kgqa_core.errors import ConfigError
 from kgqa_core.extras import require_extra
 
@@ -33,21 +34,16 @@ def check_runner(options: RunnerOptions) -> None:
         require_extra("cluster", option, PACKAGES[options.kind], instead=", or choose thread or process")
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def workers_of(options: RunnerOptions) -> int:
     """Parts that run at once, as far as we decide it."""
-    return 1 if options.kind == "inline" else options.workers or cores()
+    return 1 if options.kind == "inline" else options.workers or len(own_cores())
 
 
 def threads_of(options: RunnerOptions) -> int | None:
     """Threads that each worker process may use; None where this process or somebody else's cluster decides."""
     if options.kind in ("inline", "thread") or options.address is not None:
         return None
-    return max(1, cores() // workers_of(options))
+    return max(1, len(own_cores()) // workers_of(options))
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from flows.cli import _threads
-from flows.cli._threads import choose_threads, cores_in_use, own_cores, threads_beside
+from flows.cli._threads import choose_threads, cores_in_use, threads_beside
+from kgqa_core.cores import own_cores
 
 
 @pytest.mark.parametrize(
