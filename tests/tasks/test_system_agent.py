@@ -23,8 +23,9 @@ from tasks.tracking.system_agent import SystemAgent, read_request
 
 
 @pytest.fixture(autouse=True)
-def no_traces() -> Iterator[None]:
-    """MLflow would trace `predict` into a database in the working folder."""
+def no_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """MLflow would make a database in the working folder, and trace `predict` into it."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
     mlflow.tracing.disable()
     yield
     mlflow.tracing.enable()
