@@ -11,20 +11,16 @@ browser reaches nothing else.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
 from tests.support.browser import Browser
+from tests.support.kgqa_serve import served
 
 ENTITY = "https://example.org/europe/Slovenia"
 WIDE, PHONE = (1040, 900), (390, 844)
@@ -36,7 +32,7 @@ ASKED = (
 """Name of the picture, size of the window, question, and a word that its answer shows."""
 BOTTOM = "Math.max(...[...document.querySelectorAll('main details')].map(one => one.getBoundingClientRect().bottom))"
 MARGIN, MOST_HEIGHT = 40, 1250
-START_SECONDS, PICTURE_SECONDS = 240, 120
+PICTURE_SECONDS = 120
 MOST_BYTES = 150_000
 
 
@@ -44,7 +40,8 @@ def main(home: Path, demo: Path, out: Path) -> None:
     """Takes every picture, each of a home's newest run."""
     report = Path(newest_run(Home(demo))["report"])
     with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "log", size=WIDE) as browser:
-        with _served(home) as address:
+        with served(home.resolve()) as server:
+            address = server.url
             _ask(browser, address, ASKED[0][2], ASKED[0][3])  # the first answer is a slow one
             for dark in (False, True):
                 colours = "dark" if dark else "light"
@@ -62,27 +59,6 @@ def main(home: Path, demo: Path, out: Path) -> None:
             browser.emulate(*WIDE, dark=dark)
             browser.open(report.as_uri(), "Table 1")
             _take(browser, out / f"report-{'dark' if dark else 'light'}.png")
-
-
-@contextlib.contextmanager
-def _served(home: Path) -> Iterator[str]:
-    """The address of a server of the home, once it answers."""
-    command = [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + START_SECONDS
-    try:
-        while True:
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                address = str(json.loads((home / "serve" / "server.json").read_text(encoding="utf-8"))["url"])
-                if urllib.request.urlopen(f"{address}/ready", timeout=10).status == 200:
-                    break
-            if process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"kgqa serve --home {home} does not answer")
-            time.sleep(0.2)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(60)
 
 
 def _ask(browser: Browser, address: str, question: str, word: str) -> None:
