@@ -73,7 +73,12 @@ def test_a_mintaka_file_is_run_answered_evaluated_and_exported(tmp_path: Path) -
 def test_the_list_of_data_sets_says_which_run() -> None:
     listed = succeeded(forked_kgqa("datasets", "--json"))
     rows = {row["name"]: row for row in json.loads(listed.out.splitlines()[-1])["datasets"]}
-    assert [profile["name"] for profile in rows["Atlas"]["profiles"]] == ["atlas", "atlas-rra-published", "table1"]
+    assert [profile["name"] for profile in rows["Atlas"]["profiles"]] == [
+        "atlas",
+        "atlas-rra-published",
+        "demo",
+        "table1",
+    ]
     assert rows["Atlas"]["profiles"][0]["absent"] == []
     assert [profile["name"] for profile in rows["Mintaka"]["profiles"]] == ["mintaka"]
     assert rows["QALD-9"]["profiles"][0]["absent"], "its graph is to be fetched"
