@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
-from rich.text import Text
 
 from flows.cli import _session as session
 from flows.cli._session import err
@@ -58,7 +57,7 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def run_lines(record: dict[str, Any]) -> list[Text]:
+def run_lines(record: dict[str, Any]) -> list[RenderableType]:
     """Which road answered how often, the champion, and links to the run."""
     from flows.cli.servers import links
     from kgqa_core.report.roads import road_line

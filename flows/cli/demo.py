@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from flows.cli import _session as common
 from flows.cli._options import SetOption
@@ -81,7 +81,7 @@ def _scores(aggregates: Mapping[str, Any]) -> Table:
     return table
 
 
-def _answered(answer: Answer) -> Text:
+def _answered(answer: Answer) -> RenderableType:
     """A question with its answer and its proof, or why there is none."""
     question = ("\n" + answer.question + "\n", "bold")
     if answer.answer is None:
@@ -95,7 +95,7 @@ def _answered(answer: Answer) -> Text:
     return VisibleText.assemble(question, (f"  {', '.join(answer.listed)}", "green"), f"{sure}{proof}{rest}")
 
 
-def _work(stages: Sequence[Mapping[str, Any]], seconds: float) -> Text:
+def _work(stages: Sequence[Mapping[str, Any]], seconds: float) -> RenderableType:
     """How long it took, and which stages took most."""
     from kgqa_core.evaluation.labels import seconds_text
 
