@@ -14,14 +14,12 @@ one run each.  The environment is removed at the end, unless --keep.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +32,6 @@ from benchmarks.results_file import CONDITIONS
 from kgqa_core.runs.records import current_champions
 from kgqa_core.store.artifacts import Home
 from tasks.tracking.mlflow_store import model_name, tracking_uri
-from tasks.tracking.model_files import ARCHIVE
 from tests.support.command import kgqa
 from tests.support.mlflow_serve import served_model
 from tests.support.question_graph import triples
@@ -159,34 +156,29 @@ def main() -> None:
     [(champion, run)] = current_champions(home.root).items()
     uri, model = tracking_uri(home), f"models:/{model_name(champion)}@champion"
     mlflow.set_tracking_uri(uri)
-    for name in ("model", "cache"):
-        shutil.rmtree(work / name, ignore_errors=True)
+    shutil.rmtree(work / "model", ignore_errors=True)
     folder = Path(mlflow.artifacts.download_artifacts(model, dst_path=str(work / "model")))
     lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert lines and all("==" in line and "/" not in line for line in lines), lines
-    archive = folder / "code" / ARCHIVE
-    with zipfile.ZipFile(archive) as code:
-        files = len(code.namelist())
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    files = [file for file in (folder / "code").rglob("*") if file.is_file()]
     env = fresh_environment(uri)
-    cached = env | {"XDG_CACHE_HOME": str(work / "cache")}
     try:
         programs, environment = install(work, folder / "requirements.txt", env)
-        loaded = load(programs, model, given.question, cached, work / "empty")
-        served = serve(programs, model, given.question, cached, work / "empty")
+        loaded = load(programs, model, given.question, env, work / "empty")
+        served = serve(programs, model, given.question, env, work / "empty")
     finally:
         if not given.keep:
             shutil.rmtree(work / "venv", ignore_errors=True)
     found = {
         "conditions": conditions(SEED),
         "model": {
-            "name": model, "requirements": len(lines), "code_files": files,
-            "code_mb": round(archive.stat().st_size / 1e6, 1),
+            "name": model, "requirements": len(lines), "code_files": len(files),
+            "code_mb": round(sum(file.stat().st_size for file in files) / 1e6, 1),
         },
         "environment": environment,
         "checks": {
             "kgqa_is_not_installed": loaded["kgqa"] is None,
-            "code_is_the_models": all(digest.startswith(Path(one).name) for one in loaded["code"]),
+            "code_is_the_models": all(Path(one).name == "code" for one in loaded["code"]),
             "no_code_of_the_checkout": not any(Path(one).is_relative_to(ROOT) for one in loaded["code"]),
             "no_pythonpath": loaded["pythonpath"] is None,
             "python_of_the_environment": Path(loaded["prefix"]) == work / "venv",

@@ -6,8 +6,8 @@ MLflow calls `load_context` and `predict` when it saves such a model; while `sav
 from __future__ import annotations
 
 import functools
+import shutil
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
@@ -18,8 +18,6 @@ from tasks.import_closure import import_closure, package_folder
 MODEL_CODE = Path(__file__).with_name("model_code.py")
 ENTRY = "tasks.tracking.system_agent"
 """The module that `model_code.py` imports; what it imports at any depth goes into the model."""
-ARCHIVE = "kgqa_code.zip"
-"""Name of the archive of that code; `model_code.py` has it too, since it imports nothing of ours before."""
 PACKAGES = ("kgqa_core", "tasks")
 EXAMPLE = {"input": [{"role": "user", "content": "What is the capital of France?"}]}
 _SAVING: ContextVar[bool] = ContextVar("kgqa_saving_model", default=False)
@@ -42,12 +40,11 @@ def save_model(folder: Path, reference: Mapping[str, Any], **ids: Any) -> None:
     token = _SAVING.set(True)
     try:
         with tempfile.TemporaryDirectory(prefix="kgqa-code-") as scratch:
-            archive = Path(scratch) / ARCHIVE
-            write_code(archive)
+            copy_code(Path(scratch))
             mlflow.pyfunc.save_model(
                 path=str(folder),
                 python_model=str(MODEL_CODE),
-                code_paths=[str(archive)],
+                code_paths=[str(Path(scratch) / package) for package in PACKAGES],
                 model_config={key: value for key, value in reference.items() if key != "requirements"},
                 pip_requirements=list(reference["requirements"]),
                 input_example=EXAMPLE,
@@ -57,14 +54,12 @@ def save_model(folder: Path, reference: Mapping[str, Any], **ids: Any) -> None:
         _SAVING.reset(token)
 
 
-def write_code(archive: Path) -> None:
-    """Write `code_files` into a zip; the same files give the same bytes."""
-    with zipfile.ZipFile(archive, "w") as out:
-        for name, file in code_files().items():
-            how = zipfile.ZIP_DEFLATED if file.suffix == ".py" else zipfile.ZIP_STORED
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.external_attr = 0o644 << 16
-            out.writestr(entry, file.read_bytes(), how)
+def copy_code(folder: Path) -> None:
+    """Copy `code_files` into a folder."""
+    for name, file in code_files().items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
 
 
 @functools.cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,29 +106,6 @@ def test_a_reference_names_what_the_system_reads_by_place_and_digest_and_nothing
     assert found["artifacts"]["kg"] == {"path": "artifacts/kg/1", "digest": "d1"}
     assert (found["run"], found["graph"], found["git"]) == ("run-a", "g", "abc123")
     assert "inside.example" not in str(found)
-
-
-def test_the_code_is_unpacked_once_for_a_user_and_for_the_process_where_nothing_can_be_cached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tasks.tracking.model_code import unpack
-
-    for name, text in (("one.zip", "X = 1"), ("two.zip", "X = 2")):
-        with zipfile.ZipFile(tmp_path / name, "w") as archive:
-            archive.writestr("package/module.py", text)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = unpack(tmp_path / "one.zip")
-    assert (folder / "package" / "module.py").read_text() == "X = 1"
-    assert folder.is_relative_to(tmp_path / "cache")
-    (folder / "mark").touch()
-    assert unpack(tmp_path / "one.zip") == folder and (folder / "mark").exists(), "it is not unpacked again"
-    other = unpack(tmp_path / "two.zip")
-    assert other != folder and (other / "package" / "module.py").read_text() == "X = 2"
-    assert sorted(folder.parent.iterdir()) == sorted([folder, other]), "nothing half is left"
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    own = unpack(tmp_path / "one.zip")
-    assert (own / "package" / "module.py").read_text() == "X = 1" and not own.is_relative_to(tmp_path / "file")
 
 
 def test_requirements_pin_the_packages_that_the_project_names_and_no_path() -> None:
