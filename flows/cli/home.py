@@ -9,7 +9,7 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._session import HomeSession, err, print_json
-from kgqa_core.errors import InputError
+from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.report.terminal import VisibleText
 
 SHOWN = 20
@@ -18,15 +18,46 @@ SHOWN = 20
 
 def home(
     session: HomeSession,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every file again and compare it with its artifact's manifest.")
+    ] = False,
 ) -> None:
     """Show where the home is, what it holds and how much of the disk each kind of artifact and each run takes."""
     from kgqa_core.store.inventory import survey
 
-    facts = survey(_existing(session.home))
+    root = _existing(session.home)
+    if verify:
+        _verify(root, session)
+        return
+    facts = survey(root)
     if session.as_json:
         print_json(facts)
         return
     _show(facts)
+
+
+def _verify(root: Path, session: HomeSession) -> None:
+    """Check the bytes of every artifact and say which are damaged; exit code 1 where any is."""
+    from kgqa_core.store.artifacts import verify
+    from kgqa_core.store.inventory import stored
+
+    artifacts, damaged = stored(root), {}
+    with err.status("reading every file of every artifact …") as status:
+        for number, artifact in enumerate(artifacts, start=1):
+            status.update(f"{artifact.id} ({number:,} of {len(artifacts):,}) …")
+            try:
+                verify(artifact.path, content=True)
+            except ArtifactError as fault:
+                damaged[artifact.id] = str(fault)
+    if session.as_json:
+        print_json({"home": str(root), "artifacts": len(artifacts), "damaged": damaged})
+    else:
+        whole = len(artifacts) - len(damaged)
+        common.out.print(f"{whole:,} of {len(artifacts):,} artifacts are whole", highlight=False)
+        for name, what in damaged.items():
+            common.out.print(VisibleText(f"{name}: {what}"), soft_wrap=True)
+    if damaged:
+        raise typer.Exit(1)
 
 
 def gc(

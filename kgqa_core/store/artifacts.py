@@ -45,6 +45,7 @@ from kgqa_core.store.home import (
 )
 from kgqa_core.store.locks import ProcessUses, forget_dead, held
 from kgqa_core.store.remote import Disagreement, RemoteStore, StoreFault, safe_name
+from kgqa_core.store.verified import State, by_content, is_verified, remember, states
 
 log = logging.getLogger("kgqa")
 
@@ -244,6 +245,8 @@ class Home:
     def _put_in_place(self, out: Path, target: Path) -> ArtifactRef:
         """Publishes a complete folder; one that came from the store meanwhile stays, and a damaged one goes."""
         manifest = read_manifest(out)
+        there_now = states(out, manifest["files"])
+        remember(out, there_now)
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.rename(out, target)
@@ -269,7 +272,7 @@ class Home:
             os.rename(out, target)
             shutil.rmtree(aside, ignore_errors=True)
         sync_folder(target.parent)
-        _VERIFIED[str(target)] = _stamp(target)
+        _VERIFIED[str(target)] = there_now
         return ArtifactRef(kind=manifest["kind"], path=str(target), digest=manifest["digest"])
 
     def _fetch(self, store: RemoteStore, kind: str, key: str, monitor: Monitor) -> ArtifactRef | None:
@@ -349,25 +352,36 @@ def _well_formed(manifest: dict[str, Any]) -> bool:
     )
 
 
-_VERIFIED: dict[str, str] = {}
-"""Artifacts that this process has verified, with the stamp of their files at that time."""
+_VERIFIED: dict[str, dict[str, State]] = {}
+"""Artifacts that this process has verified, with the states of their files at that time."""
 
 
-def verify(folder: Path) -> ArtifactRef:
-    """The artifact in `folder`, after its files' bytes were checked against the manifest.
+def verify(folder: Path, *, content: bool = False) -> ArtifactRef:
+    """The artifact in `folder`, after its files were checked against the manifest.
 
-    Raises ArtifactError that names the first file that is missing or differs.
+    Files that have not changed since their bytes were checked are not read again (`kgqa_core.store.verified`), unless
+    `content` wants it.  Raises ArtifactError that names the first file that is missing or differs.
     """
     manifest = read_manifest(folder)
     ref = ArtifactRef(kind=manifest["kind"], path=str(folder), digest=manifest["digest"])
-    if _VERIFIED.get(str(folder)) == _stamp(folder):
-        return ref
     for name, expected in manifest["files"].items():
         file = folder / safe_name(name)
-        if not file.is_file() or file.stat().st_size != expected["bytes"] or hash_file(file) != expected["sha256"]:
-            raise ArtifactError(f"{file} is missing or damaged; run the pipeline again to rebuild it")
-    _VERIFIED[str(folder)] = _stamp(folder)
+        if not file.is_file() or file.stat().st_size != expected["bytes"]:
+            raise _damaged(file)
+    before = states(folder, manifest["files"])
+    if not content and (_VERIFIED.get(str(folder)) == before or (not by_content() and is_verified(folder, before))):
+        return ref
+    for name, expected in manifest["files"].items():
+        if hash_file(folder / name) != expected["sha256"]:
+            raise _damaged(folder / name)
+    _VERIFIED[str(folder)] = before
+    if folder.parent.parent.name == "artifacts":
+        remember(folder, before)
     return ref
+
+
+def _damaged(file: Path) -> ArtifactError:
+    return ArtifactError(f"{file} is missing or damaged; run the pipeline again to rebuild it")
 
 
 def write_manifest(
@@ -394,14 +408,6 @@ def write_manifest(
         stream.flush()
         os.fsync(stream.fileno())
     return manifest
-
-
-def _stamp(folder: Path) -> str:
-    facts = []
-    for file in content_files(folder):
-        state = file.stat()
-        facts.append(f"{file.name} {state.st_size} {state.st_mtime_ns} {state.st_ino}")
-    return "|".join(facts)
 
 
 def sync_folder(folder: Path) -> None:

@@ -29,6 +29,7 @@ from kgqa_core.extras import require_extra
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.digest import MANIFEST, VOLATILE, canonical_json, hash_file
 from kgqa_core.store.scratch import scratch_file
+from kgqa_core.store.verified import RECORD
 
 URL, OPTIONS = "KGQA_STORE", "KGQA_STORE_OPTIONS"
 INDEX = "index.json"
@@ -121,7 +122,7 @@ class RemoteStore:
         files: dict[str, dict[str, Any]] = {
             path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": hash_file(path)}
             for path in sorted(folder.rglob("*"))
-            if path.is_file()
+            if path.is_file() and path != folder / RECORD
         }
         part = hashlib.sha256(canonical_json(files).encode()).hexdigest()[:16]
         place = f"{self._place(kind, key)}/{part}"

@@ -20,6 +20,7 @@ from kgqa_core.store.artifacts import Home, read_manifest, verify
 from kgqa_core.store.digest import hash_file
 from kgqa_core.store.home import note_unpushed, unpushed
 from kgqa_core.store.remote import INDEX_BYTES, Disagreement, RemoteStore, StoreFault, safe_name
+from kgqa_core.store.verified import RECORD
 from tests.support.object_store import CREDENTIALS, ObjectStore
 
 KEY = "a" * 64
@@ -75,7 +76,8 @@ def folder_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def names(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in files.items() if name != RECORD}
 
 
 def forbidden(out: Path, work: Path) -> dict[str, int]:
