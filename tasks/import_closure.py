@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from tasks.code_cache import CodeCache
+
 
 class ModuleCode(NamedTuple):
     """imports: names that a module may import.  digest: of its syntax tree, without docstrings."""
@@ -31,20 +33,31 @@ def import_closure(
         name = waiting.pop()
         if name in found or stop(name):
             continue
-        path = _module_file(name, packages)
+        path = _module_file(name, frozenset(packages))
         if path is None:
             continue
         found[name] = path
         waiting += module_code(path, name).imports
+    _cache().save()
     return found
 
 
 @functools.cache
 def module_code(path: Path, name: str) -> ModuleCode:
-    """A module's file, read once for all stages of this process."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imports: list[str] = []
+    """A module's file, read once for all stages of this process, and parsed once for all processes of a home."""
+    source = path.read_bytes()
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    return ModuleCode(*_cache().get(source, package, lambda: _parsed(source, package)))
+
+
+@functools.cache
+def _cache() -> CodeCache:
+    return CodeCache.of_home(Path(__file__).read_bytes())
+
+
+def _parsed(source: bytes, package: str) -> ModuleCode:
+    tree = ast.parse(source)
+    imports: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports += imported_names(node, package)
@@ -69,7 +82,8 @@ def is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _module_file(name: str, packages: Collection[str]) -> Path | None:
+@functools.cache
+def _module_file(name: str, packages: frozenset[str]) -> Path | None:
     """The file of a module of the packages, found by its place: Python's own look-up would import all above it."""
     package, *parts = name.split(".")
     if package not in packages:

@@ -143,9 +143,12 @@ def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home
     if (told := choose_threads(os.environ)) is not None:  # before torch is imported
         err.print(told, highlight=False)
     with err.status("checking the inputs …"):
+        check_data(profile)
+        from tasks.servers import early
+
+        early.launch()  # it starts while the rest is imported
         from flows.preflight import check
 
-        check_data(profile)
         check(profile)
     return chosen
 

@@ -121,7 +121,8 @@ def _in_package(name: str) -> bool:
     return name == PACKAGE or name.startswith(PACKAGE + ".")
 
 
-def import_closure(module: str) -> dict[str, Path]:
+@functools.cache
+def import_closure(module: str) -> Mapping[str, Path]:
     """Module names and files of `module` and of what it imports inside kgqa_core, less what only declares values."""
     return import_closure_in(module, (PACKAGE,), lambda name: name == PACKAGE or _declares(name))
 

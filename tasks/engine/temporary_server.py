@@ -6,12 +6,7 @@ process that is killed, so ours takes its place; it starts when Prefect first ne
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-
-from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, PREFECT_SERVER_ALLOW_EPHEMERAL_MODE
-
-from tasks.servers.login import make_auth_string
+from tasks.servers import early
 
 
 def install() -> None:
@@ -19,13 +14,9 @@ def install() -> None:
 
     Nothing is done where Prefect would start none, nor in a worker process, which works with its parent's.
     """
-    if PREFECT_API_URL.value() or not PREFECT_SERVER_ALLOW_EPHEMERAL_MODE.value() or multiprocessing.parent_process():
+    if not early.is_wanted():
         return
-    from prefect.context import refresh_global_settings_context
-
     from tasks.servers.temporary import replace_default
 
-    if not PREFECT_API_AUTH_STRING.value():
-        os.environ["PREFECT_API_AUTH_STRING"] = make_auth_string()
-        refresh_global_settings_context()
+    early.make_login()
     replace_default()

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
-from pathlib import Path
 
 from prefect.server.api.server import SubprocessASGIServer
-from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_HOME, get_current_settings
 
-from tasks.servers import process
-from tasks.servers.login import VARIABLE
-
-EPHEMERAL = {"PREFECT_SERVER_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+from tasks.servers import early, process
 
 
 class TemporaryServer(SubprocessASGIServer):
@@ -24,6 +18,8 @@ class TemporaryServer(SubprocessASGIServer):
     def find_available_port(self) -> int:
         """A port that is this process's from now on."""
         self._release()
+        if (launched := early.port()) is not None:
+            return launched
         self._bound = process.reserve("127.0.0.1", 0)
         return int(self._bound.getsockname()[1])
 
@@ -32,7 +28,7 @@ class TemporaryServer(SubprocessASGIServer):
         try:
             super().start(timeout)
         except RuntimeError as fault:
-            raise RuntimeError(f"{fault} Its log is {log_file()}") from fault
+            raise RuntimeError(f"{fault} Its log is {early.log_file()}") from fault
 
     def stop(self) -> None:
         """End it in order; the next start is of this class again."""
@@ -44,12 +40,12 @@ class TemporaryServer(SubprocessASGIServer):
             SubprocessASGIServer._instances[self._instance_key] = self
 
     def _run_uvicorn_command(self) -> subprocess.Popen[bytes]:
+        if self.port is not None and self.port == early.port() and (launched := early.take()) is not None:
+            return launched
         if self._bound is None:
             self._bound = process.reserve("127.0.0.1", self.port or 0)
-        settings = get_current_settings().to_environment_variables(exclude_unset=True)
-        login = {VARIABLE: str(PREFECT_API_AUTH_STRING.value())}
         try:
-            return process.start("prefect", self._bound, log_file(), {**os.environ, **settings, **EPHEMERAL, **login})
+            return early.spawn(self._bound)
         finally:
             self._release()
 
@@ -66,8 +62,3 @@ def replace_default() -> None:
         return
     SubprocessASGIServer._instances.pop(None, None)
     TemporaryServer()
-
-
-def log_file() -> Path:
-    """Where the output of the temporary server goes."""
-    return Path(PREFECT_HOME.value()) / "temporary-server.log"

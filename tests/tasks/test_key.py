@@ -12,7 +12,7 @@ from kgqa_core.kg.formats.registry import FORMATS
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine import key as caching
 from tasks.engine.key import code_digest, import_closure, stage_key
-from tasks.import_closure import module_code, package_folder
+from tasks.import_closure import _module_file, module_code, package_folder
 from tasks.kg import build_kg, export_dkg
 
 
@@ -36,7 +36,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget() -> None:
-    for read_once in (code_digest, module_code, package_folder):
+    for read_once in (code_digest, import_closure, module_code, package_folder, _module_file):
         read_once.cache_clear()
 
 
