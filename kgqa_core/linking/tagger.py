@@ -102,8 +102,9 @@ class Mention:
 def select_entities(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[LinkCandidate, Mention]]:
     """The best candidates of chosen mentions with ρ ≥ threshold, best first, ties by id: what a text is about.
 
-    Each entity once, `top` at most.  Words for types are left out where there is another.  With the option `fallback`
-    the best mention is selected where there is none.
+    Those of the text itself come before those of earlier turns, which may be named more clearly.  Each entity once,
+    `top` at most.  Words for types are left out where there is another.  With the option `fallback` the best mention
+    is selected where there is none.
     """
     sure = [
         (mention.candidates[0], mention)
@@ -115,7 +116,7 @@ def select_entities(mentions: Sequence[Mention], options: LinkingOptions) -> lis
     if not sure and likely and options.fallback:
         mention = min(likely, key=lambda m: (m.turn, -m.link_probability, m.start - m.end, m.start))
         return [(mention.candidates[0], mention)]
-    sure.sort(key=lambda pair: (-pair[0].rho, pair[0].entity))
+    sure.sort(key=lambda pair: (pair[1].turn > 0, -pair[0].rho, pair[0].entity))
     first: dict[int, tuple[LinkCandidate, Mention]] = {}
     for candidate, mention in sure:
         first.setdefault(candidate.entity, (candidate, mention))

@@ -236,6 +236,9 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
     if counted:
         unlinkable = aggregates.get("n_unlinkable", {}).get(main_split(aggregates.get("n_unlinkable", {})) or "", 0)
         detail = f"{unlinkable:,} not in the graph, scored 0"
+        answered = max((cell["n"] for name in names for s in scores[name].values() for cell in s.values()), default=0)
+        if 0 < answered < counted:
+            detail = f"retrieval on all, answers on {answered:,} of them; {detail}"
         found.append({"value": f"{counted:,}", "label": "questions scored", "detail": detail})
     return found
 

@@ -178,6 +178,15 @@ def test_mentions_of_earlier_turns_stay_candidates_weaker_with_distance(tagger: 
     assert [mention.turn for mention in linker.link("And Texas?", turns) if mention.chosen] == [0, 2]
 
 
+def test_names_of_a_question_come_before_those_of_earlier_turns_however_clear(tagger: Maker) -> None:
+    linker = geography(tagger, turn_weight=1.0)
+    turns = (("user", "Who founded New York City?"),)
+    [own, *_] = linker.entities("And Paris?")
+    [earlier] = linker.entities("And when?", turns)
+    assert own[1] < earlier[1]
+    assert keys_of(linker, "And Paris?", *turns) == ["paris", "new_york_city"]
+
+
 def test_turns_before_the_last_ones_are_forgotten(tagger: Maker) -> None:
     linker = geography(tagger, turns=1)
     turns = (("user", "Who founded New York City?"), ("agent", "The Dutch did."))

@@ -233,3 +233,19 @@ def test_curves_may_be_a_file(tmp_path: Path) -> None:
     data.curves.write_parquet(tmp_path / "curves.parquet")
     assert render(replace(data, curves=tmp_path / "curves.parquet")) == render(data)
     assert 'id="training"' not in render(replace(data, curves=tmp_path / "none.parquet"))
+
+
+def test_the_number_of_questions_says_how_many_of_them_were_answered() -> None:
+    data = fake_report()
+    scores = {
+        experiment: {
+            split: {
+                metric: {**cell, "n": 2412 if experiment.endswith("/-/-") else 600} for metric, cell in cells.items()
+            }
+            for split, cells in by.items()
+        }
+        for experiment, by in data.aggregates["scores"].items()
+    }
+    text = render(replace(data, aggregates={**data.aggregates, "scores": scores}))
+    said = "retrieval on all, answers on 600 of them; "
+    assert said in text and said not in render(data)
