@@ -5,7 +5,8 @@
 
 HOME has finished runs over one graph; `--runs` names those that are measured, the first also for memory and the change.
 Questions are the dev questions of a run, in a seeded order, again and again.  in_process: `System.ask`, one question at
-a time, after one pass to warm up, as for the server.  overhead_ms: p50 of the server with one client less that.
+a time, after one pass to warm up, as for the server; stages: the same again with a tracer, by step.
+overhead_ms: p50 of the server with one client less that.
 memory: resident bytes of the server after each twentieth of the requests, at 8 clients; growth is that of the second
 half.  swap: requests at 8 clients while `champions/*.json` is pointed at the other run and back; failed: replies that
 are not 200, or none.  ready_seconds: from the start of the process until `/ready` says so.  Clients are asyncio
@@ -21,6 +22,7 @@ import random
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,6 +37,7 @@ from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home, read_manifest
 from kgqa_core.system import System
+from kgqa_core.tracing import QuestionTrace
 from tests.support.kgqa_serve import served
 
 RESULTS = Path(__file__).resolve().parent / "results" / "serve.json"
@@ -104,7 +107,23 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {"p50_ms": round(float(np.percentile(values, 50)), 2), "p99_ms": round(float(np.percentile(values, 99)), 2)}
 
 
-def in_process(home: Home, run: str, questions: Sequence[str], requests: int) -> dict[str, float]:
+class Steps:
+    """A tracer that keeps the seconds of each step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = {}
+
+    def wants(self) -> bool:
+        """Every question."""
+        return True
+
+    def record(self, trace: QuestionTrace) -> None:
+        """Adds the steps of a question."""
+        for span in trace.spans:
+            self.seconds.setdefault(span.name, []).append(span.seconds)
+
+
+def in_process(home: Home, run: str, questions: Sequence[str], requests: int) -> dict[str, Any]:
     """The same questions to a system in this process, one at a time."""
     system = System.from_run(home, run)
     for text in questions[: min(len(questions), requests)]:
@@ -114,7 +133,12 @@ def in_process(home: Home, run: str, questions: Sequence[str], requests: int) ->
         began = time.perf_counter()
         system.ask(questions[number % len(questions)])
         seconds.append(time.perf_counter() - began)
-    return {"requests": requests, **percentiles(seconds)}
+    steps = Steps()
+    traced = replace(system, tracer=steps)
+    for number in range(requests):
+        traced.ask(questions[number % len(questions)])
+    stages = {name: percentiles(values) for name, values in steps.seconds.items()}
+    return {"requests": requests, **percentiles(seconds), "stages": stages}
 
 
 def speed(home: Home, run: str, questions: Sequence[str], given: argparse.Namespace) -> dict[str, Any]:

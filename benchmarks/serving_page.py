@@ -40,6 +40,13 @@ def speed(found: Mapping[str, Any]) -> str:
     ]
     over = [f"`{name}` {own['overhead_ms']:+.1f} ms" for name, own in found["speed"].items() if "overhead_ms" in own]
     lines += ["", f"What HTTP adds to one question at the median, one client: {', '.join(over)}."]
+    steps = [
+        (name, step, f"{one['p50_ms']:.1f}", f"{one['p99_ms']:.1f}")
+        for name, own in found["speed"].items()
+        for step, one in own["in_process"]["stages"].items()
+    ]
+    lines += ["", "One question in process, by step:", ""]
+    lines += [table(("answerer", "step", "p50 ms", "p99 ms"), steps)]
     if "memory" in found:
         one = found["memory"]
         lines.append(

@@ -10,6 +10,9 @@ with an entity a line), plain and as gzip.
 - json:    `json.loads` on each line and a plain loop over the dictionaries; ends with tuples in lists
 - msgspec: the same loop over what `msgspec.json.decode` gives
 - structs: `msgspec` decoding into typed structs, which skip other fields, and the same loop
+- simdjson: the loop over what `pysimdjson` gives; left out where that package is not installed
+- duckdb:  `read_json` with the types of the dump named, unnested into two tables; the values stay JSON texts, so that
+           it does less than the others
 - plain:   our own plain road on one thread, which the fast one falls back to; ends with frames
 - ours:    the reader, ends with frames; `ours 1` on one thread, `ours gz` from gzip
 
@@ -23,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib.util
 import json
 import os
 import platform
@@ -36,6 +40,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import msgspec
 import polars as pl
 
@@ -196,6 +201,53 @@ def structs(lines: Iterator[bytes]) -> Rows:
     return statements, qualifiers
 
 
+TEXT = 'STRUCT("language" VARCHAR, "value" VARCHAR)'
+SNAK = "STRUCT(snaktype VARCHAR, datatype VARCHAR, datavalue JSON)"
+COLUMNS = {
+    "id": "VARCHAR", "labels": f"MAP(VARCHAR, {TEXT})", "descriptions": f"MAP(VARCHAR, {TEXT})",
+    "aliases": f"MAP(VARCHAR, {TEXT}[])",
+    "claims": f"MAP(VARCHAR, STRUCT(mainsnak {SNAK}, \"rank\" VARCHAR, qualifiers MAP(VARCHAR, {SNAK}[]))[])",
+}  # fmt: skip
+UNNEST = """
+CREATE TEMP TABLE claims AS
+SELECT id, relation, unnest(own) AS claim
+FROM (SELECT id, unnest(map_keys(claims)) AS relation, unnest(map_values(claims)) AS own FROM dump);
+CREATE TEMP TABLE statements AS
+SELECT id, 'label' AS relation, text.value AS value, text.language AS detail, NULL AS "rank"
+FROM (SELECT id, unnest(map_values(labels)) AS text FROM dump)
+UNION ALL SELECT id, 'description', text.value, text.language, NULL
+FROM (SELECT id, unnest(map_values(descriptions)) AS text FROM dump)
+UNION ALL SELECT id, 'alias', text.value, text.language, NULL
+FROM (SELECT id, unnest(own) AS text FROM (SELECT id, unnest(map_values(aliases)) AS own FROM dump))
+UNION ALL SELECT id, relation, claim.mainsnak.datavalue::VARCHAR, claim.mainsnak.datatype, claim.rank FROM claims;
+CREATE TEMP TABLE qualifiers AS
+SELECT id, relation, name, unnest(own) AS snak
+FROM (
+    SELECT id, relation, unnest(map_keys(claim.qualifiers)) AS name, unnest(map_values(claim.qualifiers)) AS own
+    FROM claims
+);
+"""
+
+
+def by_duckdb(path: Path, threads: int) -> tuple[int, int]:
+    """DuckDB's reader of JSON and its SQL."""
+    with duckdb.connect(config={"threads": threads}) as connection:
+        connection.execute(
+            f"CREATE TEMP TABLE dump AS SELECT * FROM read_json(?, format='array', columns={COLUMNS})", [str(path)]
+        )
+        connection.execute(UNNEST)
+        found = [connection.execute(f"SELECT count(*) FROM {name}").fetchone() for name in ("statements", "qualifiers")]
+    return int(found[0][0]), int(found[1][0])  # type: ignore[index]
+
+
+def by_simdjson(path: Path) -> tuple[int, int]:
+    """The loop over what simdjson parses."""
+    import simdjson
+
+    parse = simdjson.Parser().parse
+    return _counted(loop(parse(line, True) for line in lines_of(path)))
+
+
 def lines_of(path: Path) -> Iterator[bytes]:
     """The entities' texts."""
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -256,6 +308,8 @@ def roads_of(path: Path, packed: Path, threads: int) -> dict[str, Callable[[], t
         "json": lambda: _counted(loop(json.loads(line) for line in lines_of(path))),
         "msgspec": lambda: _counted(loop(msgspec.json.decode(line) for line in lines_of(path))),
         "structs": lambda: _counted(structs(lines_of(path))),
+        **({"simdjson": lambda: by_simdjson(path)} if importlib.util.find_spec("simdjson") else {}),
+        "duckdb": lambda: by_duckdb(path, threads),
         "plain": lambda: plain(path),
         "ours 1": lambda: ours(path, 1),
         "ours": lambda: ours(path, threads),
