@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import duckdb
@@ -58,14 +58,15 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Fills entities, relations, triples, names and rejects of the attached `kg` from what `meaning` left; counts."""
     run = connection.execute
     limit = memory_bytes(str(run("SELECT current_setting('memory_limit')").fetchall()[0][0]))
-    used = 8 * number(connection, "SELECT count(*) FROM facts") + 20 * number(connection, "SELECT count(*) FROM terms")
+    facts = number(connection, "SELECT count(*) FROM facts")
+    used = 8 * facts + 20 * number(connection, "SELECT count(*) FROM terms")
     run(f"SET memory_limit = '{max(limit - used, limit // 2)} B'")
     ids, relations = _map(connection, "ids"), _map(connection, "relation_ids")
     kinds, datatypes = _kinds(connection, len(ids))
     degrees = np.zeros(int(ids.max(initial=-1)) + 1, dtype=np.int64)
-    fits = _word(relations, degrees) <= 64 and 8 * number(connection, "SELECT count(*) FROM facts") <= IN_WORDS * limit
+    fits = _word(relations, degrees) <= 64 and 8 * facts <= IN_WORDS * limit
     fill = _triples if fits else _triples_on_disk
-    pairs = fill(connection, ids, relations, kinds, len(datatypes), degrees)
+    pairs = fill(connection, ids, relations, kinds, len(datatypes), degrees, facts)
     for relation, value in _columns(connection, "SELECT relation, value FROM kept_qualifiers"):
         pairs = np.union1d(pairs, relations[relation].astype(np.int64) * len(datatypes) + kinds[value])
     _insert(
@@ -89,15 +90,7 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
         id=np.arange(len(degrees), dtype=np.int32),
         degree=degrees,
     )
-    # Few literals have a number or a time, and the expressions are long: they are worked out for those alone.
-    measured = ", ".join(f"'{XSD}{name}'" for name in (*NUMERIC, *TEMPORAL))
-    run(
-        f"""
-        CREATE TABLE measures AS
-        SELECT tid, {NUMBER_SQL} AS number, {UNIT_SQL} AS unit, {TIME_SQL} AS time, {PRECISION_SQL} AS precision,
-               {CALENDAR_SQL} AS calendar
-        FROM terms JOIN (FROM tags WHERE datatype IN ({measured})) USING (tag) WHERE tid IN (SELECT tid FROM ids)"""
-    )
+    _measure(connection)
     del ids, relations, kinds, degrees, pairs
     run(f"SET memory_limit = '{limit} B'")
     run(
@@ -120,6 +113,26 @@ def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     }
 
 
+def _measure(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes `measures` of the literals that have a number or a time; the expressions are long, so of those alone."""
+
+    def of(names: Iterable[str]) -> str:
+        types = ", ".join(f"'{XSD}{name}'" for name in names)
+        return f"FROM terms JOIN (FROM tags WHERE datatype IN ({types})) USING (tag) WHERE tid IN (SELECT tid FROM ids)"
+
+    connection.execute(
+        f"""
+        CREATE TABLE measures AS
+        SELECT tid, {NUMBER_SQL} AS number, {UNIT_SQL} AS unit, NULL::TIMESTAMP AS time, NULL::INTEGER AS precision,
+               NULL::VARCHAR AS calendar {of(NUMERIC)}"""
+    )
+    connection.execute(
+        f"""
+        INSERT INTO measures
+        SELECT tid, {NUMBER_SQL}, NULL, {TIME_SQL}, {PRECISION_SQL}, {CALENDAR_SQL} {of(TEMPORAL)}"""
+    )
+
+
 def _kinds(connection: duckdb.DuckDBPyConnection, terms: int) -> tuple[Array, list[str | None]]:
     """The kind of every term: 0 of an entity, else the place of its datatype in the list that comes with it."""
     rows = connection.execute("SELECT tag, datatype FROM tags WHERE tag > 0 ORDER BY tag").fetchall()
@@ -135,11 +148,12 @@ def _kinds(connection: duckdb.DuckDBPyConnection, terms: int) -> tuple[Array, li
 
 
 def _triples(
-    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array
-) -> Array:
+    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array,
+    facts: int,
+) -> Array:  # fmt: skip
     """Fills kg.triples by (head, relation, tail), and the degrees; the codes relation * width + kind of its objects."""
     middle, low = _widths(relations, degrees)
-    keys = np.empty(number(connection, "SELECT count(*) FROM facts"), dtype=np.uint64)
+    keys = np.empty(facts, dtype=np.uint64)
     at, ordered, pairs = 0, True, np.zeros(0, dtype=np.int64)
     for subject, predicate, object_, rank in _columns(connection, "SELECT subject, predicate, object, rank FROM facts"):
         part, codes = keys[at : at + len(subject)], np.empty(len(subject), dtype=np.int64)
@@ -160,8 +174,9 @@ def _triples(
 
 
 def _triples_on_disk(
-    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array
-) -> Array:
+    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array,
+    facts: int,
+) -> Array:  # fmt: skip
     """What `_triples` does, for graphs whose triples do not fit in memory or in words of 64 bits."""
     pairs = np.zeros(0, dtype=np.int64)
     connection.execute("CREATE TABLE mapped(h INTEGER, r INTEGER, t INTEGER, k TINYINT)")
@@ -222,9 +237,10 @@ def names(connection: duckdb.DuckDBPyConnection) -> None:
     run(
         """
         INSERT INTO kg.labels
-        SELECT i.id, lang, any_value(text) FILTER (role = 'label'), any_value(text) FILTER (role = 'description')
-        FROM named JOIN ids i USING (tid) WHERE place = 1 AND role IN ('label', 'description')
-        GROUP BY i.id, lang ORDER BY i.id, lang"""
+        WITH best AS (SELECT id, lang, role, text FROM named JOIN ids USING (tid) WHERE place = 1)
+        SELECT id, lang, l.text, d.text
+        FROM (FROM best WHERE role = 'label') l FULL JOIN (FROM best WHERE role = 'description') d USING (id, lang)
+        ORDER BY id, lang"""
     )
     run(
         """
