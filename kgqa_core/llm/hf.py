@@ -33,7 +33,8 @@ class HFModel:
     source: a folder with config.json, tokenizer and *.safetensors, or a hub id.  batch_tokens: tokens of one batch,
     padding and room for the output included.  device: `auto` (all GPUs, the layers spread by Accelerate, else the
     CPU), `cpu`, `cuda`, a device map of Accelerate, or devices with commas between (`cuda:0,cuda:1`): a copy of the
-    model on each, which share the batches.  dtype: `auto` (fp32 on a CPU, as stored on a GPU), `fp32`, `bf16`.
+    model on each, which share the batches.  dtype: `auto` (fp32 on a CPU, as stored on a GPU), `fp32`, `bf16`, `int8`
+    (linear layers on a CPU; with an adapter, fp32).
     adapter: folder of a peft adapter; its digest becomes part of the name and the revision.
     Raises ModelError when the source does not hold such a model, or the adapter is not one of it.
     """
@@ -191,8 +192,7 @@ class HFModel:
                 copy_of, [encoded[index] for index in batch], [prompts[index] for index in batch], params
             )
 
-        copies = self.base.copies
-        with self.base.using(self._adapter):
+        with self.base.using(self._adapter) as copies:
             if len(copies) == 1:
                 for batch in batches:
                     yield batch, write(copies[0], batch)

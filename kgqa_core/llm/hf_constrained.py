@@ -75,8 +75,7 @@ def constrained_beams(
     if not model.ends:
         raise ModelError(f"model '{model.name}' has no end token, so that a path of the graph cannot end; add one")
     row = model.encode(prompt, max_new_tokens)
-    network = model.model
-    ids = torch.tensor([row], device=network.get_input_embeddings().weight.device)
+    ids = torch.tensor([row], device=model.model.get_input_embeddings().weight.device)
     skipped = 1 if model.seq2seq else ids.shape[1]
     processor = ConstrainedLogits(constraint, skipped, model.ends)
     how: dict[str, Any] = {
@@ -86,7 +85,8 @@ def constrained_beams(
         "eos_token_id": list(model.ends), "forced_bos_token_id": None, "forced_eos_token_id": None,
         "return_dict_in_generate": True, "output_scores": True,
     }  # fmt: skip
-    with model.base.using(model.adapter_name):
+    with model.base.using(model.adapter_name) as copies:
+        network = copies[0]
         out = network.generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), logits_processor=LogitsProcessorList([processor]), **how
         )

@@ -29,12 +29,14 @@ class Base:
     """What every model over the same weights shares: tokenizer, one copy of the weights per device, adapters.
 
     adapters: digests, which are their names in peft.  wrapped: the copies as peft sees them, once there is an adapter.
+    rounded: copies whose linear layers compute in int8, which write where no adapter is on; none unless asked for.
     """
 
     config: Any
     tokenizer: Any
     copies: list[Any]
     wrapped: list[Any] = field(default_factory=list)
+    rounded: list[Any] = field(default_factory=list)
     adapters: set[str] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -89,8 +91,8 @@ class Base:
             self.wrapped.clear()
 
     @contextmanager
-    def using(self, adapter: str | None) -> Iterator[None]:
-        """The copies with one adapter on, or with none; nobody else switches meanwhile."""
+    def using(self, adapter: str | None) -> Iterator[list[Any]]:
+        """The copies that write with one adapter on, or with none; nobody else switches meanwhile."""
         with self.lock:
             for wrapped in self.wrapped:
                 if adapter is None:
@@ -98,7 +100,7 @@ class Base:
                 else:
                     wrapped.base_model.enable_adapter_layers()
                     wrapped.set_adapter(adapter, inference_mode=True)
-            yield
+            yield self.rounded if self.rounded and adapter is None else self.copies
 
 
 def load(source: str, device: str, dtype: str) -> Base:
@@ -106,8 +108,9 @@ def load(source: str, device: str, dtype: str) -> Base:
 
     device: `auto` (all GPUs by a device map of Accelerate, else the CPU), `cpu`, `cuda`, a device map's name, or
     devices with commas between (`cuda:0,cuda:1`): one copy of the weights on each.  dtype: `auto` (fp32 on a CPU, as
-    stored on a GPU), `fp32` or `bf16`.
-    Raises ModelError when the source does not hold such a model.
+    stored on a GPU), `fp32`, `bf16`, or `int8` (on a CPU, dynamic quantization of the linear layers by torch; with an
+    adapter, fp32).
+    Raises ModelError when the source does not hold such a model, or int8 is asked of a GPU.
     """
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
     from transformers.utils import logging as chatter
@@ -122,6 +125,8 @@ def load(source: str, device: str, dtype: str) -> Base:
         copies = []
         for place in device.split(","):
             onto = _placing(place.strip())
+            if dtype == "int8" and onto:
+                raise ModelError(f"llm.dtype int8 is for a CPU, not for {device!r}; use bf16, or llm.device cpu")
             copies.append(
                 kind.from_pretrained(
                     source, config=config, use_safetensors=True, trust_remote_code=False, local_files_only=local,
@@ -133,7 +138,14 @@ def load(source: str, device: str, dtype: str) -> Base:
     tokenizer.padding_side = "right" if config.is_encoder_decoder else "left"
     for model in copies:
         model.eval()
-    return Base(config, tokenizer, copies)
+    return Base(config, tokenizer, copies, rounded=[_round(copies[0])] * len(copies) if dtype == "int8" else [])
+
+
+def _round(model: Any) -> Any:
+    """A copy of a model whose linear layers hold int8 and round what comes in, by its range in each call."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
 
 
 def _placing(device: str) -> dict[str, Any]:
@@ -145,7 +157,7 @@ def _placing(device: str) -> dict[str, Any]:
 def _numbers(dtype: str, placed: bool) -> Any:
     if dtype == "auto":
         return "auto" if placed else torch.float32
-    return {"fp32": torch.float32, "bf16": torch.bfloat16}[dtype]
+    return {"fp32": torch.float32, "int8": torch.float32, "bf16": torch.bfloat16}[dtype]
 
 
 def first_line(fault: BaseException) -> str:

@@ -12,7 +12,7 @@ from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.hf_decode import choose
 from kgqa_core.llm.protocol import GenerationParams
-from tests.support.models import save_causal, save_seq2seq, save_tokenizer
+from tests.support.models import save_causal, save_lora, save_seq2seq, save_tokenizer
 
 PROMPTS = ["what is it?", "a", "who was the king of the hill in the long story: tell me.", "where is b?", "a", "zz top"]
 PARAMS = GenerationParams(max_new_tokens=12)
@@ -181,6 +181,36 @@ def test_numbers_are_those_asked_for(tmp_path: Path) -> None:
     half = HFModel(folder, device="cpu", dtype="bf16")
     assert half.model.dtype == torch.bfloat16
     assert len(half.generate(PROMPTS, PARAMS)) == len(PROMPTS)
+
+
+def test_int8_rounds_the_linear_layers_and_is_another_model_to_the_cache(tmp_path: Path) -> None:
+    folder = save_causal(tmp_path / "m")
+    whole, rounded = HFModel(folder, device="cpu"), HFModel(folder, device="cpu", dtype="int8")
+    with rounded.base.using(None) as copies:
+        kinds = {type(layer).__module__ for layer in copies[0].modules() if type(layer).__name__ == "Linear"}
+    assert len(kinds) == 1 and "quantized" in kinds.pop()
+    assert rounded.model.dtype == torch.float32
+    written = rounded.generate(PROMPTS, PARAMS)
+    assert written == rounded.generate(PROMPTS, PARAMS)
+    assert all(completion.finish != "error" for completion in written)
+    assert (rounded.name, rounded.revision) == (whole.name, whole.revision) and rounded.numbers != whole.numbers
+
+
+def test_int8_leaves_a_model_with_an_adapter_as_it_is(tmp_path: Path) -> None:
+    folder = save_causal(tmp_path / "m")
+    adapter = save_lora(folder, tmp_path / "a", seed=1)
+    whole = HFModel(folder, device="cpu", adapter=adapter)
+    rounded = HFModel(folder, device="cpu", dtype="int8", adapter=adapter)
+    assert rounded.generate(PROMPTS, PARAMS) == whole.generate(PROMPTS, PARAMS)
+    assert rounded.adapter(None).generate(PROMPTS, PARAMS) == HFModel(folder, device="cpu", dtype="int8").generate(
+        PROMPTS, PARAMS
+    )
+
+
+def test_int8_of_a_gpu_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    folder = save_causal(tmp_path / "m")
+    with pytest.raises(ModelError, match="int8 is for a CPU, not for 'cuda'; use bf16"):
+        HFModel(folder, device="cuda", dtype="int8")
 
 
 def test_copies_on_several_devices_write_the_same_in_the_same_order(tmp_path: Path) -> None:
