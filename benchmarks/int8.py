@@ -99,8 +99,9 @@ def table(found: Mapping[str, Any]) -> str:
         lines.append(f"| {dtype} | {' | '.join(cells)} | {own['cpu_seconds']:.1f} |")
     lines += [
         "",
-        f"int8 takes {found['ratio']:.2f}× the processor time; {found['equal']:,} of {found['questions']:,} outputs are "
-        f"equal; of exact answers it gains {found['fixed']} and loses {found['broken']} (McNemar's p {found['p']:g}).",
+        f"int8 takes {found['ratio']:.2f}× the processor time; {found['equal']:,} of {found['questions']:,} outputs "
+        f"are equal; of exact answers it gains {found['fixed']} and loses {found['broken']} (McNemar's p "
+        f"{found['p']:g}).",
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,0 +1,220 @@
+"""Two commits of this project side by side on one machine: what a user waits for, and what was trained.
+
+    python -m benchmarks.old_and_new --work DIR [--old 808ac56] [--new HEAD] [--rounds 3]
+        [--parts install,demo,whole,cached,ask,help,test] [--json benchmarks/results/old_and_new.json]
+
+Each commit is a clean clone in DIR with a virtual environment of its own.  Parts, each measured on the old commit and
+then on the new one, in turn: `install`: make install.  demo: `kgqa demo` in an empty home (what the README tells a
+newcomer to run).  whole: all experiments of the bundled graph, which the old commit's demo is and the new one's
+`kgqa run --profile atlas`, in an empty home; its stages and their seconds.  cached: `whole` again.  ask: one question,
+without a server, as a whole process.  help: `kgqa --help`.  test: make test, whose packages are installed before.
+ask, help and cached are medians of --rounds.  What is measured stands in the JSON and is not measured again unless
+--again says so; a part that was killed begins anew.  Nothing else should run meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.kg_subset_page import table
+from benchmarks.results_file import CONDITIONS
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = Path(__file__).resolve().parent / "results" / "old_and_new.json"
+FIELDS = (
+    *CONDITIONS, "commits/*", "product_ms", "parts/*/old/...", "parts/*/new/...",
+)  # fmt: skip
+"""What the result file holds (benchmarks/results_file.py)."""
+SEED = 7
+QUESTION = "What is the capital of France?"
+PARTS = ("install", "demo", "whole", "cached", "ask", "help", "test")
+ENVIRONMENT = ("PYTHONPATH", "KGQA_HOME", "OMP_NUM_THREADS", "VIRTUAL_ENV")
+"""Variables that a clean shell does not have."""
+
+
+class Checkout:
+    """A commit in a folder of its own.  label: `old` or `new`."""
+
+    def __init__(self, label: str, commit: str, work: Path) -> None:
+        self.label, self.folder = label, work / label
+        if not (self.folder / ".git").exists():
+            subprocess.run(["git", "clone", "--quiet", str(ROOT), str(self.folder)], check=True)
+        subprocess.run(["git", "-C", str(self.folder), "checkout", "--quiet", commit], check=True)
+        self.kgqa = str(self.folder / ".venv" / "bin" / "kgqa")
+
+    def run(self, *command: str, log: str) -> tuple[float, str]:
+        """Seconds of a command and what it printed, which is kept in a log.  Raises SystemExit where it failed."""
+        environment = {name: value for name, value in os.environ.items() if name not in ENVIRONMENT}
+        began = time.perf_counter()
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        seconds = time.perf_counter() - began
+        (self.folder.parent / f"{self.label}-{log}.log").write_text(done.stdout, encoding="utf-8")
+        if done.returncode:
+            raise SystemExit(
+                f"{' '.join(command)} of {self.label} ended with {done.returncode}:\n{done.stdout[-2000:]}"
+            )
+        return seconds, done.stdout
+
+    def home(self, name: str, *, fresh: bool = False) -> Path:
+        """A home of this checkout."""
+        home = self.folder.parent / f"{self.label}-{name}-home"
+        if fresh:
+            shutil.rmtree(home, ignore_errors=True)
+        return home
+
+    def stages(self, home: Path) -> dict[str, float]:
+        """Seconds of the stages of the newest run that computed any."""
+        records = [json.loads(file.read_text(encoding="utf-8")) for file in home.glob("runs/*/run.json")]
+        first = min(records, key=lambda record: str(record["run_id"]))
+        return {str(stage["name"]): round(float(stage.get("seconds") or 0.0), 1) for stage in first["stages"]}
+
+
+def install(one: Checkout, rounds: int) -> dict[str, Any]:
+    """make install."""
+    shutil.rmtree(one.folder / ".venv", ignore_errors=True)
+    return {"seconds": round(one.run("make", "install", log="install")[0], 1)}
+
+
+def demo(one: Checkout, rounds: int) -> dict[str, Any]:
+    """What the README says first, in an empty home."""
+    home = one.home("demo", fresh=True)
+    seconds, _ = one.run(one.kgqa, "demo", "--home", str(home), log="demo")
+    return {"seconds": round(seconds, 1), "stages": one.stages(home)}
+
+
+def whole(one: Checkout, rounds: int) -> dict[str, Any]:
+    """Every experiment of the bundled graph."""
+    home = one.home("whole", fresh=True)
+    seconds, _ = one.run(*_whole(one), "--home", str(home), log="whole")
+    return {"seconds": round(seconds, 1), "stages": one.stages(home)}
+
+
+def _whole(one: Checkout) -> tuple[str, ...]:
+    return (one.kgqa, "demo") if one.label == "old" else (one.kgqa, "run", "--profile", "atlas")
+
+
+def cached(one: Checkout, rounds: int) -> dict[str, Any]:
+    """The same again."""
+    return _several(rounds, lambda: one.run(*_whole(one), "--home", str(one.home("whole")), log="cached")[0])
+
+
+def ask(one: Checkout, rounds: int) -> dict[str, Any]:
+    """One question, as a process."""
+    words = (one.kgqa, "ask", QUESTION, "--home", str(one.home("whole")))
+    return _several(rounds, lambda: one.run(*words, log="ask")[0])
+
+
+def help_(one: Checkout, rounds: int) -> dict[str, Any]:
+    """kgqa --help."""
+    return _several(rounds, lambda: one.run(one.kgqa, "--help", log="help")[0])
+
+
+def test(one: Checkout, rounds: int) -> dict[str, Any]:
+    """make test; its packages are there."""
+    if "install-dev" in (one.folder / "Makefile").read_text(encoding="utf-8"):
+        one.run("make", "install-dev", log="install-dev")
+    seconds, said = one.run("make", "test", log="test")
+    passed = re.findall(r"(\d+) passed", said.replace(",", ""))
+    return {"seconds": round(seconds, 1), "passed": int(passed[-1]) if passed else 0}
+
+
+def _several(rounds: int, measure: Callable[[], float]) -> dict[str, Any]:
+    times = [round(measure(), 2) for _ in range(rounds)]
+    return {"seconds": statistics.median(times), "all": times}
+
+
+MEASURES: Mapping[str, Callable[[Checkout, int], dict[str, Any]]] = {
+    "install": install, "demo": demo, "whole": whole, "cached": cached, "ask": ask, "help": help_, "test": test
+}  # fmt: skip
+
+
+def tables(found: Mapping[str, Any]) -> str:
+    """The tables of docs/performance.md."""
+    made, commits = found["conditions"], found["commits"]
+    rows = [
+        (name, f"{one['old']['seconds']:,.1f}", f"{one['new']['seconds']:,.1f}",
+         f"{one['new']['seconds'] / one['old']['seconds']:.2f}×")
+        for name, one in found["parts"].items() if {"old", "new"} <= set(one)
+    ]  # fmt: skip
+    text = (
+        "## What a user waits for, before and now\n\n"
+        f"`benchmarks/old_and_new.py`, commits {commits['old'][:7]} and {commits['new'][:7]} in turn, {made['cores']} "
+        f"cores, {made['date']}; the yardstick (float32, 1024 × 1024 times 1024 × 1024) takes "
+        f"{found['product_ms']:.1f} ms here. *whole*: every experiment of the bundled graph; *test*: with all packages "
+        "installed.\n\n" + table(("seconds", "before", "now", "ratio"), rows)
+    )
+    whole = found["parts"].get("whole", {})
+    if {"old", "new"} <= set(whole):
+        before, now = whole["old"]["stages"], whole["new"]["stages"]
+        names = [name for name in dict.fromkeys([*before, *now]) if max(before.get(name, 0), now.get(name, 0)) >= 1]
+        cells = [
+            (f"`{name}`", *(f"{own[name]:,.1f}" if name in own else "–" for own in (before, now))) for name in names
+        ]
+        text += "\nStages of *whole* that take a second or more:\n\n" + table(("stage", "before", "now"), cells)
+    return text
+
+
+def main() -> None:
+    """Measures what is missing and writes the JSON after each part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--old", default="808ac56")
+    parser.add_argument("--new", default="HEAD")
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    work = given.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    commits = {
+        label: subprocess.run(
+            ["git", "-C", str(ROOT), "rev-parse", commit], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for label, commit in (("old", given.old), ("new", given.new))
+    }
+    record: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
+    if record.get("commits") != commits:
+        record = {"commits": commits, "parts": {}}
+    record |= {"conditions": conditions(SEED), "product_ms": _product_ms()}
+    checkouts = [Checkout(label, commit, work) for label, commit in commits.items()]
+    for part in wanted(given.parts):
+        own = record["parts"].setdefault(part, {})
+        for one in checkouts:
+            if given.again or one.label not in own:
+                own[one.label] = MEASURES[part](one, given.rounds)
+                print(part, one.label, own[one.label], flush=True)
+                results_file.write(given.json, record, FIELDS)
+
+
+def wanted(text: str) -> Sequence[str]:
+    """The parts that a list names.  Raises SystemExit for one that there is not."""
+    parts = text.split(",")
+    for part in parts:
+        if part not in MEASURES:
+            raise SystemExit(f"no part {part!r}; there are {', '.join(PARTS)}")
+    return parts
+
+
+def _product_ms() -> float:
+    from benchmarks.roofline import machine
+
+    return float(machine(7)["product_ms"])
+
+
+if __name__ == "__main__":
+    main()
