@@ -1,12 +1,13 @@
 """Two commits of this project side by side on one machine: what a user waits for, and what was trained.
 
     python -m benchmarks.old_and_new --work DIR [--old 808ac56] [--new HEAD] [--rounds 3]
-        [--parts install,demo,whole,cached,ask,help,test] [--json benchmarks/results/old_and_new.json]
+        [--parts install,demo,busy,whole,cached,ask,help,test] [--json benchmarks/results/old_and_new.json]
 
 Each commit is a clean clone in DIR with a virtual environment of its own.  Parts, each measured on the old commit and
 then on the new one, in turn: `install`: make install.  demo: `kgqa demo` in an empty home (what the README tells a
-newcomer to run).  whole: all experiments of the bundled graph, which the old commit's demo is and the new one's
-`kgqa run --profile atlas`, in an empty home; its stages and their seconds.  cached: `whole` again.  ask: one question,
+newcomer to run).  busy: the same beside two processes that compute without end, of the new commit only.  whole: all
+experiments of the bundled graph, which the old commit's demo is and the new one's `kgqa run --profile atlas`, in an
+empty home; its stages and their seconds.  cached: `whole` again.  ask: one question,
 without a server, as a whole process.  help: `kgqa --help`.  test: make test, whose packages are installed before.
 ask, help and cached are medians of --rounds.  What is measured stands in the JSON and is not measured again unless
 --again says so; a part that was killed begins anew.  Nothing else should run meanwhile.
@@ -21,6 +22,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -39,7 +41,7 @@ FIELDS = (
 """What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 QUESTION = "What is the capital of France?"
-PARTS = ("install", "demo", "whole", "cached", "ask", "help", "test")
+PARTS = ("install", "demo", "busy", "whole", "cached", "ask", "help", "test")
 ENVIRONMENT = ("PYTHONPATH", "KGQA_HOME", "OMP_NUM_THREADS", "VIRTUAL_ENV")
 """Variables that a clean shell does not have."""
 
@@ -96,6 +98,19 @@ def demo(one: Checkout, rounds: int) -> dict[str, Any]:
     return {"seconds": round(seconds, 1), "stages": one.stages(home)}
 
 
+def busy(one: Checkout, rounds: int) -> dict[str, Any]:
+    """The demo, beside two busy processes."""
+    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        home = one.home("busy", fresh=True)
+        seconds, _ = one.run(one.kgqa, "demo", "--home", str(home), log="busy")
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
+    return {"seconds": round(seconds, 1), "stages": one.stages(home)}
+
+
 def whole(one: Checkout, rounds: int) -> dict[str, Any]:
     """Every experiment of the bundled graph."""
     home = one.home("whole", fresh=True)
@@ -138,7 +153,8 @@ def _several(rounds: int, measure: Callable[[], float]) -> dict[str, Any]:
 
 
 MEASURES: Mapping[str, Callable[[Checkout, int], dict[str, Any]]] = {
-    "install": install, "demo": demo, "whole": whole, "cached": cached, "ask": ask, "help": help_, "test": test
+    "install": install, "demo": demo, "busy": busy, "whole": whole, "cached": cached, "ask": ask, "help": help_,
+    "test": test,
 }  # fmt: skip
 
 
@@ -157,6 +173,12 @@ def tables(found: Mapping[str, Any]) -> str:
         f"{found['product_ms']:.1f} ms here. *whole*: every experiment of the bundled graph; *test*: with all packages "
         "installed.\n\n" + table(("seconds", "before", "now", "ratio"), rows)
     )
+    if "busy" in found["parts"] and "demo" in found["parts"]:
+        beside, alone = (found["parts"][part]["new"]["seconds"] for part in ("busy", "demo"))
+        text += (
+            f"\nThe demo beside two processes that compute without end takes {beside:,.0f} s, "
+            f"{beside / alone:.1f}× its time alone.\n"
+        )
     whole = found["parts"].get("whole", {})
     if {"old", "new"} <= set(whole):
         before, now = whole["old"]["stages"], whole["new"]["stages"]
@@ -195,6 +217,8 @@ def main() -> None:
     for part in wanted(given.parts):
         own = record["parts"].setdefault(part, {})
         for one in checkouts:
+            if part == "busy" and one.label == "old":
+                continue  # it took 107 minutes beside four jobs
             if given.again or one.label not in own:
                 own[one.label] = MEASURES[part](one, given.rounds)
                 print(part, one.label, own[one.label], flush=True)
