@@ -12,10 +12,10 @@ after 200 rounds of clients that go away in the middle.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -35,7 +35,6 @@ from benchmarks import results_file
 from benchmarks.conditions import conditions
 from benchmarks.kgqa_command import kgqa_json
 from benchmarks.results_file import CONDITIONS
-from kgqa_core.store.artifacts import Home
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.kgqa_serve import served
 from tests.support.toy import write_graph
@@ -176,8 +175,8 @@ def _crowd(url: str) -> str:
     return said
 
 
-def surroundings(home: Path, runs: dict[str, str], endpoint: ChatServer, table: Table) -> None:
-    """An endpoint that is slow, failing or gone, and artifacts that are gone."""
+def surroundings(home: Path, runs: dict[str, str], endpoint: ChatServer, end: Callable[[], None], table: Table) -> None:
+    """An endpoint that is slow, failing or gone, and artifacts that are gone.  end: ends the endpoint."""
     with served(home, "--run", runs["model"], "--timeout", "5") as running:
         url = running.url
         table.add("language model: answers", lambda: answer(url), None)
@@ -189,21 +188,23 @@ def surroundings(home: Path, runs: dict[str, str], endpoint: ChatServer, table: 
             table.add(f"language model: {what}", lambda what=what: answer(url, f"{QUESTION}, {what}?"), None)  # type: ignore[misc]
         endpoint._always.clear()
         table.add("language model: answers again", lambda: answer(url, "who founded Gekobo Ltd"), None)
-        endpoint.__exit__()
+        end()
         table.add("language model: is gone", lambda: answer(url, "who set up Gekobo Ltd?"), None)
-    copy = home.parent / "copy"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(home, copy, symlinks=True)
-    record = json.loads((Home(copy).root / "runs" / runs["auto"] / "run.json").read_text())
+    record = json.loads((home / "runs" / runs["auto"] / "run.json").read_text(encoding="utf-8"))
     made = {one["name"]: Path(one["artifact"]["path"]) for one in record["stages"] if one.get("artifact")}
-    folders = {name: copy / path.relative_to(home) for name, path in made.items()}
-    with served(copy, "--run", runs["auto"]) as running:
+    gone = {name: made[name] for name in ("label_parser", "kg")}
+    with served(home, "--run", runs["auto"]) as running:
         url = running.url
-        for name in ("label_parser", "kg"):
-            shutil.rmtree(folders[name])
-            table.add(f"artifact `{name}` is deleted under the server", lambda: answer(url), None)
-    table.add("a server starts without these artifacts", lambda: _start(copy, runs["auto"]), None)
-    shutil.rmtree(copy)
+        for name, folder in gone.items():
+            folder.rename(_aside(folder))
+            table.add(f"artifact `{name}` is taken away under the server", lambda: answer(url), None)
+    table.add("a server starts without these artifacts", lambda: _start(home, runs["auto"]), None)
+    for folder in gone.values():
+        _aside(folder).rename(folder)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}-aside")
 
 
 def _start(home: Path, run: str) -> str:
@@ -288,7 +289,8 @@ def main() -> None:
     home, graph = work / "home", work / "graph.tsv"
     write_graph(graph, LINES)
     settings = [word for one in SETTINGS for word in ("--set", one)]
-    with ChatServer(reply=lambda prompt: RIGHT[0]) as endpoint:
+    with contextlib.ExitStack() as stack:
+        endpoint = stack.enter_context(ChatServer(reply=lambda prompt: RIGHT[0]))
         os.environ |= {"OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "none"}
         model = ("--set", "answering.answerer=openai:loop")
         runs = {
@@ -300,7 +302,7 @@ def main() -> None:
             url = running.url
             clients(url, table)
         ends(home, runs["auto"], table)
-        surroundings(home, runs, endpoint, table)
+        surroundings(home, runs, endpoint, stack.close, table)
     found = {"conditions": conditions(SEED), "rows": table.rows, "leaks": leaks(home, runs["auto"])}
     results_file.write(given.json, found, FIELDS)
 

@@ -35,7 +35,7 @@ from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import Answerer, AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import InputError
+from kgqa_core.errors import EndpointError, InputError, KgqaError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.questions import dialogue_turns, link_question, with_topics
 from kgqa_core.linking.tagger import Tagger, open_tagger
@@ -175,19 +175,29 @@ class System:
         topics: keys or labels of the entities that it is about; without any they are linked in the question.
         dialogue: earlier turns as (`user` or `agent`, text), oldest first.  Topics are linked in them too, passages are
         searched for with them, and the template `ltgen2024` shows them to the model.  traces: as of `answer`.
-        Raises InputError when a topic is not in the graph or a role is unknown.
+        Raises InputError when a topic is not in the graph or a role is unknown, KgqaError (of an endpoint,
+        EndpointError) when the language model fails on the question.
         """
         question = Question(
             "ask", text, language=self.language, topic_keys=tuple(topics), dialogue=dialogue_turns(dialogue)
         )
-        return self.answer([question], traces)[0]
+        [answer] = self.answer([question], traces)
+        if answer.reject is not None:
+            raise self.failed(answer.reject)
+        return answer
+
+    def failed(self, why: str) -> KgqaError:
+        """The error of a question on which the language model failed: EndpointError where it is behind one."""
+        remote = self.model is not None and self.model.name.startswith("openai:")
+        return EndpointError(why) if remote else KgqaError(why)
 
     def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
         """The answers to a batch of questions, in its order.
 
         A question starts from its topic_entities, else from the entities of its topic_keys, else from those that are
-        linked in its text and dialogue.  traces: filled with the trace's id of each question that was traced, by the
-        question's id.  Raises InputError when a topic is not in the graph, or when two questions have one id.
+        linked in its text and dialogue.  One on which the language model fails comes back with `reject`.
+        traces: filled with the trace's id of each question that was traced, by the question's id.  Raises InputError
+        when a topic is not in the graph, or when two questions have one id.
         """
         if twice := [name for name, number in Counter(one.id for one in questions).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
@@ -219,6 +229,9 @@ class System:
         with clock.step("wording"):
             wordings = self._wordings(batch, [own.text for own in written], computed)
         verdicts = self._judge(linked, retrieved, outputs, completions, computed)
+        for place, completion in enumerate(completions):
+            if completion.finish == "error" and not outputs[place]:
+                verdicts[place] = {"reject": f"the language model failed: {completion.error or 'no completion'}"}
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
         model = answerer_name(self.answering.answerer, self.model.name if self.model is not None else "")

@@ -84,10 +84,12 @@ def mcp(
         Knowledge.parse(knowledge)  # what is no knowledge of any run is refused before anything is loaded
     chosen = session.look()
     session.start_logging()
+    from kgqa_core.serving.mcp_server import McpLimits
     from kgqa_core.serving.systems import SystemSource
     from tasks.secrets import load_secrets
 
-    source = SystemSource(chosen, run_id, knowledge, min_confidence, prepare=load_secrets)
+    seconds = McpLimits().ask_seconds
+    source = SystemSource(chosen, run_id, knowledge, min_confidence, prepare=load_secrets, seconds=seconds)
     record = newest_run(chosen, source.current())
     if http:
         _serve_http(_Loader(chosen, record, source), host or "127.0.0.1", port, allowed_host or ())

@@ -77,3 +77,10 @@ class LlmOptions(Options):
     """Tokenizer of an endpoint's model, as a folder or hub id, or `builtin`; a forecast estimates tokens without."""
     budget: Execution[BudgetOptions] = BudgetOptions()
     """Limits of calls, tokens and money."""
+
+    def within(self, seconds: float) -> LlmOptions:
+        """The same with no more tries of a request than end within so many seconds, and one try that does."""
+        one = min(self.timeout_seconds, seconds)
+        return self.model_copy(
+            update={"timeout_seconds": one, "retries": min(self.retries, max(0, int(seconds // one) - 1))}
+        )

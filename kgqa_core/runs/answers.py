@@ -48,10 +48,13 @@ def read_answers(
 ) -> list[Answer]:
     """The answer to each question of a file, in its order, from the artifact folders of the stages.
 
-    needs_topics: a question without a topic is rejected, unless the graph is held to answer it all the same.
+    needs_topics: a question without a topic is rejected, unless the graph is held to answer it all the same.  One on
+    which the language model failed is rejected, too.
     Raises ArtifactError when an artifact is damaged.
     """
-    outputs = dict(read_frame(answers / "answers.parquet", ("question", "output")).select("question", "output").rows())
+    written = read_frame(answers / "answers.parquet", ("question", "output", "finish"))
+    outputs = dict(written.select("question", "output").rows())
+    failed = set(written.filter((pl.col("finish") == "error") & (pl.col("output") == ""))["question"])
     texts: dict[str, str] = {}
     if knowledge is not None:
         frame = read_frame(knowledge / "knowledge.parquet", ("question", "text"))
@@ -68,6 +71,9 @@ def read_answers(
     for question in read_questions(questions):
         verdict = verdicts.get(question.id)
         answered = question.topic_entities or not needs_topics or (verdict is not None and verdict.answerable)
+        reject = None if answered else (question.unlinkable or "no topic entity")
+        if question.id in failed and reject is None:
+            reject = "the language model failed on it; the same command asks it again"
         found.append(
             Answer(
                 id=question.id,
@@ -76,7 +82,7 @@ def read_answers(
                 text=texts.get(question.id, ""),
                 wording=(wordings.get(question.id) or None) if results.get(question.id, {}).get("answers") else None,
                 effort=efforts.get(question.id),
-                reject=None if answered else (question.unlinkable or "no topic entity"),
+                reject=reject,
                 **results.get(question.id, {}),
                 **(verdict_fields(verdict) if verdict is not None else {}),
             )

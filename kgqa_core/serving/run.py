@@ -66,7 +66,8 @@ class ServeOptions:
         """The service, not started."""
         home, hooks = Home(Path(self.home)).look(), hooks or ServeHooks()
         source = SystemSource(
-            home, self.run, self.knowledge, self.min_confidence, tracer_of=hooks.tracer_of, prepare=hooks.prepare
+            home, self.run, self.knowledge, self.min_confidence, tracer_of=hooks.tracer_of, prepare=hooks.prepare,
+            seconds=self.timeout_seconds,
         )  # fmt: skip
         return Service(source, max_batch=self.max_batch, queue=self.queue, poll_seconds=self.poll_seconds)
 

@@ -268,6 +268,9 @@ class Service:
             return
         seconds = time.monotonic() - began
         for one, (answer, own) in zip(batch, rows, strict=True):
+            if answer.reject is not None:
+                one.future.set_exception(opened.systems[None].failed(answer.reject))
+                continue
             trace = traces.get(answer.id)
             one.future.set_result(Served(answer, opened.run, began - one.since, seconds, len(batch), own, trace))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kgqa_core.config import Profile
@@ -24,7 +24,8 @@ class SystemSource:
     run: a run's id, `newest`, `champion` or `champion:SYSTEM`.  Without it the home's champion is followed, or its
     newest finished run where there is no champion yet.  knowledge, min_confidence: as `System.from_run` takes them.
     tracer_of: from the record of a run to what keeps traces of its answers.  prepare: is called with the profile of a
-    run before its system is opened, such as to load the secrets that it names.
+    run before its system is opened, such as to load the secrets that it names.  seconds: in which a request to an
+    endpoint has ended, its retries included, so that nobody waits behind an answer that nobody waits for any more.
     """
 
     home: Home
@@ -34,6 +35,7 @@ class SystemSource:
     monitor: Monitor = QUIET
     tracer_of: Callable[[Mapping[str, Any]], QuestionTracer] | None = None
     prepare: Callable[[Profile], None] | None = None
+    seconds: float | None = None
 
     def current(self) -> str:
         """Id of the run that is to answer now.  Raises InputError when there is none, or several champions."""
@@ -72,6 +74,9 @@ class SystemSource:
         parts = system_parts(self.home, record, knowledge or self.knowledge, self.min_confidence)
         if self.prepare is not None:
             self.prepare(parts.profile)
+        if self.seconds is not None:
+            limited = parts.profile.llm.within(self.seconds)
+            parts = replace(parts, profile=parts.profile.model_copy(update={"llm": limited}))
         if not parts.reads_graph:
             return parts
         return with_mentions(parts, mentions_of_run(self.home, record, self.monitor))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgqa_core.answering.reply import Answer
-from kgqa_core.errors import InputError
+from kgqa_core.errors import EndpointError, InputError, KgqaError
 from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span
 from kgqa_core.types import Question
 
@@ -45,6 +45,9 @@ class EchoSystem:
     def ask(self, text: str) -> Answer:
         return Answer("warm", text, text)
 
+    def failed(self, why: str) -> KgqaError:
+        return EndpointError(why)
+
     def at_confidence(self, least: float) -> EchoSystem:
         return replace(self, least=least)
 
@@ -61,7 +64,8 @@ class EchoSystem:
                     traces[question.id] = name
         return [
             Answer(question.id, question.text, text, answers=(text,), proof=(f"(a, says, {text})",), proof_rows=7,
-                   operation="none", min_confidence=self.least, answerable=True, confidence=0.9, calibrated=True)
+                   operation="none", min_confidence=self.least, answerable=True, confidence=0.9, calibrated=True,
+                   reject="the language model failed: 500" if text == "failing" else None)
             for question, text in zip(questions, texts, strict=True)
         ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from kgqa_core.answering.reply import AnswerTopic
 from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.export import export
-from kgqa_core.errors import InputError
+from kgqa_core.errors import EndpointError, InputError, KgqaError
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.questions import link_questions
@@ -201,6 +201,29 @@ def test_earlier_turns_are_linked_searched_and_read(system: System) -> None:
     assert "User: Tell me of Avalonia." in listening.prompts[1]
     with pytest.raises(InputError, match="by 'nobody'; the roles are user and agent"):
         hearing.ask("What?", dialogue=[("nobody", "x")])
+
+
+class Failing(Listening):
+    """A model that fails on what is about Bergonia."""
+
+    def generate(self, prompts: list[str], params: object) -> list[Completion]:
+        return [
+            Completion("", "error", error="status 500") if "Bergonia" in prompt else Completion("Zweibrücken")
+            for prompt in prompts
+        ]
+
+
+def test_a_question_on_which_the_model_fails_is_rejected_and_no_empty_answer(system: System) -> None:
+    failing = replace(system, model=Failing())
+    batch = [Question(name, f"What is the capital of {name}?") for name in ("Avalonia", "Bergonia")]
+    good, bad = failing.answer(batch)
+    assert (good.answer, good.reject) == ("Zweibrücken", None)
+    assert (bad.answer, bad.reject) == (None, "the language model failed: status 500")
+    with pytest.raises(KgqaError, match="the language model failed: status 500") as local:
+        failing.ask("What is the capital of Bergonia?")
+    assert not isinstance(local.value, EndpointError)
+    with pytest.raises(EndpointError, match="status 500"):
+        replace(system, model=Failing("openai:m")).ask("What is the capital of Bergonia?")
 
 
 def test_without_a_dictionary_it_must_be_told(folders: dict[str, Path]) -> None:

@@ -101,3 +101,12 @@ def test_an_endpoint_without_key_and_address_is_refused(monkeypatch: pytest.Monk
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(EndpointError, match="OPENAI_API_KEY"):
         load_model("openai:m", LlmOptions())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "timeout", "retries"), [(120.0, 60.0, 1), (5.0, 5.0, 0), (60.0, 60.0, 0), (1000.0, 60.0, 4)]
+)
+def test_tries_of_a_request_end_within_what_somebody_waits(seconds: float, timeout: float, retries: int) -> None:
+    limited = LLM.within(seconds)
+    assert (limited.timeout_seconds, limited.retries) == (timeout, retries)
+    assert limited.endpoints == LLM.endpoints

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.errors import InputError, ServerBusy
+from kgqa_core.errors import EndpointError, InputError, ServerBusy
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.service import MOST_KNOWLEDGE, Service
 from tests.support.served import EchoSource, EchoSystem
@@ -59,6 +59,20 @@ def test_a_question_that_cannot_be_asked_fails_alone(opened: Any) -> None:
     assert blocked[0].result(20) and good.result(20).answer.output == "a" and other.result(20).answer.output == "c"
     with pytest.raises(InputError, match="nowhere"):
         bad.result(20)
+
+
+def test_a_question_on_which_the_model_fails_is_an_error_and_the_others_of_its_batch_are_answered(opened: Any) -> None:
+    gate = threading.Event()
+    system = EchoSystem(gate=gate)
+    service = opened(EchoSource(one=system))
+    first = service.submit([Ask("first")])
+    until(lambda: service.waiting == 0)
+    good, bad = service.submit([Ask("good"), Ask("failing")])
+    gate.set()
+    assert first[0].result(20) and good.result(20).answer.output == "good"
+    with pytest.raises(EndpointError, match="the language model failed: 500"):
+        bad.result(20)
+    assert system.batches == [1, 2]
 
 
 def test_questions_of_another_confidence_or_knowledge_are_answered_by_their_own_system(opened: Any) -> None:
