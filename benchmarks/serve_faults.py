@@ -103,9 +103,10 @@ def post(length: int | None, *more: str, path: str = "/ask") -> bytes:
 
 
 class Table:
-    """The rows so far."""
+    """The rows so far.  folder: is written as FOLDER in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder)
         self.rows: list[dict[str, Any]] = []
 
     def add(self, done: str, client: Callable[[], str], beside: Callable[[], str] | None) -> None:
@@ -120,7 +121,8 @@ class Table:
         others += [beside()] if beside is not None else []
         wanted = f"200 {', '.join(RIGHT)}"
         fine = "-" if not others else "right" if all(one == wanted for one in others) else "; ".join(others)
-        self.rows.append({"done": done, "got": results[0] if results else "HANGS", "seconds": seconds, "beside": fine})
+        got = (results[0] if results else "HANGS").replace(self.folder, "FOLDER")
+        self.rows.append({"done": done, "got": got, "seconds": seconds, "beside": fine})
         print(self.rows[-1], flush=True)
 
 
@@ -212,7 +214,7 @@ def _start(home: Path, run: str) -> str:
         [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0", "--run", run],
         cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
-    said = " ".join(done.stderr.split()).replace(str(home), "HOME")
+    said = " ".join(done.stderr.split())
     return f"exit {done.returncode}: {said[-160:]}"
 
 
@@ -297,7 +299,7 @@ def main() -> None:
             "model": kgqa_json("run", "--kg", str(graph), *settings, *model, home=home)[0]["run_id"],
             "auto": kgqa_json("run", "--kg", str(graph), *settings, home=home)[0]["run_id"],
         }
-        table = Table()
+        table = Table(work)
         with served(home, "--run", runs["auto"]) as running:
             url = running.url
             clients(url, table)

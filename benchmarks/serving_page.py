@@ -83,6 +83,6 @@ def faults(found: Mapping[str, Any]) -> str:
     leaks = [f"{name} {one['before']:g} → {one['after']:g}" for name, one in found["leaks"].items()]
     return (
         f"{_made(found)} *Beside*: what a good question got meanwhile and after.\n\n"
-        + table(("client, or what was wrong", "got", "after s", "beside"), rows)
+        + table(("client, or what was wrong", "got", "after s", "beside"), rows).replace("|---|---:|", "|---|---|", 1)
         + f"\nThe server before and after 200 rounds of clients that go away in the middle: {', '.join(leaks)}.\n"
     )
