@@ -75,7 +75,8 @@ def _easiness(aggregates: Mapping[str, Any], names: Sequence[str]) -> str:
     ]
     if high:
         return f"An easy set: {', '.join(high)} without reading the question."
-    return f"{' and '.join(map(retriever_label, blind))} do not read the question." if blind else ""
+    does = "does" if len(blind) == 1 else "do"
+    return f"{' and '.join(map(retriever_label, blind))} {does} not read the question." if blind else ""
 
 
 def all_metrics_table(aggregates: Mapping[str, Any], model: str) -> Grid:

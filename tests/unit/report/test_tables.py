@@ -109,6 +109,8 @@ def test_a_set_that_needs_no_reading_is_called_easy_on_page_and_console() -> Non
     assert retriever_table(hard).note == "Most frequent relation and Random do not read the question." or (
         retriever_table(hard).note == "Random and Most frequent relation do not read the question."
     )
+    alone = {"scores": {name: own for name, own in hard["scores"].items() if not name.startswith("frequent")}}
+    assert retriever_table(alone).note == "Random does not read the question."
     assert "easy" not in str(score_tables(hard)[-1].caption)
     easy = {"scores": hard["scores"] | {"random/-/-": cells(0.2, 0.858)}}
     expected = "An easy set: Random reaches Recall of answers 85.8 % without reading the question."
