@@ -79,6 +79,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("real_sets", "benchmarks/real_sets.py"),
     ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
     ResultFile("rewriter", "benchmarks/rewriter.py", False),
+    ResultFile("rra_published", "benchmarks/rra_published.py"),
     ResultFile("sparql_road", "benchmarks/sparql_road.py"),
     ResultFile("unseen_relations", "benchmarks/unseen_relations.py", False),
     ResultFile("webqsp_paths", "benchmarks/webqsp_paths.py", False),
@@ -139,6 +140,12 @@ def _peers(found: Mapping[str, Any]) -> str:
     return table(found)
 
 
+def _rra_published(found: Mapping[str, Any]) -> str:
+    from benchmarks.rra_published import tables  # imports torch
+
+    return tables(found)
+
+
 def _whole_table(found: Mapping[str, Any]) -> str:
     from benchmarks.whole_table import figures  # imports the report
 
@@ -175,6 +182,7 @@ TABLES: tuple[Table, ...] = (
     ),
     Table("real_sets", "docs/real_sets.md", "real_sets", _real_sets),
     Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", writers.relation_rankers),
+    Table("rra_published", "docs/rra_published.md", "rra_published", _rra_published),
     Table("rewriter", "docs/rewriting.md", "rewriter", writers.rewriter),
     Table("feedback_loop", "docs/serving.md", "feedback_loop", serving_page.loop),
     Table("rigel/linked", "docs/extended_retriever.md", "extended_retriever", writers.rigel_linked),
