@@ -8,7 +8,9 @@ most statements of its role have, `@lang` or no datatype); what differs from tha
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +40,50 @@ def meaning_options(options: KgOptions) -> dict[str, Any]:
     return {name: value for name, value in options.decisive().items() if name not in READING_OPTIONS}
 
 
-def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """How many statements of a graph have each role, by predicate, and how many texts each datatype but languages."""
+
+    roles: Counter[tuple[str, str]] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Stated:
+        """As a graph's meta has them."""
+        roles = {(role, key): n for role, counts in meta["roles"].items() for key, n in counts.items()}
+        return cls(Counter(roles), Counter(meta["texts"]))
+
+    def __add__(self, other: Stated) -> Stated:
+        return Stated(self.roles + other.roles, self.texts + other.texts)
+
+    def __sub__(self, other: Stated) -> Stated:
+        return Stated(self.roles - other.roles, self.texts - other.texts)
+
+    def usual(self) -> dict[str, str]:
+        """The predicate that most statements of each role have, and as `text` the datatype of most texts."""
+        usual = {"text": min(self.texts, key=lambda text: (-self.texts[text], text), default="")}
+        for role, key in sorted(self.roles, key=lambda one: (-self.roles[one], one[1])):
+            usual.setdefault(role, key)
+        return usual
+
+    def of_role(self, role: str) -> int:
+        """Statements of a role."""
+        return sum(n for (name, _), n in self.roles.items() if name == role)
+
+    def as_json(self) -> dict[str, Any]:
+        """For a graph's meta."""
+        roles: dict[str, dict[str, int]] = {}
+        for (role, key), n in sorted(self.roles.items()):
+            roles.setdefault(role, {})[key] = n
+        return {"roles": roles, "texts": dict(sorted(self.texts.items()))}
+
+
+def record(connection: duckdb.DuckDBPyConnection, options: KgOptions, others: Stated | None = None) -> dict[str, Any]:
     """Fills kg.amends from the tables of a build that is all but done; returns what `meta` must keep.
 
-    Returned: `options`; `usual`, the default predicate of each role, and the datatype of names
-    without language; `next_ids`, the first ids that were never given.
+    others: statements that the graph has beside those of the build.
+    Returned: `options`; `stated`, as of `Stated`; `usual`, the default predicate of each role, and the datatype of
+    names without language; `next_ids`, the first ids that were never given.
     """
     run = connection.execute
     run(
@@ -50,23 +91,23 @@ def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[st
         "stated BOOLEAN)"
     )
     predicates = run(
-        "SELECT role, predicate, key FROM (SELECT role, predicate, count(*) AS n FROM statements "
+        "SELECT role, predicate, key, n FROM (SELECT role, predicate, count(*) AS n FROM statements "
         "WHERE role IS NOT NULL GROUP BY ALL) JOIN terms ON tid = predicate ORDER BY n DESC, key"
     ).fetchall()
-    text = run(
-        "SELECT datatype FROM texts JOIN terms ON tid = object JOIN tags USING (tag) WHERE datatype NOT LIKE '@%' "
-        "GROUP BY datatype ORDER BY count(*) DESC, datatype LIMIT 1"
-    ).fetchone()
-    usual = {"text": str(text[0]) if text else ""}
-    tids: dict[str, int] = {}
-    for role, tid, key in predicates:
-        if role not in tids:
-            tids[role], usual[role] = tid, key
+    texts = run(
+        "SELECT datatype, count(*) FROM texts JOIN terms ON tid = object JOIN tags USING (tag) "
+        "WHERE datatype NOT LIKE '@%' GROUP BY datatype"
+    ).fetchall()
+    stated = Stated(Counter({(role, key): n for role, _, key, n in predicates}), Counter(dict(texts)))
+    stated = stated if others is None else stated + others
+    usual = stated.usual()
+    of_key = {(role, key): tid for role, tid, key, _ in predicates}
+    tids = {role: of_key.get((role, key), NOBODY) for role, key in usual.items() if role != "text"}
     for role in (*_NAMES, *(() if options.types_as_triples else _TYPES)):
         if role in _NAMES and role in tids:
             _amend_names(connection, role, tids[role], usual)
         elif role in tids:
-            _amend_types(connection, role, tids[role])
+            _amend_types(connection, role, tids[role], usual[role])
     run(
         """
         INSERT INTO amended
@@ -79,7 +120,11 @@ def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[st
     following = {}
     for table in ("entities", "relations"):
         following[table] = number(connection, f"SELECT max(id) + 1 FROM kg.{table}")
-    return {"options": meaning_options(options), "usual": usual, "next_ids": following}
+    return {"options": meaning_options(options), "stated": stated.as_json(), "usual": usual, "next_ids": following}
+
+
+NOBODY = -1
+"""In the place of a predicate that no statement of the build has."""
 
 
 def _amend_names(connection: duckdb.DuckDBPyConnection, role: str, predicate: int, usual: dict[str, str]) -> None:
@@ -134,7 +179,7 @@ def _amend_names(connection: duckdb.DuckDBPyConnection, role: str, predicate: in
     run("DROP TABLE stated_texts; DROP TABLE stored_texts")
 
 
-def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: int) -> None:
+def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: int, key: str) -> None:
     """Type statements by another predicate than the usual one, and rows that only such statements made."""
     run = connection.execute
     ends = "subject, object"
@@ -147,9 +192,9 @@ def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: in
         [predicate],
     )
     run(
-        f"INSERT INTO amended SELECT s.key, p.key, o.key, NULL, NULL, false FROM "
-        f"(SELECT {ends}, $1 AS predicate FROM ({other} EXCEPT {usual})) m {named}",
-        [predicate],
+        f"INSERT INTO amended SELECT s.key, $2, o.key, NULL, NULL, false FROM ({other} EXCEPT {usual}) m "
+        "JOIN terms s ON s.tid = m.subject JOIN terms o ON o.tid = m.object",
+        [predicate, key],
     )
 
 
@@ -169,10 +214,11 @@ def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = No
         with duckdb.connect(":memory:", config=config) as connection:
             connection.execute(f"ATTACH {quoted(str(graph))} AS kg (READ_ONLY); USE kg")
             shut_out(connection)
-            yield from _statements(connection, meta)
+            yield from statements_of(connection, meta)
 
 
-def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[StatementBatch]:
+def statements_of(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[StatementBatch]:
+    """`statements` of the graph whose tables are those of the connection's database, with the `meta` of the graph."""
     filtered = connection.execute("SELECT rule, statements FROM filtered WHERE NOT starts_with(rule, 'qualifier')")
     yield StatementBatch(empty({name: STATEMENTS[name] for name in PLAIN}), filtered=dict(filtered.fetchall()))
     usual: dict[str, str] = meta["usual"]
