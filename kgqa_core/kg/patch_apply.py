@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kgqa_core.config import KgOptions
 from kgqa_core.kg import diff, patch_kernels
 from kgqa_core.kg.build import READ
+from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.ingest import meaning
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.patch_region import OWN, Region
@@ -152,21 +153,25 @@ def _merge_triples(connection: duckdb.DuckDBPyConnection) -> None:
     came = np.ascontiguousarray(np.stack(ends).astype(np.int32))
     ranked, new_ranks = _columns(connection, "SELECT id, new_rank FROM change.ranked ORDER BY id")
     state = np.zeros(3, dtype=np.int64)
-    at = 0
-    with connection.cursor() as reader:
-        for first, rows, ranks, last in _pieces(reader):
-            out = np.empty((3, rows.shape[1] + came.shape[1]), dtype=np.int32)
-            out_ranks = np.empty(out.shape[1], dtype=np.int8)
-            n = patch_kernels.merge(
-                first, rows, ranks, gone, came, came_ranks, ranked, new_ranks, last, state, out, out_ranks
-            )
-            head, relation, tail = (column[:n] for column in out)
-            numbers = np.arange(at, at + n, dtype=np.int64)
-            table = pa.table({"id": numbers, "h": head, "r": relation, "t": tail, "k": out_ranks[:n]})
-            connection.register("batch", in_pieces(table))
-            run("INSERT INTO new.triples SELECT * FROM batch")
-            connection.unregister("batch")
-            at += n
+
+    def merged() -> Iterator[pa.Table]:
+        at = 0
+        with connection.cursor() as reader:
+            for first, rows, ranks, last in _pieces(reader):
+                out = np.empty((3, rows.shape[1] + came.shape[1]), dtype=np.int32)
+                out_ranks = np.empty(out.shape[1], dtype=np.int8)
+                n = patch_kernels.merge(
+                    first, rows, ranks, gone, came, came_ranks, ranked, new_ranks, last, state, out, out_ranks
+                )
+                head, relation, tail = (column[:n] for column in out)
+                numbers = np.arange(at, at + n, dtype=np.int64)
+                yield pa.table({"id": numbers, "h": head, "r": relation, "t": tail, "k": out_ranks[:n]})
+                at += n
+
+    for table in read_ahead(merged, depth=1):
+        connection.register("batch", in_pieces(table))
+        run("INSERT INTO new.triples SELECT * FROM batch")
+        connection.unregister("batch")
 
 
 def _pieces(reader: duckdb.DuckDBPyConnection) -> Iterator[tuple[int, Array, Array, bool]]:
@@ -333,16 +338,13 @@ def _list(connection: duckdb.DuckDBPyConnection, out: Path, scratch: Path) -> di
             side, table = name.split("_", 1)
             run(f"CREATE TABLE only_{name} AS {_by_number(table, sql) if side == 'old' else sql}")
         diff.summarise(cursor)
-        run(
-            """
-            CREATE TABLE ids AS SELECT id FROM entity_changes UNION SELECT head FROM triple_changes
-            UNION SELECT tail FROM triple_changes"""
-        )
         identity = ", ".join(diff.IDENTITY)
         run(
             f"""
-            CREATE TABLE terms AS SELECT id::BIGINT AS id, {identity} FROM new.entities SEMI JOIN ids USING (id)
-            UNION ALL SELECT -1 - id::BIGINT, {identity} FROM part.entities SEMI JOIN gone_entity USING (id)"""
+            CREATE TABLE terms AS
+            SELECT CASE WHEN g.id IS NULL THEN e.id::BIGINT ELSE -1 - g.id END AS id, {identity} FROM part.entities e
+            LEFT JOIN gone_entity g ON g.id = e.id
+            UNION ALL SELECT i.id, {identity} FROM kg.entities e JOIN change.ids i ON i.mini = e.id WHERE fresh"""
         )
         diff.name_relations(cursor)
         summary = diff.counted(cursor)

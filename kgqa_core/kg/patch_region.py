@@ -2,7 +2,8 @@
 
 It has the facts that came or went, as far as the graph has them (with those of the same subject and relation, where
 ranks decide which of them count), and all names, types, bridges and amends of the subjects that are touched: those
-of which such a statement came or went, and relations that may appear, go, or be entities too.
+of which such a statement came or went, relations that may appear, go, or be entities too, and entities that may appear
+or go while a bridge of theirs, which makes no entity, stays.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Region:
     def __init__(self, connection: duckdb.DuckDBPyConnection, roles: Mapping[tuple[str, bool], str]) -> None:
         self.connection = connection
         self._roles = roles
+        self._ranked = False
 
     @classmethod
     def of(
@@ -61,6 +63,7 @@ class Region:
         connection.unregister("batch")
         special = [key for key, _ in roles] + [_bare(key) for key in options.bridges]
         run("CREATE TABLE change.special AS SELECT DISTINCT unnest($1::VARCHAR[]) AS key", [special])
+        run("CREATE TABLE change.bridges AS SELECT unnest($1::VARCHAR[]) AS key", [[_bare(k) for k in options.bridges]])
         names = text_predicates(options)
         run("CREATE TABLE change.name_predicates AS SELECT unnest($1::VARCHAR[]) AS key", [names])
         region._look_up()
@@ -97,12 +100,14 @@ class Region:
               AND t.datatype IS NOT DISTINCT FROM s.datatype AND t.detail IS NOT DISTINCT FROM s.detail"""
         )
         run("CREATE TABLE change.facts AS FROM old.triples SEMI JOIN change.ends USING (head, relation, tail)")
-        ranked = number(
+        run("CREATE TABLE change.nodes AS SELECT subject AS key FROM change.statements "
+            "UNION SELECT object FROM change.statements WHERE NOT literal")  # fmt: skip
+        self._ranked = options.ranks != "all" and number(
             self.connection,
             "SELECT count(*) FROM (SELECT rank FROM old.triples UNION ALL SELECT rank FROM change.statements) "
             "WHERE rank <> 0",
-        )
-        if ranked and options.ranks != "all":
+        ) > 0
+        if self._ranked:
             run(
                 """
                 INSERT INTO change.facts FROM old.triples SEMI JOIN (
@@ -110,6 +115,12 @@ class Region:
                   JOIN change.known h ON h.key = s.subject AND h.kind = 'entity'
                   JOIN change.counted r ON r.key = s.predicate) USING (head, relation)
                 ANTI JOIN change.facts USING (id)"""
+            )
+            run(
+                """
+                INSERT INTO change.nodes SELECT key FROM old.entities SEMI JOIN (
+                  SELECT head AS id FROM change.facts UNION SELECT tail FROM change.facts) USING (id)
+                WHERE kind = 'entity' AND key NOT IN (FROM change.nodes)"""
             )
 
     def _touch(self) -> None:
@@ -123,11 +134,16 @@ class Region:
                           UNION SELECT predicate FROM change.statements s
                           ANTI JOIN change.counted c ON c.key = s.predicate),
                  relation AS (SELECT key FROM change.counted UNION SELECT predicate FROM change.statements),
-                 node AS (SELECT subject AS key FROM change.statements
-                          UNION SELECT object FROM change.statements WHERE NOT literal)
+                 bridged AS (SELECT subject AS key FROM old.amends a SEMI JOIN change.bridges b ON b.key = a.predicate)
             SELECT subject AS key FROM change.statements s SEMI JOIN change.special p ON p.key = s.predicate
-            UNION FROM bare UNION (FROM node SEMI JOIN relation USING (key))"""
+            UNION FROM bare UNION (FROM change.nodes SEMI JOIN relation USING (key))
+            UNION (FROM change.nodes SEMI JOIN bridged USING (key))"""
         )
+        if self._ranked:
+            run(
+                "INSERT INTO change.known FROM old.entities WHERE kind = 'entity' AND key IN "
+                "(SELECT key FROM change.touched) AND id NOT IN (SELECT id FROM change.known)"
+            )
         run("CREATE TABLE change.entities AS SELECT id FROM change.known SEMI JOIN change.touched USING (key) "
             "WHERE kind = 'entity'")  # fmt: skip
         run("CREATE TABLE change.relations AS SELECT id FROM change.counted SEMI JOIN change.touched USING (key)")
@@ -194,7 +210,7 @@ class Region:
         )
 
     def add_entities(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """`ids` also has relations that are entities by facts or types outside the part."""
+        """`ids` also has touched terms that are entities by facts or types outside the part."""
         connection.execute(
             """
             INSERT INTO ids
@@ -206,8 +222,7 @@ class Region:
                                LEFT JOIN here USING (id) LEFT JOIN typed USING (id)
                                WHERE k.popularity > coalesce(here.n, 0) OR typed.id IS NOT NULL)
             SELECT tid, ((SELECT coalesce(max(id) + 1, 0) FROM ids) + row_number() OVER (ORDER BY tid) - 1)::INTEGER
-            FROM terms SEMI JOIN elsewhere USING (key) SEMI JOIN relation_terms USING (tid)
-            ANTI JOIN ids USING (tid) WHERE tag = 0"""
+            FROM terms SEMI JOIN elsewhere USING (key) ANTI JOIN ids USING (tid) WHERE tag = 0"""
         )
 
 
