@@ -96,13 +96,17 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that gives statements.  label: its name in rejects and errors; format: how it is read; size: bytes."""
+    """Something that gives statements.  label: its name in rejects and errors; format: how it is read; size: bytes.
+
+    checked: how much of it was rejected was judged before.
+    """
 
     label: str
     format: str
     batches: Iterable[StatementBatch | SpanBatch]
     size: int = 1
     path: Path | None = None
+    checked: bool = False
 
 
 def build(out: Path, *, options: KgOptions, monitor: Monitor = QUIET, work: Path | None = None) -> dict[str, Any]:
@@ -242,11 +246,14 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
         tally = Tally(part.path or Path(part.label), part.format, options.max_reject_share)
         for batch in part.batches:
             staging.append(part.label, batch)
-            tally.add(batch)
+            if not part.checked:
+                tally.add(batch)
             pace.show(number, batch.fraction, staging.statements, f"{part.label} as {part.format}")
+            ignored += batch.ignored
+            unread += batch.unread
+        if part.checked:
+            continue
         tally.finish()
-        ignored += tally.ignored
-        unread += tally.unread
         if tally.unread:
             monitor.note(f"{part.label}: about {tally.unread:,} statements were lost beside those in the rejects")
         if not tally.statements:

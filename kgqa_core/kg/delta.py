@@ -23,10 +23,10 @@ from kgqa_core.kg.build import Part, build_parts, part_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids
-from kgqa_core.kg.ingest.filters import NOT_PREFERRED
 from kgqa_core.kg.ingest.sources import find_sources
-from kgqa_core.kg.patch import CAME, WENT, NotPatchable, Pair, marked, patch
-from kgqa_core.kg.sql import number, quoted
+from kgqa_core.kg.patch import CAME, WENT, NotPatchable, Pair, check_pair, marked, patch
+from kgqa_core.kg.patch_dump import patch_from_dump
+from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import VOLATILE
@@ -56,7 +56,13 @@ def update(
         raise KgInputError("an update takes either the new dump, or files of added and removed statements; name one")
     check_format(options.format)
     if options.files:
-        parts = [part_of(source, options) for source in find_sources(options.files, options)]
+        sources = find_sources(options.files, options)
+        try:
+            parts = [part_of(source, options) for source in sources]
+            return patch_from_dump(out, parts, old=old, options=options, monitor=monitor, work=work)
+        except NotPatchable as reason:
+            monitor.note(f"the whole graph is made anew: {reason}")
+        parts = [part_of(source, options) for source in sources]
         return update_parts(out, parts, old, options, monitor=monitor, work=work)
     with KgStore.open(old) as store:
         check_pair(store, options)
@@ -126,37 +132,6 @@ def options_of(old: Path) -> dict[str, Any]:
     """The keys of the section `kg` that a graph was built with: its name, and what decides what statements mean."""
     with KgStore.open(old) as store:
         return {"name": store.meta.get("name", "kg"), **store.meta["options"]}
-
-
-def check_pair(store: KgStore, options: KgOptions) -> None:
-    """Raises KgInputError where statements that came and went do not determine the new graph."""
-    way = "update it with the new dump instead"
-    changed = [
-        name
-        for name, value in restate.meaning_options(options).items()
-        if store.meta["options"].get(name, value) != value
-    ]
-    if changed:
-        raise KgInputError(
-            f"kg.{changed[0]} differs from what {store.path} was built with, and added and removed statements cannot "
-            f"bring back what it left out; keep the option, or {way}"
-        )
-    if options.informative_only:
-        raise KgInputError(
-            f"{store.path} was built with kg.informative_only, which judges relations by names that the graph may have "
-            f"left out; {way}"
-        )
-    hidden = number(store.connection, "SELECT sum(statements) FROM filtered WHERE rule = ?", [NOT_PREFERRED])
-    if hidden:
-        raise KgInputError(
-            f"{store.path} left out {hidden:,} statements because preferred ones were there, and no longer "
-            f"knows them; {way}"
-        )
-    qualified = number(store.connection, "SELECT count(*) FROM qualifiers")
-    if qualified:
-        raise KgInputError(
-            f"{store.path} has {qualified:,} qualifiers, and files of statements do not name their triples; " + way
-        )
 
 
 class _OldIds:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids
+from kgqa_core.kg.ingest.filters import NOT_PREFERRED
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.patch_apply import apply
 from kgqa_core.kg.patch_region import Region, text_predicates
@@ -93,6 +94,37 @@ class Pair:
         return before - number(connection, "SELECT count(*) FROM raw")
 
 
+def check_pair(store: KgStore, options: KgOptions) -> None:
+    """Raises KgInputError where statements that came and went do not determine the new graph."""
+    way = "update it with the new dump instead"
+    changed = [
+        name
+        for name, value in restate.meaning_options(options).items()
+        if store.meta["options"].get(name, value) != value
+    ]
+    if changed:
+        raise KgInputError(
+            f"kg.{changed[0]} differs from what {store.path} was built with, and added and removed statements cannot "
+            f"bring back what it left out; keep the option, or {way}"
+        )
+    if options.informative_only:
+        raise KgInputError(
+            f"{store.path} was built with kg.informative_only, which judges relations by names that the graph may have "
+            f"left out; {way}"
+        )
+    hidden = number(store.connection, "SELECT sum(statements) FROM filtered WHERE rule = ?", [NOT_PREFERRED])
+    if hidden:
+        raise KgInputError(
+            f"{store.path} left out {hidden:,} statements because preferred ones were there, and no longer "
+            f"knows them; {way}"
+        )
+    qualified = number(store.connection, "SELECT count(*) FROM qualifiers")
+    if qualified:
+        raise KgInputError(
+            f"{store.path} has {qualified:,} qualifiers, and files of statements do not name their triples; " + way
+        )
+
+
 def marked(part: Part, mark: str) -> Iterator[StatementBatch]:
     """The batches of a part of a pair, their statements marked.  Raises KgInputError for qualifiers."""
     for batch in part.batches:
@@ -108,10 +140,18 @@ def marked(part: Part, mark: str) -> Iterator[StatementBatch]:
 
 
 def patch(
-    out: Path, *, old: Path, options: KgOptions, parts: Sequence[Part], monitor: Monitor, work: Path | None
+    out: Path,
+    *,
+    old: Path,
+    options: KgOptions,
+    parts: Sequence[Part],
+    monitor: Monitor,
+    work: Path | None,
+    repeated: int | None = None,
 ) -> dict[str, Any]:
     """Writes the graph `old`, without and with the marked statements of `parts`, to `out`; what `delta.update` counts.
 
+    repeated: where the parts are what a dump has and has not, how many of its other statements were repetitions.
     Raises NotPatchable, before `out` has a graph, and KgInputError as an update does.
     """
     with KgStore.open(old) as store:
@@ -134,7 +174,10 @@ def patch(
             create_tables(connection, "kg")
             monitor.progress(5, 100, "% · looking up what changed")
             region = Region.of(connection, changes, meta, options)
+            if repeated is not None:  # what the dump has and a filter leaves out is in the parts
+                run("DELETE FROM part.filtered")
             record, counts, pair = _build(connection, staging, region, meta, read, options, monitor)
+            counts["duplicates"] += repeated or 0
             monitor.progress(30, 100, "% · changing the graph")
             new_meta, summary = apply(connection, region, meta, record, counts, options, out, staging, monitor)
             if not new_meta["counts"]["triples"]:
@@ -151,13 +194,18 @@ def patch(
     total = dict(sorted((new_meta["counts"] | new_meta["reading"]).items()))
     monitor.progress(100, 100, "% · changing the graph")
     monitor.note(", ".join(f"{value:,} {name}" for name, value in total.items()))
-    asked = {"not_found": pair.not_found, "already_there": pair.already_there}
-    return total | reasons_of(reading) | {"changes": summary} | asked
+    found = {"not_found": pair.not_found, "already_there": pair.already_there} if repeated is None else {}
+    return total | reasons_of(reading) | {"changes": summary} | found
+
+
+def statements_allowed(triples: int) -> int:
+    """So many statements may come and go in a graph of so many triples."""
+    return min(max(int(MOST * triples), FLOOR), CEILING)
 
 
 def _read(parts: Sequence[Part], options: KgOptions, triples: int) -> tuple[list[Part], pl.DataFrame]:
     """The parts with their batches in memory, and the statements as the table that `Region.of` takes."""
-    most = min(max(int(MOST * triples), FLOOR), CEILING)
+    most = statements_allowed(triples)
     texts, frames, read, count = text_predicates(options), [], [], 0
     with unchanged([part.path for part in parts if part.path is not None], KgInputError):
         for part in parts:
@@ -168,13 +216,18 @@ def _read(parts: Sequence[Part], options: KgOptions, triples: int) -> tuple[list
                     raise NotPatchable(f"more than {most:,} statements came and went")
                 batches.append(batch)
                 if batch.height:
-                    frames.append(_terms(batch.statements, texts))
-            read.append(Part(part.label, part.format, batches, part.size, part.path))
-    return read, pl.concat([_terms(empty(STATEMENTS), texts), *frames])
+                    frames.append(_went(batch.statements, texts))
+            read.append(replace(part, batches=batches))
+    return read, pl.concat([_went(empty(STATEMENTS), texts), *frames])
 
 
-def _terms(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
-    """Statements with their objects as `Staging` identifies them."""
+def _went(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
+    """`terms_of` marked statements, and whether they went."""
+    return terms_of(frame, texts).with_columns((frame["statement"] == WENT).alias("went"))
+
+
+def terms_of(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
+    """Statements with their objects as `Staging` identifies them: `literal`, `datatype`, `detail`; and `rank`."""
     text = (pl.col("kind") == TEXT) & pl.col("predicate").is_in(texts)
     literal = text | (pl.col("kind") == LITERAL)
     absent = [
@@ -190,7 +243,6 @@ def _terms(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:
         pl.when(text).then(pl.lit("")).when(literal).then(pl.col("datatype").fill_null("")).alias("datatype"),
         pl.when(literal & ~text).then("detail").alias("detail"),
         pl.col("rank").fill_null(0),
-        (pl.col("statement") == WENT).alias("went"),
     )
 
 

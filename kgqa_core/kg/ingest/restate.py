@@ -221,12 +221,32 @@ def statements_of(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]
     """`statements` of the graph whose tables are those of the connection's database, with the `meta` of the graph."""
     filtered = connection.execute("SELECT rule, statements FROM filtered WHERE NOT starts_with(rule, 'qualifier')")
     yield StatementBatch(empty({name: STATEMENTS[name] for name in PLAIN}), filtered=dict(filtered.fetchall()))
-    usual: dict[str, str] = meta["usual"]
-    parts = [
+    parts = [facts_of("triples"), *other_statements(meta)]
+    total = max(1, meta["counts"]["triples"])
+    done = 0
+    for sql in parts:
+        for batch in connection.execute(sql).to_arrow_reader(ROWS):
+            frame = pl.from_arrow(batch)
+            if not isinstance(frame, pl.DataFrame) or not frame.height:
+                continue
+            done += frame.height
+            kind = pl.when(pl.col("kind") == "literal").then(LITERAL).otherwise(ENTITY).cast(pl.Int8)
+            yield StatementBatch(statements=frame.with_columns(kind=kind), fraction=min(1.0, done / total))
+
+
+def facts_of(triples: str) -> str:
+    """The statements of a table of triples, as SQL."""
+    return (
         "SELECT h.key AS subject, r.key AS predicate, t.key AS object, t.kind, t.datatype, t.detail, x.rank "
-        "FROM triples x JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation "
+        f"FROM {triples} x JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation "
         "JOIN entities t ON t.id = x.tail"
-    ]
+    )
+
+
+def other_statements(meta: Mapping[str, Any]) -> list[str]:
+    """The statements of a graph that are no triples, as SQL; the columns are those of `facts_of`."""
+    usual: dict[str, str] = meta["usual"]
+    parts = []
     for role in (*_NAMES, *(() if meta["options"]["types_as_triples"] else _TYPES)):
         if role in usual:
             parts.append(
@@ -238,16 +258,7 @@ def statements_of(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]
         "SELECT subject, predicate, object, CASE WHEN datatype IS NULL THEN 'entity' ELSE 'literal' END AS kind, "
         "datatype, detail, 0::TINYINT AS rank FROM amends WHERE stated"
     )
-    total = max(1, meta["counts"]["triples"])
-    done = 0
-    for sql in parts:
-        for batch in connection.execute(sql).to_arrow_reader(ROWS):
-            frame = pl.from_arrow(batch)
-            if not isinstance(frame, pl.DataFrame) or not frame.height:
-                continue
-            done += frame.height
-            kind = pl.when(pl.col("kind") == "literal").then(LITERAL).otherwise(ENTITY).cast(pl.Int8)
-            yield StatementBatch(statements=frame.with_columns(kind=kind), fraction=min(1.0, done / total))
+    return parts
 
 
 def _implied(role: str, usual: dict[str, str]) -> str:
