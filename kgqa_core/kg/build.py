@@ -258,7 +258,7 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
             monitor.note(f"{part.label}: about {tally.unread:,} statements were lost beside those in the rejects")
         if not tally.statements:
             monitor.note(f"{part.label} holds no statement")
-    if not staging.statements:
+    if not staging.statements and not any(part.checked for part in parts):
         names = ", ".join(str(part.path or part.label) for part in parts)
         raise KgInputError(f"{names} holds no statement ({ignored:,} blank or comment lines); name a file with triples")
     return staging.finish(distinct=not any(part.format == "wikidata-rdf" for part in parts)), unread

@@ -34,6 +34,7 @@ from kgqa_core.store.artifacts import VOLATILE
 DIFF = f"{VOLATILE}/diff"
 """Where an updated graph's folder lists what changed: entities, relations and triples, and a summary."""
 
+
 def update(
     out: Path,
     *,

@@ -62,14 +62,11 @@ def patch_from_dump(
         connection.execute(f"ATTACH {quoted(path)} AS kg (READ_ONLY); USE kg")
         shut_out(connection)
         monitor.progress(0, 100, "% · the old graph's statements")
-        entities, relations = _hash_terms(connection, known)
-        for hashes, _ in _facts(connection, known, entities, relations):
-            known.add(hashes)
-        for hashes, _ in _others(connection, known, meta):
-            known.add(hashes)
+        graph = _Graph(connection, known, meta)
+        graph.add()
         came, repeated = _compare(parts, known, options, meta["counts"]["triples"], monitor)
-        went = list(_unstated(connection, known, entities, relations, meta))
-    del known, entities, relations
+        went = list(graph.unstated())
+    del known, graph
     read = [*came, Part("the old graph", "graph, went", went, checked=True)]
     return patch(out, old=old, options=options, parts=read, monitor=monitor, work=work, repeated=repeated)
 
@@ -92,36 +89,86 @@ def _check(store: KgStore, parts: Sequence[Part], options: KgOptions) -> None:
         raise NotPatchable("bridges that a filter kept from being triples are counted again")
 
 
-def _hash_terms(connection: duckdb.DuckDBPyConnection, known: StatementSet) -> tuple[Array, Array]:
-    """Hashes of the entities and of the relations, by id."""
-    results = []
-    for table, tag in (
-        ("entities", "CASE kind WHEN 'entity' THEN NULL ELSE datatype || coalesce(chr(0) || detail, '') END"),
-        ("relations", "NULL::VARCHAR"),
-    ):
-        size = number(connection, f"SELECT max(id) + 1 FROM {table}")
-        hashes = np.zeros((2, size), dtype=np.uint64)
-        for frame in _frames(connection, f"SELECT id, key, {tag} AS tag FROM {table}"):
-            hashes[:, frame["id"].to_numpy()] = known.terms(frame["key"], frame["tag"])
-        results.append(hashes)
-    return results[0], results[1]
+class _Graph:
+    """The statements of the graph that a connection reads, and their hashes."""
 
+    def __init__(self, connection: duckdb.DuckDBPyConnection, known: StatementSet, meta: Mapping[str, Any]) -> None:
+        self._connection, self._known, self._meta = connection, known, meta
+        self._entities = self._hash_terms(
+            "entities", "CASE kind WHEN 'entity' THEN NULL ELSE datatype || coalesce(chr(0) || detail, '') END"
+        )
+        self._relations = self._hash_terms("relations", "NULL::VARCHAR")
 
-def _facts(
-    connection: duckdb.DuckDBPyConnection, known: StatementSet, entities: Array, relations: Array
-) -> Iterator[tuple[Array, pl.DataFrame]]:
-    for frame in _frames(connection, "SELECT id, head, relation, tail FROM triples"):
-        columns = (frame[name].to_numpy() for name in ("head", "relation", "tail"))
-        yield known.of_ids(*columns, entities, relations), frame
+    def add(self) -> None:
+        """Puts all statements into the set."""
+        for hashes, _ in self._facts():
+            self._known.add(hashes)
+        for role in restate.implied_roles(self._meta):
+            for hashes, _ in self._implied(role):
+                self._known.add(hashes)
+        for hashes, _ in self._amends("NOT stated"):
+            self._known.remove(hashes)
+        for hashes, _ in self._amends("stated"):
+            self._known.add(hashes)
 
+    def unstated(self) -> Iterator[StatementBatch]:
+        """The statements that are in the set and were not stated, marked as went."""
+        left = self._known.left
+        if left:
+            rows = self._left(self._facts())
+            yield from self._marked(
+                restate.facts_of("(SELECT t.* FROM triples t SEMI JOIN left_over USING (id))"), rows
+            )
+            left -= rows.height
+        for role in restate.implied_roles(self._meta) if left else ():
+            yield from self._marked(
+                restate.named(role, "left_over", self._meta["usual"]), self._left(self._implied(role))
+            )
+        if left:
+            yield from self._marked("FROM left_over", self._left(self._amends("stated")))
 
-def _others(
-    connection: duckdb.DuckDBPyConnection, known: StatementSet, meta: Mapping[str, Any]
-) -> Iterator[tuple[Array, pl.DataFrame]]:
-    """Statements that are no triples."""
-    for sql in restate.other_statements(meta):
-        for frame in _frames(connection, sql):
-            yield _hash_frame(known, frame.with_columns(literal=pl.col("kind") == "literal")), frame
+    def _hash_terms(self, table: str, tag: str) -> Array:
+        """Hashes of terms by id."""
+        hashes = np.zeros((2, number(self._connection, f"SELECT max(id) + 1 FROM {table}")), dtype=np.uint64)
+        for frame in _frames(self._connection, f"SELECT id, key, {tag} AS tag FROM {table}"):
+            hashes[:, frame["id"].to_numpy()] = self._known.terms(frame["key"], frame["tag"])
+        return hashes
+
+    def _facts(self) -> Iterator[tuple[Array, pl.DataFrame]]:
+        for frame in _frames(self._connection, "SELECT id, head, relation, tail FROM triples"):
+            columns = (frame[name].to_numpy() for name in ("head", "relation", "tail"))
+            yield self._known.of_ids(*columns, self._entities, self._relations), frame
+
+    def _implied(self, role: str) -> Iterator[tuple[Array, pl.DataFrame]]:
+        usual = self._meta["usual"]
+        predicate = self._known.terms(pl.Series([usual[role]]))
+        for frame in _frames(self._connection, restate.rows_of(role, usual)):
+            subjects = self._entities[:, frame["head"].to_numpy()]
+            if "text" in frame.columns:
+                objects = self._known.terms(frame["text"], frame["datatype"])
+            else:
+                objects = self._entities[:, frame["tail"].to_numpy()]
+            yield self._known.of_terms(subjects, np.repeat(predicate, frame.height, axis=1), objects), frame
+
+    def _amends(self, which: str) -> Iterator[tuple[Array, pl.DataFrame]]:
+        for frame in _frames(self._connection, restate.amends_of(which)):
+            yield _hash_frame(self._known, frame.with_columns(literal=pl.col("kind") == "literal")), frame
+
+    def _left(self, pieces: Iterator[tuple[Array, pl.DataFrame]]) -> pl.DataFrame:
+        frames = [frame.filter(pl.Series(self._known.unstated(hashes))) for hashes, frame in pieces]
+        return pl.concat(frames) if frames else pl.DataFrame()
+
+    def _marked(self, sql: str, left_over: pl.DataFrame) -> Iterator[StatementBatch]:
+        """The statements of a query over some rows, marked as went."""
+        if not left_over.height:
+            return
+        self._connection.register("left_over", left_over.to_arrow())
+        frames = list(_frames(self._connection, sql))
+        self._connection.unregister("left_over")
+        kind = pl.when(pl.col("kind") == "literal").then(LITERAL).otherwise(ENTITY).cast(pl.Int8).alias("kind")
+        mark = pl.lit(WENT).alias("statement")
+        for frame in frames:
+            yield StatementBatch(frame.select("subject", "predicate", "object", kind, "datatype", "detail", mark))
 
 
 def _hash_frame(known: StatementSet, frame: pl.DataFrame) -> Array:
@@ -188,30 +235,6 @@ def _rest(batch: StatementBatch | SpanBatch, known: StatementSet, texts: Sequenc
         frame = frame.with_columns(pl.lit(CAME).alias("statement"))
     rest = StatementBatch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered, batch.unread)
     return rest, again
-
-
-def _unstated(
-    connection: duckdb.DuckDBPyConnection,
-    known: StatementSet,
-    entities: Array,
-    relations: Array,
-    meta: Mapping[str, Any],
-) -> Iterator[StatementBatch]:
-    """Statements of the old graph that the dump does not state, marked as went."""
-    ids = [np.zeros(0, dtype=np.int64)]
-    for hashes, frame in _facts(connection, known, entities, relations):
-        ids.append(frame["id"].to_numpy()[known.unstated(hashes)])
-    connection.register("unstated", pl.DataFrame({"id": np.concatenate(ids)}).to_arrow())
-    connection.execute("CREATE TEMP TABLE went AS SELECT x.* FROM triples x SEMI JOIN unstated USING (id)")
-    connection.unregister("unstated")
-    frames = [frame for frame in _frames(connection, restate.facts_of("went"))]
-    frames += [frame.filter(pl.Series(known.unstated(hashes))) for hashes, frame in _others(connection, known, meta)]
-    for frame in frames:
-        if frame.height:
-            kind = pl.when(pl.col("kind") == "literal").then(LITERAL).otherwise(ENTITY).cast(pl.Int8)
-            mark = pl.lit(WENT).alias("statement")
-            ends = ("subject", "predicate", "object")
-            yield StatementBatch(frame.select(*ends, kind.alias("kind"), "datatype", "detail", mark))
 
 
 def _frames(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pl.DataFrame]:

@@ -102,11 +102,15 @@ class Region:
         run("CREATE TABLE change.facts AS FROM old.triples SEMI JOIN change.ends USING (head, relation, tail)")
         run("CREATE TABLE change.nodes AS SELECT subject AS key FROM change.statements "
             "UNION SELECT object FROM change.statements WHERE NOT literal")  # fmt: skip
-        self._ranked = options.ranks != "all" and number(
-            self.connection,
-            "SELECT count(*) FROM (SELECT rank FROM old.triples UNION ALL SELECT rank FROM change.statements) "
-            "WHERE rank <> 0",
-        ) > 0
+        self._ranked = (
+            options.ranks != "all"
+            and number(
+                self.connection,
+                "SELECT count(*) FROM (SELECT rank FROM old.triples UNION ALL SELECT rank FROM change.statements) "
+                "WHERE rank <> 0",
+            )
+            > 0
+        )
         if self._ranked:
             run(
                 """

@@ -27,8 +27,8 @@ _K1, _K2 = U(0x9E3779B97F4A7C15), U(0xC2B2AE3D27D4EB4F)
 _S29, _S32, _S31 = U(29), U(32), U(31)
 _ALL = U(0xFFFFFFFFFFFFFFFF)
 
-ABSENT, PRESENT, STATED = range(3)
-"""States of a slot: empty, a statement of the set, one that was stated since."""
+ABSENT, PRESENT, STATED, REMOVED = range(4)
+"""States of a slot: empty, a statement of the set, one that was stated since, one that was taken out."""
 
 SLOT_BYTES = 9
 
@@ -74,6 +74,15 @@ class StatementSet:
     def add(self, hashes: Array) -> None:
         """Puts statements into the set."""
         _add(hashes, self._check, self._state)
+
+    def remove(self, hashes: Array) -> None:
+        """Takes statements out of the set."""
+        _remove(hashes, self._check, self._state)
+
+    @property
+    def left(self) -> int:
+        """Statements of the set that were not stated."""
+        return int(np.count_nonzero(self._state == PRESENT))
 
     def state(self, hashes: Array) -> tuple[Array, int]:
         """Which of the statements are in the set (bool), and how many of those were stated before; they are now."""
@@ -183,11 +192,19 @@ def _add(hashes: Array, check: Array, state: Array) -> None:
 
 
 @_jit
+def _remove(hashes: Array, check: Array, state: Array) -> None:
+    for i in range(hashes.shape[1]):
+        slot = _slot(hashes[0, i], hashes[1, i], check, state)
+        if state[slot] != ABSENT:
+            state[slot] = REMOVED
+
+
+@_jit
 def _state(hashes: Array, check: Array, state: Array, there: Array) -> int:
     again = 0
     for i in range(hashes.shape[1]):
         slot = _slot(hashes[0, i], hashes[1, i], check, state)
-        there[i] = state[slot] != ABSENT
+        there[i] = state[slot] == PRESENT or state[slot] == STATED
         again += state[slot] == STATED
         if there[i]:
             state[slot] = STATED

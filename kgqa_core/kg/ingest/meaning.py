@@ -146,7 +146,8 @@ def close_types(
     """
     run = connection.execute
     starts = [
-        t for (t,) in run(
+        t
+        for (t,) in run(
             f"SELECT DISTINCT type FROM {database}.types JOIN {database}.subtypes USING (type) ORDER BY 1"
         ).fetchall()
     ]
@@ -172,10 +173,7 @@ def close_types(
                 deeper += number(connection, "SELECT count(DISTINCT type) FROM level")
             else:
                 run("INSERT INTO above FROM level")
-        run(
-            f"INSERT INTO {database}.supertypes "
-            "SELECT type, super FROM above WHERE type <> super ORDER BY type, super"
-        )
+        run(f"INSERT INTO {database}.supertypes SELECT type, super FROM above WHERE type <> super ORDER BY type, super")
     run("DROP TABLE IF EXISTS above")
     run("DROP TABLE IF EXISTS level")
     return deeper

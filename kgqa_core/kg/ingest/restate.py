@@ -246,35 +246,50 @@ def facts_of(triples: str) -> str:
 def other_statements(meta: Mapping[str, Any]) -> list[str]:
     """The statements of a graph that are no triples, as SQL; the columns are those of `facts_of`."""
     usual: dict[str, str] = meta["usual"]
-    parts = []
-    for role in (*_NAMES, *(() if meta["options"]["types_as_triples"] else _TYPES)):
-        if role in usual:
-            parts.append(
-                f"SELECT *, NULL::VARCHAR AS detail, 0::TINYINT AS rank FROM ({_implied(role, usual)}) m "
-                "WHERE NOT EXISTS (FROM amends a WHERE NOT a.stated AND a.subject = m.subject "
-                "AND a.predicate = m.predicate AND a.object = m.object AND a.datatype IS NOT DISTINCT FROM m.datatype)"
-            )
-    parts.append(
+    parts = [
+        f"SELECT *, 0::TINYINT AS rank FROM ({named(role, f'({rows_of(role, usual)})', usual)}) m "
+        "WHERE NOT EXISTS (FROM amends a WHERE NOT a.stated AND a.subject = m.subject "
+        "AND a.predicate = m.predicate AND a.object = m.object AND a.datatype IS NOT DISTINCT FROM m.datatype)"
+        for role in implied_roles(meta)
+    ]
+    return [*parts, amends_of("stated")]
+
+
+def amends_of(which: str) -> str:
+    """Statements of `amends`, as SQL, with the columns of `facts_of`.  which: a condition."""
+    return (
         "SELECT subject, predicate, object, CASE WHEN datatype IS NULL THEN 'entity' ELSE 'literal' END AS kind, "
-        "datatype, detail, 0::TINYINT AS rank FROM amends WHERE stated"
+        f"datatype, detail, 0::TINYINT AS rank FROM amends WHERE {which}"
     )
-    return parts
 
 
-def _implied(role: str, usual: dict[str, str]) -> str:
-    """The usual statements of a role, by the rows of its table."""
-    predicate = quoted(usual[role])
+def implied_roles(meta: Mapping[str, Any]) -> list[str]:
+    """Roles whose tables imply statements."""
+    roles = (*_NAMES, *(() if meta["options"]["types_as_triples"] else _TYPES))
+    return [role for role in roles if role in meta["usual"]]
+
+
+def rows_of(role: str, usual: dict[str, str]) -> str:
+    """The rows that imply statements of a role, as SQL: (head, text, datatype) of a name, (head, tail) of a type."""
+    if role in _NAMES:
+        table = "aliases" if role == "alias" else "labels"
+        columns = f"id AS head, {role} AS text, {_plain('lang', usual)} AS datatype"
+        return f"SELECT {columns} FROM {table} WHERE text IS NOT NULL"
+    first, second = ("entity", "type") if role == "type" else ("type", "super")
+    return f"SELECT {first} AS head, {second} AS tail FROM {role}s"
+
+
+def named(role: str, rows: str, usual: dict[str, str]) -> str:
+    """The statements of a role that a table with columns as of `rows_of` implies, as SQL."""
+    start = f"SELECT a.key AS subject, {quoted(usual[role])} AS predicate"
     if role in _NAMES:
         return (
-            f"SELECT e.key AS subject, {predicate} AS predicate, n.{role} AS object, 'literal' AS kind, "
-            f"{_plain('n.lang', usual)} AS datatype FROM {'aliases' if role == 'alias' else 'labels'} n "
-            f"JOIN entities e USING (id) WHERE n.{role} IS NOT NULL"
+            f"{start}, n.text AS object, 'literal' AS kind, n.datatype, NULL::VARCHAR AS detail "
+            f"FROM {rows} n JOIN entities a ON a.id = n.head"
         )
-    first, second = ("entity", "type") if role == "type" else ("type", "super")
     return (
-        f"SELECT a.key AS subject, {predicate} AS predicate, b.key AS object, 'entity' AS kind, "
-        f"NULL::VARCHAR AS datatype FROM {role}s n JOIN entities a ON a.id = n.{first} "
-        f"JOIN entities b ON b.id = n.{second}"
+        f"{start}, b.key AS object, 'entity' AS kind, NULL::VARCHAR AS datatype, NULL::VARCHAR AS detail "
+        f"FROM {rows} n JOIN entities a ON a.id = n.head JOIN entities b ON b.id = n.tail"
     )
 
 
