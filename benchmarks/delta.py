@@ -34,7 +34,6 @@ from ingest import lines_of, machine  # noqa: E402
 from benchmarks import results_file  # noqa: E402
 from benchmarks.conditions import ROOT, conditions  # noqa: E402
 from benchmarks.results_file import CONDITIONS  # noqa: E402
-from kgqa_core.kg.diff import differences  # noqa: E402
 
 FIELDS = (
     *CONDITIONS, "machine/cores", "machine/cpu", "machine/load", "machine/packages/*", "machine/python",
@@ -60,7 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--memory", default="2GB", help="kg.memory_limit")
     parser.add_argument("--folder", type=Path, help="where the files are made (default: a temporary folder)")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--make", nargs=2, metavar=("FOLDER", "LINES"), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    if given.make:
+        print(json.dumps(make_files(Path(given.make[0]), int(given.make[1]))))
+        return 0
     with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
         figures = {
             "machine": machine(),
@@ -102,7 +105,9 @@ def measure(scratch: Path, lines: int, rounds: int, memory: str) -> dict[str, An
     """Medians of all steps at one size, printed as they come."""
     folder = scratch / str(lines)
     folder.mkdir()
-    sizes = make_files(folder, lines)
+    # In a process of its own: a command's peak of memory begins with what this process has.
+    making = [sys.executable, str(Path(__file__).resolve()), "--make", str(folder), str(lines)]
+    sizes = json.loads(subprocess.run(making, check=True, capture_output=True, text=True).stdout)
     setting = ("--set", f"kg.memory_limit={memory}")
     steps = {
         "build": ("kg", "build", "old.nt", "--out", "graph", *setting),
@@ -117,9 +122,9 @@ def measure(scratch: Path, lines: int, rounds: int, memory: str) -> dict[str, An
         run(folder, step)
     same = {}
     for name in ("files", "dump"):
-        differing = differences(folder / name, folder / "rebuilt", work=folder)
-        if differing:
-            raise SystemExit(f"the update with the {name} is not the graph of the new dump: {differing}")
+        compared = run(folder, ("kg", "diff", name, "rebuilt", "--out", "differing"))
+        if any(count for part in compared["printed"].values() for count in part.values()):
+            raise SystemExit(f"the update with the {name} is not the graph of the new dump: {compared['printed']}")
         same[name] = True
     measured: dict[str, list[dict[str, float]]] = {name: [] for name in steps}
     load = os.getloadavg()[0]
@@ -153,16 +158,14 @@ def measure(scratch: Path, lines: int, rounds: int, memory: str) -> dict[str, An
     return found
 
 
-def run(folder: Path, words: Sequence[str]) -> dict[str, float]:
+def run(folder: Path, words: Sequence[str]) -> dict[str, Any]:
     """One command in a process of its own, whose outputs replace earlier ones."""
     shutil.rmtree(folder / words[words.index("--out") + 1], ignore_errors=True)
     begin = time.perf_counter()
     command = [sys.executable, "-m", "flows.cli", *words, "--json"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "KGQA_HOME": str(folder / "home")}
     with (folder / "out.json").open("w+", encoding="utf-8") as out:
-        child = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=out, stderr=subprocess.PIPE, text=True
-        )
+        child = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=subprocess.PIPE, text=True)
         assert child.stderr is not None
         error = child.stderr.read()
         _, status, usage = os.wait4(child.pid, 0)
@@ -172,8 +175,10 @@ def run(folder: Path, words: Sequence[str]) -> dict[str, float]:
         printed = out.read()
     if child.returncode:
         raise SystemExit(f"kgqa {' '.join(words)} ended with {child.returncode}:\n{error}{printed}")
+    result = json.loads(printed)
     return {
-        "seconds": json.loads(printed)["seconds"],
+        "printed": result,
+        "seconds": result.get("seconds"),
         "process_seconds": seconds,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
         "peak_mb": usage.ru_maxrss / 1024,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,12 @@ def apply(
     """
     _number(connection, meta["next_ids"])
     _compare_facts(connection)
-    for table in ROWS:
-        _change_rows(connection, table)
-    _merge_triples(connection)
-    _change_entities(connection)
+    with ThreadPoolExecutor(1) as other, connection.cursor() as writer:
+        merging = other.submit(_merge_triples, writer)
+        for table in ROWS:
+            _change_rows(connection, table)
+        _change_entities(connection)
+        merging.result()
     _change_relations(connection)
     deeper = _close_types(connection, meta)
     for table in ("filtered", "rejects"):
@@ -211,15 +214,20 @@ def _change_entities(connection: duckdb.DuckDBPyConnection) -> None:
         """
         CREATE TABLE change.lost AS
         WITH left_over AS (SELECT id, kind, key, popularity + coalesce(d, 0) AS degree FROM part.entities
-                           LEFT JOIN change.degrees USING (id) ANTI JOIN change.ids USING (id)),
-             texts AS (SELECT subject AS key FROM new.amends a SEMI JOIN change.name_predicates p ON p.key = a.predicate
-                       WHERE stated AND datatype IS NOT NULL)
-        SELECT id, kind FROM left_over WHERE degree = 0
-          AND id NOT IN (SELECT entity FROM new.types UNION SELECT type FROM new.types)
-          AND id NOT IN (SELECT type FROM new.subtypes UNION SELECT super FROM new.subtypes)
-          AND (id IN (FROM change.entities) OR kind = 'literal' OR (
-               id NOT IN (SELECT id FROM new.labels UNION SELECT id FROM new.aliases) AND key NOT IN (FROM texts)))"""
+                           LEFT JOIN change.degrees USING (id) ANTI JOIN change.ids USING (id))
+        SELECT id, kind, key FROM left_over WHERE degree = 0"""
     )
+    # Of the few that no triple has, those that nothing else states either.
+    for sql in (
+        "SELECT entity AS id FROM new.types UNION ALL SELECT type FROM new.types",
+        "SELECT type AS id FROM new.subtypes UNION ALL SELECT super FROM new.subtypes",
+        "SELECT id FROM (SELECT id FROM new.labels UNION ALL SELECT id FROM new.aliases) "
+        "WHERE id NOT IN (SELECT id FROM change.entities)",
+        "SELECT l.id FROM new.amends a JOIN change.lost l ON l.key = a.subject AND l.kind = 'entity' "
+        "SEMI JOIN change.name_predicates p ON p.key = a.predicate "
+        "WHERE stated AND a.datatype IS NOT NULL AND l.id NOT IN (SELECT id FROM change.entities)",
+    ):
+        run(f"DELETE FROM change.lost WHERE id IN (SELECT id FROM ({sql}) SEMI JOIN change.lost USING (id))")
     run("DELETE FROM new.entities WHERE id IN (SELECT id FROM change.lost)")
 
 

@@ -136,8 +136,8 @@ class _Graph:
 
     def _facts(self) -> Iterator[tuple[Array, pl.DataFrame]]:
         for frame in _frames(self._connection, "SELECT id, head, relation, tail FROM triples"):
-            columns = (frame[name].to_numpy() for name in ("head", "relation", "tail"))
-            yield self._known.of_ids(*columns, self._entities, self._relations), frame
+            heads, relations, tails = (frame[name].to_numpy() for name in ("head", "relation", "tail"))
+            yield self._known.of_ids(heads, relations, tails, self._entities, self._relations), frame
 
     def _implied(self, role: str) -> Iterator[tuple[Array, pl.DataFrame]]:
         usual = self._meta["usual"]

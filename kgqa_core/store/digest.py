@@ -105,15 +105,23 @@ def _hash_duckdb(path: Path) -> str:
                 "FROM duckdb_columns() WHERE database_name = 'content' AND NOT internal AND table_name IN "
                 "(SELECT table_name FROM duckdb_tables() WHERE database_name = 'content') GROUP BY 1 ORDER BY 1"
             ).fetchall()
-            for table, names, types in tables:
-                columns = [_digested(name, kind) for name, kind in zip(names, types, strict=True)]
-                source = f'content."{table}"'
-                query = f"SELECT {', '.join(columns)} FROM (FROM {source}{{}})"
-                found = _hash_rows(base, query.format(""), len(columns), rising=True) if types[0] in _INTEGERS else None
-                if found is None:
-                    found = _hash_rows(base, query.format(" ORDER BY ALL"), len(columns))
-                digest.update(canonical_json([table, names, types, found]).encode())
+            with ThreadPoolExecutor(2) as pool:
+                for part in pool.map(lambda one: _hash_table(base, *one), tables):
+                    digest.update(canonical_json(part).encode())
     return digest.hexdigest()
+
+
+def _hash_table(base: Any, table: str, names: list[str], types: list[str]) -> list[Any]:
+    """What counts of a table: its name, columns, and the digests of its rows."""
+    columns = [_digested(name, kind) for name, kind in zip(names, types, strict=True)]
+    query = f'SELECT {", ".join(columns)} FROM (FROM content."{table}"{{}})'
+    with base.cursor() as connection:
+        found = None
+        if types[0] in _INTEGERS:
+            found = _hash_rows(connection, query.format(""), len(columns), rising=True)
+        if found is None:
+            found = _hash_rows(connection, query.format(" ORDER BY ALL"), len(columns))
+    return [table, names, types, found]
 
 
 def _digested(name: str, kind: str) -> str:
