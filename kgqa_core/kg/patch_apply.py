@@ -52,12 +52,20 @@ def apply(
     """
     _number(connection, meta["next_ids"])
     _compare_facts(connection)
+    triples = number(
+        connection,
+        "SELECT count(*) FROM (SELECT id FROM change.gone UNION ALL SELECT head FROM change.came "
+        "UNION ALL SELECT id FROM change.ranked)",
+    )
+    if triples:  # dropped before anything else is written, so that its room in the file can be used again
+        connection.execute(f"DROP TABLE new.triples; CHECKPOINT new; CREATE TABLE new.triples({SCHEMA['triples']})")
     with ThreadPoolExecutor(1) as other, connection.cursor() as writer:
-        merging = other.submit(_merge_triples, writer)
+        merging = other.submit(_merge_triples, writer) if triples else None
         for table in ROWS:
             _change_rows(connection, table)
         _change_entities(connection)
-        merging.result()
+        if merging is not None:
+            merging.result()
     _change_relations(connection)
     deeper = _close_types(connection, meta)
     for table in ("filtered", "rejects"):
@@ -145,12 +153,8 @@ def _change_rows(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 
 def _merge_triples(connection: duckdb.DuckDBPyConnection) -> None:
-    """Writes new.triples anew, as ids are the places of triples in their order."""
+    """Fills new.triples anew, as ids are the places of triples in their order."""
     run = connection.execute
-    if not number(connection, "SELECT (SELECT count(*) FROM change.gone) + (SELECT count(*) FROM change.came) "
-                              "+ (SELECT count(*) FROM change.ranked)"):  # fmt: skip
-        return
-    run(f"DROP TABLE new.triples; CHECKPOINT new; CREATE TABLE new.triples({SCHEMA['triples']})")
     gone, *_ = _columns(connection, "SELECT id FROM change.gone ORDER BY id")
     *ends, came_ranks = _columns(connection, "FROM change.came ORDER BY head, relation, tail")
     came = np.ascontiguousarray(np.stack(ends).astype(np.int32))
