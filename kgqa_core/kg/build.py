@@ -5,11 +5,12 @@ A build stops when too many lines of a source are rejected (`Tally`).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,7 @@ def build_parts(
     path.unlink(missing_ok=True)
     whole = False
     try:
-        with duckdb.connect(":memory:", config=limits(options, staging)) as connection:
+        with resource_faults(out, options), duckdb.connect(":memory:", config=limits(options, staging)) as connection:
             connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
             counts = fill_tables(connection, staging, parts, options, monitor, adjust=adjust, assign=assign)
@@ -163,16 +164,10 @@ def build_parts(
             reading = what_was_read(connection, counts)
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
-        (out / READING).parent.mkdir(exist_ok=True)
-        write_json(out / READING, reading)
+        with resource_faults(out, options):
+            (out / READING).parent.mkdir(exist_ok=True)
+            write_json(out / READING, reading)
         whole = True
-    except duckdb.OutOfMemoryException as fault:
-        raise KgqaError(
-            f"{options.memory_limit} of memory does not suffice for the build ({str(fault).splitlines()[0]}); "
-            "raise kg.memory_limit or lower kg.threads"
-        ) from None
-    except (OSError, duckdb.IOException) as fault:
-        raise _storage(fault, out) from fault
     finally:
         shutil.rmtree(staging, ignore_errors=True)
         if not whole:
@@ -213,6 +208,20 @@ def fill_tables(
     counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})
     _check_sum(counts)
     return counts
+
+
+@contextlib.contextmanager
+def resource_faults(out: Path, options: KgOptions) -> Iterator[None]:
+    """Says which memory or disk did not suffice for a graph in `out`: raises KgqaError or StorageError."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as fault:
+        raise KgqaError(
+            f"{options.memory_limit} of memory does not suffice for the build ({str(fault).splitlines()[0]}); "
+            "raise kg.memory_limit or lower kg.threads"
+        ) from None
+    except (OSError, duckdb.IOException) as fault:
+        raise _storage(fault, out) from fault
 
 
 def no_triples(parts: Sequence[Part], statements: int) -> KgInputError:

@@ -22,7 +22,16 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.attach import shut_out
-from kgqa_core.kg.build import Part, fill_tables, limits, no_triples, reasons_of, staging_folder, what_was_read
+from kgqa_core.kg.build import (
+    Part,
+    fill_tables,
+    limits,
+    no_triples,
+    reasons_of,
+    resource_faults,
+    staging_folder,
+    what_was_read,
+)
 from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch, empty
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
@@ -166,8 +175,9 @@ def patch(
     staging, target = staging_folder(out, work), out / FILE
     whole = False
     try:
-        shutil.copyfile(path, target)
-        with duckdb.connect(":memory:", config=limits(options, staging)) as connection:
+        with resource_faults(out, options):
+            shutil.copyfile(path, target)
+        with resource_faults(out, options), duckdb.connect(":memory:", config=limits(options, staging)) as connection:
             run = connection.execute
             run(f"ATTACH {quoted(path)} AS old (READ_ONLY); ATTACH {quoted(target)} AS new; ATTACH ':memory:' AS kg")
             shut_out(connection, staging)
@@ -184,8 +194,9 @@ def patch(
                 raise no_triples(parts, counts["statements"])
             reading = what_was_read(connection, counts | new_meta["reading"])
             run("CHECKPOINT new; DETACH new")
-        (out / READING).parent.mkdir(exist_ok=True)
-        write_json(out / READING, reading)
+        with resource_faults(out, options):
+            (out / READING).parent.mkdir(exist_ok=True)
+            write_json(out / READING, reading)
         whole = True
     finally:
         shutil.rmtree(staging, ignore_errors=True)
