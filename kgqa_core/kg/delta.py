@@ -1,7 +1,8 @@
 """A graph brought up to date: with the new dump, or with the statements that came and went.
 
 The new graph is that of a build from the new dump, up to ids: terms and relations of the old graph keep theirs, new
-ones follow after every id that was ever given, and those of removed ones stay free.  Both ways go through the build
+ones follow after every id that was ever given, and those of removed ones stay free.  The short way changes a copy of
+the old graph (`kg.patch`, for a dump after `kg.patch_dump`).  Where that does not do, both ways go through the build
 itself: with a dump its statements are read as always; with a pair of files the old graph restates what it was built
 from (`kg.restate`), and the pair is added and removed before the meaning is worked out.
 """
@@ -26,13 +27,12 @@ from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.patch import CAME, WENT, NotPatchable, Pair, check_pair, marked, patch
 from kgqa_core.kg.patch_dump import patch_from_dump
+from kgqa_core.kg.patch_lists import LISTS
 from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.store.artifacts import VOLATILE
 
-DIFF = f"{VOLATILE}/diff"
-"""Where an updated graph's folder lists what changed: entities, relations and triples, and a summary."""
+DIFF = LISTS
 
 
 def update(
