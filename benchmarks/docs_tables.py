@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402
     connectors_page,
+    delta_page,
     kg_subset_page,
     kill_commands,
     performance,
@@ -55,6 +56,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", False),
     ResultFile("connectors", "benchmarks/connectors.py"),
     ResultFile("data_sets", "benchmarks/data_sets.py"),
+    ResultFile("delta", "benchmarks/delta.py"),
     ResultFile("dkg_follow", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_follow_metaqa", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_scale", "benchmarks/dkg_scale.py", False),
@@ -154,6 +156,7 @@ def _whole_table(found: Mapping[str, Any]) -> str:
 
 TABLES: tuple[Table, ...] = (
     Table("connectors", "docs/graphs.md", "connectors", connectors_page.figures),
+    Table("delta", "docs/graphs.md", "delta", delta_page.figures),
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(writers.abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", writers.answerability_sets),
     Table("answerability/atlas", "docs/answerability.md", "answerability", partial(writers.parsers, name="atlas")),

@@ -18,12 +18,12 @@ _LANGUAGES = ("en", "de", "fr", "ja", "pt-br")
 _WORDS = "river north old grand museum of city lake saint upper station bridge castle school valley great".split()
 
 
-def write(path: Path, lines: int, seed: int = 0) -> None:
+def write(path: Path, lines: int, seed: int = 0, only: int | None = None) -> None:
     """Writes so many lines; the same lines and seed give the same file.
 
     65 % of the statements end in an entity; of the rest two thirds are labels (at most one an entity and language, so
     that some are repeated), the others numbers, dates and texts, some of them with escapes.  There is an entity for
-    every eight lines; some are named much oftener than others.
+    every eight lines; some are named much oftener than others.  only: how many of the lines are written.
     """
     generator = np.random.default_rng(seed)
     entities = max(10, lines // 8)
@@ -32,8 +32,9 @@ def write(path: Path, lines: int, seed: int = 0) -> None:
     while np.gcd(factor, entities) != 1:
         factor += 2
     with path.open("w", encoding="utf-8", newline="\n") as stream:
-        for first in range(0, lines, PIECE):
-            count = min(PIECE, lines - first)
+        wanted = lines if only is None else min(only, lines)
+        for first in range(0, wanted, PIECE):
+            count = min(PIECE, wanted - first)
             subjects = (entities * generator.random(count) ** 3).astype(np.int64) * factor % entities
             objects = (entities * generator.random(count) ** 4).astype(np.int64) * factor % entities
             relations = (400 * generator.random(count) ** 2).astype(np.int64)

@@ -11,6 +11,7 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import ForceOption, KgOption, RunOption, SetOption
+from flows.cli._pandas import without_pandas
 from flows.cli._session import HomeSession, JsonSession, print_json
 from flows.cli.subset import subset
 from flows.cli.usage import CommandApp
@@ -52,6 +53,7 @@ def build(
 ) -> None:
     """Build a graph folder (DuckDB) from dump files, and account for every statement."""
     session.start_logging()
+    without_pandas()
     from flows.cli.events import check_server, tell
     from flows.cli.graph_folders import build_folder
 
@@ -85,6 +87,7 @@ def update(
 ) -> None:
     """Take a newer dump, or what was added and removed: ids stay, and what changed is reported."""
     session.start_logging()
+    without_pandas()
     from flows.cli.events import check_server, tell
     from flows.cli.graph_folders import update_folder
 
@@ -116,6 +119,7 @@ def diff(
 ) -> None:
     """Compare two graphs by key: entities, relations and triples added, removed, changed."""
     session.start_logging()
+    without_pandas()
     from flows.cli.graph_folders import diff_folders
 
     _show_counts(diff_folders(old, new, out, force=force), f"{old} → {new}", session.as_json)
@@ -134,6 +138,7 @@ def dkg(
 ) -> None:
     """Export the differentiable KG of a graph folder, or bring an older one up to date."""
     session.start_logging()
+    without_pandas()
     from flows.cli.graph_folders import export_folder
 
     _show_counts(export_folder(kg, out, old_dkg=old_dkg, force=force), str(out), session.as_json)

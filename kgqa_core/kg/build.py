@@ -5,11 +5,12 @@ A build stops when too many lines of a source are rejected (`Tally`).
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,13 +97,17 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that gives statements.  label: its name in rejects and errors; format: how it is read; size: bytes."""
+    """Something that gives statements.  label: its name in rejects and errors; format: how it is read; size: bytes.
+
+    checked: how much of it was rejected was judged before.
+    """
 
     label: str
     format: str
     batches: Iterable[StatementBatch | SpanBatch]
     size: int = 1
     path: Path | None = None
+    checked: bool = False
 
 
 def build(out: Path, *, options: KgOptions, monitor: Monitor = QUIET, work: Path | None = None) -> dict[str, Any]:
@@ -135,33 +140,17 @@ def build_parts(
     adjust: may take statements out of the staged tables before their meaning is worked out, and returns how many.
     assign: gives terms and relations their ids.  complete: may change the tables and the meta of the graph at the end.
     """
-    staging = _fresh(work / "kg-staging") if work is not None else Path(tempfile.mkdtemp(prefix="staging-", dir=out))
+    staging = staging_folder(out, work)
     path = out / FILE
     path.unlink(missing_ok=True)
     whole = False
     try:
-        with duckdb.connect(":memory:", config=_limits(options, staging)) as connection:
+        with resource_faults(out, options), duckdb.connect(":memory:", config=limits(options, staging)) as connection:
             connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
-            paths = [part.path for part in parts if part.path is not None]
-            with unchanged(paths, KgInputError), Staging(connection, staging, options) as terms:
-                staged, unread = _read(terms, parts, options, monitor)
-            if any(part.format == "wikidata-rdf" for part in parts):
-                staged = assemble_wikidata.assemble(connection, staged)
-            monitor.progress(80, 100, "% · encoding")
-            dropped = adjust(connection) if adjust is not None else 0
-            counts = meaning.select(connection, options, staged, monitor)
-            assign(connection)
-            counts |= encode(connection)
-            counts |= meaning.finish(connection, options, staged, monitor)
-            counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
-            counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})
-            _check_sum(counts)
+            counts = fill_tables(connection, staging, parts, options, monitor, adjust=adjust, assign=assign)
             if not counts["triples"]:
-                raise KgInputError(
-                    f"{', '.join(part.label for part in parts)}: none of {counts['statements']:,} statements is a "
-                    "triple (only labels, aliases or descriptions); add the file with the triples to kg.files"
-                )
+                raise no_triples(parts, counts["statements"])
             counts = dict(sorted(counts.items()))
             meta = restate.record(connection, options) | {
                 "schema_version": SCHEMA_VERSION,
@@ -172,12 +161,60 @@ def build_parts(
             if complete is not None:
                 complete(connection, meta)
             write_meta(connection, "kg", meta)
-            reading = {name: counts[name] for name in READ if name in counts} | _reasons(connection)
+            reading = what_was_read(connection, counts)
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
-        (out / READING).parent.mkdir(exist_ok=True)
-        write_json(out / READING, reading)
+        with resource_faults(out, options):
+            (out / READING).parent.mkdir(exist_ok=True)
+            write_json(out / READING, reading)
         whole = True
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        if not whole:
+            path.unlink(missing_ok=True)
+    monitor.progress(100, 100, "% · encoding")
+    monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
+    return counts | reasons_of(reading)
+
+
+def fill_tables(
+    connection: duckdb.DuckDBPyConnection,
+    staging: Path,
+    parts: Sequence[Part],
+    options: KgOptions,
+    monitor: Monitor = QUIET,
+    *,
+    adjust: Callable[[duckdb.DuckDBPyConnection], int] | None = None,
+    assign: Callable[[duckdb.DuckDBPyConnection], None] = assign_ids,
+    relations: frozenset[str] = frozenset(),
+) -> dict[str, int]:
+    """Fills the tables of `kg`, which is attached, but `meta` and `amends`; what `build` counts.
+
+    staging: a folder for temporary files.  adjust, assign: as of `build_parts`.  relations: keys of relations that the
+    options may name although no statement has them.
+    """
+    paths = [part.path for part in parts if part.path is not None]
+    with unchanged(paths, KgInputError), Staging(connection, staging, options) as terms:
+        staged, unread = _read(terms, parts, options, monitor)
+    if any(part.format == "wikidata-rdf" for part in parts):
+        staged = assemble_wikidata.assemble(connection, staged)
+    monitor.progress(80, 100, "% · encoding")
+    dropped = adjust(connection) if adjust is not None else 0
+    counts = meaning.select(connection, options, staged, monitor, relations)
+    assign(connection)
+    counts |= encode(connection)
+    counts |= meaning.finish(connection, options, staged, monitor)
+    counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
+    counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})
+    _check_sum(counts)
+    return counts
+
+
+@contextlib.contextmanager
+def resource_faults(out: Path, options: KgOptions) -> Iterator[None]:
+    """Says which memory or disk did not suffice for a graph in `out`: raises KgqaError or StorageError."""
+    try:
+        yield
     except duckdb.OutOfMemoryException as fault:
         raise KgqaError(
             f"{options.memory_limit} of memory does not suffice for the build ({str(fault).splitlines()[0]}); "
@@ -185,13 +222,14 @@ def build_parts(
         ) from None
     except (OSError, duckdb.IOException) as fault:
         raise _storage(fault, out) from fault
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        if not whole:
-            path.unlink(missing_ok=True)
-    monitor.progress(100, 100, "% · encoding")
-    monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
-    return counts | _reasons_of(reading)
+
+
+def no_triples(parts: Sequence[Part], statements: int) -> KgInputError:
+    """What is said of a graph without triples."""
+    return KgInputError(
+        f"{', '.join(part.label for part in parts)}: none of {statements:,} statements is a "
+        "triple (only labels, aliases or descriptions); add the file with the triples to kg.files"
+    )
 
 
 _QUOTED = r"""''[^'']*''|"[^"]*"|<[^>]*>|\\\S+"""
@@ -217,16 +255,19 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
         tally = Tally(part.path or Path(part.label), part.format, options.max_reject_share)
         for batch in part.batches:
             staging.append(part.label, batch)
-            tally.add(batch)
+            if not part.checked:
+                tally.add(batch)
             pace.show(number, batch.fraction, staging.statements, f"{part.label} as {part.format}")
+            ignored += batch.ignored
+            unread += batch.unread
+        if part.checked:
+            continue
         tally.finish()
-        ignored += tally.ignored
-        unread += tally.unread
         if tally.unread:
             monitor.note(f"{part.label}: about {tally.unread:,} statements were lost beside those in the rejects")
         if not tally.statements:
             monitor.note(f"{part.label} holds no statement")
-    if not staging.statements:
+    if not staging.statements and not any(part.checked for part in parts):
         names = ", ".join(str(part.path or part.label) for part in parts)
         raise KgInputError(f"{names} holds no statement ({ignored:,} blank or comment lines); name a file with triples")
     return staging.finish(distinct=not any(part.format == "wikidata-rdf" for part in parts)), unread
@@ -252,6 +293,11 @@ class Pace:
         )
 
 
+def what_was_read(connection: duckdb.DuckDBPyConnection, counts: Mapping[str, int]) -> dict[str, Any]:
+    """What goes into READING: counts of the reading, rejects by reason and statements left out by rule."""
+    return {name: counts[name] for name in READ if name in counts} | _reasons(connection)
+
+
 def _reasons(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Rejects by reason (what is quoted or a number left out) and statements left out by rule."""
     rejects = connection.execute(
@@ -264,7 +310,8 @@ def _reasons(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     return {"rejects_by_reason": dict(rejects), "filtered_by_rule": dict(rules)}
 
 
-def _reasons_of(reading: dict[str, Any]) -> dict[str, Any]:
+def reasons_of(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of `what_was_read` that a build counts beside its numbers."""
     return {name: reading[name] for name in ("rejects_by_reason", "filtered_by_rule") if reading[name]}
 
 
@@ -280,13 +327,19 @@ def _check_sum(counts: dict[str, int]) -> None:
         )
 
 
+def staging_folder(out: Path, work: Path | None) -> Path:
+    """An empty folder for what a build stages: in `work`, else in `out`."""
+    return _fresh(work / "kg-staging") if work is not None else Path(tempfile.mkdtemp(prefix="staging-", dir=out))
+
+
 def _fresh(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
-def _limits(options: KgOptions, staging: Path) -> dict[str, str | bool | int | float | list[str]]:
+def limits(options: KgOptions, staging: Path) -> dict[str, str | bool | int | float | list[str]]:
+    """The settings of a connection that builds a graph."""
     return {
         "threads": options.threads,
         "memory_limit": f"{memory_bytes(options.memory_limit)} B",

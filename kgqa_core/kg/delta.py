@@ -1,7 +1,8 @@
 """A graph brought up to date: with the new dump, or with the statements that came and went.
 
 The new graph is that of a build from the new dump, up to ids: terms and relations of the old graph keep theirs, new
-ones follow after every id that was ever given, and those of removed ones stay free.  Both ways go through the build
+ones follow after every id that was ever given, and those of removed ones stay free.  The short way changes a copy of
+the old graph (`kg.patch`, for a dump after `kg.patch_dump`).  Where that does not do, both ways go through the build
 itself: with a dump its statements are read as always; with a pair of files the old graph restates what it was built
 from (`kg.restate`), and the pair is added and removed before the meaning is worked out.
 """
@@ -14,30 +15,24 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg import diff
 from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.build import Part, build_parts, part_of
-from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.registry import check_format
-from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids
-from kgqa_core.kg.ingest.filters import NOT_PREFERRED
 from kgqa_core.kg.ingest.sources import find_sources
-from kgqa_core.kg.sql import drop, number, quoted
+from kgqa_core.kg.patch import CAME, WENT, NotPatchable, Pair, check_pair, marked, patch
+from kgqa_core.kg.patch_dump import patch_from_dump
+from kgqa_core.kg.patch_lists import LISTS
+from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.store.artifacts import VOLATILE
 
-DIFF = f"{VOLATILE}/diff"
-"""Where an updated graph's folder lists what changed: entities, relations and triples, and a summary."""
-
-_CAME, _WENT = "\0came", "\0went"
-"""Names that statements of a pair bear while they are staged."""
+DIFF = LISTS
 
 
 def update(
@@ -62,14 +57,53 @@ def update(
         raise KgInputError("an update takes either the new dump, or files of added and removed statements; name one")
     check_format(options.format)
     if options.files:
-        parts = [part_of(source, options) for source in find_sources(options.files, options)]
+        sources = find_sources(options.files, options)
+        try:
+            parts = [part_of(source, options) for source in sources]
+            return patch_from_dump(out, parts, old=old, options=options, monitor=monitor, work=work)
+        except NotPatchable as reason:
+            monitor.note(f"the whole graph is made anew: {reason}")
+        parts = [part_of(source, options) for source in sources]
         return update_parts(out, parts, old, options, monitor=monitor, work=work)
     with KgStore.open(old) as store:
         check_pair(store, options)
         path = store.path
-    pair = _Pair(path, options, added, removed, work)
-    counts = update_parts(out, pair.parts, old, options, monitor=monitor, work=work, adjust=pair.adjust)
+    parts = [
+        replace(part, format=f"{part.format}, {mark[1:]}", batches=marked(part, mark))
+        for part, mark in _parts_of_pair(added, removed, options)
+    ]
+    try:
+        return patch(out, old=path, options=options, parts=parts, monitor=monitor, work=work)
+    except NotPatchable as reason:
+        monitor.note(f"the whole graph is made anew: {reason}")
+    return _rebuild(out, path, old, options, added, removed, monitor, work)
+
+
+def _rebuild(
+    out: Path,
+    path: Path,
+    old: Path,
+    options: KgOptions,
+    added: Sequence[str],
+    removed: Sequence[str],
+    monitor: Monitor,
+    work: Path | None,
+) -> dict[str, Any]:
+    """An update with a pair that restates the whole old graph."""
+    pair = Pair([])
+    batches = restate.statements(path, memory_limit=options.memory_limit, work=work)
+    parts = [Part("the old graph", "graph", batches, path.stat().st_size, path)]
+    for part, mark in _parts_of_pair(added, removed, options):
+        # A format of another name: statement nodes of full Wikidata RDF are not put together here.
+        parts.append(replace(part, format=f"{part.format}, {mark[1:]}", batches=marked(part, mark)))
+    counts = update_parts(out, parts, old, options, monitor=monitor, work=work, adjust=pair.take_out)
     return counts | {"not_found": pair.not_found, "already_there": pair.already_there}
+
+
+def _parts_of_pair(added: Sequence[str], removed: Sequence[str], options: KgOptions) -> Iterator[tuple[Part, str]]:
+    for files, mark in ((added, CAME), (removed, WENT)):
+        for source in find_sources(files, options) if files else ():
+            yield part_of(source, options), mark
 
 
 def update_parts(
@@ -99,37 +133,6 @@ def options_of(old: Path) -> dict[str, Any]:
     """The keys of the section `kg` that a graph was built with: its name, and what decides what statements mean."""
     with KgStore.open(old) as store:
         return {"name": store.meta.get("name", "kg"), **store.meta["options"]}
-
-
-def check_pair(store: KgStore, options: KgOptions) -> None:
-    """Raises KgInputError where statements that came and went do not determine the new graph."""
-    way = "update it with the new dump instead"
-    changed = [
-        name
-        for name, value in restate.meaning_options(options).items()
-        if store.meta["options"].get(name, value) != value
-    ]
-    if changed:
-        raise KgInputError(
-            f"kg.{changed[0]} differs from what {store.path} was built with, and added and removed statements cannot "
-            f"bring back what it left out; keep the option, or {way}"
-        )
-    if options.informative_only:
-        raise KgInputError(
-            f"{store.path} was built with kg.informative_only, which judges relations by names that the graph may have "
-            f"left out; {way}"
-        )
-    hidden = number(store.connection, "SELECT sum(statements) FROM filtered WHERE rule = ?", [NOT_PREFERRED])
-    if hidden:
-        raise KgInputError(
-            f"{store.path} left out {hidden:,} statements because preferred ones were there, and no longer "
-            f"knows them; {way}"
-        )
-    qualified = number(store.connection, "SELECT count(*) FROM qualifiers")
-    if qualified:
-        raise KgInputError(
-            f"{store.path} has {qualified:,} qualifiers, and files of statements do not name their triples; " + way
-        )
 
 
 class _OldIds:
@@ -190,67 +193,3 @@ def _pin(
         SELECT tid, ({first} + row_number() OVER (ORDER BY id) - 1)::INTEGER FROM dense ANTI JOIN pinned USING (tid)"""
     )
     run("DROP TABLE dense; DROP TABLE pinned")
-
-
-class _Pair:
-    """The statements of a graph, and those that came and went."""
-
-    def __init__(
-        self, old: Path, options: KgOptions, added: Sequence[str], removed: Sequence[str], work: Path | None
-    ) -> None:
-        self.not_found = self.already_there = 0
-        batches = restate.statements(old, memory_limit=options.memory_limit, work=work)
-        self.parts = [Part("the old graph", "graph", batches, old.stat().st_size, old)]
-        for files, mark in ((added, _CAME), (removed, _WENT)):
-            for source in find_sources(files, options) if files else ():
-                part = part_of(source, options)
-                # A format of another name: statement nodes of full Wikidata RDF are not put together here.
-                self.parts.append(replace(part, format=f"{part.format}, {mark[1:]}", batches=_marked(part, mark)))
-
-    def adjust(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """Takes the removed statements out of `raw`; how many staged statements are no longer there."""
-        run = connection.execute
-        node = run("SELECT key FROM terms WHERE tag = 0 AND starts_with(key, $1) LIMIT 1", [STATEMENT_NODE]).fetchone()
-        if node:
-            raise KgInputError(
-                f"added and removed files of full Wikidata RDF, with statement nodes such as {node[0]}, are not "
-                "understood; give files of truthy statements, or the new dump"
-            )
-        ends = "subject, predicate, object"
-        run(f"CREATE TABLE marked AS SELECT n, {ends}, name FROM raw JOIN statement_names USING (n)")
-        run("CREATE TABLE unmarked AS SELECT * FROM raw ANTI JOIN statement_names USING (n)")
-        self.not_found, self.already_there = (
-            number(
-                connection,
-                f"SELECT count(*) FROM (SELECT DISTINCT {ends} FROM marked WHERE name = $1) "
-                f"{join} JOIN unmarked USING ({ends})",
-                [mark],
-            )
-            for mark, join in ((_WENT, "ANTI"), (_CAME, "SEMI"))
-        )
-        before = number(connection, "SELECT count(*) FROM raw")
-        run(
-            f"""
-            CREATE TABLE updated AS
-            SELECT * FROM unmarked ANTI JOIN (SELECT {ends} FROM marked WHERE name = $1) USING ({ends})
-            UNION ALL BY NAME SELECT r.* FROM raw r SEMI JOIN (SELECT n FROM marked WHERE name = $2) USING (n)""",
-            [_WENT, _CAME],
-        )
-        drop(connection, "raw")
-        run("ALTER TABLE updated RENAME TO raw")
-        run("DELETE FROM statement_names; DROP TABLE marked; DROP TABLE unmarked")
-        return before - number(connection, "SELECT count(*) FROM raw")
-
-
-def _marked(part: Part, mark: str) -> Iterator[StatementBatch]:
-    """The batches of a part of a pair, their statements marked.  Raises KgInputError for qualifiers."""
-    for batch in part.batches:
-        if batch.qualifiers is not None and batch.qualifiers.height:
-            raise KgInputError(
-                f"{part.path} has qualifiers, and an added or removed statement has no place for them; "
-                "give files of plain statements, or the new dump"
-            )
-        frame = batch.statements
-        if frame.height:
-            frame = frame.with_columns(pl.lit(mark).alias("statement"))
-        yield StatementBatch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered, batch.unread)

@@ -78,10 +78,13 @@ def compare(
     """
     with _both(old, new, memory_limit, threads, work) as (connection, scratch):
         _differ(connection, monitor)
-        summary = _summarise(connection)
+        summarise(connection)
+        _name_entities(connection)
+        name_relations(connection)
+        summary = counted(connection)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-            _write(connection, scratch, out)
+            write_lists(connection, scratch, out)
             write_json(out / "summary.json", summary)
     return summary
 
@@ -217,8 +220,11 @@ def _rows(table: str, catalog: str, entity_map: str | None, relation_map: str | 
     return f"SELECT {', '.join(chosen)} FROM ({source}) t {' '.join(joins)}", tuple(columns)
 
 
-def _summarise(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int]]:
-    """The tables `entity_changes(change, id)`, `relation_changes`, `triple_changes`, and their counts."""
+def summarise(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes `entity_changes(change, id)`, `relation_changes`, `triple_changes`.
+
+    Needs only_old_T and only_new_T, `come_entity(id)`, `gone_entity`, `come_relation`, `gone_relation`.
+    """
     run = connection.execute
     touched = " UNION ".join(
         f"SELECT {column} AS id FROM only_{side}_{table}" for table, column in ABOUT.items() for side in ("old", "new")
@@ -253,16 +259,28 @@ def _summarise(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int
         SELECT 'added' AS change, * FROM come UNION ALL SELECT 'removed', * FROM gone UNION ALL
         SELECT 'changed', * FROM ranked ANTI JOIN come USING ({ends}) ANTI JOIN gone USING ({ends})"""
     )
-    run(
+
+
+def _name_entities(connection: duckdb.DuckDBPyConnection) -> None:
+    """terms(id, kind, key, datatype, detail) of all that is in a list."""
+    connection.execute(
         """
         CREATE VIEW terms AS SELECT id::BIGINT AS id, kind, key, datatype, detail FROM new.entities UNION ALL
         SELECT -1 - id::BIGINT, kind, key, datatype, detail FROM old.entities SEMI JOIN gone_entity USING (id)"""
     )
-    run(
+
+
+def name_relations(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes `relation_terms(id, key)` of all that is in a list."""
+    connection.execute(
         """
         CREATE VIEW relation_terms AS SELECT id::BIGINT AS id, key FROM new.relations UNION ALL
         SELECT -1 - id::BIGINT, key FROM old.relations SEMI JOIN gone_relation USING (id)"""
     )
+
+
+def counted(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int]]:
+    """How much was added, removed and changed, of what `summarise` made; needs `terms`."""
     summary = {name: {"added": 0, "removed": 0, "changed": 0} for name in ("entities", "relations", "triples")}
     summary["literals"] = {"added": 0, "removed": 0}
     for name, sql in {
@@ -271,11 +289,12 @@ def _summarise(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int
         "relations": "relation_changes",
         "triples": "triple_changes",
     }.items():
-        summary[name] |= dict(run(f"SELECT change, count(*) FROM {sql} GROUP BY change").fetchall())
+        summary[name] |= dict(connection.execute(f"SELECT change, count(*) FROM {sql} GROUP BY change").fetchall())
     return summary
 
 
-def _write(connection: duckdb.DuckDBPyConnection, scratch: Path, out: Path) -> None:
+def write_lists(connection: duckdb.DuckDBPyConnection, scratch: Path, out: Path) -> None:
+    """Writes the lists to `out`, by way of `scratch`; needs `terms` and `relation_terms`."""
     order = "ORDER BY ALL) TO {} (FORMAT parquet, COMPRESSION zstd)"
     for name, sql in {
         "entities": "SELECT change, kind, key, datatype, detail FROM entity_changes JOIN terms USING (id)",

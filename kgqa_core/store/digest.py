@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -102,14 +105,23 @@ def _hash_duckdb(path: Path) -> str:
                 "FROM duckdb_columns() WHERE database_name = 'content' AND NOT internal AND table_name IN "
                 "(SELECT table_name FROM duckdb_tables() WHERE database_name = 'content') GROUP BY 1 ORDER BY 1"
             ).fetchall()
-            for table, names, types in tables:
-                columns = [_digested(name, kind) for name, kind in zip(names, types, strict=True)]
-                source = f'content."{table}"'
-                rises = types[0] in _INTEGERS and _rises(base, source, names[0])
-                order = "" if rises else " ORDER BY ALL"
-                found = _hash_rows(base, f"SELECT {', '.join(columns)} FROM (FROM {source}{order})", len(columns))
-                digest.update(canonical_json([table, names, types, found]).encode())
+            with ThreadPoolExecutor(2) as pool:
+                for part in pool.map(lambda one: _hash_table(base, *one), tables):
+                    digest.update(canonical_json(part).encode())
     return digest.hexdigest()
+
+
+def _hash_table(base: Any, table: str, names: list[str], types: list[str]) -> list[Any]:
+    """What counts of a table: its name, columns, and the digests of its rows."""
+    columns = [_digested(name, kind) for name, kind in zip(names, types, strict=True)]
+    query = f'SELECT {", ".join(columns)} FROM (FROM content."{table}"{{}})'
+    with base.cursor() as connection:
+        found = None
+        if types[0] in _INTEGERS:
+            found = _hash_rows(connection, query.format(""), len(columns), rising=True)
+        if found is None:
+            found = _hash_rows(connection, query.format(" ORDER BY ALL"), len(columns))
+    return [table, names, types, found]
 
 
 def _digested(name: str, kind: str) -> str:
@@ -121,40 +133,57 @@ def _quoted(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
-def _rises(connection: Any, source: str, column: str) -> bool:
-    """Does an integer column rise from each stored row to the next?"""
-    last: int | None = None
-    for batch in connection.execute(f'SELECT "{column}" FROM {source}').to_arrow_reader(200_000):
-        if batch.column(0).null_count:
-            return False
-        values = batch.column(0).to_numpy()
-        if len(values) and ((last is not None and values[0] <= last) or (values[1:] <= values[:-1]).any()):
-            return False
-        last = int(values[-1]) if len(values) else last
-    return True
+def _rises(last: int | None, column: Any) -> bool:
+    """Does an integer column rise from each row to the next, and from `last`?"""
+    if column.null_count:
+        return False
+    values = column.to_numpy()
+    return not len(values) or not ((last is not None and values[0] <= last) or (values[1:] <= values[:-1]).any())
 
 
-def _hash_rows(connection: Any, query: str, width: int) -> list[Any]:
-    """How many rows a query has, and for every column digests of its values, lengths and empty places."""
+def _ahead(items: Iterator[Any]) -> Generator[Any, None, None]:
+    """The same items, each of which is fetched while the one before is in use."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
+
+
+def _hash_rows(connection: Any, query: str, width: int, rising: bool = False) -> list[Any] | None:
+    """How many rows a query has, and for every column digests of its values, lengths and empty places.
+
+    rising: None where the first column, of integers, does not rise from row to row.
+    """
+    digests = [[hashlib.sha256() for _ in range(3)] for _ in range(width)]
+    rows, last = 0, None
+    with contextlib.closing(_ahead(connection.execute(query).to_arrow_reader(200_000))) as batches:
+        for batch in batches:
+            if rising and not _rises(last, batch.column(0)):
+                return None
+            last = batch.column(0)[-1].as_py() if rising and batch.num_rows else last
+            for parts, column in zip(digests, batch.columns, strict=True):
+                _update(parts, column, rows)
+            rows += batch.num_rows
+    return [rows, *([part.hexdigest() for part in column] for column in digests)]
+
+
+def _update(digests: Sequence[Any], column: Any, first: int) -> None:
+    """Takes a piece of a column into its digests: of values, lengths and empty places, counted from `first`."""
     import numpy as np
     import pyarrow as pa
 
-    digests = [[hashlib.sha256() for _ in range(3)] for _ in range(width)]
-    rows = 0
-    for batch in connection.execute(query).to_arrow_reader(200_000):
-        for (values, lengths, empty), column in zip(digests, batch.columns, strict=True):
-            text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-            if column.null_count:
-                missing = column.is_null().to_numpy(zero_copy_only=False)
-                empty.update((np.flatnonzero(missing) + rows).tobytes())
-                column = column.fill_null("" if text else 0)
-            if text:
-                column = column.cast(pa.large_string())
-                offsets = np.frombuffer(column.buffers()[1], dtype=np.int64)[column.offset :][: len(column) + 1]
-                lengths.update(np.diff(offsets).tobytes())
-                if column.buffers()[2] is not None:
-                    values.update(memoryview(column.buffers()[2])[offsets[0] : offsets[-1]])
-            else:
-                values.update(np.ascontiguousarray(column.to_numpy()).tobytes())
-        rows += batch.num_rows
-    return [rows, *([part.hexdigest() for part in column] for column in digests)]
+    values, lengths, empty = digests
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if column.null_count:
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        empty.update((np.flatnonzero(missing) + first).tobytes())
+        column = column.fill_null("" if text else 0)
+    if text:
+        column = column.cast(pa.large_string())
+        offsets = np.frombuffer(column.buffers()[1], dtype=np.int64)[column.offset :][: len(column) + 1]
+        lengths.update(np.diff(offsets).tobytes())
+        if column.buffers()[2] is not None:
+            values.update(memoryview(column.buffers()[2])[offsets[0] : offsets[-1]])
+    else:
+        values.update(np.ascontiguousarray(column.to_numpy()).tobytes())

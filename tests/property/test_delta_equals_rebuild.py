@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,11 +14,15 @@ from hypothesis import strategies as st
 
 from flows.cli.graph_folders import build_folder, export_folder, update_folder
 from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg import delta
 from kgqa_core.kg.build import Part, build, build_parts
-from kgqa_core.kg.delta import update, update_parts
+from kgqa_core.kg.delta import DIFF, update, update_parts
 from kgqa_core.kg.diff import differences, keyed_digest
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, STATEMENTS, StatementBatch
+from kgqa_core.kg.patch import CAME, WENT, NotPatchable, check_pair, marked, patch
 from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET
 from kgqa_core.store.artifacts import content_digest
 from tests.support.examples import examples
 
@@ -184,9 +189,88 @@ def test_updates_with_what_came_and_went_equal_rebuilds(versions, chosen, strang
             } or {"removed": [str(write(went, {"<http://x/no> <http://x/no> <http://x/no> ."}))]}
             counts = update(new, old=old, options=chosen, **given)
             assert differences(new, rebuilt) == {}
+            long = folder / f"long{number}"
+            long.mkdir()
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(delta, "patch", not_patchable)
+                assert update(long, old=old, options=chosen, **given) == counts
+            assert content_digest(long) == content_digest(new)
+            assert lists(long) == lists(new)
             assert counts["not_found"] >= len(absent) and counts["already_there"] == 0
             check_ids(old, new)
             old = new
+
+
+def not_patchable(*_: object, **__: object) -> None:
+    raise NotPatchable("the long way is wanted")
+
+
+def lists(folder: Path) -> list:
+    """What changed, as it is listed."""
+    return [pl.read_parquet(folder / DIFF / f"{name}.parquet").rows() for name in ("entities", "relations", "triples")]
+
+
+@SETTINGS
+@given(
+    edits(plain, FIXED, 2),
+    options.map(lambda chosen: {name: value for name, value in chosen.items() if name != "qualifiers"}),
+    st.lists(plain, max_size=3),
+)
+def test_updates_with_plain_dumps_are_those_of_the_long_way(versions, chosen, repeated):
+    chosen = KgOptions(**chosen)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        old = None
+        for number, version in enumerate(versions):
+            new, long, dump = folder / f"new{number}", folder / f"long{number}", folder / f"{number}.nt"
+            stated = sorted(lines(version))
+            write(dump, [*stated, *(line for line in stated if line in lines(repeated))])
+            new.mkdir()
+            given = chosen.model_copy(update={"files": (str(dump),)})
+            if old is None:
+                build(new, options=given)
+            else:
+                long.mkdir()
+                counts = update(new, old=old, options=given)
+                with pytest.MonkeyPatch.context() as patched:
+                    patched.setattr(delta, "patch_from_dump", not_patchable)
+                    assert update(long, old=old, options=given) == counts
+                assert content_digest(long) == content_digest(new)
+                assert lists(long) == lists(new)
+            old = new
+
+
+ranked = st.tuples(plain, st.just(None), st.sampled_from([0, 0, 1]), st.just([]))
+
+
+@SETTINGS
+@given(edits(ranked, (FIXED, None, 0, []), 1), st.sampled_from(["truthy", "all"]), st.booleans())
+def test_ranked_statements_that_came_and_went_equal_rebuilds(versions, ranks, as_triples):
+    chosen = KgOptions(ranks=ranks, types_as_triples=as_triples)
+    best = [{statement: max(rank for other, _, rank, _ in version if other == statement)
+             for statement, *_ in version} for version in versions]  # fmt: skip
+    before, after = ([(statement, None, rank, []) for statement, rank in one.items()] for one in best)
+    went = [one for one in before if best[1].get(one[0]) != best[0][one[0]]]
+    came = [one for one in after if best[0].get(one[0]) != best[1][one[0]]]
+    with tempfile.TemporaryDirectory() as name:
+        old, new, rebuilt = (Path(name) / kind for kind in ("old", "new", "rebuilt"))
+        for place in (old, new, rebuilt):
+            place.mkdir()
+        build_parts(old, [part(before)], chosen)
+        build_parts(rebuilt, [part(after)], chosen)
+        marked_parts = [
+            replace(part(some), batches=list(marked(part(some), mark)))
+            for some, mark in ((came, CAME), (went, WENT))
+            if some
+        ]
+        try:
+            with KgStore.open(old) as store:
+                check_pair(store, chosen)
+            patch(new, old=old, options=chosen, parts=marked_parts, monitor=QUIET, work=None)
+        except (NotPatchable, KgInputError):
+            return
+        assert differences(new, rebuilt) == {}
+        check_ids(old, new)
 
 
 def write(path: Path, statements) -> Path:

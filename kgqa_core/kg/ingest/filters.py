@@ -198,11 +198,17 @@ def languages_to_keep(options: KgOptions) -> tuple[str, ...] | None:
     return tuple(languages)
 
 
-def prepare(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor: Monitor = QUIET) -> bool:
+def prepare(
+    connection: duckdb.DuckDBPyConnection,
+    options: KgOptions,
+    monitor: Monitor = QUIET,
+    relations: frozenset[str] = frozenset(),
+) -> bool:
     """Makes `predicate_rules(predicate, rule)`, `value_rules(tag, rule)`, `name_rules(tag, rule)`; False if all empty.
 
     Rules are places in `rule_names(code, rule)`.  value_rules hold for statements that are no names, name_rules for
-    names.  Needs `raw`, `terms`, `tags` and `roles`.  Raises KgInputError when no relation of the keep-list is in the
+    names.  Needs `raw`, `terms`, `tags` and `roles`.  relations: keys that the
+    graph has beside those.  Raises KgInputError when no relation of the keep-list is in the
     graph; other unknown relations are noted.
     """
     run = connection.execute
@@ -220,7 +226,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor: 
         )
         roles = dict(run("SELECT predicate, role FROM roles").fetchall())
         keys_to_keep, drop = _bare(options.relations), _bare(options.drop_relations)
-        _check(keys_to_keep, drop, known, monitor)
+        _check(keys_to_keep, drop, relations.union(known.values()), monitor)
         names_of = _names(connection) if options.informative_only else {}
         for tid, key in known.items():
             if key in drop:
@@ -282,8 +288,7 @@ def _bare(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(key[1:-1] if key.startswith("<") and key.endswith(">") else key for key in keys)
 
 
-def _check(keys_to_keep: Sequence[str], drop: Sequence[str], known: dict[int, str], monitor: Monitor) -> None:
-    present = set(known.values())
+def _check(keys_to_keep: Sequence[str], drop: Sequence[str], present: frozenset[str], monitor: Monitor) -> None:
     missing = [key for key in keys_to_keep if key not in present]
     if keys_to_keep and len(missing) == len(keys_to_keep):
         raise KgInputError(

@@ -28,7 +28,11 @@ CLOSURE_LEVELS = 100
 
 
 def select(
-    connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, monitor: Monitor = QUIET
+    connection: duckdb.DuckDBPyConnection,
+    options: KgOptions,
+    staged: Staged,
+    monitor: Monitor = QUIET,
+    relations: frozenset[str] = frozenset(),
 ) -> dict[str, int]:
     """Makes `statements`, the distinct statements that stay, of the staged `raw`, `terms` and `tags`; and counts.
 
@@ -37,14 +41,14 @@ def select(
     `facts` (statements that become triples), `texts` (names), `relation_terms(tid, key)` (every relation, derived ones
     with a tid after the terms), `kept_qualifiers(subject, predicate, object, statement, relation, value)`.
     Statements read = stated rows of facts + `duplicates` + `labels` + `aliases` + `descriptions` +
-    `type_statements` + `filtered` + rejects.  Raises KgInputError when no relation of the keep-list is in
-    the graph, or the file of page views is not there.
+    `type_statements` + `filtered` + rejects.  relations: keys that the graph has beside those of its statements.
+    Raises KgInputError when no relation of the keep-list is in the graph, or the file of page views is not there.
     """
     run = connection.execute
     popularity.views_source(options)
     _roles(connection, options)
     literals = _first_literal(connection)
-    source = _judge(connection, options, staged, literals, monitor)
+    source = _judge(connection, options, staged, literals, monitor, relations)
     if source == "raw" and staged.distinct:
         source_table, rank, read = "raw_distinct", "0::TINYINT", "sum(copies) FROM raw_distinct"
     else:
@@ -130,29 +134,37 @@ def finish(
     return counts
 
 
-def close_types(connection: duckdb.DuckDBPyConnection, chunk: int = CLOSURE_CHUNK, levels: int = CLOSURE_LEVELS) -> int:
-    """Fills kg.supertypes: every type up to `levels` above each type that an entity has, itself left out.
+def close_types(
+    connection: duckdb.DuckDBPyConnection,
+    chunk: int = CLOSURE_CHUNK,
+    levels: int = CLOSURE_LEVELS,
+    database: str = "kg",
+) -> int:
+    """Fills `supertypes` of a database: every type up to `levels` above each type that an entity has, itself left out.
 
     Cycles do no harm.  Returns how many types have more levels above them.
     """
     run = connection.execute
     starts = [
-        t for (t,) in run("SELECT DISTINCT type FROM kg.types JOIN kg.subtypes USING (type) ORDER BY 1").fetchall()
+        t
+        for (t,) in run(
+            f"SELECT DISTINCT type FROM {database}.types JOIN {database}.subtypes USING (type) ORDER BY 1"
+        ).fetchall()
     ]
     deeper = 0
     for first in range(0, len(starts), chunk):
         last = starts[min(first + chunk, len(starts)) - 1]
         run(
             f"""
-            CREATE OR REPLACE TEMP TABLE above AS SELECT DISTINCT type, super FROM kg.subtypes
-            WHERE type BETWEEN {starts[first]} AND {last} AND type IN (SELECT type FROM kg.types)"""
+            CREATE OR REPLACE TEMP TABLE above AS SELECT DISTINCT type, super FROM {database}.subtypes
+            WHERE type BETWEEN {starts[first]} AND {last} AND type IN (SELECT type FROM {database}.types)"""
         )
         run("CREATE OR REPLACE TEMP TABLE level AS FROM above")
         for level in range(levels):
             run(
-                """
+                f"""
                 CREATE OR REPLACE TEMP TABLE level AS
-                SELECT DISTINCT l.type, s.super FROM level l JOIN kg.subtypes s ON s.type = l.super
+                SELECT DISTINCT l.type, s.super FROM level l JOIN {database}.subtypes s ON s.type = l.super
                 ANTI JOIN above a ON a.type = l.type AND a.super = s.super WHERE s.super <> l.type"""
             )
             if not number(connection, "SELECT count(*) FROM level"):
@@ -161,7 +173,7 @@ def close_types(connection: duckdb.DuckDBPyConnection, chunk: int = CLOSURE_CHUN
                 deeper += number(connection, "SELECT count(DISTINCT type) FROM level")
             else:
                 run("INSERT INTO above FROM level")
-        run("INSERT INTO kg.supertypes SELECT type, super FROM above WHERE type <> super ORDER BY type, super")
+        run(f"INSERT INTO {database}.supertypes SELECT type, super FROM above WHERE type <> super ORDER BY type, super")
     run("DROP TABLE IF EXISTS above")
     run("DROP TABLE IF EXISTS level")
     return deeper
@@ -169,6 +181,16 @@ def close_types(connection: duckdb.DuckDBPyConnection, chunk: int = CLOSURE_CHUN
 
 def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
     """The table `roles(predicate, role, best)` of predicates that are no plain relations; best: 0 comes first."""
+    connection.execute("CREATE TABLE roles(predicate INTEGER, role VARCHAR, best INTEGER)")
+    for role, keys in configured_predicates(options).items():
+        for key, best in keys.items():
+            connection.execute(
+                "INSERT INTO roles SELECT tid, $1, $2 FROM terms WHERE tag = 0 AND key = $3", [role, best, key]
+            )
+
+
+def configured_predicates(options: KgOptions) -> dict[str, dict[str, int]]:
+    """The predicates of each role, by key, and the place of each in the options; one in two roles has the first."""
     configured: Iterable[tuple[str, ...]] = (
         options.label_predicates,
         options.alias_predicates,
@@ -176,16 +198,16 @@ def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
         options.type_predicates,
         options.subtype_predicates,
     )
-    connection.execute("CREATE TABLE roles(predicate INTEGER, role VARCHAR, best INTEGER)")
+    results: dict[str, dict[str, int]] = {}
     seen: set[str] = set()
     for role, predicates in zip(ROLES, configured, strict=True):
+        results[role] = {}
         for best, predicate in enumerate(predicates):
             key = predicate[1:-1] if predicate.startswith("<") and predicate.endswith(">") else predicate
             if key not in seen:
                 seen.add(key)
-                connection.execute(
-                    "INSERT INTO roles SELECT tid, $1, $2 FROM terms WHERE tag = 0 AND key = $3", [role, best, key]
-                )
+                results[role][key] = best
+    return results
 
 
 def _role_sql(connection: duckdb.DuckDBPyConnection, literals: int) -> tuple[str, str]:
@@ -205,11 +227,16 @@ def _first_literal(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def _judge(
-    connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, literals: int, monitor: Monitor
+    connection: duckdb.DuckDBPyConnection,
+    options: KgOptions,
+    staged: Staged,
+    literals: int,
+    monitor: Monitor,
+    relations: frozenset[str],
 ) -> str:
     """The table of statements that stay: `raw` where no rule applies, else the view `unfiltered`; counts by rule."""
     run = connection.execute
-    filtering = filters.prepare(connection, options, monitor)
+    filtering = filters.prepare(connection, options, monitor, relations)
     ranking = staged.ranked and options.ranks != "all"
     if not filtering and not ranking:
         return "raw"

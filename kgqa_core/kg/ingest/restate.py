@@ -8,7 +8,9 @@ most statements of its role have, `@lang` or no datatype); what differs from tha
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +40,50 @@ def meaning_options(options: KgOptions) -> dict[str, Any]:
     return {name: value for name, value in options.decisive().items() if name not in READING_OPTIONS}
 
 
-def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """How many statements of a graph have each role, by predicate, and how many texts each datatype but languages."""
+
+    roles: Counter[tuple[str, str]] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, meta: Mapping[str, Any]) -> Stated:
+        """As a graph's meta has them."""
+        roles = {(role, key): n for role, counts in meta["roles"].items() for key, n in counts.items()}
+        return cls(Counter(roles), Counter(meta["texts"]))
+
+    def __add__(self, other: Stated) -> Stated:
+        return Stated(self.roles + other.roles, self.texts + other.texts)
+
+    def __sub__(self, other: Stated) -> Stated:
+        return Stated(self.roles - other.roles, self.texts - other.texts)
+
+    def usual(self) -> dict[str, str]:
+        """The predicate that most statements of each role have, and as `text` the datatype of most texts."""
+        usual = {"text": min(self.texts, key=lambda text: (-self.texts[text], text), default="")}
+        for role, key in sorted(self.roles, key=lambda one: (-self.roles[one], one[1])):
+            usual.setdefault(role, key)
+        return usual
+
+    def of_role(self, role: str) -> int:
+        """Statements of a role."""
+        return sum(n for (name, _), n in self.roles.items() if name == role)
+
+    def as_json(self) -> dict[str, Any]:
+        """For a graph's meta."""
+        roles: dict[str, dict[str, int]] = {}
+        for (role, key), n in sorted(self.roles.items()):
+            roles.setdefault(role, {})[key] = n
+        return {"roles": roles, "texts": dict(sorted(self.texts.items()))}
+
+
+def record(connection: duckdb.DuckDBPyConnection, options: KgOptions, others: Stated | None = None) -> dict[str, Any]:
     """Fills kg.amends from the tables of a build that is all but done; returns what `meta` must keep.
 
-    Returned: `options`; `usual`, the default predicate of each role, and the datatype of names
-    without language; `next_ids`, the first ids that were never given.
+    others: statements that the graph has beside those of the build.
+    Returned: `options`; `stated`, as of `Stated`; `usual`, the default predicate of each role, and the datatype of
+    names without language; `next_ids`, the first ids that were never given.
     """
     run = connection.execute
     run(
@@ -50,23 +91,23 @@ def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[st
         "stated BOOLEAN)"
     )
     predicates = run(
-        "SELECT role, predicate, key FROM (SELECT role, predicate, count(*) AS n FROM statements "
+        "SELECT role, predicate, key, n FROM (SELECT role, predicate, count(*) AS n FROM statements "
         "WHERE role IS NOT NULL GROUP BY ALL) JOIN terms ON tid = predicate ORDER BY n DESC, key"
     ).fetchall()
-    text = run(
-        "SELECT datatype FROM texts JOIN terms ON tid = object JOIN tags USING (tag) WHERE datatype NOT LIKE '@%' "
-        "GROUP BY datatype ORDER BY count(*) DESC, datatype LIMIT 1"
-    ).fetchone()
-    usual = {"text": str(text[0]) if text else ""}
-    tids: dict[str, int] = {}
-    for role, tid, key in predicates:
-        if role not in tids:
-            tids[role], usual[role] = tid, key
+    texts = run(
+        "SELECT datatype, count(*) FROM texts JOIN terms ON tid = object JOIN tags USING (tag) "
+        "WHERE datatype NOT LIKE '@%' GROUP BY datatype"
+    ).fetchall()
+    stated = Stated(Counter({(role, key): n for role, _, key, n in predicates}), Counter(dict(texts)))
+    stated = stated if others is None else stated + others
+    usual = stated.usual()
+    of_key = {(role, key): tid for role, tid, key, _ in predicates}
+    tids = {role: of_key.get((role, key), NOBODY) for role, key in usual.items() if role != "text"}
     for role in (*_NAMES, *(() if options.types_as_triples else _TYPES)):
         if role in _NAMES and role in tids:
             _amend_names(connection, role, tids[role], usual)
         elif role in tids:
-            _amend_types(connection, role, tids[role])
+            _amend_types(connection, role, tids[role], usual[role])
     run(
         """
         INSERT INTO amended
@@ -79,7 +120,11 @@ def record(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[st
     following = {}
     for table in ("entities", "relations"):
         following[table] = number(connection, f"SELECT max(id) + 1 FROM kg.{table}")
-    return {"options": meaning_options(options), "usual": usual, "next_ids": following}
+    return {"options": meaning_options(options), "stated": stated.as_json(), "usual": usual, "next_ids": following}
+
+
+NOBODY = -1
+"""In the place of a predicate that no statement of the build has."""
 
 
 def _amend_names(connection: duckdb.DuckDBPyConnection, role: str, predicate: int, usual: dict[str, str]) -> None:
@@ -134,7 +179,7 @@ def _amend_names(connection: duckdb.DuckDBPyConnection, role: str, predicate: in
     run("DROP TABLE stated_texts; DROP TABLE stored_texts")
 
 
-def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: int) -> None:
+def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: int, key: str) -> None:
     """Type statements by another predicate than the usual one, and rows that only such statements made."""
     run = connection.execute
     ends = "subject, object"
@@ -147,9 +192,9 @@ def _amend_types(connection: duckdb.DuckDBPyConnection, role: str, predicate: in
         [predicate],
     )
     run(
-        f"INSERT INTO amended SELECT s.key, p.key, o.key, NULL, NULL, false FROM "
-        f"(SELECT {ends}, $1 AS predicate FROM ({other} EXCEPT {usual})) m {named}",
-        [predicate],
+        f"INSERT INTO amended SELECT s.key, $2, o.key, NULL, NULL, false FROM ({other} EXCEPT {usual}) m "
+        "JOIN terms s ON s.tid = m.subject JOIN terms o ON o.tid = m.object",
+        [predicate, key],
     )
 
 
@@ -169,29 +214,14 @@ def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = No
         with duckdb.connect(":memory:", config=config) as connection:
             connection.execute(f"ATTACH {quoted(str(graph))} AS kg (READ_ONLY); USE kg")
             shut_out(connection)
-            yield from _statements(connection, meta)
+            yield from statements_of(connection, meta)
 
 
-def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[StatementBatch]:
+def statements_of(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[StatementBatch]:
+    """`statements` of the graph whose tables are those of the connection's database, with the `meta` of the graph."""
     filtered = connection.execute("SELECT rule, statements FROM filtered WHERE NOT starts_with(rule, 'qualifier')")
     yield StatementBatch(empty({name: STATEMENTS[name] for name in PLAIN}), filtered=dict(filtered.fetchall()))
-    usual: dict[str, str] = meta["usual"]
-    parts = [
-        "SELECT h.key AS subject, r.key AS predicate, t.key AS object, t.kind, t.datatype, t.detail, x.rank "
-        "FROM triples x JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation "
-        "JOIN entities t ON t.id = x.tail"
-    ]
-    for role in (*_NAMES, *(() if meta["options"]["types_as_triples"] else _TYPES)):
-        if role in usual:
-            parts.append(
-                f"SELECT *, NULL::VARCHAR AS detail, 0::TINYINT AS rank FROM ({_implied(role, usual)}) m "
-                "WHERE NOT EXISTS (FROM amends a WHERE NOT a.stated AND a.subject = m.subject "
-                "AND a.predicate = m.predicate AND a.object = m.object AND a.datatype IS NOT DISTINCT FROM m.datatype)"
-            )
-    parts.append(
-        "SELECT subject, predicate, object, CASE WHEN datatype IS NULL THEN 'entity' ELSE 'literal' END AS kind, "
-        "datatype, detail, 0::TINYINT AS rank FROM amends WHERE stated"
-    )
+    parts = [facts_of("triples"), *other_statements(meta)]
     total = max(1, meta["counts"]["triples"])
     done = 0
     for sql in parts:
@@ -204,20 +234,62 @@ def _statements(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) 
             yield StatementBatch(statements=frame.with_columns(kind=kind), fraction=min(1.0, done / total))
 
 
-def _implied(role: str, usual: dict[str, str]) -> str:
-    """The usual statements of a role, by the rows of its table."""
-    predicate = quoted(usual[role])
+def facts_of(triples: str) -> str:
+    """The statements of a table of triples, as SQL."""
+    return (
+        "SELECT h.key AS subject, r.key AS predicate, t.key AS object, t.kind, t.datatype, t.detail, x.rank "
+        f"FROM {triples} x JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation "
+        "JOIN entities t ON t.id = x.tail"
+    )
+
+
+def other_statements(meta: Mapping[str, Any]) -> list[str]:
+    """The statements of a graph that are no triples, as SQL; the columns are those of `facts_of`."""
+    usual: dict[str, str] = meta["usual"]
+    parts = [
+        f"SELECT *, 0::TINYINT AS rank FROM ({named(role, f'({rows_of(role, usual)})', usual)}) m "
+        "WHERE NOT EXISTS (FROM amends a WHERE NOT a.stated AND a.subject = m.subject "
+        "AND a.predicate = m.predicate AND a.object = m.object AND a.datatype IS NOT DISTINCT FROM m.datatype)"
+        for role in implied_roles(meta)
+    ]
+    return [*parts, amends_of("stated")]
+
+
+def amends_of(which: str) -> str:
+    """Statements of `amends`, as SQL, with the columns of `facts_of`.  which: a condition."""
+    return (
+        "SELECT subject, predicate, object, CASE WHEN datatype IS NULL THEN 'entity' ELSE 'literal' END AS kind, "
+        f"datatype, detail, 0::TINYINT AS rank FROM amends WHERE {which}"
+    )
+
+
+def implied_roles(meta: Mapping[str, Any]) -> list[str]:
+    """Roles whose tables imply statements."""
+    roles = (*_NAMES, *(() if meta["options"]["types_as_triples"] else _TYPES))
+    return [role for role in roles if role in meta["usual"]]
+
+
+def rows_of(role: str, usual: dict[str, str]) -> str:
+    """The rows that imply statements of a role, as SQL: (head, text, datatype) of a name, (head, tail) of a type."""
+    if role in _NAMES:
+        table = "aliases" if role == "alias" else "labels"
+        columns = f"id AS head, {role} AS text, {_plain('lang', usual)} AS datatype"
+        return f"SELECT {columns} FROM {table} WHERE text IS NOT NULL"
+    first, second = ("entity", "type") if role == "type" else ("type", "super")
+    return f"SELECT {first} AS head, {second} AS tail FROM {role}s"
+
+
+def named(role: str, rows: str, usual: dict[str, str]) -> str:
+    """The statements of a role that a table with columns as of `rows_of` implies, as SQL."""
+    start = f"SELECT a.key AS subject, {quoted(usual[role])} AS predicate"
     if role in _NAMES:
         return (
-            f"SELECT e.key AS subject, {predicate} AS predicate, n.{role} AS object, 'literal' AS kind, "
-            f"{_plain('n.lang', usual)} AS datatype FROM {'aliases' if role == 'alias' else 'labels'} n "
-            f"JOIN entities e USING (id) WHERE n.{role} IS NOT NULL"
+            f"{start}, n.text AS object, 'literal' AS kind, n.datatype, NULL::VARCHAR AS detail "
+            f"FROM {rows} n JOIN entities a ON a.id = n.head"
         )
-    first, second = ("entity", "type") if role == "type" else ("type", "super")
     return (
-        f"SELECT a.key AS subject, {predicate} AS predicate, b.key AS object, 'entity' AS kind, "
-        f"NULL::VARCHAR AS datatype FROM {role}s n JOIN entities a ON a.id = n.{first} "
-        f"JOIN entities b ON b.id = n.{second}"
+        f"{start}, b.key AS object, 'entity' AS kind, NULL::VARCHAR AS datatype, NULL::VARCHAR AS detail "
+        f"FROM {rows} n JOIN entities a ON a.id = n.head JOIN entities b ON b.id = n.tail"
     )
 
 
