@@ -138,7 +138,7 @@ def main() -> None:
     with served(home, "--run", run) as running:
         url = running.url
         for _ in range(ROUNDS):
-            text, once = kgqa("ask", given.question, home=home)
+            text, once = kgqa("ask", given.question, "--run", run, home=home)
             seconds.append(once)
         transcripts = {
             "The OpenAI client": openai_turns(url, given.question, given.follow, given.unknown),
