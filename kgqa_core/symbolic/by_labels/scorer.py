@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from kgqa_core.logic.forms import BESTS
+from kgqa_core.nn.products import speed_up
 from kgqa_core.symbolic.by_labels.candidates import KINDS
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 
@@ -67,17 +68,17 @@ class ScoreNetwork(nn.Module):
             assert isinstance(head, nn.Linear)
             nn.init.zeros_(head.weight)
             nn.init.zeros_(head.bias)
+        speed_up(self)
 
     def encode(self, texts: Sequence[str], side: int) -> EncodedTexts:
         """Questions (side 0) or phrases (side 1)."""
-        states, mask = self.encoder(texts)
-        real = mask.unsqueeze(-1).to(states.dtype)
-        pooled = (states * real).sum(1) / real.sum(1).clamp(min=1)
+        packed = self.encoder(texts)
+        pooled = packed.mean()
         normalize = nn.functional.normalize
         vectors = normalize(self.tower(pooled) if side == 0 else pooled, dim=-1)
         wanted = normalize(self.wanted(pooled), dim=-1) if side == 0 else vectors
-        tokens = nn.functional.normalize(self.direction(states), dim=-1) * real
-        weights = self.weights[side](states).squeeze(-1).masked_fill(mask == 0, -1e9).softmax(-1)
+        tokens = packed.padded(normalize(self.direction(packed.states), dim=-1))
+        weights = packed.padded(self.weights[side](packed.states), -1e9).squeeze(-1).softmax(-1)
         return EncodedTexts(pooled, vectors, tokens, weights, wanted)
 
     def compare(self, question: EncodedTexts, phrase: EncodedTexts, nouns: Tensor | None = None) -> Tensor:
