@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations, product
+from itertools import combinations, groupby, permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,6 +162,8 @@ class _Maker:
         self.kinds = kinds
         self.found: dict[Form, Candidate] = {}
         self.near: dict[tuple[str, Literal], Ints] = {}
+        self.narrow: dict[int, tuple[PathSet, list[PathSet]]] = {}
+        self.ranked_by: dict[tuple[bytes, int], list[tuple[int, bool]]] = {}
         self.wanted = {place for place, _ in query.types}
         self.paths = [self._paths_of(number) for number in range(len(query.slots))]
         self.classes = [
@@ -177,8 +179,17 @@ class _Maker:
                 known = self.found.get(one.form)
                 if known is None or known.score < one.score:
                     self.found[one.form] = one
-        order = sorted(self.found.values(), key=lambda one: (-one.score - self.kinds[one.kind] * 0.1, str(one.form)))
-        return order[:MOST]
+        order = sorted(self.found.values(), key=self._order)
+        found: list[Candidate] = []
+        for _, alike in groupby(order, key=self._order):
+            own = list(alike)
+            found += own if len(own) == 1 else sorted(own, key=lambda one: str(one.form))
+            if len(found) >= MOST:
+                break
+        return found[:MOST]
+
+    def _order(self, one: Candidate) -> float:
+        return -one.score - self.kinds[one.kind] * 0.1
 
     # -- paths -------------------------------------------------------------------------------------------------
 
@@ -253,9 +264,16 @@ class _Maker:
         """Whether a path leads to a set of entities."""
         return bool(one.ways) and self.graph.to_entities(one.ways[-1])
 
-    def _narrowed(self, one: PathSet) -> Iterator[PathSet]:
-        if not self._has_things(one):
-            return
+    def _narrowed(self, one: PathSet) -> list[PathSet]:
+        """A set narrowed to each type of the question."""
+        if not self.classes or not self._has_things(one):
+            return []
+        known = self.narrow.get(id(one))
+        if known is None:  # with the set itself, whose number another would have when it is gone
+            known = self.narrow[id(one)] = one, list(self._narrow(one))
+        return known[1]
+
+    def _narrow(self, one: PathSet) -> Iterator[PathSet]:
         seen: set[bytes] = set()
         for members in self.classes:
             both = np.intersect1d(one.nodes, members.nodes, assume_unique=True)
@@ -325,13 +343,19 @@ class _Maker:
 
     def _measures(self, one: PathSet) -> list[tuple[int, bool]]:
         """(way, whether counted) of what the members of a set can be ranked by, the likest first."""
+        end = self.graph.end_type(one.ways[-1]) if one.ways else -1
+        key = (one.nodes.tobytes(), end)
+        if key not in self.ranked_by:
+            self.ranked_by[key] = self._measures_of(one.nodes, end)
+        return self.ranked_by[key]
+
+    def _measures_of(self, nodes: Ints, end: int) -> list[tuple[int, bool]]:
         graph = self.graph
-        end = graph.end_type(one.ways[-1]) if one.ways else -1
-        ways = graph.ways(one.nodes, end).tolist()
+        ways, fan_out = graph.ways(nodes, end).tolist(), graph.fan_out
         numbers = [w for w in ways if graph.is_measure(w)]
         things = [
             w for w in ways
-            if graph.to_entities(w) and not graph.is_type[w % graph.relations] and graph.fan_out[w] > SINGLE
+            if graph.to_entities(w) and not graph.is_type[w % graph.relations] and fan_out[w] > SINGLE
         ]  # fmt: skip
         numbers.sort(key=lambda w: (-self.likeness[w], w))
         things.sort(key=lambda w: (-self.likeness[w], w))
@@ -517,11 +541,12 @@ class _Maker:
         return nodes[np.unique(source[np.isin(reached, self.near[op, literal])])]
 
 
-def nodes_of(form: Form) -> Iterator[Form]:
-    """A form and every form in it."""
-    yield form
+def nodes_of(form: Form) -> list[Form]:
+    """A form and every form in it, each before those in it."""
+    found = [form]
     for part in children(form):
-        yield from nodes_of(part)
+        found += nodes_of(part)
+    return found
 
 
 def best_of(form: Form) -> str | None:
@@ -553,14 +578,16 @@ def inside(some: Ints, members: Ints) -> bool:
 
 
 def _at(nodes: Ints, places: Ints, x: NDArray[np.float64], best: str, n: int) -> Ints:
-    """The members with the n-th best distinct value, each counted by its own best."""
+    """The members with the n-th best distinct value, each counted by its own best; places are ascending."""
     if not len(places):
         return NONE
-    sign = 1.0 if best == "max" else -1.0
-    own = np.full(len(nodes), -np.inf)
-    np.maximum.at(own, places, x * sign)
-    values = np.unique(own[own > -np.inf])
-    return NONE if n > len(values) else nodes[own == values[-n]]
+    signed = x if best == "max" else -x
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    own, members = np.maximum.reduceat(signed, first), nodes[places[first]]
+    if n == 1:
+        return members[own == own.max()]
+    values = np.unique(own)
+    return NONE if n > len(values) else members[own == values[-n]]
 
 
 def types_in_form(form: Form, nodes: Ints | None, query: LabelQuery, graph: LabelGraph) -> tuple[int, ...]:
