@@ -25,8 +25,8 @@ RANK = 16
 """Rank of the adapters."""
 MAX_TOKENS = 48
 """Tokens of a text that are read."""
-AT_ONCE = 64
-"""Texts whose lower states are computed at once."""
+AT_ONCE, MOST_TEXTS = 64, 10_000
+"""Texts whose lower states are computed at once, and whose token ids are held."""
 _LINEARS = ("query", "key", "value", "out", "inner", "outer")
 
 
@@ -182,6 +182,7 @@ class TextEncoder(nn.Module):
         backend = tokenizer.backend_tokenizer
         self.reader = Reader(backend, "x", int(tokenizer.pad_token_id or 0), tokenizer.unk_token_id, MAX_TOKENS)
         self._known: dict[str, Tensor] | None = None
+        self._ids: dict[str, list[int]] = {}
         self.eval()
 
     def adapter(self) -> dict[str, Tensor]:
@@ -194,15 +195,29 @@ class TextEncoder(nn.Module):
             assert isinstance(layer, Layer)
             layer.merge()
 
+    @property
+    def remembers(self) -> bool:
+        """Whether states of the lower layers are kept by text."""
+        return self._known is not None
+
     def remember(self, *, states: bool) -> None:
-        """Whether states of the lower layers are kept by text, as training wants it; forgets those there are."""
-        self._known = {} if states else None
+        """Whether states of the lower layers are kept by text from now on, as training wants it."""
+        self._known = (self._known or {}) if states else None
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of each text; those that were read lately are not read again."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._ids]
+        if len(self._ids) + len(new) > MOST_TEXTS:
+            self._ids = {}
+            new = list(dict.fromkeys(texts))
+        self._ids |= zip(new, self.reader.read(new), strict=True) if new else ()
+        return [self._ids[text] for text in texts]
 
     def forward(self, texts: Sequence[str]) -> PackedTexts:
         """States of at least one text."""
         distinct = list(dict.fromkeys(texts))
         rows = None if self._known is None else self._remembered(distinct, self._known)
-        ids = self.reader.read(distinct) if rows is None else []
+        ids = self.token_ids(distinct) if rows is None else []
         lengths = [len(row) for row in (ids if rows is None else rows)]
         order = sorted(range(len(distinct)), key=lambda number: lengths[number])
         blocks = _blocks([lengths[number] for number in order])
@@ -226,7 +241,7 @@ class TextEncoder(nn.Module):
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[tuple[str, list[int]]], list[int]]]:
         """(text, token ids) of some texts at a time, the shortest first, and their lengths."""
-        read = zip(texts, self.reader.read(texts) if texts else [], strict=True)
+        read = zip(texts, self.token_ids(texts), strict=True)
         order = sorted(read, key=lambda one: (len(one[1]), one[0]))
         for start in range(0, len(order), AT_ONCE):
             own = order[start : start + AT_ONCE]

@@ -37,15 +37,13 @@ from kgqa_core.symbolic.by_labels.candidates import (
     ways_of,
 )
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import NO_CLASS, LabelParser, classes_of
+from kgqa_core.symbolic.by_labels.parser import BLOCK, NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
 from kgqa_core.symbolic.operator import operation_of
 from kgqa_core.types import Question
 
 OTHER_KINDS = 2
 """Kinds beside the right one whose candidates a training question has."""
-BLOCK = 64
-"""Questions that are encoded at once."""
 
 
 @dataclass(frozen=True)

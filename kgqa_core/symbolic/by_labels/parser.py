@@ -46,6 +46,8 @@ PAIRED = 1.5
 """Likeness of a way all of whose pairs of characters are in a question that is written without spaces."""
 SHARP = 0.05
 """Difference of likeness by which a token of the text has e times the weight in a way's place."""
+BLOCK = 64
+"""Questions that are encoded at once, and whose phrases are."""
 SCORED = 64
 """Candidates whose phrases are compared with the question."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
@@ -223,8 +225,8 @@ class LabelParser:
         proposed: of each question further candidates, each with the road that it came by.
         """
         network, found = self.scorer.network, []
-        for start in range(0, len(queries), 64):
-            own = queries[start : start + 64]
+        for start in range(0, len(queries), BLOCK):
+            own = queries[start : start + BLOCK]
             encoded = self.scorer.questions([query.text for _, query in own])
             heads = [torch.log_softmax(head(encoded.pooled), -1).numpy() for head in network.heads]
             for place, (name, query) in enumerate(own):
@@ -257,7 +259,7 @@ class LabelParser:
         if self._way_block is None:
             self._way_block = self.scorer.phrases(self._ways)
         likeness = self.scorer.likeness(encoded, place, self._way_block).double().numpy()
-        ids = self.scorer.network.encoder.reader.read([query.text, *(slot.word for slot in query.slots)])
+        ids = self.scorer.network.encoder.token_ids([query.text, *(slot.word for slot in query.slots)])
         inside = slice(1, len(ids[0]) - 1)  # without the marks of start and end
         ways = 2 * self.graph.relations
         like = torch.einsum(
@@ -282,7 +284,10 @@ class LabelParser:
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
         """The candidates of each question, best first."""
         network, found = self.scorer.network, []
-        for one in prepared:
+        for number, one in enumerate(prepared):
+            if number % BLOCK == 0:
+                block = prepared[number : number + BLOCK]
+                self.scorer.encode_new([text for own in block for text in (*own.texts, *own.nouns)])
             if one.candidates:
                 nouns = self.scorer.phrases(one.nouns)
                 likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts), nouns)

@@ -94,6 +94,7 @@ def train(
                 )
             monitor.note(f"label parser: {len(learning):,} questions to learn from")
             linked = link_some(learning, tagger, linking, chooser)
+            start.network.encoder.remember(states=True)
             examples, found = make_examples(parser, linked, seed, monitor=monitor)
             if not examples:
                 raise TrainingError(

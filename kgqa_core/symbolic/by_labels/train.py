@@ -173,6 +173,7 @@ def fit(
     key = _key(network, examples, options, seed)
     found = checkpoint.restore(work / CHECKPOINT, key, network, optimizer) if work is not None else None
     state = found[0] if found is not None else TrainingState(key)
+    remembered = network.encoder.remembers
     network.encoder.remember(states=True)
     saved = time.monotonic()
     for step in range(state.step, options.steps):
@@ -194,7 +195,7 @@ def fit(
             saved = time.monotonic()
         if state.step % REPORTED == 0 or state.step == options.steps:
             monitor.progress(state.step, options.steps, "steps")
-    network.encoder.remember(states=False)
+    network.encoder.remember(states=remembered)
     scorer.clear()
     if work is not None and keep:
         checkpoint.store(work / CHECKPOINT, state, network, optimizer, {})
