@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
-from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
+from kgqa_core.config.base import EncoderOptions, Execution, LayeredEncoderOptions, Options, TrainingOptions
 from kgqa_core.config.experiment import TOPICS, RetrieverVariant
 from kgqa_core.errors import nearest
 
@@ -60,7 +60,7 @@ class TopicsOptions(RetrieverSection):
     names = (TOPICS,)
 
 
-class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
+class RigelOptions(RetrieverSection, LayeredEncoderOptions, TrainingOptions):
     """The Rigel retriever and its training."""
 
     names = trained = ("rigel",)
@@ -101,7 +101,7 @@ class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Questions in one step."""
 
 
-class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
+class HopPathOptions(RetrieverSection, LayeredEncoderOptions, TrainingOptions):
     """The path retriever of Retrieve-Rewrite-Answer and its training (Wu et al. 2023, section 3.1)."""
 
     names = trained = ("hop_path",)

@@ -183,6 +183,7 @@ class TextEncoder(nn.Module):
         self.reader = Reader(backend, "x", int(tokenizer.pad_token_id or 0), tokenizer.unk_token_id, MAX_TOKENS)
         self._known: dict[str, Tensor] | None = None
         self._ids: dict[str, list[int]] = {}
+        self.held = 0
         self.eval()
 
     def adapter(self) -> dict[str, Tensor]:
@@ -194,6 +195,15 @@ class TextEncoder(nn.Module):
         for layer in self.upper_layers:
             assert isinstance(layer, Layer)
             layer.merge()
+
+    def learn(self, layers: int) -> None:
+        """Lets the adapters of the last so many layers learn, and holds the others; forgets states that were kept."""
+        self.held = len(self.upper_layers) - layers
+        for number, layer in enumerate(self.upper_layers):
+            for name, value in layer.named_parameters():
+                if name.endswith((".a", ".b")):
+                    value.requires_grad_(number >= self.held)
+        self._known = {} if self.remembers else None
 
     @property
     def remembers(self) -> bool:
@@ -225,7 +235,7 @@ class TextEncoder(nn.Module):
             states = self._below([ids[number] for number in order], blocks)
         else:
             states = torch.cat([rows[number] for number in order])
-        for layer in self.upper_layers:
+        for layer in self.upper_layers[self.held :]:
             states = layer(states, blocks)
         place = {distinct[number]: row for row, number in enumerate(order)}
         return PackedTexts(states, blocks, torch.tensor([place[text] for text in texts]))
@@ -254,7 +264,7 @@ class TextEncoder(nn.Module):
         table = torch.tensor([[*row, *[0] * (longest - len(row))] for row in ids])
         real = torch.arange(longest) < torch.tensor([len(row) for row in ids])[:, None]
         states = self.embeddings(input_ids=table)[real]
-        for layer in self.lower_layers:
+        for layer in (*self.lower_layers, *self.upper_layers[: self.held]):
             states = layer(states, blocks)
         return states
 
