@@ -3,12 +3,12 @@
     python -m benchmarks.training --old DIR --work DIR [--graphs atlas,small] [--trainings label_parser,rigel,…]
         [--rounds 1] [--set label_parser.steps=60 …] [--json benchmarks/results/training.json]
 
---old: a checkout of an older commit (`git worktree add`).  Each training runs in a process of its own, with one thread
-unless OMP_NUM_THREADS says otherwise, and each checkout with its own profile.  atlas: the bundled graph with the profile
-`atlas`.  small: 5,000 triples about films with 1,500 questions made from them, and nothing set; --set changes sections
-of both checkouts, for a shorter run, and is recorded.  Seconds are of the training alone, imports of its libraries
-included; ratios of processor seconds hold beside other work, too.  A second run with the same seed says whether the
-artifact is the same.
+--old: a checkout of an older commit (`git worktree add`).  Each training runs in a process of its own, with one
+thread unless OMP_NUM_THREADS says otherwise, and each checkout with its own profile.  atlas: the bundled graph with the
+profile `atlas`.  small: 5,000 triples about films with 1,500 questions made from them, and nothing set; --set changes
+sections of both checkouts, for a shorter run, and is recorded.  Seconds are of the training alone, imports of its
+libraries included; ratios of processor seconds hold beside other work, too.  Two rounds say whether the artifact is
+the same twice.
 """
 
 from __future__ import annotations
@@ -178,16 +178,16 @@ def figures(document: Mapping[str, Any]) -> str:
                 )
             )  # fmt: skip
     own = document["conditions"]
-    changed = ", ".join(
-        f"{section}.{name}={value}" for section, options in document["changes"].items() for name, value in options.items()
-    )
+    settings = ((section, *one) for section, options in document["changes"].items() for one in options.items())
+    changed = ", ".join(f"{section}.{name}={value}" for section, name, value in settings)
     head = (
         "graph", "training", "old, s", "new, s", "faster by", "by wall clock", "dev score", "old", "new", "same twice",
     )  # fmt: skip
     return (
-        f"`benchmarks/training.py`, commit {own['commit'][:7]} against {document['old_commit'][:7]}, {own['date']}, seed "
-        f"{own['seed']}, {own['cores']} cores, {own['threads']} thread(s) each, load {document['load']:.1f} at the start"
-        f"{'; set in both: ' + changed if changed else ''}. Seconds are of the processor; the machine did other work, "
+        f"`benchmarks/training.py`, commit {own['commit'][:7]} against {document['old_commit'][:7]}, {own['date']}, "
+        f"seed {own['seed']}, {document['processor']}, {own['cores']} cores, {own['threads']} thread(s) each, "
+        f"load {document['load']:.1f} at the start{'; set in both: ' + changed if changed else ''}. Seconds are of the "
+        "processor; the machine did other work, "
         "so that those of the clock mean less.\n\n" + table(head, rows)
     )
 

@@ -2,8 +2,8 @@
 
     PYTHONPATH=CHECKOUT python benchmarks/training_run.py TRAINING INPUTS OUT SEED OPTIONS
 
-Imports nothing but kgqa_core, which is the checkout's.  INPUTS: a folder that `benchmarks.training` made.  OPTIONS: JSON
-of what is changed of the profile's section; the section is that of the checkout's own code.
+Imports nothing but kgqa_core, which is the checkout's.  INPUTS: a folder that `benchmarks.training` made.  OPTIONS:
+JSON of what is changed of the profile's section; the section is that of the checkout's own code.
 """
 
 from __future__ import annotations
@@ -47,16 +47,11 @@ def train(training: str, inputs: Path, out: Path, seed: int, changes: dict[str, 
 
         counts = rewriting.train(out, corpus=inputs / "corpus", options=options, seed=seed)
         return counts, -counts["dev_loss"]
-    from kgqa_core.retrieval.registry import trained_by
-
     if training == "rigel":
         from kgqa_core.retrieval.rigel.train import train as run
     else:
         from kgqa_core.retrieval.hop_path.train import train as run  # type: ignore[assignment]
-    assert trained_by(training) is not None
-    counts = run(
-        out, dkg=inputs / "dkg", questions=inputs / "questions", options=options, seed=seed, kg=inputs / "kg"
-    )
+    counts = run(out, dkg=inputs / "dkg", questions=inputs / "questions", options=options, seed=seed, kg=inputs / "kg")
     return counts, counts["dev_hits_at_1" if training == "rigel" else "dev_path_at_1"]
 
 

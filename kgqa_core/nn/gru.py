@@ -21,6 +21,15 @@ from kgqa_core.nn.products import linear, product
 class Gru(nn.GRU):
     """`torch.nn.GRU` with one layer and two directions; on the CPU it is computed as described above."""
 
+    weight_ih_l0: Tensor
+    bias_ih_l0: Tensor
+    weight_hh_l0: Tensor
+    bias_hh_l0: Tensor
+    weight_ih_l0_reverse: Tensor
+    bias_ih_l0_reverse: Tensor
+    weight_hh_l0_reverse: Tensor
+    bias_hh_l0_reverse: Tensor
+
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__(inputs, width, batch_first=True, bidirectional=True)
 

@@ -55,9 +55,10 @@ class Memo(Generic[Value]):
     def put(self, key: tuple[bytes | int, ...], value: Value) -> Value:
         """Holds a value, and returns it."""
         parts = value if isinstance(value, tuple) else (value,)
-        self._bytes += sum(len(part) for part in key if isinstance(part, bytes)) + sum(own.nbytes for own in parts)
-        if self._bytes > MEMORIZED:
+        size = sum(len(part) for part in key if isinstance(part, bytes)) + sum(own.nbytes for own in parts)
+        if self._bytes + size > MEMORIZED:
             self._known, self._bytes = {}, 0
+        self._bytes += size
         self._known[key] = value
         return value
 
@@ -253,7 +254,7 @@ class LabelGraph:
         return self._known_ways[node]
 
     def values(self, nodes: Ints, way: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
-        """(places in `nodes`, ascending, value) of what a way measures of them, or how many it leads each of them to."""
+        """(place in `nodes`, value) of what a way measures of them, or how many it leads each to; places ascending."""
         key = (nodes.tobytes(), way, counted)
         found = self._known_values.get(key)
         return found if found is not None else self._known_values.put(key, self._values(nodes, way, counted))

@@ -90,6 +90,31 @@ def test_only_adapters_learn(scorer: LabelScorer) -> None:
     assert all(".upper_layers." in f".{name}" for name in learning) and learning
 
 
+def test_last_layers_alone_learn_and_states_below_them_are_kept() -> None:
+    own = TextEncoder()
+    before, _ = padded(own, TEXTS)
+    own.remember(states=True)
+    own.learn(1)
+    states, _ = padded(own, TEXTS)
+    assert torch.allclose(states, before, atol=1e-4)
+    states.sum().backward()
+    moved = {name.split(".")[1] for name, value in own.named_parameters() if value.grad is not None}
+    assert moved == {str(len(own.upper_layers) - 1)}
+    assert own._known is not None and not any(row.requires_grad for row in own._known.values())
+
+
+def test_gradients_of_adapters_are_those_of_two_products() -> None:
+    torch.manual_seed(2)
+    own, x = AdaptedLinear(torch.nn.Linear(6, 5), 2), torch.randn(7, 6, requires_grad=True)
+    own.b.data.normal_()
+    weight, found = torch.randn(7, 5), []
+    for value in (lambda: own(x), lambda: own.base(x) + (x @ own.a.T) @ own.b.T * 2):
+        own.a.grad = own.b.grad = x.grad = None
+        (value() * weight).sum().backward()
+        found.append([grad.clone() for grad in (own.a.grad, own.b.grad, x.grad) if grad is not None])
+    assert len(found[0]) == 3 and all(torch.allclose(*pair, atol=1e-4) for pair in zip(*found, strict=True))
+
+
 def test_long_text_is_cut(scorer: LabelScorer) -> None:
     states, mask = padded(scorer.network.encoder, ["word " * 200])
     assert states.shape[1] == int(mask.sum()) == MAX_TOKENS
