@@ -42,6 +42,8 @@ FIELDS = (*CONDITIONS, "old_commit", "load", "processor", "changes/...", "graphs
 """What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 TRAININGS = ("label_parser", "rigel", "hop_path", "rewriter")
+GRAPHS = {"atlas": TRAININGS, "small": TRAININGS[:3]}
+"""Trainings of each graph; nothing is rewritten where nothing is set."""
 SCORES = {
     "label_parser": "right", "rigel": "Hits@1", "hop_path": "path@1", "rewriter": "minus nats a token",
 }  # fmt: skip
@@ -134,7 +136,7 @@ def prepare(graph: str, work: Path, trainings: Sequence[str], changes: Mapping[s
             update={"size": parser["generated"], "writer": "template", "unanswerable": parser["unanswerable"]}
         )
         _made(folder / "generated", lambda out, own: generate(folder / "kg", out, wanted, SEED))
-    if "rewriter" in trainings:
+    if "rewriter" in trainings and "rewriter" in GRAPHS[graph]:
         _made(folder / "corpus", lambda out, own: _corpus(out, folder, profile))
     return folder
 
@@ -223,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }  # fmt: skip
     for graph in given.graphs.split(","):
         inputs = prepare(graph, given.work, trainings, changes)
-        for training in trainings:
+        for training in [one for one in trainings if one in GRAPHS[graph]]:
             sides: dict[str, list[dict[str, Any]]] = {"old": [], "new": []}
             for turn in range(given.rounds):
                 for side, root in (("old", given.old.resolve()), ("new", ROOT)):
