@@ -83,6 +83,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("rewriter", "benchmarks/rewriter.py", False),
     ResultFile("rra_published", "benchmarks/rra_published.py"),
     ResultFile("sparql_road", "benchmarks/sparql_road.py"),
+    ResultFile("training", "benchmarks/training.py"),
     ResultFile("unseen_relations", "benchmarks/unseen_relations.py", False),
     ResultFile("webqsp_paths", "benchmarks/webqsp_paths.py", False),
     ResultFile("whole_table", "benchmarks/whole_table.py"),
@@ -146,6 +147,10 @@ def _rra_published(found: Mapping[str, Any]) -> str:
     from benchmarks.rra_published import tables  # imports torch
 
     return tables(found)
+def _training(found: Mapping[str, Any]) -> str:
+    from benchmarks.training import figures  # imports the library
+
+    return figures(found)
 
 
 def _whole_table(found: Mapping[str, Any]) -> str:
@@ -192,6 +197,7 @@ TABLES: tuple[Table, ...] = (
     Table("rigel/options", "docs/extended_retriever.md", "extended_retriever", writers.rigel_options),
     Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),
     Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
+    Table("training", "docs/training_speed.md", "training", _training),
     Table("webqsp_paths", "docs/rewriting.md", "webqsp_paths", writers.webqsp_paths),
     Table("whole_table", "docs/whole_table.md", "whole_table", _whole_table),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions, Training
 from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
-from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
+from kgqa_core.config.base import EncoderOptions, Execution, LayeredEncoderOptions, Options, TrainingOptions
 from kgqa_core.config.evaluation import EntailmentOptions, EvaluationOptions
 from kgqa_core.config.experiment import (
     AGENT,
@@ -69,6 +69,7 @@ __all__ = [
     "DecodeOptions",
     "DkgOptions",
     "EncoderOptions",
+    "LayeredEncoderOptions",
     "Endpoint",
     "EntailmentOptions",
     "EvaluationOptions",

@@ -43,6 +43,14 @@ class EncoderOptions(Options):
     """Width of a scratch encoder's state."""
 
 
+class LayeredEncoderOptions(EncoderOptions):
+    """The same block where only the last layers of a pretrained encoder learn."""
+
+    encoder_layers: int = Field(default=3, ge=0)
+    """Last layers of a pretrained BERT that learn; the states of the others are computed once.  `minilm` has six.
+    With 0 all learn, as those of encoders of another type do."""
+
+
 class ScratchEncoderOptions(EncoderOptions):
     """The same block where a small encoder is learnt from the training questions unless another is named."""
 

@@ -30,6 +30,8 @@ class LabelParserOptions(CheckpointOptions):
     """How English questions of train and dev are changed to read as people type."""
     steps: int = Field(default=300, ge=0)
     """Steps of training; with 0 the starting point answers as it is."""
+    adapted_layers: int = Field(default=1, ge=1, le=3)
+    """Last layers of the encoder whose adapters learn from the packaged starting point; without it all three do."""
     start_weight: float = Field(default=0.7, ge=0, lt=1)
     """Share of the packaged starting point in the weights that training ends with, for what other graphs taught it."""
     batch_size: int = Field(default=16, ge=1)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
-from kgqa_core.config.base import EncoderOptions, Execution, Options, TrainingOptions
+from kgqa_core.config.base import EncoderOptions, Execution, LayeredEncoderOptions, Options, TrainingOptions
 from kgqa_core.config.experiment import TOPICS, RetrieverVariant
 from kgqa_core.errors import nearest
 
@@ -60,7 +60,7 @@ class TopicsOptions(RetrieverSection):
     names = (TOPICS,)
 
 
-class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
+class RigelOptions(RetrieverSection, LayeredEncoderOptions, TrainingOptions):
     """The Rigel retriever and its training."""
 
     names = trained = ("rigel",)
@@ -93,6 +93,8 @@ class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     answers to training questions count (`retrieval.training=true answering.split=train` in that run)."""
     feedback_weight: float = Field(default=0.3, ge=0)
     """Weight in the loss of the paths that `feedback` speaks for."""
+    encoder_learning_rate: float = Field(default=1.5e-4, gt=0)
+    """Peak learning rate of a pretrained encoder; 5e-5 serves where all layers learn."""
     epochs: PositiveInt = 6
     """Largest number of passes over the training questions; more where they make less than `min_steps` steps."""
     min_steps: int = Field(default=300, ge=1)
@@ -101,12 +103,14 @@ class RigelOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Questions in one step."""
 
 
-class HopPathOptions(RetrieverSection, EncoderOptions, TrainingOptions):
+class HopPathOptions(RetrieverSection, LayeredEncoderOptions, TrainingOptions):
     """The path retriever of Retrieve-Rewrite-Answer and its training (Wu et al. 2023, section 3.1)."""
 
     names = trained = ("hop_path",)
     hop_limit = "max_hops"
 
+    encoder_learning_rate: float = Field(default=1.5e-4, gt=0)
+    """Peak learning rate of a pretrained encoder; 5e-5 serves where all layers learn."""
     max_hops: int | None = Field(default=None, ge=1, le=4)
     """Largest number of hops; without a number, what the training questions need, as for `rigel.hops`."""
     gold_hops: bool = False

@@ -24,8 +24,9 @@ it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kgqa_core.errors import FormError
 from kgqa_core.logic import syntax
@@ -291,18 +292,17 @@ def is_value(form: Form) -> bool:
 
 def children(form: Form) -> tuple[Form, ...]:
     """The forms directly below, in the order in which they are written; values of conditions are not among them."""
-    match form:
-        case Join(of=of) | Count(of=of) | Arg(of=of) | Nth(of=of) | TimeConstraint(of=of):
-            return (of,)
-        case And(parts=parts) | Or(parts=parts):
-            return parts
-        case Minus(of=of, without=without):
-            return (of, without)
-        case Greater(one=one, other=other):
-            return (one, other)
-        case Holds(of=of, one=one):
-            return (of, one)
-    return ()
+    found = _CHILDREN.get(type(form))
+    return found(form) if found is not None else ()
+
+
+_CHILDREN: dict[type, Callable[[Any], tuple[Form, ...]]] = {
+    **dict.fromkeys((Join, Count, Arg, Nth, TimeConstraint), lambda form: (form.of,)),
+    **dict.fromkeys((And, Or), lambda form: form.parts),
+    Minus: lambda form: (form.of, form.without),
+    Greater: lambda form: (form.one, form.other),
+    Holds: lambda form: (form.of, form.one),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,14 +225,29 @@ class Bert(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> EncoderOutput:
         """The last states of ids [batch, length]; attention_mask [batch, length] is 1 at real tokens."""
-        states = self.embeddings(input_ids)
-        mask = None
-        if not bool(attention_mask.all()):
-            batch, length = attention_mask.shape
-            mask = attention_mask.bool()[:, None, None, :].expand(batch, 1, length, length)
-        for layer in self.encoder.layer:
+        mask = attention_of(attention_mask)
+        return EncoderOutput(self.upper(self.lower(input_ids, mask, 0), mask, 0))
+
+    def lower(self, input_ids: Tensor, mask: Tensor | None, layers: int) -> Tensor:
+        """States after the embeddings and the first so many layers; mask: of `attention_of`."""
+        states: Tensor = self.embeddings(input_ids)
+        for layer in self.encoder.layer[:layers]:
             states = layer(states, mask)
-        return EncoderOutput(states)
+        return states
+
+    def upper(self, states: Tensor, mask: Tensor | None, layers: int) -> Tensor:
+        """The last states, of those after the first so many layers."""
+        for layer in self.encoder.layer[layers:]:
+            states = layer(states, mask)
+        return states
+
+
+def attention_of(mask: Tensor) -> Tensor | None:
+    """What each token attends to [batch, 1, length, length], of a mask [batch, length]; None where that is all."""
+    if bool(mask.all()):
+        return None
+    batch, length = mask.shape
+    return mask.bool()[:, None, None, :].expand(batch, 1, length, length)
 
 
 class _NoInitialValues(torch.overrides.TorchFunctionMode):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor, nn
 
-from kgqa_core.config import EncoderOptions
+from kgqa_core.config import EncoderOptions, LayeredEncoderOptions
 from kgqa_core.errors import ModelError
 from kgqa_core.monitor import Monitor
-from kgqa_core.nn.bert import Bert, BertConfig, is_plain, load_bert
+from kgqa_core.nn.bert import Bert, BertConfig, attention_of, is_plain, load_bert
+from kgqa_core.nn.gru import Gru
+from kgqa_core.nn.products import speed_up
 from kgqa_core.nn.saved_model import load_tokenizer
 
 TOPIC = "[TOPIC]"
@@ -28,6 +31,8 @@ UNKNOWN = "[UNK]"
 PAD = "[PAD]"
 SPECIAL = (PAD, UNKNOWN, TOPIC)
 """Special tokens of a scratch vocabulary, by id."""
+KEPT, AT_ONCE = 1 << 30, 128
+"""Bytes of states of lower layers that are kept in a training, and texts of one length that are encoded at once."""
 DROPOUT = 0.2
 """Share of a scratch encoder's inputs and outputs that are dropped in training."""
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
@@ -104,6 +109,48 @@ class Pretrained(nn.Module):
         self.body, self.width = body, width
         embeddings: nn.Module = body.get_input_embeddings()  # type: ignore[operator]
         embeddings.requires_grad_(False)
+        self.fixed = 0
+        self._kept: dict[tuple[int, ...], Tensor] = {}
+
+    def learn(self, layers: int) -> bool:
+        """Lets only the last so many layers of a BERT learn; whether it is one and has more.
+
+        The others have neither gradients nor dropout, so that their states of a text can be computed once (`keep`).
+        """
+        if not isinstance(self.body, Bert) or not 0 < layers < len(self.body.encoder.layer):
+            return False
+        self.fixed = len(self.body.encoder.layer) - layers
+        for part in (self.body.embeddings, self.body.pooler, *self.body.encoder.layer[: self.fixed]):
+            part.requires_grad_(False)
+        return True
+
+    def train(self, mode: bool = True) -> Pretrained:
+        """As torch has it, but for the layers that do not learn."""
+        super().train(mode)
+        if isinstance(self.body, Bert) and self.fixed:
+            for part in (self.body.embeddings, *self.body.encoder.layer[: self.fixed]):
+                part.eval()
+        return self
+
+    @torch.no_grad()
+    def keep(self, rows: Iterable[Sequence[int]], device: torch.device | None = None) -> None:
+        """Computes the states of the layers that do not learn for some token ids, and keeps as many as fit into `KEPT`.
+
+        Those of one length at a time, so that a text's states do not follow from what else is trained on.
+        """
+        if not isinstance(self.body, Bert) or not self.fixed:
+            return
+        self.eval()
+        by_length = sorted({tuple(row) for row in rows} - self._kept.keys(), key=lambda row: (len(row), row))
+        room = KEPT // (4 * self.width) - sum(map(len, self._kept))
+        for length, alike in groupby(by_length, key=len):
+            own = list(alike)[: room // length]
+            room -= len(own) * length
+            for start in range(0, len(own), AT_ONCE):
+                some = own[start : start + AT_ONCE]
+                ids = torch.tensor(some, device=device)
+                states = self.body.lower(ids, None, self.fixed)
+                self._kept |= dict(zip(some, states.unbind(), strict=True))
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """h_q [batch, width] of ids [batch, length]."""
@@ -111,7 +158,24 @@ class Pretrained(nn.Module):
 
     def states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The last hidden states [batch, length, width]."""
-        found: Tensor = self.body(input_ids=ids, attention_mask=mask).last_hidden_state
+        found: Tensor
+        if not isinstance(self.body, Bert) or not self.fixed:
+            found = self.body(input_ids=ids, attention_mask=mask).last_hidden_state
+            return found
+        seen = attention_of(mask)
+        return self.body.upper(self._below(ids, mask, seen), seen, self.fixed)
+
+    @torch.no_grad()
+    def _below(self, ids: Tensor, mask: Tensor, seen: Tensor | None) -> Tensor:
+        """States of the layers that do not learn [batch, length, width]; kept ones are looked up."""
+        assert isinstance(self.body, Bert)
+        lengths = mask.sum(1).tolist()
+        rows = [tuple(row[:length]) for row, length in zip(ids.tolist(), lengths, strict=True)]
+        if not all(row in self._kept for row in rows):
+            return self.body.lower(ids, seen, self.fixed)
+        found = torch.zeros((*ids.shape, self.width), device=ids.device)
+        for place, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+            found[place, :length] = self._kept[row]
         return found
 
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -128,7 +192,7 @@ class Scratch(nn.Module):
         self.width = width
         self.embeddings = nn.Embedding(vocabulary, width, padding_idx=pad)
         self.dropout = nn.Dropout(DROPOUT)
-        self.gru = nn.GRU(width, width // 2, batch_first=True, bidirectional=True)
+        self.gru = Gru(width, width // 2)
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """h_q [batch, width] of ids [batch, length]."""
@@ -137,12 +201,7 @@ class Scratch(nn.Module):
 
     def states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The hidden states [batch, length, width]."""
-        packed = nn.utils.rnn.pack_padded_sequence(
-            self.dropout(self.embeddings(ids)), mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
-        )
-        states: Tensor
-        states, _ = nn.utils.rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=ids.shape[1])
-        return states
+        return self.gru.states(self.dropout(self.embeddings(ids)), mask.sum(1).cpu())
 
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Mean of the input embeddings [batch, width] of ids [batch, length]."""
@@ -184,6 +243,18 @@ def new_encoder(
     tokenizer.no_padding()
     description["reader"] = {"topic_token": topic, "pad": pad, "unknown": unknown, "max_tokens": reader.max_tokens}
     return body, reader, description
+
+
+def keep_lower_states(
+    encoder: Encoder, options: LayeredEncoderOptions, rows: Iterable[Sequence[int]], device: torch.device
+) -> None:
+    """Lets the last `encoder_layers` of a pretrained encoder learn, and computes the states of the others once.
+
+    rows: token ids of the texts of the training.
+    """
+    speed_up(encoder)
+    if isinstance(encoder, Pretrained) and encoder.learn(options.encoder_layers):
+        encoder.keep(rows, device)
 
 
 def load_encoder(folder: Path, description: dict[str, Any]) -> tuple[Encoder, Reader]:

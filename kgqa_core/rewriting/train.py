@@ -43,6 +43,7 @@ from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.monitor import QUIET, Log, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights, trainable
 from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.products import speed_up
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, cosine, dev_of_best, run, write_curves
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
 from kgqa_core.store.tables import read_frame
@@ -331,6 +332,7 @@ def train(
             )
         torch.manual_seed(seed)
         network = put_lora(reader, options)
+        speed_up(network)
         digest = hashlib.sha256((corpus / CORPUS).read_bytes()).hexdigest()
         key = key_of(digest, reader.revision, options.decisive(), seed)
         training = AdapterTraining(reader, network, options, seed, device, processes, monitor)

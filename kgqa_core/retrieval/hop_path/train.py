@@ -31,7 +31,7 @@ from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
-from kgqa_core.nn.encoders import new_encoder, note_unknown_tokens
+from kgqa_core.nn.encoders import Scratch, keep_lower_states, new_encoder, note_unknown_tokens
 from kgqa_core.nn.saved_model import save_model
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.retrieval.epoch_batches import epoch_batches
@@ -239,6 +239,7 @@ def fit(
         unknown = reader.unknown_share([row.text for row in learning])
         note_unknown_tokens(unknown, "questions'", options.encoder, "hop_path", monitor)
         train_data, dev_data = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
+        keep_lower_states(encoder, options, train_data.rows + dev_data.rows, device)
         wordings = train_data.wordings()
         together = 1 if options.encoder == "scratch" else GROUP
         plan = TrainingPlan(
@@ -322,8 +323,12 @@ class _EncodedExamples:
         return (_likelihood(hop_logits, hops) + _likelihood(relation_logits, steps)) / -len(questions)
 
     def _logits(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, dict[int, int]]:
-        """Logits of hops and relations, and the place of each row; long texts are not padded with short ones."""
+        """Logits of hops and relations, and the place of each row; long texts are not padded with short ones.
+
+        A scratch encoder computes nothing for padding, so that it reads all of them at once.
+        """
         split = ([row for row in rows if row in self.bare], [row for row in rows if row not in self.bare])
+        split = (list(rows), []) if isinstance(self.model.network.encoder, Scratch) else split
         parts = [part for part in split if part]
         logits = []
         for part in parts:

@@ -24,7 +24,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
-from kgqa_core.nn.encoders import Reader, new_encoder, note_unknown_tokens
+from kgqa_core.nn.encoders import Reader, keep_lower_states, new_encoder, note_unknown_tokens
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
@@ -134,6 +134,9 @@ def train(
             {own.name: prepare(own.develop, reader, names, graph, extension.apart, texts)[0] for own in sets},
         )
         note_unknown_tokens(unknown, "questions'", options.encoder, "rigel", monitor)
+        keep_lower_states(
+            encoder, options, [row for own in (learning, *material.developing.values()) for row in own.rows], device
+        )
         folders = [questions, *(more or {}).values()]
         key = _key(graph, folders, feedback, options, seed, names, texts)
         progress, weights = _fit(network, reader, graph, material, options, seed, device, key, monitor, work)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations, product
+from itertools import combinations, groupby, permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,6 +162,8 @@ class _Maker:
         self.kinds = kinds
         self.found: dict[Form, Candidate] = {}
         self.near: dict[tuple[str, Literal], Ints] = {}
+        self.narrow: dict[int, tuple[PathSet, list[PathSet]]] = {}
+        self.ranked_by: dict[tuple[bytes, int], list[tuple[int, bool]]] = {}
         self.wanted = {place for place, _ in query.types}
         self.paths = [self._paths_of(number) for number in range(len(query.slots))]
         self.classes = [
@@ -177,8 +179,17 @@ class _Maker:
                 known = self.found.get(one.form)
                 if known is None or known.score < one.score:
                     self.found[one.form] = one
-        order = sorted(self.found.values(), key=lambda one: (-one.score - self.kinds[one.kind] * 0.1, str(one.form)))
-        return order[:MOST]
+        order = sorted(self.found.values(), key=self._order)
+        found: list[Candidate] = []
+        for _, alike in groupby(order, key=self._order):
+            own = list(alike)
+            found += own if len(own) == 1 else sorted(own, key=lambda one: str(one.form))
+            if len(found) >= MOST:
+                break
+        return found[:MOST]
+
+    def _order(self, one: Candidate) -> float:
+        return -one.score - self.kinds[one.kind] * 0.1
 
     # -- paths -------------------------------------------------------------------------------------------------
 
@@ -204,7 +215,7 @@ class _Maker:
                 for ways, nodes, way, total in ahead[:most]:
                     reached = graph.follow(nodes, way)
                     if length > 1:
-                        reached = np.setdiff1d(reached, start, assume_unique=True)
+                        reached = reached[~among(reached, start)]
                     if 0 < len(reached) <= LARGE:
                         layer.append(((*ways, way), reached, total))
                 found += [
@@ -221,7 +232,7 @@ class _Maker:
         if length > 1 or not self.graph.to_entities(way):
             return False
         reached = self.graph.follow(nodes, way)[:LOOKED_AT]
-        return any(np.isin(reached, self.graph.members(place)).any() for place in self.wanted)
+        return any(among(reached, self.graph.members(place)).any() for place in self.wanted)
 
     def _missing(self, number: int, entity: int, key: str, rho: float) -> Iterator[PathSet]:
         """Paths of one relation that things of an entity's types have, and it has not."""
@@ -253,13 +264,20 @@ class _Maker:
         """Whether a path leads to a set of entities."""
         return bool(one.ways) and self.graph.to_entities(one.ways[-1])
 
-    def _narrowed(self, one: PathSet) -> Iterator[PathSet]:
-        if not self._has_things(one):
-            return
+    def _narrowed(self, one: PathSet) -> list[PathSet]:
+        """A set narrowed to each type of the question."""
+        if not self.classes or not self._has_things(one):
+            return []
+        known = self.narrow.get(id(one))
+        if known is None:  # with the set itself, whose number another would have when it is gone
+            known = self.narrow[id(one)] = one, list(self._narrow(one))
+        return known[1]
+
+    def _narrow(self, one: PathSet) -> Iterator[PathSet]:
         seen: set[bytes] = set()
         for members in self.classes:
-            both = np.intersect1d(one.nodes, members.nodes, assume_unique=True)
-            out = np.setdiff1d(one.nodes, both, assume_unique=True)
+            member = among(one.nodes, members.nodes)
+            both, out = one.nodes[member], one.nodes[~member]
             if len(out) and self.graph.typed(out).mean() < TYPED_OUT:
                 continue  # what has no type at all may well be one
             less = len(out) > 0 or not self._called(one.ways[-1], members.form)
@@ -325,13 +343,19 @@ class _Maker:
 
     def _measures(self, one: PathSet) -> list[tuple[int, bool]]:
         """(way, whether counted) of what the members of a set can be ranked by, the likest first."""
+        end = self.graph.end_type(one.ways[-1]) if one.ways else -1
+        key = (one.nodes.tobytes(), end)
+        if key not in self.ranked_by:
+            self.ranked_by[key] = self._measures_of(one.nodes, end)
+        return self.ranked_by[key]
+
+    def _measures_of(self, nodes: Ints, end: int) -> list[tuple[int, bool]]:
         graph = self.graph
-        end = graph.end_type(one.ways[-1]) if one.ways else -1
-        ways = graph.ways(one.nodes, end).tolist()
+        ways, fan_out = graph.ways(nodes, end).tolist(), graph.fan_out
         numbers = [w for w in ways if graph.is_measure(w)]
         things = [
             w for w in ways
-            if graph.to_entities(w) and not graph.is_type[w % graph.relations] and graph.fan_out[w] > SINGLE
+            if graph.to_entities(w) and not graph.is_type[w % graph.relations] and fan_out[w] > SINGLE
         ]  # fmt: skip
         numbers.sort(key=lambda w: (-self.likeness[w], w))
         things.sort(key=lambda w: (-self.likeness[w], w))
@@ -380,7 +404,7 @@ class _Maker:
         for one, other in combinations(range(len(self.paths)), 2):
             sides = product(self._side(one, most), self._side(other, most))
             for p, q in [*sides, *self._alike(one, other)]:
-                both = np.intersect1d(p.nodes, q.nodes, assume_unique=True)
+                both = p.nodes[among(p.nodes, q.nodes)]
                 if not len(both):
                     continue
                 score = (p.score + q.score) / 2 - LONGER * (len(p.ways) + len(q.ways) - 2)
@@ -410,7 +434,7 @@ class _Maker:
             for p in sides[one]:
                 for q in sides[other]:
                     for of in (p, *self._narrowed(p)):
-                        left = np.setdiff1d(of.nodes, q.nodes, assume_unique=True)
+                        left = of.nodes[~among(of.nodes, q.nodes)]
                         if 0 < len(left) < len(of.nodes):
                             yield self._one(Minus(of.form, q.form), kind, left, [of, q])
         for one, other in permutations(range(len(sides)), 2):
@@ -419,12 +443,12 @@ class _Maker:
             for p in sides[one]:
                 for of in (p, *self._narrowed(p)):
                     if len(of.nodes) > 1 and inside(named.nodes, of.nodes):
-                        left = np.setdiff1d(of.nodes, named.nodes, assume_unique=True)
+                        left = of.nodes[~among(of.nodes, named.nodes)]
                         yield self._one(Minus(of.form, named.form), kind, left, [of], slots=(other,))
         for members in self.classes:
             for number in range(len(sides)):
                 for q in sides[number]:
-                    left = np.setdiff1d(members.nodes, q.nodes, assume_unique=True)
+                    left = members.nodes[~among(members.nodes, q.nodes)]
                     if 0 < len(left) < len(members.nodes):
                         yield self._one(Minus(members.form, q.form), kind, left, [members, q])
 
@@ -433,7 +457,7 @@ class _Maker:
             assert compared.nodes is not None and isinstance(compared.form, Greater)
             for form in (compared.form.one, compared.form.other):
                 assert isinstance(form, Entity)
-                holds = bool(np.isin(self.graph.memory.know([form.key])[form.key], compared.nodes))
+                holds = contains(self.graph.memory.know([form.key])[form.key], compared.nodes)
                 yield Candidate(
                     Holds(compared.form, form), kind, None, holds, compared.ways, compared.slots, compared.types,
                     compared.rho, compared.score,
@@ -447,7 +471,7 @@ class _Maker:
             if self.graph.memory.literal[entity]:
                 continue
             for members in self.classes:
-                holds = bool(np.isin(entity, members.nodes))
+                holds = contains(entity, members.nodes)
                 yield self._one(Holds(members.form, Entity(key)), kind, None, [members], value=holds, slots=(number,))
             for condition in self._conditions(np.array([entity], dtype=np.int64)):
                 holds = bool(len(condition.nodes))
@@ -458,7 +482,7 @@ class _Maker:
     def _holds(self, kind: int, p: PathSet, other: int, *, only_true: bool) -> Iterator[Candidate]:
         """Whether another mention is among what a path leads to; only_true: nothing where it is not."""
         for entity, key, rho in self.query.slots[other].entities[:MEANINGS]:
-            holds = bool(np.isin(entity, p.nodes))
+            holds = contains(entity, p.nodes)
             if self.graph.memory.literal[entity] or not (holds or (not only_true and self._like(p, entity))):
                 continue
             made = self._one(Holds(p.form, Entity(key)), kind, None, [p], value=holds, slots=(other,))
@@ -514,14 +538,15 @@ class _Maker:
                 self.near[op, literal] = self.graph.memory.within(op, literal)
             except FormError:
                 return None
-        return nodes[np.unique(source[np.isin(reached, self.near[op, literal])])]
+        return nodes[np.unique(source[among(reached, self.near[op, literal])])]
 
 
-def nodes_of(form: Form) -> Iterator[Form]:
-    """A form and every form in it."""
-    yield form
+def nodes_of(form: Form) -> list[Form]:
+    """A form and every form in it, each before those in it."""
+    found = [form]
     for part in children(form):
-        yield from nodes_of(part)
+        found += nodes_of(part)
+    return found
 
 
 def best_of(form: Form) -> str | None:
@@ -546,21 +571,37 @@ def _cost(one: PathSet) -> float:
     return -one.score + LONGER * len(one.ways)
 
 
+def among(some: Ints, members: Ints) -> NDArray[np.bool_]:
+    """Of some nodes whether each is among members, which are ascending."""
+    if not len(members):
+        return np.zeros(len(some), dtype=np.bool_)
+    places = members.searchsorted(some)
+    found: NDArray[np.bool_] = members[np.minimum(places, len(members) - 1)] == some
+    return found
+
+
 def inside(some: Ints, members: Ints) -> bool:
     """Whether all of some nodes are among members, which are ascending."""
-    places = np.minimum(np.searchsorted(members, some), max(len(members) - 1, 0))
-    return bool(len(members) and (members[places] == some).all())
+    return bool(len(members) and among(some, members).all())
+
+
+def contains(node: int, members: Ints) -> bool:
+    """Whether a node is among members, which are ascending."""
+    place = int(members.searchsorted(node))
+    return place < len(members) and int(members[place]) == node
 
 
 def _at(nodes: Ints, places: Ints, x: NDArray[np.float64], best: str, n: int) -> Ints:
-    """The members with the n-th best distinct value, each counted by its own best."""
+    """The members with the n-th best distinct value, each counted by its own best; places are ascending."""
     if not len(places):
         return NONE
-    sign = 1.0 if best == "max" else -1.0
-    own = np.full(len(nodes), -np.inf)
-    np.maximum.at(own, places, x * sign)
-    values = np.unique(own[own > -np.inf])
-    return NONE if n > len(values) else nodes[own == values[-n]]
+    signed = x if best == "max" else -x
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    own, members = np.maximum.reduceat(signed, first), nodes[places[first]]
+    if n == 1:
+        return members[own == own.max()]
+    values = np.unique(own)
+    return NONE if n > len(values) else members[own == values[-n]]
 
 
 def types_in_form(form: Form, nodes: Ints | None, query: LabelQuery, graph: LabelGraph) -> tuple[int, ...]:

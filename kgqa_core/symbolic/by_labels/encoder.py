@@ -1,11 +1,14 @@
 """The encoder of the label parser: a packaged sentence encoder whose upper layers are adapted (LoRA, Hu et al. 2022).
 
-The lower layers never change, so their states of a text are computed once and kept while training goes on.
+The lower layers never change, so their states of a text are computed once and kept while training goes on.  Texts are
+packed, those of equal length side by side: nothing is computed for padding, and each distinct text is computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -14,6 +17,7 @@ from torch.nn import functional
 
 from kgqa_core.errors import ModelError
 from kgqa_core.nn.encoders import Reader, load_pretrained
+from kgqa_core.nn.products import product, speed_up
 
 ADAPTED = 3
 """Upper layers that are adapted."""
@@ -21,7 +25,27 @@ RANK = 16
 """Rank of the adapters."""
 MAX_TOKENS = 48
 """Tokens of a text that are read."""
+AT_ONCE, MOST_TEXTS = 64, 10_000
+"""Texts whose lower states are computed at once, and whose token ids are held."""
 _LINEARS = ("query", "key", "value", "out", "inner", "outer")
+
+
+class _Adapted(torch.autograd.Function):
+    """x (W + 2 B A)^T + bias, of which A and B learn: their gradients never need that of the whole matrix."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        whole = torch.addmm(weight, b, a, alpha=2)
+        ctx.save_for_backward(x, whole, a, b)
+        return product(x, whole, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, whole, a, b = ctx.saved_tensors
+        (above,) = gradients
+        twice = 2 * product(above, b.t())
+        below = product(above, whole.t()) if ctx.needs_input_grad[0] else None
+        return below, None, None, product(twice.t(), x.t()), 2 * product(above.t(), product(x, a).t())
 
 
 class AdaptedLinear(nn.Module):
@@ -34,9 +58,9 @@ class AdaptedLinear(nn.Module):
         self.b = nn.Parameter(torch.zeros(base.out_features, rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        """[…, out] of x […, in]."""
-        made: Tensor = self.base(x)
-        return made + (x @ self.a.T) @ self.b.T * 2
+        """[rows, out] of x [rows, in]."""
+        found: Tensor = _Adapted.apply(x, self.base.weight, self.base.bias, self.a, self.b)  # type: ignore[no-untyped-call]
+        return found
 
     def merged(self) -> nn.Linear:
         """One linear map that does the same."""
@@ -44,7 +68,7 @@ class AdaptedLinear(nn.Module):
         with torch.no_grad():
             found.weight.copy_(self.base.weight + 2 * self.b @ self.a)
             found.bias.copy_(self.base.bias)
-        return found.requires_grad_(False)
+        return _plain(found)
 
 
 class Layer(nn.Module):
@@ -62,24 +86,32 @@ class Layer(nn.Module):
         own, attention = layer.attention.self, layer.attention.output
         linears = (own.query, own.key, own.value, attention.dense, layer.intermediate.dense, layer.output.dense)
         for name, linear in zip(_LINEARS, linears, strict=True):
-            setattr(self, name, AdaptedLinear(linear, rank) if adapted else linear.requires_grad_(False))
+            setattr(self, name, AdaptedLinear(linear, rank) if adapted else _plain(linear))
         self.first, self.second = (
             attention.LayerNorm.requires_grad_(False),
             layer.output.LayerNorm.requires_grad_(False),
         )
         self.heads = heads
 
-    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """[batch, length, width] of states of that shape; mask [batch, 1, 1, length] is True at real tokens."""
-        batch, length, width = states.shape
+    def forward(self, states: Tensor, blocks: Sequence[tuple[int, int]]) -> Tensor:
+        """[tokens, width] of states of that shape.  blocks: (texts, their length) of each run of texts."""
+        width = states.shape[1]
+        sizes = [texts * length for texts, length in blocks]
 
-        def split(x: Tensor) -> Tensor:
-            return x.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+        def split(x: Tensor) -> list[Tensor]:
+            return [
+                own.view(texts, length, self.heads, width // self.heads).transpose(1, 2)
+                for own, (texts, length) in zip(x.split(sizes), blocks, strict=True)
+            ]
 
-        seen = functional.scaled_dot_product_attention(
-            split(self.query(states)), split(self.key(states)), split(self.value(states)), attn_mask=mask
+        parts = zip(split(self.query(states)), split(self.key(states)), split(self.value(states)), strict=True)
+        seen = torch.cat(
+            [
+                functional.scaled_dot_product_attention(*part).transpose(1, 2).reshape(size, width)
+                for part, size in zip(parts, sizes, strict=True)
+            ]
         )
-        states = self.first(states + self.out(seen.transpose(1, 2).reshape(batch, length, width)))
+        states = self.first(states + self.out(seen))
         made: Tensor = self.second(states + self.outer(functional.gelu(self.inner(states))))
         return made
 
@@ -89,6 +121,45 @@ class Layer(nn.Module):
             linear = getattr(self, name)
             if isinstance(linear, AdaptedLinear):
                 setattr(self, name, linear.merged())
+
+
+def _plain(layer: nn.Linear) -> nn.Linear:
+    """A linear map that does not learn."""
+    speed_up(layer)
+    return layer.requires_grad_(False)
+
+
+@dataclass(frozen=True)
+class PackedTexts:
+    """Token states of distinct texts, the shortest first.
+
+    states: [tokens, width].  blocks: (texts, their length) of each run of texts.  place: [texts] the one of the
+    distinct texts that each of the given ones is.
+    """
+
+    states: Tensor
+    blocks: tuple[tuple[int, int], ...]
+    place: Tensor
+
+    def mean(self) -> Tensor:
+        """The mean of each text's states [texts, width]."""
+        return torch.cat([own.mean(1) for own in self._runs(self.states)])[self.place]
+
+    def padded(self, values: Tensor, fill: float = 0.0) -> Tensor:
+        """[texts, length, n] of values [tokens, n], with `fill` behind each text that is shorter than the longest."""
+        longest = max(length for _, length in self.blocks)
+        runs = [functional.pad(own, (0, 0, 0, longest - own.shape[1]), value=fill) for own in self._runs(values)]
+        return torch.cat(runs)[self.place]
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens of each text [texts]."""
+        each = [torch.full((texts,), length) for texts, length in self.blocks]
+        return torch.cat(each)[self.place]
+
+    def _runs(self, values: Tensor) -> list[Tensor]:
+        parts = values.split([texts * length for texts, length in self.blocks])
+        return [own.view(*block, -1) for own, block in zip(parts, self.blocks, strict=True)]
 
 
 class TextEncoder(nn.Module):
@@ -111,6 +182,8 @@ class TextEncoder(nn.Module):
         backend = tokenizer.backend_tokenizer
         self.reader = Reader(backend, "x", int(tokenizer.pad_token_id or 0), tokenizer.unk_token_id, MAX_TOKENS)
         self._known: dict[str, Tensor] | None = None
+        self._ids: dict[str, list[int]] = {}
+        self.held = 0
         self.eval()
 
     def adapter(self) -> dict[str, Tensor]:
@@ -123,36 +196,79 @@ class TextEncoder(nn.Module):
             assert isinstance(layer, Layer)
             layer.merge()
 
-    def remember(self, *, states: bool) -> None:
-        """Whether states of the lower layers are kept by text, as training wants it; forgets those there are."""
-        self._known = {} if states else None
+    def learn(self, layers: int) -> None:
+        """Lets the adapters of the last so many layers learn, and holds the others; forgets states that were kept."""
+        self.held = len(self.upper_layers) - layers
+        for number, layer in enumerate(self.upper_layers):
+            for name, value in layer.named_parameters():
+                if name.endswith((".a", ".b")):
+                    value.requires_grad_(number >= self.held)
+        self._known = {} if self.remembers else None
 
-    def forward(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """States [texts, length, width] and mask [texts, length] of texts."""
-        states, mask = self._lower(texts)
-        seen = mask.bool()[:, None, None, :]
-        for layer in self.upper_layers:
-            states = layer(states, seen)
-        return states, mask
+    @property
+    def remembers(self) -> bool:
+        """Whether states of the lower layers are kept by text."""
+        return self._known is not None
+
+    def remember(self, *, states: bool) -> None:
+        """Whether states of the lower layers are kept by text from now on, as training wants it."""
+        self._known = (self._known or {}) if states else None
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of each text; those that were read lately are not read again."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._ids]
+        if len(self._ids) + len(new) > MOST_TEXTS:
+            self._ids = {}
+            new = list(dict.fromkeys(texts))
+        self._ids |= zip(new, self.reader.read(new), strict=True) if new else ()
+        return [self._ids[text] for text in texts]
+
+    def forward(self, texts: Sequence[str]) -> PackedTexts:
+        """States of at least one text."""
+        distinct = list(dict.fromkeys(texts))
+        rows = None if self._known is None else self._remembered(distinct, self._known)
+        ids = self.token_ids(distinct) if rows is None else []
+        lengths = [len(row) for row in (ids if rows is None else rows)]
+        order = sorted(range(len(distinct)), key=lambda number: lengths[number])
+        blocks = _blocks([lengths[number] for number in order])
+        if rows is None:
+            states = self._below([ids[number] for number in order], blocks)
+        else:
+            states = torch.cat([rows[number] for number in order])
+        for layer in self.upper_layers[self.held :]:
+            states = layer(states, blocks)
+        place = {distinct[number]: row for row, number in enumerate(order)}
+        return PackedTexts(states, blocks, torch.tensor([place[text] for text in texts]))
 
     @torch.no_grad()
-    def _lower(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        if self._known is None:
-            return self._below(texts)
-        new = sorted({text for text in texts if text not in self._known}, key=lambda text: (len(text), text))
-        for start in range(0, len(new), 64):
-            own = new[start : start + 64]
-            states, mask = self._below(own)
-            for text, row, length in zip(own, states, mask.sum(1).tolist(), strict=True):
-                self._known[text] = row[:length].clone()
-        rows = [self._known[text] for text in texts]
-        mask = nn.utils.rnn.pad_sequence([torch.ones(len(row), dtype=torch.long) for row in rows], batch_first=True)
-        return nn.utils.rnn.pad_sequence(rows, batch_first=True), mask
+    def _remembered(self, texts: Sequence[str], known: dict[str, Tensor]) -> list[Tensor]:
+        """States of the lower layers of each text [length, width]."""
+        new = [text for text in texts if text not in known]
+        for own, lengths in self._batches(new):
+            states = self._below([ids for _, ids in own], _blocks(lengths))
+            known |= {text: row.clone() for (text, _), row in zip(own, states.split(lengths), strict=True)}
+        return [known[text] for text in texts]
 
-    def _below(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        ids, mask = self.reader.batch(self.reader.read(texts))
-        states = self.embeddings(input_ids=ids)
-        seen = mask.bool()[:, None, None, :]
-        for layer in self.lower_layers:
-            states = layer(states, seen)
-        return states, mask
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[tuple[str, list[int]]], list[int]]]:
+        """(text, token ids) of some texts at a time, the shortest first, and their lengths."""
+        read = zip(texts, self.token_ids(texts), strict=True)
+        order = sorted(read, key=lambda one: (len(one[1]), one[0]))
+        for start in range(0, len(order), AT_ONCE):
+            own = order[start : start + AT_ONCE]
+            yield own, [len(ids) for _, ids in own]
+
+    @torch.no_grad()
+    def _below(self, ids: Sequence[Sequence[int]], blocks: Sequence[tuple[int, int]]) -> Tensor:
+        """States of the lower layers [tokens, width] of texts, the shortest first."""
+        longest = len(ids[-1])
+        table = torch.tensor([[*row, *[0] * (longest - len(row))] for row in ids])
+        real = torch.arange(longest) < torch.tensor([len(row) for row in ids])[:, None]
+        states = self.embeddings(input_ids=table)[real]
+        for layer in (*self.lower_layers, *self.upper_layers[: self.held]):
+            states = layer(states, blocks)
+        return states
+
+
+def _blocks(lengths: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """(texts, length) of each run of equal lengths."""
+    return tuple((len(list(own)), length) for length, own in groupby(lengths))

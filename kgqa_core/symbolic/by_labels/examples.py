@@ -37,15 +37,13 @@ from kgqa_core.symbolic.by_labels.candidates import (
     ways_of,
 )
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import NO_CLASS, LabelParser, classes_of
+from kgqa_core.symbolic.by_labels.parser import BLOCK, NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
 from kgqa_core.symbolic.operator import operation_of
 from kgqa_core.types import Question
 
 OTHER_KINDS = 2
 """Kinds beside the right one whose candidates a training question has."""
-BLOCK = 64
-"""Questions that are encoded at once."""
 
 
 @dataclass(frozen=True)
@@ -151,20 +149,22 @@ def make_examples(
             if made is None or not made.slots and not elements(gold).classes:
                 counts["without_form"] += 1
                 continue
-            right = [_same(one, made) for one in candidates]
+            same = _Same(made)
+            right = [same.as_gold(one) for one in candidates]
             if not any(right):
                 counts["uncovered"] += 1
                 candidates, right = [made, *candidates], [True, *right]
         else:
             counts["unanswerable"] += 1
         texts = parser.texts(query, candidates)
-        features = parser.features(query, candidates, flat, fit)
+        classes = [classes_of(one) for one in candidates]
+        features = parser.features(query, candidates, flat, fit, classes)
         wanted = (NO_CLASS,) * len(HEADS) if made is None else (KINDS.index(kind), *classes_of(made)[1:])
         found.append(
             LabelExample(
                 question.id, query, texts, parser.nouns(candidates), features, np.array(right, dtype=np.bool_),
                 [frozenset(way % graph.relations for way in one.ways) for one in candidates],
-                np.array([classes_of(one) for one in candidates], dtype=np.int64).reshape(-1, len(HEADS)),
+                np.array(classes, dtype=np.int64).reshape(-1, len(HEADS)),
                 wanted, weight,
             )
         )  # fmt: skip
@@ -172,18 +172,24 @@ def make_examples(
     return found, counts
 
 
-def _same(one: Candidate, gold: Candidate) -> bool:
-    """Whether a candidate is the gold form, or finds the same by the same relations and operation."""
-    if normalise(one.form) == normalise(gold.form):
-        return True
-    if one.kind != gold.kind or {*elements(one.form).relations} != {*elements(gold.form).relations}:
-        return False
-    if len(one.ways) != len(gold.ways):
-        return False
-    if best_of(one.form) != best_of(gold.form) or type(one.form) is not type(gold.form) and one.nodes is None:
-        return False
-    if set(elements(one.form).entities) != set(elements(gold.form).entities):
-        return False
-    if gold.nodes is None:
-        return one.nodes is None and one.value == gold.value and not isinstance(gold.value, bool)
-    return one.nodes is not None and np.array_equal(one.nodes, gold.nodes)
+class _Same:
+    """Whether candidates are a gold form, or find the same by the same relations and operation."""
+
+    def __init__(self, gold: Candidate) -> None:
+        self.gold, self.form, self.elements = gold, normalise(gold.form), elements(gold.form)
+        self.best = best_of(gold.form)
+
+    def as_gold(self, one: Candidate) -> bool:
+        """Whether one candidate is."""
+        gold, own = self.gold, elements(one.form)
+        if own == self.elements and normalise(one.form) == self.form:
+            return True
+        if one.kind != gold.kind or own.relations != self.elements.relations or len(one.ways) != len(gold.ways):
+            return False
+        if best_of(one.form) != self.best or type(one.form) is not type(gold.form) and one.nodes is None:
+            return False
+        if own.entities != self.elements.entities:
+            return False
+        if gold.nodes is None:
+            return one.nodes is None and one.value == gold.value and not isinstance(gold.value, bool)
+        return one.nodes is not None and np.array_equal(one.nodes, gold.nodes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from itertools import pairwise
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,33 @@ WORD = re.compile(r"[^\W_]+")
 """A word of a question or a label."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])(?=([a-z]?))")
 _SEPARATORS = re.compile(r"[_\-./:#]+")
+
+
+MEMORIZED = 64 << 20
+"""Bytes of keys and values that a `Memo` holds."""
+Value = TypeVar("Value", Ints, tuple[Ints, NDArray[np.float64]])
+
+
+class Memo(Generic[Value]):
+    """What was computed of sets of nodes, for the same sets come again and again; emptied when it is full."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes | int, ...], Value] = {}
+        self._bytes = 0
+
+    def get(self, key: tuple[bytes | int, ...]) -> Value | None:
+        """The value of a key, None where it is not known."""
+        return self._known.get(key)
+
+    def put(self, key: tuple[bytes | int, ...], value: Value) -> Value:
+        """Holds a value, and returns it."""
+        parts = value if isinstance(value, tuple) else (value,)
+        size = sum(len(part) for part in key if isinstance(part, bytes)) + sum(own.nbytes for own in parts)
+        if self._bytes + size > MEMORIZED:
+            self._known, self._bytes = {}, 0
+        self._bytes += size
+        self._known[key] = value
+        return value
 
 
 class PathGraph(MemoryGraph):
@@ -75,6 +103,8 @@ class LabelGraph:
         self.labels = [words_of(names.get(key, key)) for key in self.keys]
         self.triples = np.bincount(memory.relation, minlength=self.relations)
         self._known_ways: dict[int, NDArray[np.int64]] = {}
+        self._set_ways = Memo[Ints]()
+        self._known_values = Memo[tuple[Ints, NDArray[np.float64]]]()
         self._datatypes: dict[int, str] = {}
         self._text_keys: dict[int, str] = {}
         self._read_types()
@@ -200,6 +230,15 @@ class LabelGraph:
         """
         if len(nodes) == 1:
             return self._ways_of(int(nodes[0]))
+        if len(nodes) <= MOST_ENDS:
+            end_type = -1
+        key = (nodes.tobytes(), end_type)
+        found = self._set_ways.get(key)
+        if found is None:
+            found = self._set_ways.put(key, self._ways_of_set(nodes, end_type))
+        return found
+
+    def _ways_of_set(self, nodes: Ints, end_type: int) -> NDArray[np.int64]:
         if len(nodes) > MOST_ENDS:
             some = self.ways(nodes[np.linspace(0, len(nodes) - 1, MOST_ENDS).astype(np.int64)])
             return np.union1d(some, self.ways_of_types([end_type])) if end_type >= 0 else some
@@ -215,7 +254,12 @@ class LabelGraph:
         return self._known_ways[node]
 
     def values(self, nodes: Ints, way: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
-        """(places in `nodes`, value) of what a way measures of them, or how many it leads each of them to."""
+        """(place in `nodes`, value) of what a way measures of them, or how many it leads each to; places ascending."""
+        key = (nodes.tobytes(), way, counted)
+        found = self._known_values.get(key)
+        return found if found is not None else self._known_values.put(key, self._values(nodes, way, counted))
+
+    def _values(self, nodes: Ints, way: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
         memory = self.memory
         source, reached = memory.hop(nodes, way % self.relations, backward=way >= self.relations)
         if counted:
@@ -226,14 +270,32 @@ class LabelGraph:
         known = dim >= 0
         if not known.any():
             return NONE, np.zeros(0)
-        pairs = np.unique(np.stack((dim[known].astype(np.int64), source[known])), axis=1)  # a member counts once
-        chosen = dim == np.bincount(pairs[0]).argmax()
+        own = dim[known].astype(np.int64)
+        chosen = known
+        if own.min() < own.max():
+            pairs = np.unique(own * len(nodes) + source[known])  # a member counts once
+            chosen = dim == np.bincount(pairs // len(nodes)).argmax()
         return source[chosen], memory.x[reached[chosen]]
 
     def follow(self, nodes: Ints, way: int) -> Ints:
         """What a way leads to from any of some nodes, ascending."""
+        if len(nodes) == 1:
+            return self._follow_one(int(nodes[0]), way)
         reached = self.memory.hop(nodes, way % self.relations, backward=way >= self.relations)[1]
         return np.unique(reached)
+
+    def _follow_one(self, node: int, way: int) -> Ints:
+        memory = self.memory
+        key = node * self.relations + way % self.relations
+        if way >= self.relations:
+            low, high = np.searchsorted(memory._backward, (key, key + 1))
+            reached = memory.head[memory._back[low:high]]
+        else:
+            low, high = np.searchsorted(memory._forward, (key, key + 1))
+            reached = memory.tail[low:high]
+        if len(reached) > 1 and not (increases := reached[1:] > reached[:-1]).all():
+            return reached[np.concatenate(([True], increases))]
+        return reached
 
     def turned(self, way: int) -> int:
         """The way back."""

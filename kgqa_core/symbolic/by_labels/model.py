@@ -49,7 +49,10 @@ def average(network: ScoreNetwork, other: Mapping[str, Tensor], weight: float) -
     does (WiSE-FT, Wortsman et al. 2022, eq. 1).
     """
     own = learned(network)
-    mean = {name: (1 - weight) * value + weight * other[name] for name, value in own.items()}
+    mean = {
+        name: value if torch.equal(value, other[name]) else (1 - weight) * value + weight * other[name]
+        for name, value in own.items()
+    }
     network.load_state_dict({**network.state_dict(), **mean})
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -45,6 +46,8 @@ PAIRED = 1.5
 """Likeness of a way all of whose pairs of characters are in a question that is written without spaces."""
 SHARP = 0.05
 """Difference of likeness by which a token of the text has e times the weight in a way's place."""
+BLOCK = 64
+"""Questions that are encoded at once, and whose phrases are."""
 SCORED = 64
 """Candidates whose phrases are compared with the question."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
@@ -80,21 +83,41 @@ class WayFit:
         """
         if len(one.slots) != 1 or len(one.ways) < 2 or one.slots[0] >= len(self.slots):
             return 0.0
-        distances = np.abs(self.places[list(one.ways)] - self.slots[one.slots[0]])
-        return float(np.tanh(np.diff(distances) / 2).mean())
+        places, slot = self._places, self.slots[one.slots[0]]
+        distances = [abs(places[way] - slot) for way in one.ways]
+        return sum(math.tanh((then - before) / 2) for before, then in pairwise(distances)) / (len(distances) - 1)
 
     def worst(self, one: Candidate) -> float:
         """Likeness of the way of a form that fits least; 0 where it has none."""
-        return float(self.likeness[list(one.ways)].min()) if one.ways else 0.0
+        return min((self._likeness[way] for way in one.ways), default=0.0)
 
     def mean(self, one: Candidate) -> float:
         """Mean likeness of the ways of a form; 0 where it has none."""
-        return float(self.likeness[list(one.ways)].mean()) if one.ways else 0.0
+        return sum(self._likeness[way] for way in one.ways) / max(len(one.ways), 1)
 
     def better(self, one: Candidate) -> float:
         """How much likelier another way of the graph is than the likest one of a form."""
-        top = float(self.likeness.max(initial=0.0))
-        return top - (float(self.likeness[list(one.ways)].max()) if one.ways else top)
+        return self._top - max((self._likeness[way] for way in one.ways), default=self._top)
+
+    def shared_pairs(self, one: Candidate) -> float:
+        """Mean of `paired` over the ways of a form; 0 where it has none."""
+        return sum(self._paired[way] for way in one.ways) / max(len(one.ways), 1)
+
+    @cached_property
+    def _likeness(self) -> list[float]:
+        return self.likeness.tolist()
+
+    @cached_property
+    def _paired(self) -> list[float]:
+        return self.paired.tolist()
+
+    @cached_property
+    def _places(self) -> list[float]:
+        return self.places.tolist()
+
+    @cached_property
+    def _top(self) -> float:
+        return max([0.0, *self._likeness])
 
 
 @dataclass(frozen=True)
@@ -145,7 +168,9 @@ class LabelParser:
         self._pairs = [_pairs(text) for text in self._ways]
         self._words = [stems(texts) for texts in own]
         self._way_block: EncodedTexts | None = None
-        self._log_triples = np.log1p(graph.triples) / 15
+        self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
+        self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
+        self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]
 
     def clear(self) -> None:
         """Forgets what was encoded; to be called when the weights of the scorer have changed."""
@@ -200,8 +225,8 @@ class LabelParser:
         proposed: of each question further candidates, each with the road that it came by.
         """
         network, found = self.scorer.network, []
-        for start in range(0, len(queries), 64):
-            own = queries[start : start + 64]
+        for start in range(0, len(queries), BLOCK):
+            own = queries[start : start + BLOCK]
             encoded = self.scorer.questions([query.text for _, query in own])
             heads = [torch.log_softmax(head(encoded.pooled), -1).numpy() for head in network.heads]
             for place, (name, query) in enumerate(own):
@@ -234,7 +259,7 @@ class LabelParser:
         if self._way_block is None:
             self._way_block = self.scorer.phrases(self._ways)
         likeness = self.scorer.likeness(encoded, place, self._way_block).double().numpy()
-        ids = self.scorer.network.encoder.reader.read([query.text, *(slot.word for slot in query.slots)])
+        ids = self.scorer.network.encoder.token_ids([query.text, *(slot.word for slot in query.slots)])
         inside = slice(1, len(ids[0]) - 1)  # without the marks of start and end
         ways = 2 * self.graph.relations
         like = torch.einsum(
@@ -259,7 +284,10 @@ class LabelParser:
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
         """The candidates of each question, best first."""
         network, found = self.scorer.network, []
-        for one in prepared:
+        for number, one in enumerate(prepared):
+            if number % BLOCK == 0:
+                block = prepared[number : number + BLOCK]
+                self.scorer.encode_new([text for own in block for text in (*own.texts, *own.nouns)])
             if one.candidates:
                 nouns = self.scorer.phrases(one.nouns)
                 likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts), nouns)
@@ -286,11 +314,14 @@ class LabelParser:
         candidates: Sequence[Candidate],
         guess: Sequence[NDArray[np.float32]],
         fit: WayFit,
+        classes: Sequence[tuple[int, ...]] | None = None,
     ) -> NDArray[np.float32]:
-        """What is known of candidates beside their texts [candidates, FEATURES]."""
+        """What is known of candidates beside their texts [candidates, FEATURES].
+
+        classes: `classes_of` each, where they are known.
+        """
         words = [stem(word) for word in WORD.findall(query.text.lower())]
         content = {word for word in words if word not in CONTENT_FREE}
-        rows = np.zeros((len(candidates), FEATURES), dtype=np.float32)
         wanted = {place for place, _ in query.types}
         asked = bool(_YES_NO.search(query.text))
         first = [
@@ -299,15 +330,24 @@ class LabelParser:
             if self.graph.type_labels[place] == self.graph.type_labels[query.types[0][0]]
         ]
         rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
-        for row, one in zip(rows, candidates, strict=True):
+        classes = classes if classes is not None else [classes_of(one) for one in candidates]
+        relation_ids, type_of_key = self.graph.memory.relation_ids, self.graph.type_of_key
+        table = []
+        for one, numbers in zip(candidates, classes, strict=True):
+            row = [0.0] * FEATURES
             form = one.form
             inner = form.of if isinstance(form, Count) else form
-            label_words = stems(labels_of(form, self.graph)) - CONTENT_FREE
+            nodes = nodes_of(form)
+            named = {type_of_key.get(node.key, -1) for node in nodes if isinstance(node, Class)}
+            relations = {relation_ids[step.relation] for node in nodes for step in getattr(node, "path", ())}
+            label_words = set[str]().union(
+                *(self._relation_words[relation] for relation in relations),
+                *(self._type_words[place] for place in named if place >= 0),
+            )
             explained = content & label_words.union(*(self._words[way] for way in one.ways))
-            classes = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form) if isinstance(node, Class)}
-            literals = sum(isinstance(getattr(node, "value", node), Literal) for node in nodes_of(form))
-            nth = next((node.n for node in nodes_of(form) if isinstance(node, Nth)), 1)
-            for column, own, number in zip(HEAD_FEATURES, guess, classes_of(one), strict=True):
+            literals = sum(isinstance(getattr(node, "value", node), Literal) for node in nodes)
+            nth = next((node.n for node in nodes if isinstance(node, Nth)), 1)
+            for column, own, number in zip(HEAD_FEATURES, guess, numbers, strict=True):
                 row[column] = max(own[number], -8) / 4 if number >= 0 else 0
             row[3] = math.log(max(one.rho, 1e-3)) / 4
             row[UNUSED] = -sum(rho for number, rho in enumerate(rhos) if number not in one.slots)
@@ -319,23 +359,23 @@ class LabelParser:
             row[10] = float(literals > 0)
             row[11] = len(wanted & set(one.types)) / 2
             row[12] = len(wanted - set(one.types)) / 2
-            row[13] = len(classes - wanted) / 2
+            row[13] = len(named - wanted) / 2
             row[14] = 0.5 if asked == isinstance(one.value, bool) else -0.5
             if first and one.nodes is not None and len(one.nodes):
                 row[15] = 0.5 if any(inside(one.nodes[:20], members) for members in first) else -0.5
             row[16] = len(label_words & content) / len(label_words) if label_words else 0
             row[EXPLAINED] = len(explained) / len(content) if content else 0
             if one.ways:
-                row[18] = float(self._log_triples[[way % self.graph.relations for way in one.ways]].mean())
+                row[18] = sum(self._log_triples[way % self.graph.relations] for way in one.ways) / len(one.ways)
             row[19] = float(one.nodes is not None and len(one.nodes) == 1)
             row[20] = float(self._several_values(one))
             row[21] = len(one.slots) / 3
             row[22] = float(isinstance(one.value, bool) or isinstance(inner, Class))
-            if one.ways:
-                row[23] = float(fit.paired[list(one.ways)].mean())
+            row[23] = fit.shared_pairs(one)
             row[OUTWARD] = fit.outward(one)
             row[WORST], row[MEAN], row[BETTER] = fit.worst(one), fit.mean(one), fit.better(one)
-        return rows
+            table.append(row)
+        return np.array(table, dtype=np.float32).reshape(len(candidates), FEATURES)
 
     def _several_values(self, one: Candidate) -> bool:
         if one.nodes is None or len(one.nodes) < 2:

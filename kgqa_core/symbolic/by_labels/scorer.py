@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from kgqa_core.logic.forms import BESTS
+from kgqa_core.nn.products import speed_up
 from kgqa_core.symbolic.by_labels.candidates import KINDS
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 
@@ -39,8 +40,8 @@ LIKENESS = 5
 """Numbers by which a question and a phrase are compared."""
 NONE_FEATURES = 16
 """Numbers that the score of "no form" is made of; the words of the question are not among them, for they are new."""
-MOST_PHRASES = 50_000
-"""Phrases that are kept."""
+AT_ONCE, MOST_PHRASES = 128, 50_000
+"""Phrases that are encoded at once, and that are kept."""
 
 
 class ScoreNetwork(nn.Module):
@@ -67,17 +68,17 @@ class ScoreNetwork(nn.Module):
             assert isinstance(head, nn.Linear)
             nn.init.zeros_(head.weight)
             nn.init.zeros_(head.bias)
+        speed_up(self)
 
     def encode(self, texts: Sequence[str], side: int) -> EncodedTexts:
         """Questions (side 0) or phrases (side 1)."""
-        states, mask = self.encoder(texts)
-        real = mask.unsqueeze(-1).to(states.dtype)
-        pooled = (states * real).sum(1) / real.sum(1).clamp(min=1)
+        packed = self.encoder(texts)
+        pooled = packed.mean()
         normalize = nn.functional.normalize
         vectors = normalize(self.tower(pooled) if side == 0 else pooled, dim=-1)
         wanted = normalize(self.wanted(pooled), dim=-1) if side == 0 else vectors
-        tokens = nn.functional.normalize(self.direction(states), dim=-1) * real
-        weights = self.weights[side](states).squeeze(-1).masked_fill(mask == 0, -1e9).softmax(-1)
+        tokens = packed.padded(normalize(self.direction(packed.states), dim=-1))
+        weights = packed.padded(self.weights[side](packed.states), -1e9).squeeze(-1).softmax(-1)
         return EncodedTexts(pooled, vectors, tokens, weights, wanted)
 
     def compare(self, question: EncodedTexts, phrase: EncodedTexts, nouns: Tensor | None = None) -> Tensor:
@@ -145,20 +146,26 @@ class LabelScorer:
         return self.network.encode(texts, 0)
 
     @torch.inference_mode()
-    def phrases(self, texts: Sequence[str]) -> EncodedTexts:
-        """Phrases, encoded; those that were met before come from memory."""
+    def encode_new(self, texts: Sequence[str]) -> None:
+        """Encodes those phrases that were not met before, and keeps them."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if len(self._known) + len(new) > MOST_PHRASES:
             self.clear()
             new = list(dict.fromkeys(texts))
         new.sort(key=lambda text: (len(text), text))
-        for start in range(0, len(new), 64):
-            own = self.network.encode(new[start : start + 64], 1)
-            for text, vector, tokens, weights in zip(
-                new[start : start + 64], own.vectors, own.tokens, own.weights, strict=True
+        for start in range(0, len(new), AT_ONCE):
+            some = new[start : start + AT_ONCE]
+            own = self.network.encode(some, 1)
+            lengths = (own.weights > 0).sum(1).tolist()
+            for text, vector, tokens, weights, length in zip(
+                some, own.vectors, own.tokens, own.weights, lengths, strict=True
             ):
-                length = int((weights > 0).sum())
                 self._known[text] = vector.clone(), tokens[:length].clone(), weights[:length].clone()
+
+    @torch.inference_mode()
+    def phrases(self, texts: Sequence[str]) -> EncodedTexts:
+        """Phrases, encoded; those that were met before come from memory."""
+        self.encode_new(texts)
         rows = [self._known[text] for text in texts]
         vectors = torch.stack([vector for vector, _, _ in rows])
         pad = nn.utils.rnn.pad_sequence

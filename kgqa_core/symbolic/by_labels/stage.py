@@ -31,6 +31,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.symbolic.by_labels.calibrate import answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
+from kgqa_core.symbolic.by_labels.encoder import ADAPTED
 from kgqa_core.symbolic.by_labels.examples import LabelExample, candidate_of, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, average, learned, load, save, untrained
@@ -94,6 +95,8 @@ def train(
                 )
             monitor.note(f"label parser: {len(learning):,} questions to learn from")
             linked = link_some(learning, tagger, linking, chooser)
+            start.network.encoder.learn(options.adapted_layers if options.start == "packaged" else ADAPTED)
+            start.network.encoder.remember(states=True)
             examples, found = make_examples(parser, linked, seed, monitor=monitor)
             if not examples:
                 raise TrainingError(

@@ -27,10 +27,8 @@ from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.training import CHECKPOINT, CLIP, WEIGHT_DECAY
 from kgqa_core.symbolic.by_labels.examples import LabelExample
 from kgqa_core.symbolic.by_labels.parser import HEAD_FEATURES, NO_CLASS, none_features
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LIKENESS, EncodedTexts, LabelScorer, ScoreNetwork
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LIKENESS, LabelScorer, ScoreNetwork
 
-CHUNK = 32
-"""Phrases that are encoded at once."""
 HEAD_WEIGHTS = (0.5, 0.3, 0.3, 0.3, 0.3)
 """Weight of each head's loss."""
 REPORTED = 25
@@ -109,26 +107,6 @@ def _batch(examples: Sequence[LabelExample], options: FitOptions, chooser: rando
     )
 
 
-def _encoded(network: ScoreNetwork, phrases: list[str]) -> EncodedTexts:
-    """Phrases, encoded with those of about their length."""
-    order = sorted(range(len(phrases)), key=lambda n: (len(phrases[n]), phrases[n]))
-    parts = [
-        network.encode([phrases[n] for n in order[start : start + CHUNK]], 1) for start in range(0, len(order), CHUNK)
-    ]
-    longest = max(part.tokens.shape[1] for part in parts)
-    padded = [longest - part.tokens.shape[1] for part in parts]
-    pad = nn.functional.pad
-    back = torch.empty(len(order), dtype=torch.long)
-    back[torch.tensor(order)] = torch.arange(len(order))
-    return EncodedTexts(
-        torch.cat([part.pooled for part in parts]),
-        torch.cat([part.vectors for part in parts]),
-        torch.cat([pad(part.tokens, (0, 0, 0, size)) for part, size in zip(parts, padded, strict=True)]),
-        torch.cat([pad(part.weights, (0, size)) for part, size in zip(parts, padded, strict=True)]),
-        torch.cat([part.wanted for part in parts]),
-    ).rows(back)
-
-
 def loss_of(scorer: LabelScorer, examples: Sequence[LabelExample], batch: _LabelBatch) -> tuple[Tensor, int]:
     """The loss of a batch, and for how many of its questions the best choice is right."""
     network = scorer.network
@@ -143,7 +121,7 @@ def loss_of(scorer: LabelScorer, examples: Sequence[LabelExample], batch: _Label
         features[:, column] = torch.where(known, value, torch.zeros_like(value))
     likeness = features.new_zeros(0, LIKENESS)
     if len(own):
-        phrase, nouns = _encoded(network, batch.phrases), network.encode(batch.nouns, 1).vectors
+        phrase, nouns = network.encode(batch.phrases, 1), network.encode(batch.nouns, 1).vectors
         likeness = network.compare(question.rows(own), phrase.rows(batch.pairs[:, 1]), nouns[batch.pairs[:, 2]])
     scores = network.score(likeness, features)
     total, hits, start = scores.sum() * 0, 0, 0
@@ -195,6 +173,7 @@ def fit(
     key = _key(network, examples, options, seed)
     found = checkpoint.restore(work / CHECKPOINT, key, network, optimizer) if work is not None else None
     state = found[0] if found is not None else TrainingState(key)
+    remembered = network.encoder.remembers
     network.encoder.remember(states=True)
     saved = time.monotonic()
     for step in range(state.step, options.steps):
@@ -216,7 +195,7 @@ def fit(
             saved = time.monotonic()
         if state.step % REPORTED == 0 or state.step == options.steps:
             monitor.progress(state.step, options.steps, "steps")
-    network.encoder.remember(states=False)
+    network.encoder.remember(states=remembered)
     scorer.clear()
     if work is not None and keep:
         checkpoint.store(work / CHECKPOINT, state, network, optimizer, {})

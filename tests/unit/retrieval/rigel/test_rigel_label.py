@@ -213,7 +213,8 @@ def test_minilm_keeps_a_frozen_copy_for_labels_and_stores_what_they_share_once(w
         names = set(file.keys())
     assert "encoder.body.embeddings.word_embeddings.weight" in names
     assert "label_encoder.body.embeddings.word_embeddings.weight" not in names
-    assert "label_encoder.body.encoder.layer.0.attention.self.query.weight" in names
+    assert "label_encoder.body.encoder.layer.5.attention.self.query.weight" in names
+    assert "label_encoder.body.encoder.layer.0.attention.self.query.weight" not in names, "a layer that does not learn"
     model = load(tmp_path / "r", graph("date of birth", "currency", "capital city"))
     assert isinstance(model.network, LabelRigel)
     first = model.plan(["in which money do people of [MASK] pay?"]).relations[0][0]

@@ -6,11 +6,13 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Join, Literal, Step
+from kgqa_core.symbolic.by_labels import graph as module
 from kgqa_core.symbolic.by_labels.graph import MOST_ENDS, LabelGraph, words_of
 from tests.support.graphs import Graph, random_graph, small_graph, store_of
 from tests.support.label_graph import TOWNS, X, ids_of, way_of
@@ -36,6 +38,17 @@ def test_ways_and_what_they_lead_to_are_those_that_sql_finds(seed: int) -> None:
         assert {node: set(graph.ways(np.array([node])).tolist()) for node in nodes.tolist()} == ways
         for way in range(2 * graph.relations):
             assert graph.follow(some, way).tolist() == sorted(ends[way])
+            each = [graph.follow(some[place : place + 1], way) for place in range(len(some))]
+            assert all((np.diff(own) > 0).all() for own in each)
+            assert sorted({node for own in each for node in own.tolist()}) == sorted(ends[way])
+
+
+def test_full_memo_forgets_what_it_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MEMORIZED", 40)
+    memo, value = module.Memo[module.Ints](), np.arange(3)
+    assert memo.put((b"a",), value) is value and memo.get((b"a",)) is value
+    memo.put((b"b",), np.arange(3))
+    assert memo.get((b"a",)) is None and memo.get((b"b",)) is not None
 
 
 @settings(max_examples=8)

@@ -291,6 +291,7 @@ def test_mean_and_better_compare_the_ways_of_a_form_with_all(graph: LabelGraph) 
     assert fit.better(made) == pytest.approx(0.3)
     assert (fit.mean(kind), fit.better(kind)) == (0, 0)
     likeness[made.ways[0]] = 0.95
+    fit = WayFit(likeness, likeness, likeness)
     assert fit.better(made) == 0, "the likest way of all is its own"
 
 
