@@ -147,6 +147,8 @@ def _rra_published(found: Mapping[str, Any]) -> str:
     from benchmarks.rra_published import tables  # imports torch
 
     return tables(found)
+
+
 def _training(found: Mapping[str, Any]) -> str:
     from benchmarks.training import figures  # imports the library
 

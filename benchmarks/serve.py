@@ -1,9 +1,11 @@
 """`kgqa serve` against the same system called in process: speed, memory, start, a change of champion under load.
 
     python -m benchmarks.serve --home HOME [--runs auto=RUN builtin=RUN] [--clients 1,8,64] [--workers 1,2]
-        [--requests 600] [--long 20000] [--swap 10000] [--json benchmarks/results/serve.json]
+        [--requests 600] [--long 20000] [--swap 10000] [--parts speed,memory,swap]
+        [--json benchmarks/results/serve.json]
 
 HOME has finished runs over one graph; `--runs` names those that are measured, the first also for memory and the change.
+--parts may measure these in another home, one that answers faster; what the JSON holds of other parts stays.
 Questions are the dev questions of a run, in a seeded order, again and again.  in_process: `System.ask`, one question at
 a time, after one pass to warm up, as for the server; stages: the same again with a tracer, by step.
 overhead_ms: p50 of the server with one client less that.
@@ -235,8 +237,10 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=600)
     parser.add_argument("--long", type=int, default=20_000)
     parser.add_argument("--swap", type=int, default=10_000)
+    parser.add_argument("--parts", default="speed,memory,swap")
     parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
+    parts = given.parts.split(",")
     home = Home(given.home.resolve()).look()
     runs = dict(one.split("=", 1) for one in given.runs) or {"newest": newest_run(home)["run_id"]}
     record = newest_run(home, next(iter(runs.values())))
@@ -244,19 +248,20 @@ def main() -> None:
     questions = sorted({one.text for one in asked})
     random.Random(SEED).shuffle(questions)
     counts = read_manifest(stage_artifact(record, "kg").folder)["counts"]
-    found: dict[str, Any] = {
-        "conditions": conditions(SEED), "speed": {},
-        "graph": {"name": record["profile"]["kg"]["name"], "triples": counts["triples"], "questions": len(questions)},
-    }  # fmt: skip
-    for name, run in runs.items():
-        found["speed"][name] = speed(home, run, questions, given)
-        results_file.write(given.json, found, FIELDS)
+    graph = {"name": record["profile"]["kg"]["name"], "triples": counts["triples"], "questions": len(questions)}
+    found: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
+    found["conditions"] = conditions(SEED)
+    if "speed" in parts:
+        found |= {"graph": graph, "speed": {}}
+        for name, run in runs.items():
+            found["speed"][name] = speed(home, run, questions, given)
+            results_file.write(given.json, found, FIELDS)
     first = next(iter(runs.values()))
-    if given.long:
-        found["memory"] = memory(home, first, questions, given.long)
+    if "memory" in parts:
+        found["memory"] = memory(home, first, questions, given.long) | {"graph": graph}
         results_file.write(given.json, found, FIELDS)
-    if given.swap and len(runs) > 1:
-        found["swap"] = swap(home, list(runs.values()), questions, given.swap)
+    if "swap" in parts and len(runs) > 1:
+        found["swap"] = swap(home, list(runs.values()), questions, given.swap) | {"graph": graph}
         results_file.write(given.json, found, FIELDS)
 
 

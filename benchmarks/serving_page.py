@@ -50,17 +50,24 @@ def speed(found: Mapping[str, Any]) -> str:
     if "memory" in found:
         one = found["memory"]
         lines.append(
-            f"Memory over {one['requests']:,} requests of 8 clients: {one['resident_mb'][0]:,.0f} MB after warming up, "
+            f"Memory over {one['requests']:,} requests of 8 clients{_of(one, graph)}: {one['resident_mb'][0]:,.0f} MB after warming up, "
             f"{one['resident_mb'][-1]:,.0f} MB at the end ({100 * one['growth']:+.1f} %; in the second half "
             f"{100 * one['growth_of_second_half']:+.1f} %)."
         )
     if "swap" in found:
         one = found["swap"]
         lines.append(
-            f"The champion changed {one['swaps']} times under {one['requests']:,} requests of 8 clients: "
+            f"The champion changed {one['swaps']} times under {one['requests']:,} requests of 8 clients"
+            f"{_of(one, graph)}: "
             f"{one['failed']} failed; p50 {one['p50_ms']:.0f} ms, the longest {one['longest_ms']:,.0f} ms."
         )
     return "\n".join(lines) + "\n"
+
+
+def _of(part: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
+    """Which graph a part was measured on, where it is another."""
+    own = part["graph"]
+    return f", over `{own['name']}` of {own['triples']:,} triples" if own != graph else ""
 
 
 def loop(found: Mapping[str, Any]) -> str:
