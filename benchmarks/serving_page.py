@@ -50,7 +50,8 @@ def speed(found: Mapping[str, Any]) -> str:
     if "memory" in found:
         one = found["memory"]
         lines.append(
-            f"Memory over {one['requests']:,} requests of 8 clients{_of(one, graph)}: {one['resident_mb'][0]:,.0f} MB after warming up, "
+            f"Memory over {one['requests']:,} requests of 8 clients{_of(one, graph)}: "
+            f"{one['resident_mb'][0]:,.0f} MB after warming up, "
             f"{one['resident_mb'][-1]:,.0f} MB at the end ({100 * one['growth']:+.1f} %; in the second half "
             f"{100 * one['growth_of_second_half']:+.1f} %)."
         )
