@@ -82,6 +82,17 @@ def loop(found: Mapping[str, Any]) -> str:
     )
 
 
+def clients(found: Mapping[str, Any]) -> str:
+    """What the command line gains; the transcripts are a file of their own."""
+    ask = found["ask"]
+    return (
+        f"{_made(found)} `kgqa ask` as a whole process over `{found['graph']}`, median of {ask['rounds']}: "
+        f"{ask['with_server']:.2f} s with a server, {ask['without']:.1f} s without. What the OpenAI client, the "
+        "official MCP client over both transports, HTTP and the command line get: "
+        "[transcripts](../benchmarks/results/serve_clients.md).\n"
+    )
+
+
 def faults(found: Mapping[str, Any]) -> str:
     """What each client got."""
     rows = [
