@@ -250,18 +250,21 @@ def main() -> None:
     counts = read_manifest(stage_artifact(record, "kg").folder)["counts"]
     graph = {"name": record["profile"]["kg"]["name"], "triples": counts["triples"], "questions": len(questions)}
     found: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
-    found["conditions"] = conditions(SEED)
+    made = conditions(SEED)
     if "speed" in parts:
-        found |= {"graph": graph, "speed": {}}
+        found |= {"conditions": made, "graph": graph, "speed": {}}
         for name, run in runs.items():
             found["speed"][name] = speed(home, run, questions, given)
             results_file.write(given.json, found, FIELDS)
     first = next(iter(runs.values()))
     if "memory" in parts:
-        found["memory"] = memory(home, first, questions, given.long) | {"graph": graph}
+        found["memory"] = memory(home, first, questions, given.long) | {"graph": graph, "commit": made["commit"]}
         results_file.write(given.json, found, FIELDS)
     if "swap" in parts and len(runs) > 1:
-        found["swap"] = swap(home, list(runs.values()), questions, given.swap) | {"graph": graph}
+        found["swap"] = swap(home, list(runs.values()), questions, given.swap) | {
+            "graph": graph,
+            "commit": made["commit"],
+        }
         results_file.write(given.json, found, FIELDS)
 
 

@@ -66,9 +66,10 @@ def speed(found: Mapping[str, Any]) -> str:
 
 
 def _of(part: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
-    """Which graph a part was measured on, where it is another."""
+    """Which graph and commit a part was measured on, where it is another graph."""
     own = part["graph"]
-    return f", over `{own['name']}` of {own['triples']:,} triples" if own != graph else ""
+    at = f" (commit {part['commit'][:10]})" if "commit" in part else ""
+    return f", over `{own['name']}` of {own['triples']:,} triples{at}" if own != graph else ""
 
 
 def loop(found: Mapping[str, Any]) -> str:
