@@ -18,6 +18,7 @@ round; figures are medians, in milliseconds a question.  Matrices by relation ar
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -158,7 +159,7 @@ class Questions:
 
     def graphblas_mxm(self) -> Road:
         """A product for each relation, all questions together."""
-        import graphblas as gb
+        gb = importlib.import_module("graphblas")
 
         matrices = [(relation, gb.io.from_scipy_sparse(matrix)) for relation, matrix in self._by_relation()]
         goal = gb.Vector.from_dense(self.goal)
@@ -177,7 +178,7 @@ class Questions:
 
     def graphblas_masked(self) -> Road:
         """A product for each relation and question; the last hop only at candidates."""
-        import graphblas as gb
+        gb = importlib.import_module("graphblas")
 
         matrices = [(relation, gb.io.from_scipy_sparse(matrix)) for relation, matrix in self._by_relation()]
         places = np.flatnonzero(self.goal)

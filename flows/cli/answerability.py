@@ -277,10 +277,10 @@ def _copy(made: Any, claim: FolderClaim) -> Path:
     from kgqa_core.builders.answerability.records import GRAPH
     from kgqa_core.kg.overlay import carry_base
     from kgqa_core.store.artifacts import MANIFEST, read_manifest
-    from kgqa_core.store.verified import RECORD
+    from kgqa_core.store.verified import not_copied
 
     def fill(folder: Path, work: Path) -> dict[str, Any]:
-        shutil.copytree(made.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(Path(RECORD).name))
+        shutil.copytree(made.folder, folder, dirs_exist_ok=True, ignore=not_copied)
         (folder / MANIFEST).unlink()
         carry_base(folder / GRAPH)
         return dict(read_manifest(made.folder)["counts"])

@@ -195,15 +195,14 @@ def _claims(out: Path, profile: Profile, graph: str | None, force: bool) -> dict
 def _copy(made: dict[str, Any], claims: dict[str, FolderClaim]) -> dict[str, Path]:
     """Copies of artifacts in the folders that were claimed for them, by the same names."""
     from kgqa_core.store.artifacts import MANIFEST
-    from kgqa_core.store.verified import RECORD
+    from kgqa_core.store.verified import not_copied
 
     found = {}
     for kind, ref in made.items():
 
         def fill(folder: Path, work: Path, source: Path = ref.folder) -> dict[str, Any]:
-            shutil.copytree(
-                source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, Path(RECORD).name)
-            )
+            shutil.copytree(source, folder, dirs_exist_ok=True, ignore=not_copied)
+            (folder / MANIFEST).unlink()
             return dict(_manifest(source))
 
         found[kind] = claims[kind].publish(fill).folder

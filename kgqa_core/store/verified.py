@@ -54,6 +54,15 @@ def remember(folder: Path, found: dict[str, State]) -> None:
         write_json(folder / RECORD, {"manifest": _manifest(folder), "files": found})
 
 
+def not_copied(folder: str, names: list[str]) -> set[str]:
+    """What stays behind where an artifact is copied, as `shutil.copytree` wants it: the record, which is of its place."""
+    path, record = Path(folder), Path(RECORD).name
+    if path.name == VOLATILE:
+        return {record} & set(names)
+    alone = VOLATILE in names and all(one.name == record for one in (path / VOLATILE).iterdir())
+    return {VOLATILE} if alone else set()
+
+
 def is_verified(folder: Path, found: dict[str, State]) -> bool:
     """Whether the record says that files in these states hold what the manifest says."""
     try:

@@ -176,3 +176,16 @@ def test_the_command_finds_bytes_that_a_disk_has_lost(made: ArtifactRef) -> None
     found = CliRunner().invoke(app, ["home", "--home", str(home), "--verify", "--json"])
     damaged = json.loads(found.stdout.splitlines()[-1])
     assert found.exit_code == 1 and [*damaged["damaged"]] == [f"rows/{KEY[:20]}"] and damaged["artifacts"] == 1
+
+
+def test_a_copy_of_an_artifact_has_no_record_and_no_folder_that_held_nothing_else(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        (folder / "volatile").mkdir(parents=True)
+        (folder / "volatile" / "verified.json").write_text("{}", encoding="utf-8")
+        (folder / "rows").write_text("1", encoding="utf-8")
+    (two / "volatile" / "seconds").write_text("2", encoding="utf-8")
+    for folder in (one, two):
+        shutil.copytree(folder, folder.with_suffix(".copy"), ignore=verified.not_copied)
+    assert [path.name for path in one.with_suffix(".copy").iterdir()] == ["rows"]
+    assert [path.name for path in (two.with_suffix(".copy") / "volatile").iterdir()] == ["seconds"]
