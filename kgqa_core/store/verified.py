@@ -55,7 +55,7 @@ def remember(folder: Path, found: dict[str, State]) -> None:
 
 
 def not_copied(folder: str, names: list[str]) -> set[str]:
-    """What stays behind where an artifact is copied, as `shutil.copytree` wants it: the record, which is of its place."""
+    """What stays behind where an artifact is copied, as `shutil.copytree` wants it: the record of its place."""
     path, record = Path(folder), Path(RECORD).name
     if path.name == VOLATILE:
         return {record} & set(names)
