@@ -41,8 +41,8 @@ FIELDS = (
 def measure(work: RraWork, count: int, rounds: int) -> dict[str, Any]:
     """Both kinds of numbers."""
     dev = [replace(one, split="test") for one in some([q for q in work.questions() if q.split == "dev"], count, "int8")]
-    sample = work.answered(8, dev)
-    facts = work.facts("oracle", 8, dev, "oracle")
+    sample = work.answered(count, dev)
+    facts = work.facts("oracle", count, dev, "oracle")
     knowledge = work.folder / "knowledge_int8"
     knowledge.mkdir(exist_ok=True)
     write_knowledge(knowledge, kg=work.kg(), questions=sample, facts=facts, retriever="oracle")
