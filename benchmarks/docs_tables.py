@@ -67,6 +67,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("fresh_model", "benchmarks/fresh_model.py"),
     ResultFile("graph_alone", "benchmarks/graph_alone.py"),
     ResultFile("ingest", "benchmarks/ingest.py", False),
+    ResultFile("int8", "benchmarks/int8.py"),
     ResultFile("kg_subset", "benchmarks/kg_subset.py"),
     ResultFile("kill_commands", "benchmarks/kill_commands.py"),
     ResultFile("linking", "benchmarks/linking.py", False),
@@ -158,6 +159,12 @@ def _training(found: Mapping[str, Any]) -> str:
     return figures(found)
 
 
+def _int8(found: Mapping[str, Any]) -> str:
+    from benchmarks.int8 import table  # imports torch
+
+    return table(found)
+
+
 def _whole_table(found: Mapping[str, Any]) -> str:
     from benchmarks.whole_table import figures  # imports the report
 
@@ -175,6 +182,7 @@ TABLES: tuple[Table, ...] = (
     Table("command_fuzzer", "docs/robustness.md", "command_fuzzer", _fuzzer),
     Table("easiness", "docs/evaluation.md", "easiness", writers.easiness),
     Table("fresh_model", "docs/tracking.md", "fresh_model", writers.fresh_model),
+    Table("int8", "docs/models.md", "int8", _int8),
     Table("kg_subset", "docs/kg_subset.md", "kg_subset", kg_subset_page.figures),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("linking", "docs/linking.md", "linking", writers.linking),
