@@ -81,6 +81,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("people_dev_atlas", "benchmarks/people.py"),
     ResultFile("real_sets", "benchmarks/real_sets.py"),
     ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
+    ResultFile("roofline", "benchmarks/roofline.py"),
     ResultFile("rewriter", "benchmarks/rewriter.py", False),
     ResultFile("rra_published", "benchmarks/rra_published.py"),
     ResultFile("serve", "benchmarks/serve.py"),

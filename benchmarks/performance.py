@@ -268,6 +268,12 @@ def llm(found: Json) -> str:
     )
 
 
+def roofline(found: Json) -> str:
+    from benchmarks.roofline import tables  # imports torch
+
+    return tables(found)
+
+
 SECTIONS: dict[str, Callable[[Json], str]] = {
     "ingest": ingest,
     "wikidata_json": wikidata_json,
@@ -275,6 +281,7 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
     "dkg_follow": follow,
     "dkg_follow_metaqa": follow,
     "dkg_scale": scale,
+    "roofline": roofline,
     "unseen_relations": unseen,
     "llm": llm,
 }
