@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa_core.datasets.jsonl import RawQuestion
+from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import INVERSE, Question
 
@@ -186,7 +187,7 @@ def _names(
 ) -> tuple[str, ...]:
     """Name and aliases of one answer: those of the graph, the text of the file if it was no key, its aliases."""
     forms = [form for entity in ids for form in names.get(entity, [])]
-    bare = text[1:-1] if text.startswith("<") and text.endswith(">") else text
+    bare = bare_key(text)
     if bare not in (keys[entity][0] for entity in ids):
         forms.append(text)
     return tuple(dict.fromkeys([*forms, *aliases])) or (text,)

@@ -15,6 +15,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import InputError
 from kgqa_core.input_files import read_document
 from kgqa_core.kg.ingest.filters import UNKNOWN_DATATYPES
+from kgqa_core.kg.names import bare_key
 
 _FREEBASE = r"^(?:http://rdf\.freebase\.com/ns/|https?://www\.freebase\.com)?/?([mg])[./]([0-9a-z_]+)$"
 
@@ -35,7 +36,7 @@ def select(connection: duckdb.DuckDBPyConnection, options: KgOptions, literals: 
     """Makes `bridge_terms(subject, predicate, object)` of staged statements, without deprecated and unknown ones."""
     run = connection.execute
     run("CREATE TABLE bridge_terms(subject INTEGER, predicate INTEGER, object INTEGER)")
-    keys = [key[1:-1] if key.startswith("<") and key.endswith(">") else key for key in options.bridges]
+    keys = [bare_key(key) for key in options.bridges]
     tids = [tid for (tid,) in run("SELECT tid FROM terms WHERE tag = 0 AND list_contains($1, key)", [keys]).fetchall()]
     if not tids:
         return

@@ -81,6 +81,13 @@ class Tally:
         if self.rejects and (not passes or not good):
             raise self._too_many("in all")
 
+    def tell(self, label: str, monitor: Monitor) -> None:
+        """Says of the source with this label what is lost or absent without being an error."""
+        if self.unread:
+            monitor.note(f"{label}: about {self.unread:,} statements were lost beside those in the rejects")
+        if not self.statements:
+            monitor.note(f"{label} holds no statement")
+
     def _too_many(self, when: str) -> KgInputError:
         examples = "; ".join(f"line {line}: {reason}: {text[:60]!r}" for line, reason, text in self.examples)
         good = self.statements - self.rejects
@@ -140,11 +147,8 @@ def build_parts(
     adjust: may take statements out of the staged tables before their meaning is worked out, and returns how many.
     assign: gives terms and relations their ids.  complete: may change the tables and the meta of the graph at the end.
     """
-    staging = staging_folder(out, work)
-    path = out / FILE
-    path.unlink(missing_ok=True)
-    whole = False
-    try:
+    with whole_or_none(out, work) as (staging, path):
+        path.unlink(missing_ok=True)
         with resource_faults(out, options), duckdb.connect(":memory:", config=limits(options, staging)) as connection:
             connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
@@ -152,26 +156,14 @@ def build_parts(
             if not counts["triples"]:
                 raise no_triples(parts, counts["statements"])
             counts = dict(sorted(counts.items()))
-            meta = restate.record(connection, options) | {
-                "schema_version": SCHEMA_VERSION,
-                "name": options.name,
-                "languages": [language.casefold() for language in options.languages],
-                "counts": {name: count for name, count in counts.items() if name not in READ},
-            }
+            meta = restate.record(connection, options) | graph_meta(options, counts)
             if complete is not None:
                 complete(connection, meta)
             write_meta(connection, "kg", meta)
             reading = what_was_read(connection, counts)
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
-        with resource_faults(out, options):
-            (out / READING).parent.mkdir(exist_ok=True)
-            write_json(out / READING, reading)
-        whole = True
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        if not whole:
-            path.unlink(missing_ok=True)
+        write_reading(out, reading, options)
     monitor.progress(100, 100, "% · encoding")
     monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
     return counts | reasons_of(reading)
@@ -210,6 +202,37 @@ def fill_tables(
     return counts
 
 
+def graph_meta(options: KgOptions, counts: Mapping[str, int]) -> dict[str, Any]:
+    """What the meta of a graph has beside what `restate.record` returns."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": options.name,
+        "languages": [language.casefold() for language in options.languages],
+        "counts": {name: count for name, count in counts.items() if name not in READ},
+    }
+
+
+@contextlib.contextmanager
+def whole_or_none(out: Path, work: Path | None) -> Iterator[tuple[Path, Path]]:
+    """An empty folder to stage in (in `work`, else in `out`), and the file of a graph, which goes where this fails."""
+    staging = _fresh(work / "kg-staging") if work is not None else Path(tempfile.mkdtemp(prefix="staging-", dir=out))
+    path, whole = out / FILE, False
+    try:
+        yield staging, path
+        whole = True
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        if not whole:
+            path.unlink(missing_ok=True)
+
+
+def write_reading(out: Path, reading: Mapping[str, Any], options: KgOptions) -> None:
+    """Writes what `what_was_read` returned beside a graph."""
+    with resource_faults(out, options):
+        (out / READING).parent.mkdir(exist_ok=True)
+        write_json(out / READING, reading)
+
+
 @contextlib.contextmanager
 def resource_faults(out: Path, options: KgOptions) -> Iterator[None]:
     """Says which memory or disk did not suffice for a graph in `out`: raises KgqaError or StorageError."""
@@ -225,7 +248,7 @@ def resource_faults(out: Path, options: KgOptions) -> Iterator[None]:
 
 
 def no_triples(parts: Sequence[Part], statements: int) -> KgInputError:
-    """What is said of a graph without triples."""
+    """The error of a graph without triples."""
     return KgInputError(
         f"{', '.join(part.label for part in parts)}: none of {statements:,} statements is a "
         "triple (only labels, aliases or descriptions); add the file with the triples to kg.files"
@@ -236,6 +259,10 @@ _QUOTED = r"""''[^'']*''|"[^"]*"|<[^>]*>|\\\S+"""
 
 READ = ("statements", "duplicates", "ignored", "unread")
 """Counts that depend on what was read, not on the graph that it makes; `unread` only where something was lost."""
+
+
+SUMMED = ("triples", "duplicates", "labels", "aliases", "descriptions", "type_statements", "filtered", "rejects")
+"""Counts of what statements became; without qualifiers their sum is `statements`."""
 
 
 def part_of(source: Source, options: KgOptions) -> Part:
@@ -263,10 +290,7 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
         if part.checked:
             continue
         tally.finish()
-        if tally.unread:
-            monitor.note(f"{part.label}: about {tally.unread:,} statements were lost beside those in the rejects")
-        if not tally.statements:
-            monitor.note(f"{part.label} holds no statement")
+        tally.tell(part.label, monitor)
     if not staging.statements and not any(part.checked for part in parts):
         names = ", ".join(str(part.path or part.label) for part in parts)
         raise KgInputError(f"{names} holds no statement ({ignored:,} blank or comment lines); name a file with triples")
@@ -316,20 +340,12 @@ def reasons_of(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_sum(counts: dict[str, int]) -> None:
-    parts = (
-        "triples", "duplicates", "labels", "aliases", "descriptions", "type_statements", "filtered", "rejects"
-    )  # fmt: skip
-    total = sum(counts[part] for part in parts) - counts["qualifier_triples"]
+    total = sum(counts[part] for part in SUMMED) - counts["qualifier_triples"]
     if total != counts["statements"]:
-        parts_text = ", ".join(f"{counts[part]:,} {part}" for part in (*parts, "qualifier_triples"))
+        parts_text = ", ".join(f"{counts[part]:,} {part}" for part in (*SUMMED, "qualifier_triples"))
         raise KgqaError(
             f"{counts['statements']:,} statements were read, but {total:,} stored ({parts_text}): please report it"
         )
-
-
-def staging_folder(out: Path, work: Path | None) -> Path:
-    """An empty folder for what a build stages: in `work`, else in `out`."""
-    return _fresh(work / "kg-staging") if work is not None else Path(tempfile.mkdtemp(prefix="staging-", dir=out))
 
 
 def _fresh(folder: Path) -> Path:

@@ -68,10 +68,7 @@ def update(
     with KgStore.open(old) as store:
         check_pair(store, options)
         path = store.path
-    parts = [
-        replace(part, format=f"{part.format}, {mark[1:]}", batches=marked(part, mark))
-        for part, mark in _parts_of_pair(added, removed, options)
-    ]
+    parts = list(_parts_of_pair(added, removed, options))
     try:
         return patch(out, old=path, options=options, parts=parts, monitor=monitor, work=work)
     except NotPatchable as reason:
@@ -90,20 +87,21 @@ def _rebuild(
     work: Path | None,
 ) -> dict[str, Any]:
     """An update with a pair that restates the whole old graph."""
-    pair = Pair([])
+    pair = Pair()
     batches = restate.statements(path, memory_limit=options.memory_limit, work=work)
-    parts = [Part("the old graph", "graph", batches, path.stat().st_size, path)]
-    for part, mark in _parts_of_pair(added, removed, options):
-        # A format of another name: statement nodes of full Wikidata RDF are not put together here.
-        parts.append(replace(part, format=f"{part.format}, {mark[1:]}", batches=marked(part, mark)))
+    whole = Part("the old graph", "graph", batches, path.stat().st_size, path)
+    parts = [whole, *_parts_of_pair(added, removed, options)]
     counts = update_parts(out, parts, old, options, monitor=monitor, work=work, adjust=pair.take_out)
     return counts | {"not_found": pair.not_found, "already_there": pair.already_there}
 
 
-def _parts_of_pair(added: Sequence[str], removed: Sequence[str], options: KgOptions) -> Iterator[tuple[Part, str]]:
+def _parts_of_pair(added: Sequence[str], removed: Sequence[str], options: KgOptions) -> Iterator[Part]:
+    """The files of a pair, their statements marked."""
     for files, mark in ((added, CAME), (removed, WENT)):
         for source in find_sources(files, options) if files else ():
-            yield part_of(source, options), mark
+            part = part_of(source, options)
+            # A format of another name: statement nodes of full Wikidata RDF are not put together here.
+            yield replace(part, format=f"{part.format}, {mark[1:]}", batches=marked(part, mark))
 
 
 def update_parts(

@@ -17,6 +17,15 @@ NAME_SQL = (
 """`key_name` as a DuckDB expression of a column."""
 
 
+def bare_key(text: str) -> str:
+    """A key without the angle brackets that it may be written in.
+
+    >>> bare_key("<http://example.org/a>")
+    'http://example.org/a'
+    """
+    return text[1:-1] if text.startswith("<") and text.endswith(">") else text
+
+
 def key_name(key: str) -> str:
     """The part of an IRI after its last `/` or `#`, decoded, with spaces for underscores; any other key as it is.
 

@@ -29,8 +29,9 @@ from kgqa_core.kg.build import (
     no_triples,
     reasons_of,
     resource_faults,
-    staging_folder,
     what_was_read,
+    whole_or_none,
+    write_reading,
 )
 from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch, empty
 from kgqa_core.kg.formats.spans import SpanBatch
@@ -42,9 +43,8 @@ from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.patch_apply import apply
 from kgqa_core.kg.patch_region import Region, text_predicates
 from kgqa_core.kg.sql import drop, number, quoted
-from kgqa_core.kg.store import FILE, READING, KgStore, create_tables
+from kgqa_core.kg.store import KgStore, create_tables
 from kgqa_core.monitor import Monitor
-from kgqa_core.store.artifacts import write_json
 
 CAME, WENT = "\0came", "\0went"
 """Names that statements of a pair bear while they are staged."""
@@ -62,9 +62,8 @@ class NotPatchable(Exception):
 
 @dataclass(slots=True)
 class Pair:
-    """Statements that came and went, read: batches by part, which `take_out` needs staged after the old graph's."""
+    """Statements that came and went, which are staged after the old graph's: how many of them have no effect."""
 
-    parts: list[Part]
     not_found: int = 0
     already_there: int = 0
 
@@ -172,9 +171,7 @@ def patch(
     if "stated" not in meta:
         raise NotPatchable("the old graph was built by an earlier version")
     read, changes = _read(parts, options, meta["counts"]["triples"])
-    staging, target = staging_folder(out, work), out / FILE
-    whole = False
-    try:
+    with whole_or_none(out, work) as (staging, target):
         with resource_faults(out, options):
             shutil.copyfile(path, target)
         with resource_faults(out, options), duckdb.connect(":memory:", config=limits(options, staging)) as connection:
@@ -194,14 +191,7 @@ def patch(
                 raise no_triples(parts, counts["statements"])
             reading = what_was_read(connection, counts | new_meta["reading"])
             run("CHECKPOINT new; DETACH new")
-        with resource_faults(out, options):
-            (out / READING).parent.mkdir(exist_ok=True)
-            write_json(out / READING, reading)
-        whole = True
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        if not whole:
-            target.unlink(missing_ok=True)
+        write_reading(out, reading, options)
     total = dict(sorted((new_meta["counts"] | new_meta["reading"]).items()))
     monitor.progress(100, 100, "% · changing the graph")
     monitor.note(", ".join(f"{value:,} {name}" for name, value in total.items()))
@@ -267,7 +257,7 @@ def _build(
     monitor: Monitor,
 ) -> tuple[dict[str, Any], dict[str, int], Pair]:
     """Fills `kg` with the graph of the part; what the new meta keeps, what its build counts, and the pair."""
-    pair = Pair(list(pair_parts))
+    pair = Pair()
     with connection.cursor() as reader:
         reader.execute("USE part")
         batches = list(restate.statements_of(reader, meta))
@@ -284,7 +274,7 @@ def _build(
         region.add_entities(connection)
 
     counts = fill_tables(
-        connection, staging, [Part("the old graph", "graph", batches), *pair.parts], options, monitor,
+        connection, staging, [Part("the old graph", "graph", batches), *pair_parts], options, monitor,
         adjust=adjust, assign=assign, relations=frozenset((*options.relations, *options.drop_relations)),
     )  # fmt: skip
     others = Stated.of(meta["stated"]) - before

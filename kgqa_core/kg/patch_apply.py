@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg import diff, patch_kernels
-from kgqa_core.kg.build import READ
+from kgqa_core.kg.build import READ, SUMMED, graph_meta
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.ingest import meaning
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.patch_lists import LISTS, write_changes
 from kgqa_core.kg.patch_region import OWN, Region
 from kgqa_core.kg.sql import in_pieces, number
-from kgqa_core.kg.store import SCHEMA, SCHEMA_VERSION, write_meta
+from kgqa_core.kg.store import SCHEMA, write_meta
 from kgqa_core.monitor import Monitor
 
 Array = NDArray[Any]
@@ -77,13 +77,7 @@ def apply(
         for table, first in meta["next_ids"].items()
     }
     about = {name: record[name] for name in ("options", "stated", "usual")}
-    new = about | {
-        "schema_version": SCHEMA_VERSION,
-        "name": options.name,
-        "languages": [language.casefold() for language in options.languages],
-        "next_ids": following,
-        "counts": {name: count for name, count in total.items() if name not in READ},
-    }
+    new = about | graph_meta(options, total) | {"next_ids": following}
     connection.execute("DELETE FROM new.meta")
     write_meta(connection, "new", new)
     return new | {"reading": {name: total[name] for name in READ if name in total}}, write_changes(
@@ -321,6 +315,5 @@ def _counts(
     for name in ("filtered", "rejects", "duplicates", "ignored", "unread"):
         if name in part:
             counts[name] = part[name]
-    summed = ("triples", "duplicates", "labels", "aliases", "descriptions", "type_statements", "filtered", "rejects")
-    counts["statements"] = sum(counts[name] for name in summed)
+    counts["statements"] = sum(counts[name] for name in SUMMED)
     return counts

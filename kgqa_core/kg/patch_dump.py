@@ -25,6 +25,7 @@ from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, StatementBatch, empty
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.ingest import restate
+from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.patch import CAME, WENT, NotPatchable, check_pair, patch, statements_allowed, terms_of
 from kgqa_core.kg.patch_region import text_predicates
 from kgqa_core.kg.sql import memory_bytes, number, quoted
@@ -83,7 +84,7 @@ def _check(store: KgStore, parts: Sequence[Part], options: KgOptions) -> None:
         raise NotPatchable("the old graph has ranks")
     if any(part.format == "wikidata-rdf" for part in parts):
         raise NotPatchable("Wikidata's RDF is put together from several statements")
-    bridges = [key[1:-1] if key.startswith("<") and key.endswith(">") else key for key in options.bridges]
+    bridges = [bare_key(key) for key in options.bridges]
     sql = "SELECT count(*) FROM amends WHERE stated AND list_contains($1, predicate)"
     if number(store.connection, sql, [bridges]):
         raise NotPatchable("bridges that a filter kept from being triples are counted again")
@@ -204,10 +205,7 @@ def _compare(
                     batches.append(rest)
                 pace.show(at, batch.fraction, read, f"{part.label} as {part.format}")
             tally.finish()
-            if tally.unread:
-                monitor.note(f"{part.label}: about {tally.unread:,} statements were lost beside those in the rejects")
-            if not tally.statements:
-                monitor.note(f"{part.label} holds no statement")
+            tally.tell(part.label, monitor)
             came.append(Part(part.label, f"{part.format}, came", batches, checked=True))
     if not read:
         raise NotPatchable("the dump holds no statement")

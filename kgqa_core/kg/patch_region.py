@@ -18,6 +18,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.ingest.meaning import ROLES, configured_predicates
 from kgqa_core.kg.ingest.restate import Stated
+from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.sql import number
 
 OWN = {"labels": "id", "aliases": "id", "types": "entity", "subtypes": "type", "bridges": "entity"}
@@ -27,7 +28,7 @@ OWN = {"labels": "id", "aliases": "id", "types": "entity", "subtypes": "type", "
 def text_predicates(options: KgOptions) -> list[str]:
     """Predicates of names, whose objects of no type are literals."""
     names = (*options.label_predicates, *options.alias_predicates, *options.description_predicates)
-    return sorted({_bare(name) for name in names})
+    return sorted({bare_key(name) for name in names})
 
 
 class Region:
@@ -61,9 +62,13 @@ class Region:
         connection.register("batch", changes.to_arrow())
         run("CREATE TABLE change.statements AS SELECT * FROM batch")
         connection.unregister("batch")
-        special = [key for key, _ in roles] + [_bare(key) for key in options.bridges]
+        bridges = [bare_key(key) for key in options.bridges]
+        special = [key for key, _ in roles] + bridges
         run("CREATE TABLE change.special AS SELECT DISTINCT unnest($1::VARCHAR[]) AS key", [special])
-        run("CREATE TABLE change.bridges AS SELECT unnest($1::VARCHAR[]) AS key", [[_bare(k) for k in options.bridges]])
+        run(
+            "CREATE TABLE change.bridges AS SELECT unnest($1::VARCHAR[]) AS key",
+            [bridges],
+        )
         names = text_predicates(options)
         run("CREATE TABLE change.name_predicates AS SELECT unnest($1::VARCHAR[]) AS key", [names])
         region._look_up()
@@ -228,7 +233,3 @@ class Region:
             SELECT tid, ((SELECT coalesce(max(id) + 1, 0) FROM ids) + row_number() OVER (ORDER BY tid) - 1)::INTEGER
             FROM terms SEMI JOIN elsewhere USING (key) ANTI JOIN ids USING (tid) WHERE tag = 0"""
         )
-
-
-def _bare(key: str) -> str:
-    return key[1:-1] if key.startswith("<") and key.endswith(">") else key

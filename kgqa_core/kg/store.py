@@ -20,7 +20,7 @@ import polars as pl
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import attach, base_of
 from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
-from kgqa_core.kg.names import NAME_SQL, key_name, language_order
+from kgqa_core.kg.names import NAME_SQL, bare_key, key_name, language_order
 from kgqa_core.kg.sql import quoted
 from kgqa_core.store.artifacts import VOLATILE
 
@@ -263,7 +263,7 @@ class KgStore:
                 break
             if step is _BRIDGED and not self.counts().get("bridges") and all(canonical(t) == t for t in missing):
                 continue
-            bare = [text[1:-1] if text.startswith("<") and text.endswith(">") else text for text in missing]
+            bare = [bare_key(text) for text in missing]
             frame = pl.DataFrame({"text": missing, "bare": bare}, schema={"text": pl.String, "bare": pl.String})
             for text, i in self._query(f"{step} ORDER BY 1, 2", frame):
                 results[text].append(i)

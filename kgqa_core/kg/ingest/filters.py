@@ -15,7 +15,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.names import key_name
+from kgqa_core.kg.names import bare_key, key_name
 from kgqa_core.kg.vocabulary import WIKIBASE
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -263,7 +263,7 @@ def _value_rule(datatype: str, options: KgOptions, datatypes: dict[str, str]) ->
     if options.informative_only and datatype in UNINFORMATIVE_DATATYPES:
         return UNINFORMATIVE
     for rule, name in datatypes.items():
-        wanted = name[1:-1] if name.startswith("<") and name.endswith(">") else name
+        wanted = bare_key(name)
         if wanted in (datatype, re.split(r"[/#]", datatype)[-1]) and datatype:
             return rule
     return UNKNOWN if options.unknown_values == "drop" and datatype in UNKNOWN_DATATYPES else None
@@ -285,7 +285,7 @@ def _names(connection: duckdb.DuckDBPyConnection) -> dict[int, list[str]]:
 
 
 def _bare(keys: Sequence[str]) -> tuple[str, ...]:
-    return tuple(key[1:-1] if key.startswith("<") and key.endswith(">") else key for key in keys)
+    return tuple(map(bare_key, keys))
 
 
 def _check(keys_to_keep: Sequence[str], drop: Sequence[str], present: frozenset[str], monitor: Monitor) -> None:

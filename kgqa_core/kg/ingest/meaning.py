@@ -14,6 +14,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg import bridges
 from kgqa_core.kg.ingest import filters, popularity, qualifiers
 from kgqa_core.kg.ingest.staging import Staged
+from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.sql import number
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -203,7 +204,7 @@ def configured_predicates(options: KgOptions) -> dict[str, dict[str, int]]:
     for role, predicates in zip(ROLES, configured, strict=True):
         results[role] = {}
         for best, predicate in enumerate(predicates):
-            key = predicate[1:-1] if predicate.startswith("<") and predicate.endswith(">") else predicate
+            key = bare_key(predicate)
             if key not in seen:
                 seen.add(key)
                 results[role][key] = best

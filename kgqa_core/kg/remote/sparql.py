@@ -23,6 +23,7 @@ from typing import Any
 
 from kgqa_core.config import KgOptions, SparqlEndpointOptions
 from kgqa_core.errors import EndpointError, KgInputError
+from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.remote.api import RemoteSpec
 from kgqa_core.kg.remote.sparql_query import StatementQuery, read_query
 from kgqa_core.kg.subset.sparql_client import Row, SparqlClient, TooMuch
@@ -309,7 +310,7 @@ def _subject(row: Row, shown: str) -> str:
 
 def _iri(text: str) -> str:
     """An IRI for a query.  Raises KgInputError for what would end it."""
-    plain = text[1:-1] if text.startswith("<") and text.endswith(">") else text
+    plain = bare_key(text)
     if any(sign in '<>"{}|^`\\' or ord(sign) <= 0x20 for sign in plain) or ":" not in plain:
         raise KgInputError(f"{text!r} is no IRI; write it whole, http://schema.org/Person for example")
     return plain
