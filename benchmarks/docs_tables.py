@@ -130,42 +130,6 @@ def _sparql_road(found: Mapping[str, Any]) -> str:
     return table(dict(found))
 
 
-def _parsers(found: Mapping[str, Any]) -> str:
-    from benchmarks.parsers import tables  # imports the parsers
-
-    return tables(found)
-
-
-def _data_sets(found: Mapping[str, Any]) -> str:
-    from benchmarks.data_sets import table  # imports torch
-
-    return table(found)
-
-
-def _peers(found: Mapping[str, Any]) -> str:
-    from benchmarks.peers import table  # imports transformers
-
-    return table(found)
-
-
-def _rra_published(found: Mapping[str, Any]) -> str:
-    from benchmarks.rra_published import tables  # imports torch
-
-    return tables(found)
-
-
-def _training(found: Mapping[str, Any]) -> str:
-    from benchmarks.training import figures  # imports the library
-
-    return figures(found)
-
-
-def _int8(found: Mapping[str, Any]) -> str:
-    from benchmarks.int8 import table  # imports torch
-
-    return table(found)
-
-
 def _whole_table(found: Mapping[str, Any]) -> str:
     from benchmarks.whole_table import figures  # imports the report
 
@@ -183,7 +147,7 @@ TABLES: tuple[Table, ...] = (
     Table("command_fuzzer", "docs/robustness.md", "command_fuzzer", _fuzzer),
     Table("easiness", "docs/evaluation.md", "easiness", writers.easiness),
     Table("fresh_model", "docs/tracking.md", "fresh_model", writers.fresh_model),
-    Table("int8", "docs/models.md", "int8", _int8),
+    Table("int8", "docs/models.md", "int8", performance.late("int8", "table")),
     Table("kg_subset", "docs/kg_subset.md", "kg_subset", kg_subset_page.figures),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("linking", "docs/linking.md", "linking", writers.linking),
@@ -193,18 +157,18 @@ TABLES: tuple[Table, ...] = (
     Table("ltgen/sizes", "docs/ltgen.md", "ltgen", writers.ltgen_sizes),
     Table("ltgen/rejects", "docs/ltgen.md", "ltgen", writers.ltgen_rejects),
     Table("operations/overhead", "docs/operations.md", "operations", writers.operations),
-    Table("data_sets", "docs/data_sets.md", "data_sets", _data_sets),
-    Table("parsers", "docs/parsing.md", "parsers", _parsers),
+    Table("data_sets", "docs/data_sets.md", "data_sets", performance.late("data_sets", "table")),
+    Table("parsers", "docs/parsing.md", "parsers", performance.late("parsers", "tables")),
     Table("passages", "docs/passages.md", "passages", writers.passages),
     Table("passages/cells", "docs/passages.md", "passages", writers.passage_cells),
-    Table("peers", "docs/peers.md", "peers", _peers),
+    Table("peers", "docs/peers.md", "peers", performance.late("peers", "table")),
     *(
         Table(f"performance/{name}", "docs/performance.md", name, section)
         for name, section in performance.SECTIONS.items()
     ),
     Table("real_sets", "docs/real_sets.md", "real_sets", _real_sets),
     Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", writers.relation_rankers),
-    Table("rra_published", "docs/rra_published.md", "rra_published", _rra_published),
+    Table("rra_published", "docs/rra_published.md", "rra_published", performance.late("rra_published", "tables")),
     Table("rewriter", "docs/rewriting.md", "rewriter", writers.rewriter),
     Table("serve", "docs/serving.md", "serve", serving_page.speed),
     Table("serve_clients", "docs/serving.md", "serve_clients", serving_page.clients),
@@ -214,7 +178,7 @@ TABLES: tuple[Table, ...] = (
     Table("rigel/options", "docs/extended_retriever.md", "extended_retriever", writers.rigel_options),
     Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),
     Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
-    Table("training", "docs/training_speed.md", "training", _training),
+    Table("training", "docs/training_speed.md", "training", performance.late("training", "figures")),
     Table("webqsp_paths", "docs/rewriting.md", "webqsp_paths", writers.webqsp_paths),
     Table("whole_table", "docs/whole_table.md", "whole_table", _whole_table),
 )

@@ -31,6 +31,7 @@ import numpy as np
 from benchmarks import ingest_files, results_file
 from benchmarks.conditions import conditions
 from benchmarks.kg_subset_page import table
+from benchmarks.latency import percentiles
 from benchmarks.results_file import CONDITIONS
 
 RESULTS = Path(__file__).resolve().parent / "results" / "large_graph.json"
@@ -143,12 +144,6 @@ def two_hops(folder: Path, memory: str) -> Json:
     return found
 
 
-def percentiles(seconds: list[float]) -> Json:
-    """Milliseconds, p50 and p99."""
-    values = 1000 * np.asarray(seconds)
-    return {"p50_ms": round(float(np.percentile(values, 50)), 2), "p99_ms": round(float(np.percentile(values, 99)), 2)}
-
-
 STEPS: Mapping[str, Callable[[Path, str], Json]] = {
     "build": build, "dkg": dkg, "mentions": mentions, "open": opening, "ask": ask, "two_hops": two_hops
 }  # fmt: skip
@@ -191,8 +186,8 @@ def measure(lines: int, work: Path, memory: str) -> Json:
         if name in done:
             continue
         command = [sys.executable, "-m", "benchmarks.large_graph", "--step", name, "--work", str(folder)]
-        said = subprocess.run([*command, "--memory", memory], check=True, stdout=subprocess.PIPE, text=True).stdout
-        done[name] = json.loads(said.strip().splitlines()[-1])
+        printed = subprocess.run([*command, "--memory", memory], check=True, stdout=subprocess.PIPE, text=True).stdout
+        done[name] = json.loads(printed.strip().splitlines()[-1])
         print(f"{lines:,}", name, done[name], flush=True)
         record.write_text(json.dumps(done), encoding="utf-8")
     return {

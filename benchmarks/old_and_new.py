@@ -142,8 +142,8 @@ def test(one: Checkout, rounds: int) -> dict[str, Any]:
     """make test; its packages are there."""
     if "install-dev" in (one.folder / "Makefile").read_text(encoding="utf-8"):
         one.run("make", "install-dev", log="install-dev")
-    seconds, said = one.run("make", "test", log="test")
-    passed = re.findall(r"(\d+) passed", said.replace(",", ""))
+    seconds, printed = one.run("make", "test", log="test")
+    passed = re.findall(r"(\d+) passed", printed.replace(",", ""))
     return {"seconds": round(seconds, 1), "passed": int(passed[-1]) if passed else 0}
 
 

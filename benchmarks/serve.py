@@ -29,11 +29,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
 import psutil
 
 from benchmarks import results_file
 from benchmarks.conditions import conditions
+from benchmarks.latency import percentiles
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.records import newest_run, stage_artifact
@@ -101,12 +101,6 @@ def resident(process: subprocess.Popen[bytes]) -> int:
     """Resident bytes of a server and its workers."""
     parent = psutil.Process(process.pid)
     return sum(one.memory_info().rss for one in (parent, *parent.children(recursive=True)))
-
-
-def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """Milliseconds, p50 and p99."""
-    values = np.asarray(seconds) * 1000
-    return {"p50_ms": round(float(np.percentile(values, 50)), 2), "p99_ms": round(float(np.percentile(values, 99)), 2)}
 
 
 class Steps:

@@ -214,8 +214,8 @@ def _start(home: Path, run: str) -> str:
         [sys.executable, "-m", "flows.cli", "serve", "--home", str(home), "--port", "0", "--run", run],
         cwd=home.parent, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
-    said = " ".join(done.stderr.split())
-    return f"exit {done.returncode}: {said[-160:]}"
+    printed = " ".join(done.stderr.split())
+    return f"exit {done.returncode}: {printed[-160:]}"
 
 
 def ends(home: Path, run: str, table: Table) -> None:
