@@ -115,7 +115,7 @@ def search(
     return found
 
 
-VERSION = 1
+VERSION = 2
 KIND = "decode"
 
 

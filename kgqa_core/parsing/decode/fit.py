@@ -65,6 +65,7 @@ def fit_retriever(
     network = TwoTower(encoder).to(device)
     retriever = ItemRetriever(network, reader)
     size = options.batch_size
+    words, label_words = items.overlap.read(learning.texts), items.overlap.labels(labels)
 
     def order(epoch: int) -> list[Tensor]:
         generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
@@ -72,7 +73,8 @@ def fit_retriever(
 
     def loss(batch: Tensor) -> Tensor:
         numbers = batch.tolist()
-        return retriever.loss([learning.texts[i] for i in numbers], [learning.gold[i] for i in numbers], labels)
+        texts, gold = [learning.texts[i] for i in numbers], [learning.gold[i] for i in numbers]
+        return retriever.loss(texts, words.of(numbers), gold, labels, label_words)
 
     def measure() -> dict[str, float]:
         if not developing.texts:

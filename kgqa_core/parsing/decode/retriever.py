@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.schema import Schema
 from kgqa_core.nn.encoders import Encoder, Reader
+from kgqa_core.parsing.word_overlap import TextWords, WordOverlap, crossed
 from kgqa_core.parsing.words import in_words
 
 Near = Mapping[str, Mapping[str, tuple[bool, bool]]]
@@ -30,6 +32,11 @@ class Items:
     def keys(self) -> tuple[str, ...]:
         """Every item, relations first."""
         return (*self.relations, *self.classes)
+
+    @cached_property
+    def overlap(self) -> WordOverlap:
+        """Of the words of all items."""
+        return WordOverlap(sorted(self.words.values()))
 
 
 def items_of(store: KgStore, schema: Schema) -> Items:
@@ -71,14 +78,19 @@ SAMPLED = 256
 """Items that a step compares with, where a graph has more."""
 
 
+SHARED = 0.5
+"""Weight of each share of words before training."""
+
+
 class TwoTower(nn.Module):
-    """The network, from token ids of questions and of labels to scores."""
+    """The network, from token ids of questions and of labels to scores: a cosine, and what shared words add to it."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.question, self.label = (nn.Linear(encoder.width, encoder.width) for _ in range(2))
         self.log_scale = nn.Parameter(torch.tensor(math.log(SCALE)))
+        self.shared = nn.Parameter(torch.full((3,), SHARED))
 
     def questions(self, ids: Tensor, mask: Tensor) -> Tensor:
         """[batch, width] of length 1."""
@@ -96,10 +108,14 @@ class ItemRetriever:
     network: TwoTower
     reader: Reader
 
-    def loss(self, texts: Sequence[str], gold: Sequence[frozenset[int]], labels: Sequence[str]) -> Tensor:
+    def loss(
+        self, texts: Sequence[str], words: TextWords, gold: Sequence[frozenset[int]],
+        labels: Sequence[str], label_words: TextWords,
+    ) -> Tensor:  # fmt: skip
         """Mean over the gold items of each text of the cross entropy against the items that are not gold.
 
-        gold: places in `labels` of each text's items, one at least.
+        words, label_words: of the texts and of the labels.  gold: places in `labels` of each text's items, one at
+        least.
         """
         places = list(range(len(labels)))
         if len(labels) > SAMPLED:
@@ -109,7 +125,8 @@ class ItemRetriever:
         device = self.network.log_scale.device
         own = {place: number for number, place in enumerate(places)}
         scores = self._questions(texts) @ self._labels([labels[place] for place in places]).T
-        scores = scores * self.network.log_scale.exp()
+        shares = torch.from_numpy(crossed(words, label_words.of(places))).float().to(device)
+        scores = (scores + shares @ self.network.shared) * self.network.log_scale.exp()
         is_gold = torch.zeros(scores.shape, dtype=torch.bool)
         for row, items in enumerate(gold):
             is_gold[row, [own[item] for item in items]] = True
@@ -120,14 +137,20 @@ class ItemRetriever:
 
     @torch.inference_mode()
     def scores(self, texts: Sequence[str], items: Items) -> Tensor:
-        """[texts, items] cosines, on the CPU, items in the order of `items.keys`; equal texts are encoded once."""
+        """[texts, items], on the CPU, items in the order of `items.keys`; equal texts are encoded once."""
         self.network.eval()
+        overlap = items.overlap
         words = [items.words[key] for key in items.keys]
         distinct, labels = sorted(set(texts), key=lambda text: (len(text), text)), sorted(set(words))
         q = self._encoded(distinct, self._questions)
         i = self._encoded(labels, self._labels)
+        found, weights = q @ i.T, self.network.shared.cpu().double().numpy()
+        named = overlap.labels(labels)
+        for at in range(0, len(distinct), BATCH):
+            shares = crossed(overlap.read(distinct[at : at + BATCH]), named)
+            found[at : at + BATCH] += torch.from_numpy(shares @ weights).float()
         place, label = ({text: n for n, text in enumerate(own)} for own in (distinct, labels))
-        return q[[place[text] for text in texts]] @ i[[label[text] for text in words]].T
+        return found[[place[text] for text in texts]][:, [label[text] for text in words]]
 
     def _encoded(self, texts: Sequence[str], encode) -> Tensor:  # type: ignore[no-untyped-def]
         if not texts:

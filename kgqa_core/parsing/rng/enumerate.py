@@ -42,10 +42,13 @@ NO_FORM = 0
 COUNTED = 10
 """Forms over the cap are counted up to so many times the cap."""
 
+SAID = 0.99
+"""A relation of which a text says so much is tried from any topic, where a schema is too large for all."""
+
 LIKED = 12
 """Relations most like a question that a set may be followed along, where a schema is too large for all."""
 
-NOTHING: Named = frozenset()
+NOTHING = Named()
 
 
 @dataclass
@@ -88,11 +91,11 @@ class Enumerator:
         labels = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
         self.likeness = RelationLikeness([labels.get(key, key) for key in self.ways.keys])
         self.class_words = self._class_words()
-        self._heads: dict[str, list[int]] = {}
+        self._heads: dict[str, list[tuple[int, frozenset[str]]]] = {}
         for number, key in enumerate(self.ways.classes):
             own = stems(self.class_words[key])
             if own:
-                self._heads.setdefault(own[-1], []).append(number)
+                self._heads.setdefault(own[-1], []).append((number, frozenset(own)))
         self._numbers: dict[FormSpec, int] = {}
         self._pools: dict[tuple[object, ...], Pool] = {}
         self.know, self.starts = self.ways.know, self.ways.starts
@@ -110,10 +113,12 @@ class Enumerator:
         """The types that a text names: by the last word of a label, or in a script without spaces by all of it."""
         if not self.types:
             return NOTHING
-        found = {number for stem in set(stems(text)) for number in self._heads.get(stem, ())}
+        words = set(stems(text))
+        near = {number: own for word in words for number, own in self._heads.get(word, ())}
+        said = {number for number, own in near.items() if own <= words}
         if re.search(r"[\u3040-\u9fff]", text):
-            found |= {n for n, key in enumerate(self.ways.classes) if self.class_words[key] in text}
-        return frozenset(found)
+            said |= {n for n, key in enumerate(self.ways.classes) if self.class_words[key] in text}
+        return Named(frozenset({*near, *said}), frozenset(said))
 
     # -- pools -------------------------------------------------------------------------------------------------
 
@@ -176,6 +181,7 @@ class Enumerator:
         """The paths from a topic that are tried: all, or of too many those that the question's words are of."""
         if self._wide(starts):
             likeness = self.likeness.of(view.text)
+            starts = self.ways.also(starts, np.flatnonzero(likeness >= SAID))
             one, two = self.ways.likeliest(starts, likeness, self.options.likely_paths, key)
             liked = np.argsort(-likeness, kind="stable")[:LIKED]
             liked = liked[likeness[liked] > 0]

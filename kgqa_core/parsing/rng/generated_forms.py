@@ -14,7 +14,7 @@ from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Forms
 from kgqa_core.parsing.rng.generate import Generator, prompt_of, read_form
-from kgqa_core.parsing.rng.ranker import FormRanker, RankedForms, rank
+from kgqa_core.parsing.rng.ranker import FormRanker, RankedForms, ReadTexts, rank
 from kgqa_core.parsing.rng.readings import Reading
 from kgqa_core.parsing.rng.slots import MENTIONS, filled, values_in
 
@@ -26,7 +26,7 @@ def train_generator(
     readings: Mapping[str, Sequence[Reading]],
     forms: Forms,
     ranker: FormRanker,
-    rows: Sequence[list[int]],
+    rows: ReadTexts,
     options: RngOptions,
     seed: int,
     *,
@@ -37,7 +37,7 @@ def train_generator(
 ) -> tuple[Generator, TrainingState]:
     """A generator that learns from the questions of `train`, with the forms that the trained ranker finds best.
 
-    rows: token ids of every form's words.
+    rows: every form, by number.
     """
     prompts = {}
     for name in ("train", "dev"):

@@ -19,10 +19,18 @@ from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, normalise
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
 from kgqa_core.parsing.rng.generated_forms import named, prompt_text, readable, together
-from kgqa_core.parsing.rng.ranker import RankedForms, form_words, load_ranker, rank
+from kgqa_core.parsing.rng.ranker import (
+    RankedForms,
+    form_words,
+    label_words,
+    load_ranker,
+    rank,
+    ranked_kinds,
+)
 from kgqa_core.parsing.rng.readings import Reading, Readings, coverage
 from kgqa_core.parsing.rng.slots import filled
 from kgqa_core.parsing.values import as_stored
+from kgqa_core.parsing.word_overlap import WordOverlap
 
 BLOCK = 1000
 """Questions that are parsed at once."""
@@ -40,10 +48,12 @@ class RngParser:
         self.store, self.options = store, options
         self.graph = MemoryGraph(store)
         self.runner = Runner(store, self.graph)
-        self.ranker, self.no_form, types = load_ranker(model_folder, options.device)
+        self.no_form, types = ranked_kinds(model_folder)
         types = types if options.type_conditions == "auto" else options.type_conditions == "on"
         self.enumerator = Enumerator(store, self.graph, options, types=types)
         self.readings = Readings(self.enumerator, options)
+        self.labels = label_words(self.enumerator, store)
+        self.ranker = load_ranker(model_folder, WordOverlap(sorted(self.labels.values())), options.device)
         self.generator = None
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
@@ -55,8 +65,7 @@ class RngParser:
 
     def of_readings(self, read: Sequence[Reading]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
-        words = form_words(self.enumerator, self.store)
-        forms = self.ranker.read(words)
+        forms = self.ranker.read_forms(form_words(self.enumerator, self.labels))
         ranked = rank(
             self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.preselected_forms,
             no_form=self.no_form,

@@ -42,10 +42,13 @@ from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
 from kgqa_core.parsing.rng.readings import FormCandidates, Ints
+from kgqa_core.parsing.word_overlap import Floats, TextWords, WordOverlap, shares
 
-KIND, VERSION = "rng", 1
+KIND, VERSION = "rng", 2
 NO_FORM_TEXT = "no form"
 """Text of the candidate that stands for "there is no form"."""
+SHARED = 4.0
+"""Weight of each share of words before training."""
 INNER = 64
 """Width in which states are compared."""
 CHUNK = 4096
@@ -62,6 +65,7 @@ class RankNetwork(nn.Module):
         self.width = encoder.width
         self.tower = nn.Linear(self.width, self.width, bias=False)
         nn.init.eye_(self.tower.weight)
+        self.shared = nn.Parameter(torch.tensor([[SHARED] * 3, [0.0] * 3]))
         self.together = not isinstance(encoder, Scratch)
         if self.together:
             self.head = nn.Sequential(nn.Linear(self.width, INNER), nn.Tanh(), nn.Linear(INNER, 1))
@@ -86,9 +90,13 @@ class RankNetwork(nn.Module):
             states = torch.relu(self.near(words.transpose(1, 2)).transpose(1, 2)) + words
         return states, _mean(states, mask)
 
-    def apart(self, question: Tensor, form: Tensor) -> Tensor:
-        """First-stage scores of rows of vectors [pairs, width]."""
-        return (self.tower(question) * form).sum(-1) / self.width**0.5
+    def apart(self, question: Tensor, form: Tensor, shares: Tensor) -> Tensor:
+        """First-stage scores of rows of vectors [pairs, width].  shares: [pairs, 3] of words, from `shares`."""
+        return (self.tower(question) * form).sum(-1) / self.width**0.5 + self.words(shares, 0)
+
+    def words(self, shares: Tensor, stage: int) -> Tensor:
+        """What shared words [pairs, 3] add to the scores [pairs] of a stage, 0 or 1."""
+        return shares @ self.shared[stage]
 
     def weighed(self, states: Tensor, mask: Tensor, side: int) -> tuple[Tensor, Tensor]:
         """Directions [batch, length, INNER] of the tokens of a question (side 0) or form (1), and their weights."""
@@ -104,44 +112,83 @@ class RankNetwork(nn.Module):
         return self.sharpness[0] * of_question + self.sharpness[1] * of_form
 
 
+@dataclass(frozen=True)
+class ReadTexts:
+    """Questions or forms as a ranker reads them: token ids, and words of the graph's labels."""
+
+    ids: Sequence[list[int]]
+    words: TextWords
+
+
 class FormRanker:
-    """A network with its reader, on a device."""
+    """A network with its reader, on a device.  overlap: of the words of the graph's relations and types."""
 
-    def __init__(self, network: RankNetwork, reader: Reader, device: torch.device) -> None:
-        self.network, self.reader, self.device = network.to(device), reader, device
+    def __init__(self, network: RankNetwork, reader: Reader, overlap: WordOverlap, device: torch.device) -> None:
+        self.network, self.reader, self.overlap, self.device = network.to(device), reader, overlap, device
 
-    def read(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of texts."""
-        return self.reader.read(texts) if texts else []
+    def read_questions(self, texts: Sequence[str]) -> ReadTexts:
+        """Questions, read."""
+        return ReadTexts(self.reader.read(texts) if texts else [], self.overlap.read(texts))
+
+    def read_forms(self, texts: Sequence[str]) -> ReadTexts:
+        """The words of forms, read."""
+        return ReadTexts(self.reader.read(texts) if texts else [], self.overlap.labels(texts))
 
     def pair_scores(
-        self,
-        questions: Sequence[list[int]],
-        forms: Sequence[list[int]],
-        question_rows: Tensor,
-        form_rows: Tensor,
+        self, questions: ReadTexts, forms: ReadTexts, question_rows: Ints, form_rows: Ints
     ) -> tuple[Tensor, Tensor]:
-        """First-stage and second-stage scores of the pairs (question_rows[i], form_rows[i]) of rows of token ids.
+        """First-stage and second-stage scores of the pairs (question_rows[i], form_rows[i]).
 
         Second-stage scores are added to first-stage ones, so that they correct them.
         """
         network = self.network
-        question_ids, question_mask = self._batch(questions)
-        form_ids, form_mask = self._batch(forms)
-        question_states, question = network.question(question_ids, question_mask)
-        form_states, form = network.form(form_ids, form_mask)
-        apart = network.apart(question[question_rows], form[form_rows])
+        own_questions, question_places = np.unique(question_rows, return_inverse=True)
+        own_forms, form_places = np.unique(form_rows, return_inverse=True)
+        question_ids = [questions.ids[row] for row in own_questions.tolist()]
+        form_ids = [forms.ids[row] for row in own_forms.tolist()]
+        question_batch, question_mask = self._batch(question_ids)
+        form_batch, form_mask = self._batch(form_ids)
+        question_states, question = network.question(question_batch, question_mask)
+        form_states, form = network.form(form_batch, form_mask)
+        q_row, f_row = (torch.from_numpy(places).to(self.device) for places in (question_places, form_places))
+        shares = self._shares(questions.words, forms.words, question_rows, form_rows)
+        apart = network.apart(question[q_row], form[f_row], shares)
         if network.together:
             rows = [
-                [*questions[q], *forms[f][1:]][: self.reader.max_tokens]
-                for q, f in zip(question_rows.tolist(), form_rows.tolist(), strict=True)
+                [*question_ids[q], *form_ids[f][1:]][: self.reader.max_tokens]
+                for q, f in zip(question_places.tolist(), form_places.tolist(), strict=True)
             ]
             ids, mask = self._batch(rows)
-            return apart, apart + network.head(network.encoder(ids, mask)).squeeze(-1)
-        q, q_weights = network.weighed(question_states, question_mask, 0)
-        f, f_weights = network.weighed(form_states, form_mask, 1)
-        compared = network.compared(q[question_rows], q_weights[question_rows], f[form_rows], f_weights[form_rows])
-        return apart, apart + compared
+            compared = network.head(network.encoder(ids, mask)).squeeze(-1)
+        else:
+            q, q_weights = network.weighed(question_states, question_mask, 0)
+            f, f_weights = network.weighed(form_states, form_mask, 1)
+            compared = network.compared(q[q_row], q_weights[q_row], f[f_row], f_weights[f_row])
+        return apart, apart + compared + network.words(shares, 1)
+
+    def _shares(self, questions: TextWords, forms: TextWords, question_rows: Ints, form_rows: Ints) -> Tensor:
+        shared = np.asarray(questions.rows[question_rows].multiply(forms.rows[form_rows]).sum(1)).ravel()
+        found = shares(shared, questions.total[question_rows], forms.total[form_rows])
+        return torch.from_numpy(found).float().to(self.device)
+
+    @torch.no_grad()
+    def first(self, questions: ReadTexts, forms: ReadTexts, queries: Sequence[tuple[Ints, Ints]]) -> list[Floats]:
+        """First-stage scores of the candidates of each query: (rows of questions, rows of forms) [candidates]."""
+        used = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(own for _, own in queries)]))
+        place = np.zeros(len(forms.ids), dtype=np.int64)
+        place[used] = np.arange(len(used))
+        question_vectors = self.vectors(questions.ids, forms=False).numpy()
+        form_vectors = self.vectors([forms.ids[row] for row in used.tolist()], forms=True).numpy()
+        weights = self.network.shared[0].detach().cpu().numpy().astype(np.float64)
+        found = []
+        for asked, formed in queries:
+            own, view = np.unique(asked, return_inverse=True)
+            each = np.arange(len(formed))
+            near = (form_vectors[place[formed]] @ question_vectors[own].T)[each, view] / self.network.width**0.5
+            shared = (forms.words.rows[formed] @ questions.words.rows[own].toarray().T)[each, view]
+            words = shares(shared, questions.words.total[asked], forms.words.total[formed]) @ weights
+            found.append(near + words)
+        return found
 
     @torch.no_grad()
     def vectors(self, rows: Sequence[list[int]], *, forms: bool) -> Tensor:
@@ -157,25 +204,14 @@ class FormRanker:
         return found
 
     @torch.no_grad()
-    def second(
-        self,
-        questions: Sequence[list[int]],
-        forms: Sequence[list[int]],
-        question_rows: Sequence[int],
-        form_rows: Sequence[int],
-    ) -> NDArray[np.float64]:
-        """Second-stage scores of pairs of rows of token ids; pairs of one question should stand together."""
+    def second(self, questions: ReadTexts, forms: ReadTexts, question_rows: Ints, form_rows: Ints) -> Floats:
+        """Second-stage scores of pairs; pairs of one question should stand together."""
         self.network.eval()
         found = np.zeros(len(question_rows))
         for start in range(0, len(question_rows), CHUNK):
-            own_questions, own_forms = question_rows[start : start + CHUNK], form_rows[start : start + CHUNK]
-            q, q_place = np.unique(np.asarray(own_questions), return_inverse=True)
-            f, f_place = np.unique(np.asarray(own_forms), return_inverse=True)
-            _, scores = self.pair_scores(
-                [questions[i] for i in q.tolist()], [forms[i] for i in f.tolist()],
-                torch.from_numpy(q_place).to(self.device), torch.from_numpy(f_place).to(self.device),
-            )  # fmt: skip
-            found[start : start + CHUNK] = scores.double().cpu().numpy()
+            own = slice(start, start + CHUNK)
+            _, scores = self.pair_scores(questions, forms, question_rows[own], form_rows[own])
+            found[own] = scores.double().cpu().numpy()
         return found
 
     def _batch(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
@@ -194,8 +230,8 @@ def save_ranker(
     save_model(folder, ranker.network.state_dict(), ranker.reader.tokenizer, config)
 
 
-def load_ranker(folder: Path, device: str = "cpu") -> tuple[FormRanker, bool, bool]:
-    """The ranker stored in `folder`, whether it ranks "no form" too, and whether forms have conditions on types.
+def load_ranker(folder: Path, overlap: WordOverlap, device: str = "cpu") -> FormRanker:
+    """The ranker stored in `folder`, for a graph with that overlap of words.
 
     Raises ArtifactError when it is damaged.
     """
@@ -203,11 +239,16 @@ def load_ranker(folder: Path, device: str = "cpu") -> tuple[FormRanker, bool, bo
     encoder, reader = load_encoder(folder, config["encoder"])
     network = RankNetwork(encoder)
     load_weights(folder, network)
-    return (
-        FormRanker(network, reader, pick_device(device, "parsing.rng")),
-        bool(config["no_form"]),
-        bool(config.get("types")),
-    )
+    return FormRanker(network, reader, overlap, pick_device(device, "parsing.rng"))
+
+
+def ranked_kinds(folder: Path) -> tuple[bool, bool]:
+    """Whether the ranker stored in `folder` ranks "no form" too, and whether forms have conditions on types.
+
+    Raises ArtifactError when it is damaged.
+    """
+    config = load_config(folder, KIND, VERSION, "parser", "encoder", "no_form")
+    return bool(config["no_form"]), bool(config.get("types"))
 
 
 def _mean(states: Tensor, mask: Tensor) -> Tensor:
@@ -230,15 +271,15 @@ class RankedForms:
 def rank(
     ranker: FormRanker,
     queries: Sequence[tuple[tuple[str, ...], FormCandidates]],
-    forms: Sequence[list[int]],
+    forms: ReadTexts,
     *,
     pruned: int,
     no_form: bool,
 ) -> list[RankedForms]:
     """The best candidates of each question: (texts of its views, its candidates).
 
-    forms: token ids of every form, by number.  pruned: candidates that reach the second stage.  no_form: whether "no
-    form" is one of them; it is never pruned.  Equal questions are ranked once.
+    forms: every form, by number.  pruned: candidates that reach the second stage.  no_form: whether "no form" is one of
+    them; it is never pruned.  Equal questions are ranked once.
     """
     distinct: dict[tuple[tuple[str, ...], int], int] = {}
     where = [distinct.setdefault((texts, id(own)), len(distinct)) for texts, own in queries]
@@ -246,25 +287,19 @@ def rank(
     queried = [queries[firsts[number]] for number in range(len(distinct))]
     texts = sorted({text for own, _ in queried for text in own})
     place = {text: number for number, text in enumerate(texts)}
-    questions = ranker.read(texts)
-    question_vectors = ranker.vectors(questions, forms=False).numpy()
-    form_vectors = ranker.vectors(forms, forms=True).numpy()
+    questions = ranker.read_questions(texts)
+    asked = [np.array([place[text] for text in own])[candidates.views] for own, candidates in queried]
+    pairs = [(rows, candidates.forms) for rows, (_, candidates) in zip(asked, queried, strict=True)]
     left = []
-    for own, candidates in queried:
-        own_texts = np.array([place[text] for text in own])
-        scores = (question_vectors[own_texts] @ form_vectors.T)[candidates.views, candidates.forms]
+    for scores in ranker.first(questions, forms, pairs):
         scores[0] = np.inf if no_form else -np.inf
         best = np.argsort(-scores, kind="stable")[: pruned + no_form]
         left.append(best[scores[best] > -np.inf])
     found: list[RankedForms] = []
     for start in range(0, len(queried), BLOCK):
         block = range(start, min(start + BLOCK, len(queried)))
-        pairs = [
-            (place[queried[n][0][queried[n][1].views[i]]], int(queried[n][1].forms[i]))
-            for n in block
-            for i in left[n].tolist()
-        ]
-        scores = ranker.second(questions, forms, [q for q, _ in pairs], [f for _, f in pairs])
+        rows, own_forms = (np.concatenate([pairs[n][side][left[n]] for n in block]) for side in (0, 1))
+        scores = ranker.second(questions, forms, rows, own_forms)
         ends = np.cumsum([len(left[n]) for n in block])[:-1]
         for n, own_scores in zip(block, np.split(scores, ends), strict=True):
             order = np.argsort(-own_scores, kind="stable")
@@ -277,9 +312,13 @@ def is_no_form(candidates: FormCandidates, place: int) -> bool:
     return int(candidates.forms[place]) == NO_FORM
 
 
-def form_words(enumerator: Enumerator, store: KgStore) -> list[str]:
-    """What is read of every form met so far, by number."""
-    labels = enumerator.class_words | dict(zip(store.relation_keys(), store.relation_names(), strict=True))
+def label_words(enumerator: Enumerator, store: KgStore) -> dict[str, str]:
+    """The words of the graph's types and relations, by key."""
+    return enumerator.class_words | dict(zip(store.relation_keys(), store.relation_names(), strict=True))
+
+
+def form_words(enumerator: Enumerator, labels: Mapping[str, str]) -> list[str]:
+    """What is read of every form met so far, by number.  labels: from `label_words`."""
     return [NO_FORM_TEXT if form is None else in_words(form, labels) for form in enumerator.forms.forms]
 
 

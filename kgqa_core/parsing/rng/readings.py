@@ -19,6 +19,7 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import ParseExample
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator, Pool
 from kgqa_core.parsing.rng.slots import ENTITIES, MENTIONS, View, abstract, filled, mentions_of, views_of, whole_text
+from kgqa_core.parsing.rng.typed_forms import Named
 
 Ints = NDArray[np.int64]
 
@@ -115,7 +116,7 @@ class Readings:
         )
 
     def _fillings(
-        self, view: View, example: ParseExample, named: frozenset[int], *, alone: bool
+        self, view: View, example: ParseExample, named: Named, *, alone: bool
     ) -> tuple[Filling, ...]:
         among = []
         for number in view.mentions:

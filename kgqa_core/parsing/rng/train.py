@@ -37,9 +37,18 @@ from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.generated_forms import train_generator
-from kgqa_core.parsing.rng.ranker import FormRanker, RankNetwork, form_words, rank, save_ranker
+from kgqa_core.parsing.rng.ranker import (
+    FormRanker,
+    RankNetwork,
+    ReadTexts,
+    form_words,
+    label_words,
+    rank,
+    save_ranker,
+)
 from kgqa_core.parsing.rng.readings import FormCandidates, Ints, Reading, Readings, coverage
 from kgqa_core.parsing.rng.slots import PLACEHOLDERS
+from kgqa_core.parsing.word_overlap import WordOverlap
 
 VARIANTS = 3
 """Questions that are learnt of those that differ only in names."""
@@ -98,7 +107,8 @@ def train(
         enumerator = Enumerator(store, MemoryGraph(store), few, types=types)
         monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(selected)
-        words = form_words(enumerator, store)
+        labels = label_words(enumerator, store)
+        words = form_words(enumerator, labels)
     schema_items = [_schema_items(form) for form in enumerator.forms.forms]
     split = {example.id: example.split for example in selected}
     own = {name: [one for one in read if split[one.id] == name] for name in ("train", "dev")}
@@ -107,17 +117,19 @@ def train(
     )
     learning = rank_examples(own["train"], no_form, missed=False)
     developing = rank_examples(own["dev"], no_form, missed=True)
+    overlap = WordOverlap(sorted(labels.values()))
     sha = hashlib.sha256("\n".join(words).encode())
     sha.update((examples / FILE).read_bytes())
     fitted = fit(
-        learning, developing, words, schema_items, options.model_copy(update={"learn_unanswerable": no_form}), seed,
+        learning, developing, words, overlap, schema_items,
+        options.model_copy(update={"learn_unanswerable": no_form}), seed,
         key=sha.hexdigest(), monitor=monitor, work=work,
     )  # fmt: skip
     save_ranker(out, fitted.ranker, fitted.description, no_form, types=types)
     phases = list(fitted.phases)
     if options.generator.enabled:
         generator, progress = train_generator(
-            own, enumerator.forms, fitted.ranker, fitted.ranker.read(words), options, seed, no_form=no_form,
+            own, enumerator.forms, fitted.ranker, fitted.ranker.read_forms(words), options, seed, no_form=no_form,
             key=sha.hexdigest(), monitor=monitor, work=work,
         )  # fmt: skip
         generate.save(out / generate.FOLDER, generator)
@@ -186,6 +198,7 @@ def fit(
     learning: Sequence[RankExample],
     developing: Sequence[RankExample],
     words: Sequence[str],
+    overlap: WordOverlap,
     schema_items: Sequence[frozenset[str]],
     options: RngOptions,
     seed: int,
@@ -196,8 +209,8 @@ def fit(
 ) -> FittedFormRanker:
     """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
 
-    words, schema_items (relations and types): of every form, by number.  key: identifies examples and words for the
-    checkpoint.
+    words, schema_items (relations and types): of every form, by number.  overlap: of the graph's labels.
+    key: identifies examples and words for the checkpoint.
     Raises TrainingError when there is no example; ModelError when the encoder is not one.
     """
     if not learning:
@@ -210,8 +223,8 @@ def fit(
         encoder, reader, description = new_encoder(
             options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS
         )
-        ranker = FormRanker(RankNetwork(encoder), reader, device)
-        training = _RankerTraining(ranker, learning, developing, words, schema_items, options, seed)
+        ranker = FormRanker(RankNetwork(encoder), reader, overlap, device)
+        training = _RankerTraining(ranker, learning, developing, ranker.read_forms(words), schema_items, options, seed)
         phases: list[TrainingState] = []
         for number, epochs in enumerate((options.epochs, options.hard_negative_epochs)):
             if number == 1 and (not epochs or options.hard_negatives == 0):
@@ -234,7 +247,7 @@ def fit(
 
 
 def measure(
-    ranker: FormRanker, examples: Sequence[RankExample], forms: Sequence[list[int]], pruned: int, no_form: bool
+    ranker: FormRanker, examples: Sequence[RankExample], forms: ReadTexts, pruned: int, no_form: bool
 ) -> dict[str, float]:
     """em: share of questions whose gold form is best; kept: of those to whose second stage it comes; in [0, 1]."""
     ranked = rank(ranker, [(one.texts, one.candidates) for one in examples], forms, pruned=pruned, no_form=no_form)
@@ -252,19 +265,21 @@ class _RankerTraining:
         ranker: FormRanker,
         learning: Sequence[RankExample],
         developing: Sequence[RankExample],
-        words: Sequence[str],
+        forms: ReadTexts,
         schema_items: Sequence[frozenset[str]],
         options: RngOptions,
         seed: int,
     ) -> None:
         self.ranker, self.learning, self.developing = ranker, learning, developing
         self.options, self.seed = options, seed
-        self.forms = ranker.read(words)
+        self.forms = forms
         self.schema_items = schema_items
         texts = sorted({text for example in learning for text in example.texts})
         self.place = {text: number for number, text in enumerate(texts)}
-        self.questions = ranker.read(texts)
-        self.lengths = [max(len(self.questions[self.place[text]]) for text in example.texts) for example in learning]
+        self.questions = ranker.read_questions(texts)
+        self.lengths = [
+            max(len(self.questions.ids[self.place[text]]) for text in example.texts) for example in learning
+        ]
         self.hard_negatives: list[Ints] = []
         self.epoch = 0
 
@@ -366,14 +381,9 @@ class _RankerTraining:
             texts = np.array([self.place[text] for text in example.texts])
             question_texts.append(texts[example.candidates.views[own]])
             formed.append(example.candidates.forms[own])
-        questions, question_places = np.unique(np.concatenate(question_texts), return_inverse=True)
-        forms, form_places = np.unique(np.concatenate(formed), return_inverse=True)
         device = self.ranker.device
         stages = self.ranker.pair_scores(
-            [self.questions[n] for n in questions.tolist()],
-            [self.forms[n] for n in forms.tolist()],
-            torch.from_numpy(question_places).to(device),
-            torch.from_numpy(form_places).to(device),
+            self.questions, self.forms, np.concatenate(question_texts), np.concatenate(formed)
         )
         rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(own) for own in chosen])).to(device)
         columns = torch.from_numpy(np.concatenate([np.arange(len(own)) for own in chosen])).to(device)

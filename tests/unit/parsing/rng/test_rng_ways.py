@@ -9,8 +9,9 @@ from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.parsing.examples import ParseExample, Topic
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.readings import Readings
-from kgqa_core.parsing.rng.relation_likeness import NEAR, RelationLikeness
+from kgqa_core.parsing.rng.relation_likeness import RelationLikeness
 from kgqa_core.parsing.rng.ways import FACTS, Ways
+from kgqa_core.parsing.word_overlap import NEAR
 from tests.support.graphs import small_graph
 
 
