@@ -61,6 +61,13 @@ PARSERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rng+generator": ("rng", ("parsing.rng.generator.enabled=true",)),
     "decode": ("decode", ()),
 }
+SETTINGS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("wikidata", "rng"): ("parsing.rng.epochs=6", "parsing.rng.hard_negative_epochs=2"),
+    ("wikidata", "decode"): (
+        "parsing.decode.relations=20", "parsing.decode.classes=8", "parsing.decode.retriever_epochs=8",
+    ),
+}  # fmt: skip
+"""Settings of a graph with many relations, chosen on dev, by set and kind of parser."""
 LABELS = {"rng": "Rank only", "rng+generator": "Rank and generate", "decode": "Retrieve and decode"}
 
 
@@ -164,6 +171,7 @@ def measure_coverage(sets: Sequence[str], work: Path) -> dict[str, Any]:
 def evaluate(name: str, parser: str, training: str, topics: str, work: Path) -> dict[str, Any]:
     """Scores of one parser and training, without and with thresholds."""
     kind, settings = PARSERS[parser]
+    settings = (*settings, *SETTINGS.get((name, kind), ()))
     options = [word for setting in settings for word in ("--set", setting)]
     found, seconds = kgqa(
         "answerability", "evaluate", str(work / name), "--parsers", kind, "--train", training, "--topics", topics,

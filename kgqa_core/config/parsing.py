@@ -120,9 +120,12 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     most_paths: int = Field(default=400, ge=10)
     """Paths of a topic, of one relation and of two, that are all tried; a topic whose schema has more is `likely_paths`
     of them."""
-    likely_paths: int = Field(default=100, ge=10)
+    likely_paths: int = Field(default=60, ge=10)
     """Paths that are tried of a topic that has too many: those whose relations' words the question has most of, and
     those that the graph has from the topic."""
+    retriever_epochs: int = Field(default=8, ge=0)
+    """Largest number of passes in which a retriever learns which relations and types a question speaks of, where some
+    topic has more than `most_paths`; likely paths are then made of what it finds too.  0: of words alone."""
     most_forms: int = Field(default=4_000, ge=10)
     """Candidate forms of one reading of a question (about one of its entities, or two)."""
     mentions: int = Field(default=4, ge=1)

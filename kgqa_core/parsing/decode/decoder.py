@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import LogitsProcessor, LogitsProcessorList
 from transformers.modeling_outputs import BaseModelOutput
 
 from kgqa_core.config import DecodeOptions
 from kgqa_core.logic.forms import Form
-from kgqa_core.nn.encoders import load_encoder
 from kgqa_core.nn.saved_model import load_config, load_tokenizer, load_weights, save_config, save_model
 from kgqa_core.parsing.decode.actions import END, NUMBER, PAD, read
 from kgqa_core.parsing.decode.automaton import Automaton, State
 from kgqa_core.parsing.decode.fit import Decoder
 from kgqa_core.parsing.decode.network import DecoderBatch, PointerT5, new_network
-from kgqa_core.parsing.decode.retriever import ItemRetriever, TwoTower
 from kgqa_core.parsing.decode.rows import Batcher, DecoderRow, reader_of
 from kgqa_core.parsing.decode.text_decoder import TextDecoder
 
@@ -119,19 +116,6 @@ VERSION = 2
 KIND = "decode"
 
 
-def save(folder: Path, network: nn.Module, tokenizer: Tokenizer, config: Mapping[str, Any]) -> None:
-    """Writes weights, tokenizer and config into a new folder."""
-    save_model(folder, dict(network.named_parameters()), tokenizer, {"kind": KIND, "version": VERSION, **config})
-
-
-def load_retriever(folder: Path) -> ItemRetriever:
-    """The stored retriever.  Raises ArtifactError when it is damaged."""
-    encoder, reader = load_encoder(folder, load_config(folder, KIND, VERSION, "parser", "encoder")["encoder"])
-    network = TwoTower(encoder)
-    load_weights(folder, network)
-    return ItemRetriever(network, reader)
-
-
 def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_form: bool, longest: int) -> None:
     """Writes a trained decoder into a new folder.  no_form, longest: as of `SavedDecoder`."""
     config = {
@@ -144,7 +128,8 @@ def save_decoder(folder: Path, decoder: Decoder, options: DecodeOptions, *, no_f
         decoder.network.save(folder)
     else:
         assert decoder.tokenizer is not None
-        save(folder, decoder.network, decoder.tokenizer, config)
+        weights = dict(decoder.network.named_parameters())
+        save_model(folder, weights, decoder.tokenizer, {"kind": KIND, "version": VERSION, **config})
 
 
 @dataclass(frozen=True)

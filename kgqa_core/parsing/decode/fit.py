@@ -14,12 +14,10 @@ from torch import Tensor, nn
 from kgqa_core.config import DecodeOptions
 from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights
-from kgqa_core.nn.encoders import learn_tokenizer, new_encoder
+from kgqa_core.nn.encoders import learn_tokenizer
 from kgqa_core.nn.training import ModelRates, TrainingPlan, backward_of, train_encoder
 from kgqa_core.parsing.decode.actions import NK, NUMBER, PAD
 from kgqa_core.parsing.decode.network import PointerT5, new_network
-from kgqa_core.parsing.decode.prepare import recall_at
-from kgqa_core.parsing.decode.retriever import ItemRetriever, Items, TwoTower
 from kgqa_core.parsing.decode.rows import (
     FEATURES,
     PLACEHOLDERS,
@@ -33,66 +31,6 @@ from kgqa_core.parsing.decode.rows import (
 from kgqa_core.parsing.decode.text_decoder import TextDecoder
 
 SECTION = "parsing.decode"
-RECALLED = 5
-"""Relations among which a gold one is to be, in the retriever's dev metric."""
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Distinct masked texts with the items that their gold forms use."""
-
-    texts: list[str]
-    gold: list[frozenset[int]]
-
-    @classmethod
-    def of(cls, texts: Sequence[str], gold: Sequence[frozenset[int]]) -> Texts:
-        """The texts that use items at all, each once with all that it uses anywhere."""
-        found: dict[str, frozenset[int]] = {}
-        for text, items in zip(texts, gold, strict=True):
-            if items:
-                found[text] = found.get(text, frozenset()) | items
-        return cls(sorted(found), [found[text] for text in sorted(found)])
-
-
-def fit_retriever(
-    learning: Texts, developing: Texts, items: Items, options: DecodeOptions, seed: int, device: torch.device,
-    *, key: str, monitor: Monitor, work: Path | None,
-) -> tuple[ItemRetriever, dict[str, Any], TrainingState]:  # fmt: skip
-    """The trained retriever, the description of its encoder, and what was measured."""
-    torch.manual_seed(seed)
-    labels = [items.words[one] for one in items.keys]
-    encoder, reader, description = new_encoder(options, lambda _: [*learning.texts, *labels], SECTION, PLACEHOLDERS)
-    network = TwoTower(encoder).to(device)
-    retriever = ItemRetriever(network, reader)
-    size = options.batch_size
-    words, label_words = items.overlap.read(learning.texts), items.overlap.labels(labels)
-
-    def order(epoch: int) -> list[Tensor]:
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-        return list(torch.randperm(len(learning.texts), generator=generator).split(size))
-
-    def loss(batch: Tensor) -> Tensor:
-        numbers = batch.tolist()
-        texts, gold = [learning.texts[i] for i in numbers], [learning.gold[i] for i in numbers]
-        return retriever.loss(texts, words.of(numbers), gold, labels, label_words)
-
-    def measure() -> dict[str, float]:
-        if not developing.texts:
-            return {}
-        found = recall_at(retriever.scores(developing.texts, items), developing.gold, len(items.relations), RECALLED)
-        return {f"recall_{RECALLED}": found or 0.0}
-
-    plan = TrainingPlan(
-        per_epoch=-(-len(learning.texts) // size), epochs=options.retriever_epochs, patience=options.patience,
-        batches=order,
-        backward=backward_of(loss), measure=measure, score=lambda found: [found[f"recall_{RECALLED}"]], section=SECTION,
-    )  # fmt: skip
-    own = key_of(key, "retriever", options.decisive(), seed)
-    progress, weights = train_encoder(
-        network, plan, options, own, monitor, None if work is None else work / "retriever"
-    )
-    restore_weights(network, weights)
-    return retriever, description, progress
 
 
 @dataclass(frozen=True)

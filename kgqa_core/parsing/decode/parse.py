@@ -15,10 +15,11 @@ from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
-from kgqa_core.parsing.decode.decoder import load_decoder, load_retriever
+from kgqa_core.parsing.decode.decoder import load_decoder
 from kgqa_core.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, recall
 from kgqa_core.parsing.decode.rows import DecoderRow, slot_actions
 from kgqa_core.parsing.examples import ParseExample, read_examples
+from kgqa_core.parsing.item_training import load_retriever
 from kgqa_core.parsing.parsed_forms import (
     ParsedForm,
     Runner,
@@ -48,8 +49,7 @@ class DecodeParser:
         self.store, self.options = store, options
         self.device = pick_device(options.device, "parsing.decode")
         self.ground, self.graph = Ground.of(store), MemoryGraph(store)
-        self.retriever = load_retriever(folder / "retriever")
-        self.retriever.network.to(self.device)
+        self.retriever = load_retriever(folder / "retriever", self.device)
         actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
         stored = load_decoder(folder / "decoder", actions, self.device)
         self.decoder, self.no_form = stored.decoder, stored.no_form

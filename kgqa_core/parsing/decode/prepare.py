@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import torch
 from torch import Tensor
 
 from kgqa_core.config import DecodeOptions
 from kgqa_core.errors import FormError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.forms import Elements, Form, elements
+from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.parsing.decode.actions import END, NUMBER, written
 from kgqa_core.parsing.decode.automaton import Automaton, Limits, walk
 from kgqa_core.parsing.decode.grammar import Kinds
-from kgqa_core.parsing.decode.retriever import Items, Near, chosen, items_of, near
+from kgqa_core.parsing.decode.retrieved import Near, chosen, near
 from kgqa_core.parsing.decode.rows import DecoderRow, Worded, make_row, worded
 from kgqa_core.parsing.examples import ParseExample
+from kgqa_core.parsing.item_retriever import Items, items_of
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,6 @@ def gold_forms(examples: Sequence[ParseExample]) -> list[Form | None]:
     return [None if example.form is None else known[example.form] for example in examples]
 
 
-def gold_items(gold: Sequence[Form | None], place: Mapping[str, int]) -> list[frozenset[int]]:
-    """Places of the items that each gold form uses; none for NK."""
-    used = [Elements() if form is None else elements(form) for form in gold]
-    return [frozenset(place[key] for key in (*one.relations, *one.classes) if key in place) for one in used]
-
-
 def recall(rows: Sequence[DecoderRow], gold: Sequence[Form | None]) -> float | None:
     """Share of gold forms all of whose relations and types were retrieved; None without any."""
     hits = [
@@ -142,17 +136,6 @@ def recall(rows: Sequence[DecoderRow], gold: Sequence[Form | None]) -> float | N
         for used in (elements(form),)
     ]
     return sum(hits) / len(hits) if hits else None
-
-
-def recall_at(scores: Tensor, wanted: Sequence[frozenset[int]], relations: int, size: int) -> float | None:
-    """Share of the gold relations that are among the `size` best of the graph by score alone; None without any."""
-    found = total = 0
-    for row, items in enumerate(wanted):
-        own = {item for item in items if item < relations}
-        if own:
-            best = set(torch.argsort(scores[row, :relations], descending=True, stable=True)[:size].tolist())
-            found, total = found + len(own & best), total + len(own)
-    return found / total if total else None
 
 
 def _with(needed: Sequence[str], retrieved: Sequence[str], most: int) -> list[str]:

@@ -20,8 +20,9 @@ from kgqa_core.nn.encoders import PAD as PADDING
 from kgqa_core.nn.encoders import SPECIAL, UNKNOWN, Reader
 from kgqa_core.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
 from kgqa_core.parsing.decode.network import FORWARD, INVERSE, LEAF, DecoderBatch
-from kgqa_core.parsing.decode.retriever import Items, Near
+from kgqa_core.parsing.decode.retrieved import Near
 from kgqa_core.parsing.examples import ParseExample, Topic
+from kgqa_core.parsing.item_retriever import Items
 from kgqa_core.parsing.rng.slots import mentions_of
 from kgqa_core.parsing.values import VALUES, values_in
 

@@ -19,11 +19,13 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.training import dev_of_best, write_curves
-from kgqa_core.parsing.decode.decoder import save, save_decoder
-from kgqa_core.parsing.decode.fit import SECTION, Texts, fit_decoder, fit_retriever
-from kgqa_core.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, gold_items, recall, recall_at
-from kgqa_core.parsing.decode.rows import DecoderRow
+from kgqa_core.parsing.decode.decoder import save_decoder
+from kgqa_core.parsing.decode.fit import SECTION, fit_decoder
+from kgqa_core.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, recall
+from kgqa_core.parsing.decode.rows import PLACEHOLDERS, DecoderRow
 from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
+from kgqa_core.parsing.item_retriever import gold_items, recall_at
+from kgqa_core.parsing.item_training import ItemTexts, fit_retriever, save_retriever
 
 SHOWN = 20
 """Reasons that counts name."""
@@ -68,10 +70,11 @@ def train(
         sha = hashlib.sha256((examples / FILE).read_bytes())
         sha.update(f"{ground.items} {sorted(own['train'].types.items(), key=str)}".encode())
         key = sha.hexdigest()
-        texts = {split: Texts.of(selected.texts, wanted[split]) for split, selected in own.items()}
+        texts = {split: ItemTexts.of(selected.texts, wanted[split]) for split, selected in own.items()}
         retriever, description, first = fit_retriever(
-            texts["train"], texts["dev"], ground.items, options, seed, device, key=key, monitor=monitor, work=work
-        )
+            texts["train"], texts["dev"], ground.items, options, options.retriever_epochs, seed, device,
+            placeholders=PLACEHOLDERS, section=SECTION, key=key, monitor=monitor, work=work,
+        )  # fmt: skip
         scores = {split: retriever.scores(selected.texts, ground.items) for split, selected in own.items()}
         rows: dict[str, list[DecoderRow]] = {}
         left_out: dict[str, list[str]] = {}
@@ -90,7 +93,7 @@ def train(
             raise TrainingError(f"no gold form can be decoded; the first reasons are {left_out['train'][:3]}")
         decoder = fit_decoder(rows["train"], rows["dev"], options, seed, device, key=key, monitor=monitor, work=work)
     no_form = any(form is None for form in gold["train"])
-    save(out / "retriever", retriever.network, retriever.reader.tokenizer, {"encoder": description})
+    save_retriever(out / "retriever", retriever, description)
     longest = max(len(row.actions) for row in rows["train"]) - 1
     save_decoder(out / "decoder", decoder, options, no_form=no_form, longest=longest)
     write_curves(out, _joined(first, decoder.progress))

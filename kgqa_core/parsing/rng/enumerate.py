@@ -30,6 +30,7 @@ from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.parsing.rng.form_specs import FormSpec, Path, SpecForms
 from kgqa_core.parsing.rng.relation_likeness import RelationLikeness
+from kgqa_core.parsing.rng.retrieved_items import RetrievedItems
 from kgqa_core.parsing.rng.slots import NUMBER, STRING, TIME, VALUE, View
 from kgqa_core.parsing.rng.typed_forms import PAIRED, Named, TypedForms
 from kgqa_core.parsing.rng.ways import Routes, Starts, Ways
@@ -79,7 +80,10 @@ class Enumerator:
     """Makes candidate forms over one graph.
 
     types: whether forms with conditions on types are candidates.  datatypes: of the numbers of each relation.
+    retrieved: what a retriever finds a question to speak of, where there is one.
     """
+
+    retrieved: RetrievedItems | None = None
 
     def __init__(self, store: KgStore, graph: MemoryGraph, options: RngOptions, *, types: bool = False) -> None:
         self.store, self.graph, self.options, self.types = store, graph, options, types
@@ -109,8 +113,11 @@ class Enumerator:
         names = self.store.names([i for i, _ in rows])
         return {key: key_words(names.get(i, key)) for i, key in rows}
 
-    def named(self, text: str) -> Named:
-        """The types that a text names: by the last word of a label, or in a script without spaces by all of it."""
+    def named(self, text: str, whole: str) -> Named:
+        """The types that a text names: by the last word of a label, or in a script without spaces by all of it.
+
+        whole: the question with all its mentions as slots.
+        """
         if not self.types:
             return NOTHING
         words = set(stems(text))
@@ -118,29 +125,31 @@ class Enumerator:
         said = {number for number, own in near.items() if own <= words}
         if re.search(r"[\u3040-\u9fff]", text):
             said |= {n for n, key in enumerate(self.ways.classes) if self.class_words[key] in text}
+        if self.retrieved is not None:
+            said |= self.retrieved.types(whole)
         return Named(frozenset({*near, *said}), frozenset(said))
 
     # -- pools -------------------------------------------------------------------------------------------------
 
     def pool(
         self, starts: tuple[Starts, ...], view: View, named: Named = NOTHING, alone: bool = False,
-        keys: tuple[str, ...] = (),
+        keys: tuple[str, ...] = (), whole: str = "",
     ) -> Pool:  # fmt: skip
         """The candidates of a view whose mentions are topics that start so.
 
-        named: types that the question names.  alone: whether it has no mention at all.  keys: of the
-        topics.
+        named: types that the question names.  alone: whether it has no mention at all.  keys: of the topics.  whole:
+        the question with all its mentions as slots.
         """
         value = view.value
         kinds: tuple[object, ...] = (
             starts, tuple(one is not None for one in (value.number, value.time, value.string)) if value else None,
             named, alone and not starts,
         )  # fmt: skip
-        if any(map(self._wide, starts)):
-            kinds = (*kinds, view.text, keys)
+        if any(map(self.wide, starts)):
+            kinds = (*kinds, view.text, keys, whole)
         if kinds not in self._pools:
             made: dict[int, None] = {}
-            specs = self._specs(starts, view, named, alone, keys)
+            specs = self._specs(starts, view, named, alone, keys, whole)
             for spec in specs:
                 number = self._numbers.get(spec)
                 if number is None:
@@ -153,9 +162,10 @@ class Enumerator:
         return self._pools[kinds]
 
     def _specs(
-        self, starts: tuple[Starts, ...], view: View, named: Named, alone: bool, keys: tuple[str, ...]
+        self, starts: tuple[Starts, ...], view: View, named: Named, alone: bool, keys: tuple[str, ...], whole: str
     ) -> Iterator[FormSpec]:
-        routes = [self._routes(own, view, key) for own, key in zip(starts, keys or ("",) * len(starts), strict=True)]
+        keys = keys or ("",) * len(starts)
+        routes = [self._routes(own, view, key, whole) for own, key in zip(starts, keys, strict=True)]
         if view.value is not None:
             if len(starts) < 2:
                 literals = [(by, literal) for by in self._valued() for literal in self._literals(by, view)]
@@ -173,14 +183,17 @@ class Enumerator:
                 yield from self.typed.of_two(routes[0], routes[1], named)
             yield from self._of_two(routes[0], routes[1])
 
-    def _wide(self, starts: Starts) -> bool:
+    def wide(self, starts: Starts) -> bool:
         """Whether a topic has too many paths for all to be tried."""
         return self.options.hops > 1 and self.ways.paths(starts) > self.options.most_paths
 
-    def _routes(self, starts: Starts, view: View, key: str) -> Routes:
+    def _routes(self, starts: Starts, view: View, key: str, whole: str) -> Routes:
         """The paths from a topic that are tried: all, or of too many those that the question's words are of."""
-        if self._wide(starts):
+        if self.wide(starts):
             likeness = self.likeness.of(view.text)
+            if self.retrieved is not None:
+                places, likely = self.retrieved.relations(whole)
+                likeness[places] = np.maximum(likeness[places], likely)
             starts = self.ways.also(starts, np.flatnonzero(likeness >= SAID))
             one, two = self.ways.likeliest(starts, likeness, self.options.likely_paths, key)
             liked = np.argsort(-likeness, kind="stable")[:LIKED]

@@ -14,7 +14,9 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.device import pick_device
 from kgqa_core.parsing.examples import ParseExample, read_examples
+from kgqa_core.parsing.item_training import load_retriever
 from kgqa_core.parsing.parsed_forms import ParsedForm, Runner, Scored, normalise_scores, tally, write_parsed
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
@@ -28,6 +30,7 @@ from kgqa_core.parsing.rng.ranker import (
     ranked_kinds,
 )
 from kgqa_core.parsing.rng.readings import Reading, Readings, coverage
+from kgqa_core.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems
 from kgqa_core.parsing.rng.slots import filled
 from kgqa_core.parsing.values import as_stored
 from kgqa_core.parsing.word_overlap import WordOverlap
@@ -51,6 +54,9 @@ class RngParser:
         self.no_form, types = ranked_kinds(model_folder)
         types = types if options.type_conditions == "auto" else options.type_conditions == "on"
         self.enumerator = Enumerator(store, self.graph, options, types=types)
+        if (model_folder / RETRIEVER).is_dir():
+            retriever = load_retriever(model_folder / RETRIEVER, pick_device(options.device, "parsing.rng"))
+            self.enumerator.retrieved = RetrievedItems(retriever, store, self.enumerator.ways)
         self.readings = Readings(self.enumerator, options)
         self.labels = label_words(self.enumerator, store)
         self.ranker = load_ranker(model_folder, WordOverlap(sorted(self.labels.values())), options.device)

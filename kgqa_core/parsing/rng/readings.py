@@ -18,6 +18,7 @@ from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import ParseExample
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator, Pool
+from kgqa_core.parsing.rng.retrieved_items import whole_of
 from kgqa_core.parsing.rng.slots import ENTITIES, MENTIONS, View, abstract, filled, mentions_of, views_of, whole_text
 from kgqa_core.parsing.rng.typed_forms import Named
 
@@ -92,14 +93,17 @@ class Readings:
         """The readings of some questions, in their order."""
         selected = list(examples)
         self.enumerator.know([topic.key for example in selected for topic in example.topics])
+        if self.enumerator.retrieved is not None:
+            self.enumerator.retrieved.know([whole_of(example, self.options) for example in selected])
         return [self.of(example) for example in selected]
 
     def of(self, example: ParseExample) -> Reading:
         """The reading of a question."""
         mentions = mentions_of(example.text, example.topics, self.options.mentions)
         views = views_of(example.text, mentions)
-        named = self.enumerator.named(views[0].text)
-        fillings = [self._fillings(view, example, named, alone=not mentions) for view in views]
+        whole = whole_text(example.text, mentions)
+        named = self.enumerator.named(views[0].text, whole)
+        fillings = [self._fillings(view, example, named, whole, alone=not mentions) for view in views]
         plain = [number for number, view in enumerate(views) if view.value is None]
         full = max(plain, key=lambda number: (len(views[number].mentions), -number))
         chosen = [full, *(n for n in range(len(views)) if n != full and any(len(f.pool.numbers) for f in fillings[n]))]
@@ -111,12 +115,12 @@ class Readings:
             candidates=self._together(fillings),
             gold=self._gold(example, views, fillings),
             cut=sum(filling.pool.cut for own in fillings for filling in own),
-            whole=whole_text(example.text, mentions),
+            whole=whole,
             mentions=tuple(number for number, _ in mentions),
         )
 
     def _fillings(
-        self, view: View, example: ParseExample, named: Named, *, alone: bool
+        self, view: View, example: ParseExample, named: Named, whole: str, *, alone: bool
     ) -> tuple[Filling, ...]:
         among = []
         for number in view.mentions:
@@ -127,7 +131,7 @@ class Readings:
             keys = tuple(topic.key for topic in topics)
             if len(set(keys)) == len(keys):
                 starts = tuple(self.enumerator.starts(key) for key in keys)
-                pool = self.enumerator.pool(starts, view, named, alone, keys)
+                pool = self.enumerator.pool(starts, view, named, alone, keys, whole)
                 rhos = [min(1.0, max(topic.rho, SMALLEST_RHO)) for topic in topics]
                 found.append(Filling(keys, sum(map(math.log, rhos)), min(rhos, default=1.0), pool))
         return tuple(found)

@@ -34,6 +34,8 @@ from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
 from kgqa_core.parsing.examples import FILE, ParseExample, read_examples
+from kgqa_core.parsing.item_retriever import items_of
+from kgqa_core.parsing.item_training import save_retriever
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.generated_forms import train_generator
@@ -47,6 +49,7 @@ from kgqa_core.parsing.rng.ranker import (
     save_ranker,
 )
 from kgqa_core.parsing.rng.readings import FormCandidates, Ints, Reading, Readings, coverage
+from kgqa_core.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems, fit_items
 from kgqa_core.parsing.rng.slots import PLACEHOLDERS
 from kgqa_core.parsing.word_overlap import WordOverlap
 
@@ -58,6 +61,8 @@ LATER = 0.3
 """Learning rate of the later phase, as a share of the first one's."""
 LEARNT_PATHS = 40
 """Paths of a topic that training tries where a schema is too large for all: enough for wrong forms to be near."""
+LEARNT_FORMS = 1_000
+"""Candidates of one reading of a question in training, for the same reason."""
 POOLED = 16
 """Batches within which examples are sorted by length."""
 
@@ -98,13 +103,26 @@ def train(
     there is none.  Raises TrainingError when no gold form is among the candidates, or the loss is not finite;
     ModelError when the encoder is not one.
     """
+    retriever_recall: dict[str, Any] = {}
     selected = [example for example in read_examples(examples) if example.split in ("train", "dev") and example.known]
     if not any(example.split == "train" for example in selected):
         raise TrainingError("no training question has a gold form; give forms, relation paths or answers of the graph")
     with KgStore.open(kg) as store:
         types = with_types(selected, options)
-        few = options.model_copy(update={"likely_paths": min(options.likely_paths, LEARNT_PATHS)})
+        least = {
+            "likely_paths": min(options.likely_paths, LEARNT_PATHS), "most_forms": min(options.most_forms, LEARNT_FORMS)
+        }  # fmt: skip
+        few = options.model_copy(update=least)
         enumerator = Enumerator(store, MemoryGraph(store), few, types=types)
+        sha = hashlib.sha256((examples / FILE).read_bytes())
+        if options.retriever_epochs and _wide(enumerator, selected):
+            retriever, description, first = fit_items(
+                selected, items_of(store, enumerator.ways.schema), options, seed,
+                key=sha.hexdigest(), monitor=monitor, work=work,
+            )  # fmt: skip
+            save_retriever(out / RETRIEVER, retriever, description)
+            enumerator.retrieved = RetrievedItems(retriever, store, enumerator.ways)
+            retriever_recall = dev_of_best(first)
         monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(selected)
         labels = label_words(enumerator, store)
@@ -118,8 +136,7 @@ def train(
     learning = rank_examples(own["train"], no_form, missed=False)
     developing = rank_examples(own["dev"], no_form, missed=True)
     overlap = WordOverlap(sorted(labels.values()))
-    sha = hashlib.sha256("\n".join(words).encode())
-    sha.update((examples / FILE).read_bytes())
+    sha.update("\n".join(words).encode())
     fitted = fit(
         learning, developing, words, overlap, schema_items,
         options.model_copy(update={"learn_unanswerable": no_form}), seed,
@@ -147,6 +164,7 @@ def train(
         "types": types,
         "parameters": sum(parameter.numel() for parameter in fitted.ranker.network.parameters()),
         "epochs": [phase.epoch for phase in phases],
+        **retriever_recall,
         **dev_of_best(max(fitted.phases, key=lambda phase: phase.best)),
     }
 
@@ -157,6 +175,13 @@ def with_types(selected: Sequence[ParseExample], options: RngOptions) -> bool:
         return options.type_conditions == "on"
     forms = dict.fromkeys(one.form for one in selected if one.form is not None and one.split == "train")
     return any(elements(parse(form)).classes for form in forms)
+
+
+def _wide(enumerator: Enumerator, selected: Sequence[ParseExample]) -> bool:
+    """Whether some topic has too many paths for all to be tried."""
+    keys = {topic.key for example in selected for topic in example.topics}
+    enumerator.know(sorted(keys))
+    return any(enumerator.wide(enumerator.starts(key)) for key in keys)
 
 
 def _schema_items(form: Form | None) -> frozenset[str]:

@@ -1,9 +1,9 @@
-"""The schema items of a graph that can be retrieved: its relations and types, by key, with their words."""
+"""The schema items of a graph, its relations and types, and a retriever of those that a question speaks of."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,13 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import Elements, Form, elements
 from kgqa_core.logic.schema import Schema
 from kgqa_core.nn.encoders import Encoder, Reader
 from kgqa_core.parsing.word_overlap import TextWords, WordOverlap, crossed
 from kgqa_core.parsing.words import in_words
-
-Near = Mapping[str, Mapping[str, tuple[bool, bool]]]
-"""Entity → relation → whether the entity is a head of it, and whether it is a tail of it."""
 
 
 @dataclass(frozen=True)
@@ -51,23 +49,6 @@ def items_of(store: KgStore, schema: Schema) -> Items:
     names = store.names([i for i, _ in rows])
     own = {key: names[i] for i, key in rows} | {key: named[key] for key in relations}
     return Items(relations, classes, {key: in_words(own.get(key, key)) for key in (*relations, *classes)})
-
-
-def near(store: KgStore, keys: Iterable[str]) -> Near:
-    """The relations that each entity has, in either direction."""
-    rows = store.connection.execute(
-        "WITH wanted AS (SELECT id, key FROM entities WHERE kind = 'entity' AND key IN "
-        "(SELECT unnest($1::VARCHAR[]))) "
-        "SELECT w.key, r.key, bool_or(t.side = 0), bool_or(t.side = 1) FROM wanted w JOIN ("
-        "SELECT DISTINCT head AS id, relation, 0 AS side FROM triples WHERE head IN (SELECT id FROM wanted) "
-        "UNION ALL SELECT DISTINCT tail, relation, 1 FROM triples WHERE tail IN (SELECT id FROM wanted)) t "
-        "ON t.id = w.id JOIN relations r ON r.id = t.relation GROUP BY 1, 2 ORDER BY 1, 2",
-        [sorted(set(keys))],
-    ).fetchall()
-    found: dict[str, dict[str, tuple[bool, bool]]] = {}
-    for entity, relation, head, tail in rows:
-        found.setdefault(entity, {})[relation] = (bool(head), bool(tail))
-    return found
 
 
 SCALE = 10.0
@@ -169,17 +150,18 @@ class ItemRetriever:
         return ids.to(device), mask.to(device)
 
 
-def chosen(
-    scores: Tensor, items: Items, anchored: Collection[str], relations: int, classes: int
-) -> tuple[list[str], list[str]]:
-    """The relations and types of a question, best first.
+def gold_items(gold: Sequence[Form | None], place: Mapping[str, int]) -> list[frozenset[int]]:
+    """Places of the items that each gold form uses; none for NK."""
+    used = [Elements() if form is None else elements(form) for form in gold]
+    return [frozenset(place[key] for key in (*one.relations, *one.classes) if key in place) for one in used]
 
-    scores: [items] of the question.  Two thirds of the relations are the best of the graph; then come those that the
-    topics have (`anchored`), then the next best.
-    """
-    order = torch.argsort(scores[: len(items.relations)], descending=True, stable=True).tolist()
-    ranked = [items.relations[place] for place in order]
-    sure = math.ceil(relations * 2 / 3)
-    found = [*ranked[:sure], *sorted(ranked[sure:], key=lambda key: key not in anchored)][:relations]
-    of_classes = torch.argsort(scores[len(items.relations) :], descending=True, stable=True)[:classes].tolist()
-    return found, [items.classes[place] for place in of_classes]
+
+def recall_at(scores: Tensor, wanted: Sequence[frozenset[int]], relations: int, size: int) -> float | None:
+    """Share of the gold relations that are among the `size` best of the graph by score alone; None without any."""
+    found = total = 0
+    for row, items in enumerate(wanted):
+        own = {item for item in items if item < relations}
+        if own:
+            best = set(torch.argsort(scores[row, :relations], descending=True, stable=True)[:size].tolist())
+            found, total = found + len(own & best), total + len(own)
+    return found / total if total else None
