@@ -107,7 +107,7 @@ class ItemRetriever:
         own = {place: number for number, place in enumerate(places)}
         scores = self._questions(texts) @ self._labels([labels[place] for place in places]).T
         shares = torch.from_numpy(crossed(words, label_words.of(places))).float().to(device)
-        scores = (scores + shares @ self.network.shared) * self.network.log_scale.exp()
+        scores = (scores + (shares * self.network.shared).sum(-1)) * self.network.log_scale.exp()
         is_gold = torch.zeros(scores.shape, dtype=torch.bool)
         for row, items in enumerate(gold):
             is_gold[row, [own[item] for item in items]] = True

@@ -96,7 +96,7 @@ class RankNetwork(nn.Module):
 
     def words(self, shares: Tensor, stage: int) -> Tensor:
         """What shared words [pairs, 3] add to the scores [pairs] of a stage, 0 or 1."""
-        return shares @ self.shared[stage]
+        return (shares * self.shared[stage]).sum(-1)
 
     def weighed(self, states: Tensor, mask: Tensor, side: int) -> tuple[Tensor, Tensor]:
         """Directions [batch, length, INNER] of the tokens of a question (side 0) or form (1), and their weights."""
