@@ -20,7 +20,7 @@ from kgqa_core.logic.paths import from_path
 from kgqa_core.logic.schema import Schema
 from kgqa_core.logic.typed import Typed, typed
 from kgqa_core.symbolic.arguments import Weighted
-from kgqa_core.symbolic.operator import KINDS, Guess
+from kgqa_core.symbolic.operations import KINDS, Guess
 from kgqa_core.symbolic.question_reader import QuestionReading, TopicMention
 from kgqa_core.types import INVERSE
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout
@@ -57,6 +58,7 @@ class AutoSolver:
     model: LabelModel | None = None
     min_confidence: float | None = None
     timeouts: int = field(init=False, default=0)
+    ranks_all_roads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         index(self.store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -19,12 +19,12 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_linked_candidates
 from kgqa_core.symbolic.answer import listed
 from kgqa_core.symbolic.arguments import best_of, paths_of_facts, read_arguments, read_proposed
-from kgqa_core.symbolic.auto import AutoSolver
-from kgqa_core.symbolic.by_labels.model import load as load_labels
-from kgqa_core.symbolic.operator import load
 from kgqa_core.symbolic.solve import ComputedAnswer, Solver
 from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA, judges, read_computed, read_proof
 from kgqa_core.types import Question, Retrieved
+
+if TYPE_CHECKING:
+    from kgqa_core.symbolic.auto import AutoSolver
 
 
 def compute(
@@ -58,9 +58,14 @@ def compute(
         forms = read_proposed(parsed) if parsed is not None else None
         solver: Solver | AutoSolver
         if label_parser is not None:
+            from kgqa_core.symbolic.auto import AutoSolver
+            from kgqa_core.symbolic.by_labels.model import load as load_labels
+
             chosen = with_linked_candidates(chosen, questions, CANDIDATES)
             solver = AutoSolver(store, options, load_labels(label_parser), min_confidence)
         else:
+            from kgqa_core.symbolic.operator import load
+
             assert operator is not None
             solver = Solver(store, load(operator), options)
         solved = solver.solve(chosen, paths, forms, monitor)
@@ -125,12 +130,12 @@ class Calculator:
 
     def at_confidence(self, least: float) -> Calculator:
         """The same calculator with another `min_confidence`, where the solver has one."""
-        return Calculator(self.store, self.solver.at_confidence(least)) if isinstance(self.solver, AutoSolver) else self
+        return Calculator(self.store, self.solver.at_confidence(least)) if self.ranks_all_roads else self
 
     @property
     def ranks_all_roads(self) -> bool:
         """Whether this is the answerer `auto`, which reads several entities of a mention."""
-        return isinstance(self.solver, AutoSolver)
+        return self.solver.ranks_all_roads
 
     def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
         """What is computed for each question, from the paths that its retriever predicts, or else from its facts.

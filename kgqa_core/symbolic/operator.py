@@ -2,9 +2,10 @@
 
     P(kind | q), P(best | q), P(order | q) = softmax(W encoder(q))
 
-kind: one of KINDS.  best: whether the largest or the smallest is wanted, of what ranks or compares.  order: whether the
-operands stand in the order in which the question names them.  The three are apart, so that what training shows for one
-kind (`fewest` of a superlative) serves the others.  The place of an ordinal is read from the text (`question_reader`).
+kind: one of `operations.KINDS`.  best: whether the largest or the smallest is wanted, of what ranks or compares.
+order: whether the operands stand in the order in which the question names them.  The three are apart, so that what
+training shows for one kind (`fewest` of a superlative) serves the others.  The place of an ordinal is read from the
+text (`question_reader`).
 """
 
 from __future__ import annotations
@@ -18,46 +19,15 @@ import torch
 from torch import Tensor, nn
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.logic.forms import BESTS, And, Arg, Count, Entity, Form, Greater, Holds, Minus, Nth, children
+from kgqa_core.logic.forms import BESTS
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
-
-KINDS = ("none", "count", "best", "nth", "compare", "intersect", "difference", "yes/no")
-"""none: a relation path.  best: argmax and argmin.  nth: a place further down.  compare: the one of two with more."""
-
-RANKED = frozenset({"best", "nth", "compare"})
-"""Kinds that want the largest or the smallest."""
-ORDERED = frozenset({"difference", "yes/no"})
-"""Kinds whose operands may not change places."""
-ORDERS = ("as said", "turned")
+from kgqa_core.symbolic.operations import KINDS, ORDERS, Guess
 
 PHRASE, DROPOUT = 64, 0.3
 """Features of phrases of each length, and the share of them that is dropped in training."""
 KIND, VERSION = "operator", 1
 BATCH = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """The operation of a question.  best: `max` or `min`.  turned: the operand named second comes first."""
-
-    kind: str
-    best: str = "max"
-    turned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """Log probabilities of each head, in the order of KINDS, BESTS and ORDERS."""
-
-    kinds: tuple[float, ...]
-    bests: tuple[float, ...]
-    orders: tuple[float, ...]
-
-    @property
-    def kind(self) -> str:
-        """The likeliest kind."""
-        return KINDS[max(range(len(KINDS)), key=lambda number: self.kinds[number])]
 
 
 class OperatorNetwork(nn.Module):
@@ -106,42 +76,6 @@ class OperatorModel:
                 for number, *heads in zip(own, *logs, strict=True):
                     found[distinct[number]] = Guess(*(tuple(round(value, 6) for value in head) for head in heads))
         return [found[text] for text in texts]
-
-
-def operation_of(form: Form, mentions: Sequence[str]) -> Operation:
-    """The operation that a form does, that of its outermost part that does any.
-
-    mentions: keys of the question's topics in the order of its text, by which operands are turned or not.
-    """
-    match form:
-        case Holds(of=of, one=one):
-            return Operation("yes/no", turned=_turned(of, one, mentions))
-        case Count():
-            return Operation("count")
-        case Arg(best=best):
-            return Operation("best", best)
-        case Nth(best=best):
-            return Operation("nth", best)
-        case Greater(best=best):
-            return Operation("compare", best)
-        case Minus(of=of, without=without):
-            return Operation("difference", turned=_turned(of, without, mentions))
-        case And(parts=parts) if sum(bool(_named(part)) for part in parts) > 1:
-            return Operation("intersect")
-    inner = [found for part in children(form) if (found := operation_of(part, mentions)).kind != "none"]
-    return inner[0] if inner else Operation("none")
-
-
-def _turned(first: Form, second: Form, mentions: Sequence[str]) -> bool:
-    places = [
-        min((mentions.index(key) for key in _named(form) if key in mentions), default=0) for form in (first, second)
-    ]
-    return places[0] > places[1]
-
-
-def _named(form: Form) -> list[str]:
-    own = [form.key] if isinstance(form, Entity) else []
-    return own + [key for part in children(form) for key in _named(part)]
 
 
 def save(folder: Path, model: OperatorModel, encoder: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from typing import TYPE_CHECKING, ClassVar
 
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout
@@ -24,9 +25,12 @@ from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.arguments import Proposed, Weighted
 from kgqa_core.symbolic.assemble import Assembler, WeightedForm
-from kgqa_core.symbolic.operator import KINDS, Guess, OperatorModel, operation_of
+from kgqa_core.symbolic.operations import KINDS, Guess, operation_of
 from kgqa_core.symbolic.question_reader import QuestionReading, read_question
 from kgqa_core.types import Question
+
+if TYPE_CHECKING:
+    from kgqa_core.symbolic.operator import OperatorModel
 
 
 class Dates:
@@ -139,12 +143,17 @@ class Solver:
     options: SymbolicOptions
     schema: Schema = field(init=False)
     timeouts: int = field(init=False, default=0)
+    ranks_all_roads: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         index(self.store)
         self.schema = Schema.read(self.store)
         self._labels = dict(zip(self.store.relation_keys(), self.store.relation_names(), strict=True))
         self._dates = Dates(self.store)
+
+    def at_confidence(self, least: float) -> Solver:
+        """The solver itself: it declines nothing by confidence."""
+        return self
 
     def solve(
         self,

@@ -29,16 +29,8 @@ from kgqa_core.nn.checkpoint import key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import TOPIC, Reader, new_encoder
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
-from kgqa_core.symbolic.operator import (
-    KINDS,
-    ORDERED,
-    RANKED,
-    Operation,
-    OperatorModel,
-    OperatorNetwork,
-    operation_of,
-    save,
-)
+from kgqa_core.symbolic.operations import KINDS, ORDERED, RANKED, Operation, operation_of
+from kgqa_core.symbolic.operator import OperatorModel, OperatorNetwork, save
 from kgqa_core.symbolic.question_reader import read_question
 from kgqa_core.types import Question
 

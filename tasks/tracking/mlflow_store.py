@@ -220,7 +220,7 @@ class MlflowStore:
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
         logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever calls reports its faults
-        self.uri = tracking_uri(home)
+        self.uri, self._templates = tracking_uri(home), home.cache / "logged_models"
         hand_to_clients(home.root, os.environ)
         if not answers(self.uri):
             raise ConnectionError(f"no answer from {self.uri}")
@@ -304,7 +304,8 @@ class MlflowStore:
         if logged.status != "READY":
             own = {"run_id": run, "model_id": logged.model_id, "model_uuid": logged.model_id}
             with tempfile.TemporaryDirectory(prefix="kgqa-model-") as scratch:
-                save_model(Path(scratch) / MODEL, reference, artifact_path=logged.artifact_location, **own)
+                folder, place = Path(scratch) / MODEL, logged.artifact_location
+                save_model(folder, reference, self._templates, artifact_path=place, **own)
                 self._client.log_model_artifacts(logged.model_id, str(Path(scratch) / MODEL))
             self._client.finalize_logged_model(logged.model_id, "READY")
         outputs = self._client.get_run(run).outputs

@@ -1,17 +1,26 @@
 """The files of a logged model: written without opening the system that they refer to.
 
-MLflow calls `load_context` and `predict` when it saves such a model; while `saving()` they do nothing.
+MLflow calls `load_context` and `predict` when it saves such a model; while `saving()` they do nothing.  It also imports
+the model's code, and torch with it, which takes seconds; all that differs from one run to the next stands in one file.
+So what was saved once is kept as a template, by the code, the packages and the versions that it was made of.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tasks.import_closure import import_closure, package_folder
 
@@ -20,6 +29,8 @@ ENTRY = "tasks.tracking.system_agent"
 """The module that `model_code.py` imports; what it imports at any depth goes into the model."""
 PACKAGES = ("kgqa_core", "tasks")
 EXAMPLE = {"input": [{"role": "user", "content": "What is the capital of France?"}]}
+RECORD = "MLmodel"
+"""The file that describes a model."""
 _SAVING: ContextVar[bool] = ContextVar("kgqa_saving_model", default=False)
 
 
@@ -28,12 +39,57 @@ def saving() -> bool:
     return _SAVING.get()
 
 
-def save_model(folder: Path, reference: Mapping[str, Any], **ids: Any) -> None:
+def save_model(folder: Path, reference: Mapping[str, Any], templates: Path, **ids: Any) -> None:
     """Write the model that a reference means into a folder that is not there yet.
 
-    reference: as of `model_reference.make_reference`.  ids: run_id, model_id, artifact_path and model_uuid of the
-    logged model.  No system is opened, and nothing is pickled.
+    reference: as of `model_reference.make_reference`.  templates: where a model is kept that the next one is made of.
+    ids: run_id, model_id, artifact_path and model_uuid of the logged model.  No system is opened, and nothing is
+    pickled.
     """
+    config = {key: value for key, value in reference.items() if key != "requirements"}
+    template = templates / _made_of(reference["requirements"])
+    if not _from_template(template, folder, config, ids):
+        _save(folder, config, list(reference["requirements"]), ids)
+        _keep(folder, template)
+
+
+def _from_template(template: Path, folder: Path, config: Mapping[str, Any], ids: Mapping[str, Any]) -> bool:
+    """Whether there is a template, of which the model was then made."""
+    try:
+        record = yaml.safe_load((template / RECORD).read_text(encoding="utf-8"))
+        record["flavors"]["python_function"]["config"] = dict(config)
+        shutil.copytree(template, folder)
+    except (OSError, yaml.YAMLError, KeyError, TypeError):
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    made = datetime.now(UTC).replace(tzinfo=None)
+    text = yaml.safe_dump({**record, **ids, "utc_time_created": str(made)}, default_flow_style=False)
+    (folder / RECORD).write_text(text, encoding="utf-8")
+    return True
+
+
+def _keep(folder: Path, template: Path) -> None:
+    """Keeps a saved model as the only template; where it cannot be kept, the next one is saved anew."""
+    with contextlib.suppress(OSError):
+        for old in template.parent.iterdir() if template.parent.is_dir() else ():
+            shutil.rmtree(old, ignore_errors=True)
+        template.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=template.parent) as scratch:
+            shutil.copytree(folder, Path(scratch) / "model", ignore=shutil.ignore_patterns("__pycache__"))
+            (Path(scratch) / "model").rename(template)
+
+
+def _made_of(requirements: Sequence[str]) -> str:
+    """A digest of the code, the packages and the versions that a model is made of."""
+    found = hashlib.sha256(f"{sys.version} {version('mlflow')} {list(requirements)} {EXAMPLE}".encode())
+    for name, file in {**code_files(), MODEL_CODE.name: MODEL_CODE}.items():
+        found.update(f"{name} {file.stat().st_size} ".encode())
+        found.update(file.read_bytes())
+    return found.hexdigest()[:20]
+
+
+def _save(folder: Path, config: dict[str, Any], requirements: list[str], ids: Mapping[str, Any]) -> None:
+    """Saves a model with MLflow."""
     import mlflow
     from mlflow.models import Model
 
@@ -45,8 +101,8 @@ def save_model(folder: Path, reference: Mapping[str, Any], **ids: Any) -> None:
                 path=str(folder),
                 python_model=str(MODEL_CODE),
                 code_paths=[str(Path(scratch) / package) for package in PACKAGES],
-                model_config={key: value for key, value in reference.items() if key != "requirements"},
-                pip_requirements=list(reference["requirements"]),
+                model_config=config,
+                pip_requirements=requirements,
                 input_example=EXAMPLE,
                 mlflow_model=Model(**ids),
             )

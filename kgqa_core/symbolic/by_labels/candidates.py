@@ -37,7 +37,7 @@ from kgqa_core.logic.forms import (
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.operator import KINDS as OPERATIONS
+from kgqa_core.symbolic.operations import KINDS as OPERATIONS
 
 KINDS = (*OPERATIONS, "value")
 """Those of the classifier of operations, and `value`: what has a number or date that compares with one of the text."""

@@ -39,7 +39,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import BLOCK, NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
-from kgqa_core.symbolic.operator import operation_of
+from kgqa_core.symbolic.operations import operation_of
 from kgqa_core.types import Question
 
 OTHER_KINDS = 2

@@ -11,10 +11,11 @@ import pytest
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormTimeout
 from kgqa_core.logic.execute import execute
+from kgqa_core.logic.forms import BESTS
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.arguments import paths_of_facts
 from kgqa_core.symbolic.compute import proofs
-from kgqa_core.symbolic.operator import BESTS, KINDS, ORDERS, Guess, Operation, operation_of
+from kgqa_core.symbolic.operations import KINDS, ORDERS, Guess, Operation, operation_of
 from kgqa_core.symbolic.question_reader import date_in, place_in, read_question
 from kgqa_core.symbolic.solve import Solver
 from kgqa_core.symbolic.train import gold_form
