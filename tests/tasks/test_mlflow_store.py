@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 
 from kgqa_core.store.artifacts import Home, write_json
 from tasks.engine.run_lock import RunLock, reap_killed_runs
@@ -239,6 +240,35 @@ def test_a_run_logs_its_model_once_and_the_registered_version_is_that_model(open
     write_json(home.root / "truth.json", {"champion": {"run_id": "r9"}, "previous": None})
     store.aliases("kgqa-m", str(home.root / "truth.json"))
     assert client.get_model_version_by_alias("kgqa-m", "champion").version == version.version
+
+
+def test_the_next_model_is_made_of_the_last_ones_files(
+    opened: tuple[Home, MlflowStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mlflow.pyfunc
+
+    _, store = opened
+    files = {}
+    for name in ("r10", "r11", "r12"):
+        run = store.start(make_handle(name, 9000), name, {}, None)
+        reference = REFERENCE | {"run": name, "requirements": ["kgqa==0.1.0", f"mlflow==3.{name == 'r12'}.0"]}
+        if name == "r11":
+            with monkeypatch.context() as patched:
+                patched.setattr(mlflow.pyfunc, "save_model", None)
+                store.model(run, reference)
+        else:
+            store.model(run, reference)
+        [logged] = store._client.search_logged_models([store.experiment], filter_string=f"source_run_id = '{run}'")
+        folder = Path(logged.artifact_location.removeprefix("file://"))
+        record = yaml.safe_load((folder / "MLmodel").read_text(encoding="utf-8"))
+        assert (record["run_id"], record["model_id"], record["model_uuid"]) == (run, logged.model_id, logged.model_id)
+        assert record["artifact_path"] == logged.artifact_location
+        assert record["flavors"]["python_function"]["config"]["run"] == name
+        files[name] = {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*") if path.is_file() and path.name != "MLmodel"
+        }  # fmt: skip
+    assert files["r10"] == files["r11"] != files["r12"], "other packages, another template"
 
 
 def test_a_model_that_waits_for_a_lost_mlflow_is_logged_when_it_is_back(opened: tuple[Home, MlflowStore]) -> None:

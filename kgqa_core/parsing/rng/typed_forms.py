@@ -1,8 +1,8 @@
 """Candidate forms with conditions on types, as GrailQA writes them: `(AND class …)` around what a path leads to.
 
 The types of an answer are those that the question names by the last word of their labels, of all that are observed at
-the end of the path, those of which it has every word, whether observed there or not, and the most common ones at the
-end of the path.  Sets that are counted or ranked, and those of two conditions, get
+the end of the path, where the schema is large also those of which it has every word, whether observed there or not, and
+the most common ones at the end of the path.  Sets that are counted or ranked, and those of two conditions, get
 fewer of the latter.  With and without a type the sets are the same: paths of one and two relations (three, where
 `parsing.rng.hops` says so), two conditions on an answer or on what a relation leads to it from, and conditions on
 values.  A question without mentions is about a type alone.
@@ -51,7 +51,7 @@ class TypedForms:
             most = self.options.types_tried if routes.liked is None or not length else FEW
             yield from (("join", path) for path in own)
             for path in own:
-                yield from self._typed(("join", path), path[-1], named, most, said=True)
+                yield from self._typed(("join", path), path[-1], named, most, said=routes.liked is not None)
         if self.options.middle_types:
             yield from self._between(paths[1] if len(paths) > 1 else (), named)
         sets = routes.sets(ways, COMPUTED)

@@ -8,14 +8,20 @@ import pytest
 
 from kgqa_core.config import GeneratorOptions, RngOptions
 from kgqa_core.errors import ArtifactError, TrainingError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import elements
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
+from kgqa_core.parsing.item_retriever import items_of
 from kgqa_core.parsing.parsed_forms import read_parsed
 from kgqa_core.parsing.rng.generate import as_text
 from kgqa_core.parsing.rng.generated_forms import readable, together
 from kgqa_core.parsing.rng.parse import predict
+from kgqa_core.parsing.rng.retrieved_items import RetrievedItems, fit_items, whole_of
 from kgqa_core.parsing.rng.train import train
+from kgqa_core.parsing.rng.ways import Ways
 from tests.support.models import Listener, Stopper, content
 
 OPTIONS = RngOptions(
@@ -129,3 +135,34 @@ def test_scores_of_both_are_mixed_by_weight():
     assert only["a"] - only["b"] == pytest.approx(math.log(9)) and max(only, key=only.get) == "a"
     mixed = together(ranker, generator, 0.9)
     assert max(mixed, key=mixed.get) == "b" and sum(map(math.exp, mixed.values())) == pytest.approx(1.0)
+
+
+def test_where_a_topic_has_too_many_paths_a_retriever_learns_what_questions_speak_of(world, tmp_path):
+    options = OPTIONS.model_copy(update={"most_paths": 10, "likely_paths": 16, "retriever_epochs": 30})
+    (tmp_path / "parser").mkdir()
+    counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
+    assert (tmp_path / "parser" / "retriever" / "model.safetensors").is_file() and counts["dev_recall_5"] == 1.0
+    found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", most_paths=10, likely_paths=16)
+    examples = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
+    assert counts["coverage"]["share"] > 0.9
+    assert sum(found[one.id][0].form == one.form for one in examples) >= 0.7 * len(examples)
+
+
+def test_a_retriever_finds_relations_and_types_by_their_places_in_the_graph(world):
+    selected = [one for one in read_examples(world.all_examples) if one.known]
+    options = OPTIONS.model_copy(update={"retriever_epochs": 30})
+    with KgStore.open(world.kg) as store:
+        ways = Ways(store, MemoryGraph(store), "schema", types=True)
+        items = items_of(store, ways.schema)
+        retriever, _, _ = fit_items(selected, items, options, 3, key="k", monitor=Listener(), work=None)
+        retrieved = RetrievedItems(retriever, store, ways)
+        right = total = 0
+        for one in selected:
+            if one.form is None:
+                continue
+            places, likely = retrieved.relations(whole_of(one, options))
+            assert likely.min() >= 0 and likely.max() <= 1 and list(likely) == sorted(likely, reverse=True)
+            wanted = set(elements(parse(one.form)).relations)
+            right += wanted <= {ways.keys[place] for place in places[:3].tolist()}
+            total += 1
+    assert right > 0.8 * total

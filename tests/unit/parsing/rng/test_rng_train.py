@@ -17,10 +17,10 @@ RELATIONS = [frozenset(names) for names in ((), ("a",), ("b",), ("a", "b"), ("a"
 
 def training(gold: int, **options: Any) -> _RankerTraining:
     candidates = FormCandidates(np.zeros(8, dtype=np.int64), np.arange(8))
-    reader = SimpleNamespace(read=lambda texts: [[1] for _ in texts])
+    reader = SimpleNamespace(read_questions=lambda texts: SimpleNamespace(ids=[[1] for _ in texts]))
     example = RankExample(("what is it",), candidates, gold, 1.0)
     given = RngOptions(**{"missing_relation_rate": 1.0, **options})
-    return _RankerTraining(cast(Any, reader), [example], [], ["w"] * 8, RELATIONS, given, 3)
+    return _RankerTraining(cast(Any, reader), [example], [], cast(Any, None), RELATIONS, given, 3)
 
 
 def test_what_uses_the_missing_relation_is_no_candidate_and_no_form_is_right() -> None:
