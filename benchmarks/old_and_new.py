@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import shutil
 import statistics
@@ -36,7 +37,7 @@ from benchmarks.results_file import CONDITIONS
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).resolve().parent / "results" / "old_and_new.json"
 FIELDS = (
-    *CONDITIONS, "commits/*", "product_ms", "parts/*/old/...", "parts/*/new/...",
+    *CONDITIONS, "commits/*", "product_ms", "machine", "parts/*/old/...", "parts/*/new/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
@@ -191,6 +192,39 @@ def tables(found: Mapping[str, Any]) -> str:
     return text
 
 
+WAITED: Mapping[str, str] = {
+    "install": "`make install`, 2.7 GB",
+    "demo": "`kgqa demo`, first time",
+    "whole": "the whole comparison, `kgqa run --profile atlas` ([its tables](docs/demo.md#the-whole-comparison))",
+    "cached": "the same again, all of it cached",
+    "ask": "`kgqa ask` as a process, without a server",
+    "test": "`make test`",
+}
+"""Parts that the README tells of, and what it calls them."""
+
+
+def times(found: Mapping[str, Any]) -> str:
+    """The table of the README: what takes how long, and as a multiple of a yardstick."""
+    made, product = found["conditions"], found["product_ms"]
+    rows = [
+        (WAITED[part], _waited(one["new"]["seconds"]), f"{1000 * one['new']['seconds'] / product:,.0f}")
+        for part, one in found["parts"].items() if part in WAITED and "new" in one
+    ]  # fmt: skip
+    text = table((f"on {made['cores']} cores of {found['machine']}", "takes", "yardsticks"), rows)
+    return text + (
+        "\nA yardstick is one product of float32 matrices of 1024 × 1024, "
+        f"{product:.1f} ms here: `python -m timeit -s 'import torch; a = torch.rand(1024, 1024)' 'a @ a'` says what it "
+        "takes on your machine.\n"
+    )
+
+
+def _waited(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"
+
+
 def main() -> None:
     """Measures what is missing and writes the JSON after each part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -213,7 +247,7 @@ def main() -> None:
     record: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
     if record.get("commits") != commits:
         record = {"commits": commits, "parts": {}}
-    record |= {"conditions": conditions(SEED), "product_ms": _product_ms()}
+    record |= {"conditions": conditions(SEED), "product_ms": _product_ms(), "machine": _machine()}
     checkouts = [Checkout(label, commit, work) for label, commit in commits.items()]
     for part in wanted(given.parts):
         own = record["parts"].setdefault(part, {})
@@ -235,6 +269,13 @@ def wanted(text: str) -> Sequence[str]:
         if part not in MEASURES:
             raise SystemExit(f"no part {part!r}; there are {', '.join(PARTS)}")
     return parts
+
+
+def _machine() -> str:
+    """The processor's name."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if os.path.exists("/proc/cpuinfo") else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def _product_ms() -> float:
