@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from kgqa_core.parsing.words import key_words, stems
 
@@ -30,6 +30,11 @@ class TextWords:
         """Those of some of the texts."""
         own = np.asarray(places, dtype=np.int64)
         return TextWords(self.rows[own], self.total[own])
+
+    def and_(self, more: TextWords) -> TextWords:
+        """These texts, then others."""
+        rows = csr_array(vstack((self.rows, more.rows), format="csr"))
+        return TextWords(rows, np.concatenate((self.total, more.total)))
 
 
 class WordOverlap:

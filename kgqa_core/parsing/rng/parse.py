@@ -22,8 +22,8 @@ from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
 from kgqa_core.parsing.rng.generated_forms import named, prompt_text, readable, together
 from kgqa_core.parsing.rng.ranker import (
+    FormTexts,
     RankedForms,
-    form_words,
     label_words,
     load_ranker,
     rank,
@@ -58,8 +58,9 @@ class RngParser:
             retriever = load_retriever(model_folder / RETRIEVER, pick_device(options.device, "parsing.rng"))
             self.enumerator.retrieved = RetrievedItems(retriever, store, self.enumerator.ways)
         self.readings = Readings(self.enumerator, options)
-        self.labels = label_words(self.enumerator, store)
-        self.ranker = load_ranker(model_folder, WordOverlap(sorted(self.labels.values())), options.device)
+        labels = label_words(self.enumerator, store)
+        self.ranker = load_ranker(model_folder, WordOverlap(sorted(labels.values())), options.device)
+        self.forms = FormTexts(self.ranker, self.enumerator, labels)
         self.generator = None
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
@@ -71,7 +72,7 @@ class RngParser:
 
     def of_readings(self, read: Sequence[Reading]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
-        forms = self.ranker.read_forms(form_words(self.enumerator, self.labels))
+        forms = self.forms.read()
         ranked = rank(
             self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.preselected_forms,
             no_form=self.no_form,

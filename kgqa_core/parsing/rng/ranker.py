@@ -317,9 +317,25 @@ def label_words(enumerator: Enumerator, store: KgStore) -> dict[str, str]:
     return enumerator.class_words | dict(zip(store.relation_keys(), store.relation_names(), strict=True))
 
 
-def form_words(enumerator: Enumerator, labels: Mapping[str, str]) -> list[str]:
-    """What is read of every form met so far, by number.  labels: from `label_words`."""
-    return [NO_FORM_TEXT if form is None else in_words(form, labels) for form in enumerator.forms.forms]
+def form_words(enumerator: Enumerator, labels: Mapping[str, str], first: int = 0) -> list[str]:
+    """What is read of every form met so far, by number, from a first one on.  labels: from `label_words`."""
+    return [NO_FORM_TEXT if form is None else in_words(form, labels) for form in enumerator.forms.forms[first:]]
+
+
+class FormTexts:
+    """Every form that an enumerator has met, each read once.  labels: from `label_words`."""
+
+    def __init__(self, ranker: FormRanker, enumerator: Enumerator, labels: Mapping[str, str]) -> None:
+        self.ranker, self.enumerator, self.labels = ranker, enumerator, labels
+        self._read = ranker.read_forms([])
+
+    def read(self) -> ReadTexts:
+        """All of them, by number."""
+        new = form_words(self.enumerator, self.labels, len(self._read.ids))
+        if new:
+            more = self.ranker.read_forms(new)
+            self._read = ReadTexts([*self._read.ids, *more.ids], self._read.words.and_(more.words))
+        return self._read
 
 
 _OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
