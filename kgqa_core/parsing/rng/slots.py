@@ -48,19 +48,32 @@ class View:
 
 
 def mentions_of(text: str, topics: Sequence[Topic], most: int) -> list[tuple[int, str]]:
-    """(number, words) of at most `most` mentions, those with the surest candidates, in the order of the text."""
-    best: dict[int, tuple[float, str]] = {}
-    for topic in topics:
-        rho, words = best.get(topic.number, (-1.0, topic.mention))
-        best[topic.number] = (max(rho, topic.rho), words)
-    chosen = sorted(best, key=lambda number: (-best[number][0], number))[:most]
+    """(number, words) of at most `most` mentions, those with the surest candidates, in the order of the text.
+
+    Words that are a part of another mention of the same entity (`Ghali` in `Boutros Boutros-Ghali`) are no mention of
+    their own.
+    """
+    best: dict[int, Topic] = {}
+    for topic in sorted(topics, key=lambda topic: (-topic.rho, topic.key)):
+        best.setdefault(topic.number, topic)
     low = text.lower()
 
+    def part(number: int) -> bool:
+        own = best[number]
+        return any(
+            (-len(other.mention), one) < (-len(own.mention), number)
+            and other.key == own.key
+            and own.mention.lower() in other.mention.lower()
+            for one, other in best.items()
+        )
+
     def place(number: int) -> tuple[int, int]:
-        found = low.find(best[number][1].lower())
+        found = low.find(best[number].mention.lower())
         return (found if found >= 0 else len(low), number)
 
-    return [(number, best[number][1]) for number in sorted(chosen, key=place)]
+    whole = [number for number in best if not part(number)]
+    chosen = sorted(whole, key=lambda number: (-best[number].rho, number))[:most]
+    return [(number, best[number].mention) for number in sorted(chosen, key=place)]
 
 
 def views_of(text: str, mentions: Sequence[tuple[int, str]]) -> list[View]:

@@ -60,3 +60,19 @@ def test_words_tell_forms_apart():
     ]
     words = [in_words(form, {"r": "reaches"}) for form in forms]
     assert len(set(words)) == len(words) and words[0] == "reaches of a"
+
+
+def test_a_part_of_a_mention_of_the_same_entity_is_no_mention_of_its_own():
+    topics = [
+        Topic("Q1", "Boutros", 0.21, 0), Topic("Q1", "Boutros Boutros-Ghali", 0.49, 1), Topic("Q1", "Boutros", 0.21, 2),
+        Topic("Q1", "Ghali", 0.2, 3), Topic("Q2", "Egypt", 0.1, 4),
+    ]  # fmt: skip
+    text = "Is Boutros Boutros-Ghali of Egypt?"
+    assert mentions_of(text, topics, 4) == [(1, "Boutros Boutros-Ghali"), (4, "Egypt")]
+    other = [Topic("Q3", "American football team", 0.4, 0), Topic("Q4", "American", 0.4, 1)]
+    assert len(mentions_of("an American football team", other, 4)) == 2  # another entity
+
+
+def test_an_entity_that_is_named_twice_is_one_mention():
+    topics = [Topic("Q1", "Rome", 0.5, 0), Topic("Q1", "Rome", 0.5, 1)]
+    assert mentions_of("Rome or Rome?", topics, 4) == [(0, "Rome")]
