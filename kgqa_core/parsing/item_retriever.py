@@ -14,7 +14,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Elements, Form, elements
 from kgqa_core.logic.schema import Schema
 from kgqa_core.nn.encoders import Encoder, Reader
-from kgqa_core.parsing.word_overlap import TextWords, WordOverlap, crossed
+from kgqa_core.parsing.word_overlap import SHARES, TextWords, WordOverlap, crossed
 from kgqa_core.parsing.words import in_words
 
 
@@ -71,7 +71,7 @@ class TwoTower(nn.Module):
         self.encoder = encoder
         self.question, self.label = (nn.Linear(encoder.width, encoder.width) for _ in range(2))
         self.log_scale = nn.Parameter(torch.tensor(math.log(SCALE)))
-        self.shared = nn.Parameter(torch.full((3,), SHARED))
+        self.shared = nn.Parameter(torch.tensor([SHARED] * 3 + [0.0] * (SHARES - 3)))
 
     def questions(self, ids: Tensor, mask: Tensor) -> Tensor:
         """[batch, width] of length 1."""

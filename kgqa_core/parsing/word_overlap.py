@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.parsing.words import key_words, stems
 
 PREFIX = 5
@@ -16,25 +18,36 @@ PREFIX = 5
 NEAR = 0.7
 """Likeness of two such words."""
 
+SHARES = 4
+"""Numbers that say how much two texts share."""
+SLOT = re.compile(r"\[[A-Z]\d+\]")
+"""What stands for a mention or a value in a text: it is no word."""
+
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class TextWords:
-    """The words of some texts.  rows: [texts, vocabulary].  total: [texts] what all words of each text come to."""
+    """The words of some texts.
+
+    rows: [texts, vocabulary].  total: [texts] what the words of each text come to that the vocabulary has.  whole:
+    [texts] the same of all its words but those of grammar.
+    """
 
     rows: csr_array
     total: Floats
+    whole: Floats
 
     def of(self, places: Sequence[int] | NDArray[np.int64]) -> TextWords:
         """Those of some of the texts."""
         own = np.asarray(places, dtype=np.int64)
-        return TextWords(self.rows[own], self.total[own])
+        return TextWords(self.rows[own], self.total[own], self.whole[own])
 
     def and_(self, more: TextWords) -> TextWords:
         """These texts, then others."""
         rows = csr_array(vstack((self.rows, more.rows), format="csr"))
-        return TextWords(rows, np.concatenate((self.total, more.total)))
+        pairs = ((self.total, more.total), (self.whole, more.whole))
+        return TextWords(rows, *(np.concatenate(pair) for pair in pairs))
 
 
 class WordOverlap:
@@ -52,18 +65,22 @@ class WordOverlap:
         for own in words:
             having[[self.vocabulary[word] for word in own]] += 1
         self.rarity: Floats = np.log1p(len(labels) / np.maximum(1.0, having))
+        self.unheard = float(np.log1p(len(labels)))
 
     def read(self, texts: Sequence[str]) -> TextWords:
         """Of each word of the vocabulary how like it the nearest word of a text is, in [0, 1]."""
-        found = []
+        found, unheard = [], []
         for text in texts:
             own: dict[int, float] = {}
-            for word in dict.fromkeys(stems(text)):
+            words = dict.fromkeys(stems(SLOT.sub(" ", text)))
+            for word in words:
                 for place, likeness in self._likeness(word).items():
                     own[place] = max(likeness, own.get(place, 0.0))
             found.append(own)
+            unheard.append(sum(not self._likeness(word) and word not in FUNCTION_WORDS for word in words))
         rows = self._rows(found)
-        return TextWords(rows, rows @ self.rarity)
+        total: Floats = rows @ self.rarity
+        return TextWords(rows, total, total + self.unheard * np.array(unheard, dtype=np.float64))
 
     def labels(self, texts: Sequence[str]) -> TextWords:
         """The rarity of each word that a label has, or a text made of labels."""
@@ -72,7 +89,8 @@ class WordOverlap:
             places = {self.vocabulary[word] for word in stems(key_words(text)) if word in self.vocabulary}
             found.append({place: float(self.rarity[place]) for place in places})
         rows = self._rows(found)
-        return TextWords(rows, np.asarray(rows.sum(1)).ravel())
+        total: Floats = np.asarray(rows.sum(1)).ravel()
+        return TextWords(rows, total, total)
 
     def _likeness(self, word: str) -> dict[int, float]:
         if word not in self._near:
@@ -87,16 +105,18 @@ class WordOverlap:
         return csr_array((values, columns, ends), shape=(len(found), len(self.vocabulary)))
 
 
-def shares(shared: Floats, text: Floats, label: Floats) -> Floats:
-    """[pairs, 3] of texts and labels: share of the label's words in the text, of the text's in the label, the product.
+def shares(shared: Floats, text: Floats, whole: Floats, label: Floats) -> Floats:
+    """[pairs, SHARES] of texts and labels.
 
-    shared, text, label: [pairs] what the shared words come to, those of the text and those of the label.
+    These are the share of the label's words in the text, of the text's in the label, the product of both, and the share
+    of all the text's words.  shared, text, whole, label: [pairs] what the shared words come to, those of the text that
+    any label has, all of the text, and those of the label.
     """
-    of_label, of_text = (shared / np.maximum(1e-9, total) for total in (label, text))
-    return np.stack((of_label, of_text, of_label * of_text), axis=-1)
+    of_label, of_text, of_whole = (shared / np.maximum(1e-9, total) for total in (label, text, whole))
+    return np.stack((of_label, of_text, of_label * of_text, of_whole), axis=-1)
 
 
 def crossed(texts: TextWords, labels: TextWords) -> Floats:
-    """[texts, labels, 3] the shares of each text with each label."""
+    """[texts, labels, SHARES] the shares of each text with each label."""
     shared = (texts.rows @ labels.rows.T).toarray()
-    return shares(shared, texts.total[:, None], labels.total[None, :])
+    return shares(shared, texts.total[:, None], texts.whole[:, None], labels.total[None, :])

@@ -43,13 +43,10 @@ NO_FORM = 0
 COUNTED = 10
 """Forms over the cap are counted up to so many times the cap."""
 
-SAID = 0.99
-"""A relation of which a text says so much is tried from any topic, where a schema is too large for all."""
-
 LIKED = 12
 """Relations most like a question that a set may be followed along, where a schema is too large for all."""
 
-NOTHING = Named()
+NOTHING: Named = frozenset()
 
 
 @dataclass
@@ -95,11 +92,11 @@ class Enumerator:
         labels = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
         self.likeness = RelationLikeness([labels.get(key, key) for key in self.ways.keys])
         self.class_words = self._class_words()
-        self._heads: dict[str, list[tuple[int, frozenset[str]]]] = {}
+        self._heads: dict[str, list[int]] = {}
         for number, key in enumerate(self.ways.classes):
             own = stems(self.class_words[key])
             if own:
-                self._heads.setdefault(own[-1], []).append((number, frozenset(own)))
+                self._heads.setdefault(own[-1], []).append(number)
         self._numbers: dict[FormSpec, int] = {}
         self._pools: dict[tuple[object, ...], Pool] = {}
         self.know, self.starts = self.ways.know, self.ways.starts
@@ -120,14 +117,12 @@ class Enumerator:
         """
         if not self.types:
             return NOTHING
-        words = set(stems(text))
-        near = {number: own for word in words for number, own in self._heads.get(word, ())}
-        said = {number for number, own in near.items() if own <= words}
+        found = {number for stem in set(stems(text)) for number in self._heads.get(stem, ())}
         if re.search(r"[\u3040-\u9fff]", text):
-            said |= {n for n, key in enumerate(self.ways.classes) if self.class_words[key] in text}
+            found |= {n for n, key in enumerate(self.ways.classes) if self.class_words[key] in text}
         if self.retrieved is not None:
-            said |= self.retrieved.types(whole)
-        return Named(frozenset({*near, *said}), frozenset(said))
+            found |= self.retrieved.types(whole)
+        return frozenset(found)
 
     # -- pools -------------------------------------------------------------------------------------------------
 
@@ -194,7 +189,6 @@ class Enumerator:
             if self.retrieved is not None:
                 places, likely = self.retrieved.relations(whole)
                 likeness[places] = np.maximum(likeness[places], likely)
-            starts = self.ways.also(starts, np.flatnonzero(likeness >= SAID))
             one, two = self.ways.likeliest(starts, likeness, self.options.likely_paths, key)
             liked = np.argsort(-likeness, kind="stable")[:LIKED]
             liked = liked[likeness[liked] > 0]

@@ -42,7 +42,7 @@ from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.parsing.rng.enumerate import NO_FORM, Enumerator
 from kgqa_core.parsing.rng.readings import FormCandidates, Ints
-from kgqa_core.parsing.word_overlap import Floats, TextWords, WordOverlap, shares
+from kgqa_core.parsing.word_overlap import SHARES, Floats, TextWords, WordOverlap, shares
 
 KIND, VERSION = "rng", 2
 NO_FORM_TEXT = "no form"
@@ -65,7 +65,7 @@ class RankNetwork(nn.Module):
         self.width = encoder.width
         self.tower = nn.Linear(self.width, self.width, bias=False)
         nn.init.eye_(self.tower.weight)
-        self.shared = nn.Parameter(torch.tensor([[SHARED] * 3, [0.0] * 3]))
+        self.shared = nn.Parameter(torch.tensor([[SHARED] * 3 + [0.0] * (SHARES - 3), [0.0] * SHARES]))
         self.together = not isinstance(encoder, Scratch)
         if self.together:
             self.head = nn.Sequential(nn.Linear(self.width, INNER), nn.Tanh(), nn.Linear(INNER, 1))
@@ -91,11 +91,11 @@ class RankNetwork(nn.Module):
         return states, _mean(states, mask)
 
     def apart(self, question: Tensor, form: Tensor, shares: Tensor) -> Tensor:
-        """First-stage scores of rows of vectors [pairs, width].  shares: [pairs, 3] of words, from `shares`."""
+        """First-stage scores of rows of vectors [pairs, width].  shares: [pairs, SHARES] of words, from `shares`."""
         return (self.tower(question) * form).sum(-1) / self.width**0.5 + self.words(shares, 0)
 
     def words(self, shares: Tensor, stage: int) -> Tensor:
-        """What shared words [pairs, 3] add to the scores [pairs] of a stage, 0 or 1."""
+        """What shared words [pairs, SHARES] add to the scores [pairs] of a stage, 0 or 1."""
         return (shares * self.shared[stage]).sum(-1)
 
     def weighed(self, states: Tensor, mask: Tensor, side: int) -> tuple[Tensor, Tensor]:
@@ -168,7 +168,8 @@ class FormRanker:
 
     def _shares(self, questions: TextWords, forms: TextWords, question_rows: Ints, form_rows: Ints) -> Tensor:
         shared = np.asarray(questions.rows[question_rows].multiply(forms.rows[form_rows]).sum(1)).ravel()
-        found = shares(shared, questions.total[question_rows], forms.total[form_rows])
+        asked = (questions.total[question_rows], questions.whole[question_rows])
+        found = shares(shared, *asked, forms.total[form_rows])
         return torch.from_numpy(found).float().to(self.device)
 
     @torch.no_grad()
@@ -186,7 +187,8 @@ class FormRanker:
             each = np.arange(len(formed))
             near = (form_vectors[place[formed]] @ question_vectors[own].T)[each, view] / self.network.width**0.5
             shared = (forms.words.rows[formed] @ questions.words.rows[own].toarray().T)[each, view]
-            words = shares(shared, questions.words.total[asked], forms.words.total[formed]) @ weights
+            own_words = (questions.words.total[asked], questions.words.whole[asked], forms.words.total[formed])
+            words = shares(shared, *own_words) @ weights
             found.append(near + words)
         return found
 

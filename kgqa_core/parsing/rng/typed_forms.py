@@ -1,8 +1,7 @@
 """Candidate forms with conditions on types, as GrailQA writes them: `(AND class …)` around what a path leads to.
 
 The types of an answer are those that the question names by the last word of their labels, of all that are observed at
-the end of the path, where the schema is large also those of which it has every word, whether observed there or not, and
-the most common ones at the end of the path.  Sets that are counted or ranked, and those of two conditions, get
+the end of the path, and the most common ones there.  Sets that are counted or ranked, and those of two conditions, get
 fewer of the latter.  With and without a type the sets are the same: paths of one and two relations (three, where
 `parsing.rng.hops` says so), two conditions on an answer or on what a relation leads to it from, and conditions on
 values.  A question without mentions is about a type alone.
@@ -11,7 +10,6 @@ values.  A question without mentions is about a type alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from kgqa_core.config import RngOptions
 from kgqa_core.datasets.gold_forms import PLACES
@@ -28,12 +26,8 @@ COMPUTED = 40
 PAIRED = 12
 """Paths of each length that are combined with those of another topic, or with a value, where it is."""
 
-
-class Named(NamedTuple):
-    """Types that a question names.  near: it has the last word of their labels.  said: it has every word."""
-
-    near: frozenset[int] = frozenset()
-    said: frozenset[int] = frozenset()
+Named = frozenset[int]
+"""Types that a question names."""
 
 
 class TypedForms:
@@ -51,7 +45,7 @@ class TypedForms:
             most = self.options.types_tried if routes.liked is None or not length else FEW
             yield from (("join", path) for path in own)
             for path in own:
-                yield from self._typed(("join", path), path[-1], named, most, said=routes.liked is not None)
+                yield from self._typed(("join", path), path[-1], named, most)
         if self.options.middle_types:
             yield from self._between(paths[1] if len(paths) > 1 else (), named)
         sets = routes.sets(ways, COMPUTED)
@@ -119,25 +113,25 @@ class TypedForms:
         """Of types that are named; of all, the largest first, where a question has no mention and names none."""
         ways = self.ways
         every = sorted(range(len(ways.classes)), key=lambda kind: (-ways.members[kind], kind))
-        kinds = sorted(named.near) or (every if alone else [])
+        kinds = sorted(named) or (every if alone else [])
         yield from (("kind", kind) for kind in kinds)
         yield from (("count", ("kind", kind)) for kind in kinds)
         for kind in kinds:
             values = ways.values_of(kind)
             yield from (("best", best, ("kind", kind), (by,)) for by in values for best in BESTS)
-        for kind in kinds if named.near else ():
+        for kind in kinds if named else ():
             values = ways.values_of(kind)
             yield from (("nth", n, best, ("kind", kind), (by,)) for by in values for best in BESTS for n in PLACES)
 
     # -- parts -------------------------------------------------------------------------------------------------
 
-    def _kinds(self, way: int, named: Named, most: int, *, said: bool = False) -> list[int]:
-        """The types that are tried of what a way leads to; said: whether those of which all is said are among them."""
-        own = sorted((named.near & self._at_end[way]) | (named.said if said and self.ways.to_things[way] else set()))
-        return own + [kind for kind in self.ways.at_end[way][:most] if kind not in own]
+    def _kinds(self, way: int, named: Named, most: int) -> list[int]:
+        """The types that are tried of what a way leads to."""
+        own = sorted(named & self._at_end[way])
+        return own + [kind for kind in self.ways.at_end[way][:most] if kind not in named]
 
-    def _typed(self, of: FormSpec, way: int, named: Named, most: int, *, said: bool = False) -> Iterator[FormSpec]:
-        yield from (("typed", kind, of) for kind in self._kinds(way, named, most, said=said))
+    def _typed(self, of: FormSpec, way: int, named: Named, most: int) -> Iterator[FormSpec]:
+        yield from (("typed", kind, of) for kind in self._kinds(way, named, most))
 
     def _few(self, of: FormSpec, way: int, named: Named, plain: bool = True) -> Iterator[FormSpec]:
         """A set with few types and without any."""
@@ -155,7 +149,7 @@ class TypedForms:
     def _between(self, paths: Sequence[Path], named: Named) -> Iterator[FormSpec]:
         """Paths of two relations with a type in the middle that is named."""
         for path in paths:
-            for kind in sorted(named.near & self._at_end[path[0]]):
+            for kind in sorted(named & self._at_end[path[0]]):
                 of = ("further", path[1:], ("typed", kind, ("join", path[:1])))
                 yield from self._few(of, path[-1], named)
 

@@ -194,12 +194,6 @@ class Ways:
             self.know([key])
         return self._starts[key]
 
-    def also(self, starts: Starts, relations: NDArray[np.int64]) -> Starts:
-        """What a topic may start with, and some relations in both directions."""
-        own = [way for way in np.setdiff1d(relations, self._left_out).tolist() if self.triples[way]]
-        more = {*own, *(way + self.relations for way in own if self.to_things[way])}
-        return starts if more <= set(starts) else self._ordered({*starts, *more})
-
     def _start(self, entity: int, types: frozenset[str]) -> Starts:
         leaving, reaching = self.graph.around(entity)
         leaving, reaching = (np.setdiff1d(one, self._left_out) for one in (leaving, reaching))
