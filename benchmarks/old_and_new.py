@@ -175,10 +175,10 @@ def tables(found: Mapping[str, Any]) -> str:
     text = (
         "## What a user waits for, before and now\n\n"
         f"`benchmarks/old_and_new.py`, commits {commits['old'][:7]} and {commits['new'][:7]} in turn, {made['cores']} "
-        f"cores, {made['date']}; the yardstick (float32, 1024 × 1024 times 1024 × 1024) takes "
-        f"{found['product_ms']:.1f} ms here. *demo*: what the README starts, which was every experiment and is the best system beside its "
-        "baselines now; *whole*: every experiment, of which there are more now (`auto` and what it needs); *test*: with "
-        "all packages installed.\n\n" + table(("seconds", "before", "now", "ratio"), rows)
+        f"cores of {found['machine']}, {made['date']}; the yardstick (float32, 1024 × 1024 times 1024 × 1024) takes "
+        f"{found['product_ms']:.1f} ms here. *demo*: what the README starts, which was every experiment and is the best "
+        "system beside its baselines now; *whole*: every experiment, of which there are more now (`auto` and what it "
+        "needs); *test*: with all packages installed.\n\n" + table(("seconds", "before", "now", "ratio"), rows)
     )
     if "busy" in found["parts"] and "demo" in found["parts"]:
         beside, alone = (found["parts"][part]["new"]["seconds"] for part in ("busy", "demo"))
@@ -195,8 +195,9 @@ def tables(found: Mapping[str, Any]) -> str:
         ]
         both = [sum(own[name] for name in before if name in now) for own in (before, now)]
         text += (
-            f"\nStages of *whole* that take a second or more; those that both commits have take {both[0]:,.0f} s before "
-            f"and {both[1]:,.0f} s now, {both[1] / both[0]:.2f}×:\n\n" + table(("stage", "before", "now"), cells)
+            "\nStages of *whole* that take a second or more; those that both commits have take "
+            f"{both[0]:,.0f} s before and {both[1]:,.0f} s now, {both[1] / both[0]:.2f}×:\n\n"
+            + table(("stage", "before", "now"), cells)
         )
     return text
 
