@@ -175,9 +175,9 @@ def tables(found: Mapping[str, Any]) -> str:
     text = (
         "## What a user waits for, before and now\n\n"
         f"`benchmarks/old_and_new.py`, commits {commits['old'][:7]} and {commits['new'][:7]} in turn, {made['cores']} "
-        f"cores of {found['machine']}, {made['date']}; the yardstick, a float32 product of 1024³, "
-        f"takes {found['product_ms']:.1f} ms here. *demo*: what the README starts, which was every experiment, and is the "
-        "best system beside its baselines now; *whole*: every experiment, of which there are more now (`auto` and what it "
+        f"cores of {found['machine']}, {made['date']}; the yardstick, a float32 product of 1024³, takes "
+        f"{found['product_ms']:.1f} ms here. *demo*: what the README starts, formerly every experiment, now the best "
+        "system beside its baselines now; *whole*: every experiment, of which there are more now (`auto` and what it "
         "needs); *test*: with all packages installed.\n\n" + table(("seconds", "before", "now", "ratio"), rows)
     )
     if "busy" in found["parts"] and "demo" in found["parts"]:
