@@ -33,8 +33,8 @@ from kgqa_core.store.artifacts import MANIFEST, read_manifest
 from kgqa_core.store.digest import canonical_json, hash_file
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.auto import AutoSolver
-from kgqa_core.symbolic.by_labels.model import HEAD_START
 from kgqa_core.symbolic.by_labels.model import load as load_parser
+from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.parser import answers_of
 from kgqa_core.symbolic.by_labels.stage import train
 from kgqa_core.symbolic.solve import ComputedAnswer

@@ -101,7 +101,7 @@ def train_operator(
 
 def _head_start(options: LabelParserOptions) -> dict[str, str]:
     """Digests of what training starts from."""
-    from kgqa_core.symbolic.by_labels.model import HEAD_START
+    from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 
     packaged = options.start == "packaged" and HEAD_START.is_dir()
     return {"encoder": encoder_digest("minilm")} | ({"head_start": file_digest(HEAD_START)} if packaged else {})

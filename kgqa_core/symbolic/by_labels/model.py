@@ -15,11 +15,10 @@ from kgqa_core.errors import ArtifactError, ModelError
 from kgqa_core.nn.saved_model import WEIGHTS, load_config, load_weights, save_config
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
+from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.scorer import ScoreNetwork, describe
 
 KIND, VERSION = "label parser", 4
-HEAD_START = Path(__file__).parent / "head_start"
-"""The packaged adapter (docs/model_cards/label_parser.md)."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Monitor
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.model import HEAD_START, load, untrained
+from kgqa_core.symbolic.by_labels.model import load, untrained
+from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.phrases import Phrases, way_words
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
