@@ -20,7 +20,7 @@ from tests.support.models import Listener, Stopper, save_seq2seq
 from tests.support.parsing import U, key
 
 OPTIONS = DecodeOptions(
-    scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=45,
+    scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=60,
     patience=50, batch_size=8, learning_rate=1e-2, relations=5, beam=4, most_actions=8, checkpoint_seconds=1e-6,
     device="cpu", questions_per_wording=4,
 )  # fmt: skip
