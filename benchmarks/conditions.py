@@ -25,3 +25,10 @@ def conditions(seed: int) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": os.environ.get("OMP_NUM_THREADS"),
     }
+
+
+def processor(unknown: str = "not known") -> str:
+    """The processor's name, where the system tells it."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), unknown)

@@ -35,7 +35,7 @@ import ingest_files  # noqa: E402
 import ingest_roads  # noqa: E402
 
 from benchmarks import results_file  # noqa: E402
-from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.conditions import conditions, processor  # noqa: E402
 from benchmarks.results_file import CONDITIONS  # noqa: E402
 
 FIELDS = (
@@ -190,12 +190,8 @@ def machine() -> dict[str, Any]:
             versions[name] = version(name)
         except PackageNotFoundError:
             versions[name] = "absent"
-    model = "unknown"
-    if Path("/proc/cpuinfo").is_file():
-        found = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-        model = found[0].partition(":")[2].strip() if found else model
     return {
-        "cpu": model,
+        "cpu": processor("unknown"),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "load": os.getloadavg()[0],

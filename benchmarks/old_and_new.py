@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions
+from benchmarks.conditions import conditions, processor
 from benchmarks.kg_subset_page import table
 from benchmarks.results_file import CONDITIONS
 
@@ -177,7 +177,7 @@ def tables(found: Mapping[str, Any]) -> str:
         f"`benchmarks/old_and_new.py`, commits {commits['old'][:7]} and {commits['new'][:7]} in turn, {made['cores']} "
         f"cores of {found['machine']}, {made['date']}; the yardstick, a float32 product of 1024³, takes "
         f"{found['product_ms']:.1f} ms here. *demo*: what the README starts, formerly every experiment, now the best "
-        "system beside its baselines now; *whole*: every experiment, of which there are more now (`auto` and what it "
+        "system beside its baselines; *whole*: every experiment, of which there are more now (`auto` and what it "
         "needs); *test*: with all packages installed.\n\n" + table(("seconds", "before", "now", "ratio"), rows)
     )
     if "busy" in found["parts"] and "demo" in found["parts"]:
@@ -257,7 +257,7 @@ def main() -> None:
     record: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
     if record.get("commits") != commits:
         record = {"commits": commits, "parts": {}}
-    record |= {"conditions": conditions(SEED), "product_ms": _product_ms(), "machine": _machine()}
+    record |= {"conditions": conditions(SEED), "product_ms": _product_ms(), "machine": processor(platform.machine())}
     checkouts = [Checkout(label, commit, work) for label, commit in commits.items()]
     for part in wanted(given.parts):
         own = record["parts"].setdefault(part, {})
@@ -279,13 +279,6 @@ def wanted(text: str) -> Sequence[str]:
         if part not in MEASURES:
             raise SystemExit(f"no part {part!r}; there are {', '.join(PARTS)}")
     return parts
-
-
-def _machine() -> str:
-    """The processor's name."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if os.path.exists("/proc/cpuinfo") else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def _product_ms() -> float:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions
+from benchmarks.conditions import conditions, processor
 from benchmarks.performance import table
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.builders.questions.generate import generate
@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ).stdout.strip()
     document: dict[str, Any] = {
         "conditions": conditions(SEED), "old_commit": old, "load": round(os.getloadavg()[0], 1),
-        "processor": _processor(), "changes": changes, "graphs": {},
+        "processor": processor(), "changes": changes, "graphs": {},
     }  # fmt: skip
     for graph in given.graphs.split(","):
         inputs = prepare(graph, given.work, trainings, changes)
@@ -236,12 +236,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             document["graphs"].setdefault(graph, {})[training] = sides
             results_file.write(given.json, document, FIELDS)
     print(figures(document))
-
-
-def _processor() -> str:
-    names = Path("/proc/cpuinfo")
-    lines = names.read_text(encoding="utf-8").splitlines() if names.is_file() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "not known")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class TextWords:
         own = np.asarray(places, dtype=np.int64)
         return TextWords(self.rows[own], self.total[own], self.whole[own])
 
-    def and_(self, more: TextWords) -> TextWords:
+    def followed_by(self, more: TextWords) -> TextWords:
         """These texts, then others."""
         rows = csr_array(vstack((self.rows, more.rows), format="csr"))
         pairs = ((self.total, more.total), (self.whole, more.whole))

@@ -329,15 +329,17 @@ class FormTexts:
 
     def __init__(self, ranker: FormRanker, enumerator: Enumerator, labels: Mapping[str, str]) -> None:
         self.ranker, self.enumerator, self.labels = ranker, enumerator, labels
-        self._read = ranker.read_forms([])
+        self._ids: list[list[int]] = []
+        self._words = ranker.read_forms([]).words
 
     def read(self) -> ReadTexts:
         """All of them, by number."""
-        new = form_words(self.enumerator, self.labels, len(self._read.ids))
+        new = form_words(self.enumerator, self.labels, len(self._ids))
         if new:
             more = self.ranker.read_forms(new)
-            self._read = ReadTexts([*self._read.ids, *more.ids], self._read.words.and_(more.words))
-        return self._read
+            self._ids.extend(more.ids)
+            self._words = self._words.followed_by(more.words)
+        return ReadTexts(self._ids, self._words)
 
 
 _OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
