@@ -62,6 +62,7 @@ class Strings:
         """Texts in memory."""
         parts = [text.encode("utf-8") for text in texts]
         offsets = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        offsets.flags.writeable = False  # as those of files: the kernels are compiled once
         return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), offsets)
 
     def __len__(self) -> int:

@@ -100,8 +100,9 @@ def _radix(keys: Array, ids: Array, lo: int, hi: int, keys2: Array, ids2: Array)
                 counts[b] += 1
         there = not there
     if not there:
-        keys[lo:hi] = keys2[lo:hi]
-        ids[lo:hi] = ids2[lo:hi]
+        for i in range(lo, hi):  # a copy of slices costs two seconds more to compile
+            keys[i] = keys2[i]
+            ids[i] = ids2[i]
 
 
 @_jit
