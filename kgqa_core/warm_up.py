@@ -4,8 +4,8 @@
 
 numba keeps what it compiles beside the modules (or in NUMBA_CACHE_DIR), so that only the first use of a kernel waits
 for it.  `make install` ends with this; without it the first run compiles what it meets.  What is compiled serves
-processors of one kind, so that an image is not made with it.  Kernels of formats other than N-Triples are compiled where
-such a file is read first.
+processors of one kind, so that an image is not made with it.  Kernels of formats other than N-Triples are compiled
+where such a file is read first.
 """
 
 from __future__ import annotations

@@ -143,6 +143,11 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     """Share of hard negatives among them in the later phase: those that the model of the first phase scores highest."""
     preselected_forms: int = Field(default=100, ge=2)
     """Forms that are left to the ranker by the cheap first stage."""
+    result_weights: Literal["dev", "off"] = "dev"
+    """How much it counts that a form finds nothing in the graph, and how likely "no form" must be: chosen by exact
+    match on dev questions, or not at all, as published."""
+    executed_forms: int = Field(default=30, ge=1)
+    """Best forms of a question that are run to see whether they find something."""
     num_forms: int = Field(default=10, ge=1)
     """Forms that are written down of a question."""
     epochs: PositiveInt = 3

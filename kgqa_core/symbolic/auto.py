@@ -44,6 +44,19 @@ PROPOSED = 12
 """Paths of a retriever, and forms of a parser, that become candidates."""
 
 
+@dataclass(frozen=True)
+class _Named:
+    """Names of entities, and keys of answers, by id."""
+
+    names: Mapping[int, str]
+    keys: Mapping[int, str]
+
+
+def _meant(query: LabelQuery) -> list[int]:
+    """The entity that each mention of a reading most likely means."""
+    return [slot.entities[0][0] for slot in query.slots]
+
+
 @dataclass
 class AutoSolver:
     """Answers questions on one graph, which stays open as long as the solver is used.
@@ -104,10 +117,13 @@ class AutoSolver:
                 ],
             )
             best = self.parser.best_readings(self.parser.rank(prepared), [len(some) for some in readings])
+            chosen: list[tuple[Question, LabelQuery, Choice]] = []
             for question, ranked in zip(own, best, strict=True):
                 if question.topic_entities and not question.topic_weights:
                     ranked = replace(ranked, none=ranked.none - GIVEN)
-                found.append(self._answer(question, ranked.prepared.query, choose(ranked)))
+                chosen.append((question, ranked.prepared.query, choose(ranked)))
+            named = self._named(chosen)
+            found += [self._answer(*one, named) for one in chosen]
             monitor.progress(len(found), len(questions), "questions")
         return found
 
@@ -132,10 +148,17 @@ class AutoSolver:
                 found.append((made, road))
         return found
 
-    def _answer(self, question: Question, query: LabelQuery, choice: Choice) -> ComputedAnswer:
+    def _named(self, chosen: Sequence[tuple[Question, LabelQuery, Choice]]) -> _Named:
+        """Names of all entities that are meant or answered, and keys of the answers, each by one query."""
+        meant = [entity for _, query, _ in chosen for entity in _meant(query)]
+        answered = [
+            node for _, _, choice in chosen if choice.best is not None and choice.best.nodes is not None
+            for node in choice.best.nodes[: self.options.most_answers].tolist()
+        ]  # fmt: skip
+        return _Named(self.store.names([*meant, *answered]), self.store.entity_keys(answered))
+
+    def _answer(self, question: Question, query: LabelQuery, choice: Choice, named: _Named) -> ComputedAnswer:
         confidence = self._confidence(choice)
-        best_meant = [slot.entities[0][0] for slot in query.slots]
-        names = self.store.names(best_meant)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
         best = choice.best
         likely = choice.share > choice.none or self.threshold == 0
@@ -143,7 +166,7 @@ class AutoSolver:
         made = ComputedAnswer(
             question.id,
             KINDS[best.kind] if best is not None else "none",
-            topics=tuple(names[entity] for entity in best_meant),
+            topics=tuple(named.names[entity] for entity in _meant(query)),
             words=words,
             tried=len(choice.ranked.order) if choice.ranked is not None else 0,
             confidence=round(confidence, 6) if self.calibration is not None else None,
@@ -154,11 +177,8 @@ class AutoSolver:
         proof, truncated = self._proof(best.form)
         if best.nodes is not None and len(best.nodes) > self.options.most_answers:
             best, truncated = replace(best, nodes=best.nodes[: self.options.most_answers]), True
-        answers = answers_of(best, self.graph)
-        keys = answers
-        if best.nodes is not None:
-            own = self.store.entity_keys(best.nodes.tolist())
-            keys = tuple(own[node] for node in best.nodes.tolist())
+        answers = answers_of(best, named.names)
+        keys = answers if best.nodes is None else tuple(named.keys[node] for node in best.nodes.tolist())
         return replace(
             made,
             form=best.form,

@@ -30,6 +30,7 @@ from kgqa_core.parsing.rng.ranker import (
     ranked_kinds,
 )
 from kgqa_core.parsing.rng.readings import Reading, Readings, coverage
+from kgqa_core.parsing.rng.results import ResultWeights, load_weights, weighed
 from kgqa_core.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems
 from kgqa_core.parsing.rng.slots import filled
 from kgqa_core.parsing.values import as_stored
@@ -64,6 +65,7 @@ class RngParser:
         self.generator = None
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
+        self.weights = ResultWeights() if options.result_weights == "off" else load_weights(model_folder)
         self.unreadable = 0
 
     def parse(self, selected: Sequence[ParseExample]) -> list[list[ParsedForm]]:
@@ -72,6 +74,11 @@ class RngParser:
 
     def of_readings(self, read: Sequence[Reading]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
+        best = [weighed(own, self.runner, self.weights, self.options.executed_forms) for own in self.unweighed(read)]
+        return self.runner.rows([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
+
+    def unweighed(self, read: Sequence[Reading]) -> list[list[Scored]]:
+        """All forms of questions, best first, before it counts what they find."""
         forms = self.forms.read()
         ranked = rank(
             self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.preselected_forms,
@@ -80,7 +87,7 @@ class RngParser:
         best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
         if self.generator is not None:
             best = self._rewritten(read, ranked, best)
-        return self.runner.rows([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
+        return best
 
     def _best(self, reading: Reading, ranked: RankedForms) -> list[Scored]:
         """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""

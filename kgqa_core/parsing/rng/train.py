@@ -39,6 +39,7 @@ from kgqa_core.parsing.item_training import save_retriever
 from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.enumerate import Enumerator
 from kgqa_core.parsing.rng.generated_forms import train_generator
+from kgqa_core.parsing.rng.parse import RngParser
 from kgqa_core.parsing.rng.ranker import (
     FormRanker,
     RankNetwork,
@@ -49,6 +50,7 @@ from kgqa_core.parsing.rng.ranker import (
     save_ranker,
 )
 from kgqa_core.parsing.rng.readings import FormCandidates, Ints, Reading, Readings, coverage
+from kgqa_core.parsing.rng.results import QUESTIONS, choose_weights, save_weights
 from kgqa_core.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems, fit_items
 from kgqa_core.parsing.rng.slots import PLACEHOLDERS
 from kgqa_core.parsing.word_overlap import WordOverlap
@@ -151,6 +153,7 @@ def train(
         )  # fmt: skip
         generate.save(out / generate.FOLDER, generator)
         phases.append(progress)
+    exact = weigh_results(out, kg, selected, options, seed, monitor)
     write_curves(out, *phases)
     if work is not None:
         for path in sorted(work.glob(f"*/{CHECKPOINT}")):
@@ -165,8 +168,28 @@ def train(
         "parameters": sum(parameter.numel() for parameter in fitted.ranker.network.parameters()),
         "epochs": [phase.epoch for phase in phases],
         **retriever_recall,
+        **exact,
         **dev_of_best(max(fitted.phases, key=lambda phase: phase.best)),
     }
+
+
+def weigh_results(
+    out: Path, kg: Path, selected: Sequence[ParseExample], options: RngOptions, seed: int, monitor: Monitor
+) -> dict[str, Any]:
+    """Writes results.json beside the ranker in `out`; the dev EM without and with what forms find."""
+    developing = [example for example in selected if example.split == "dev"]
+    if options.result_weights == "off" or not developing:
+        return {}
+    if len(developing) > QUESTIONS:
+        places = np.random.default_rng([seed, len(developing)]).choice(len(developing), QUESTIONS, replace=False)
+        developing = [developing[place] for place in sorted(places.tolist())]
+    monitor.note("what forms find is weighed")
+    with KgStore.open(kg) as store:
+        opened = RngParser(store, out, options.model_copy(update={"result_weights": "off"}))
+        found = opened.unweighed(opened.readings.of_all(developing))
+        weights, exact = choose_weights(developing, found, opened.runner, options.executed_forms)
+    save_weights(out, weights, exact)
+    return {"dev_em_by_results": exact, "result_weights": [weights.empty, weights.no_form]}
 
 
 def with_types(selected: Sequence[ParseExample], options: RngOptions) -> bool:

@@ -436,13 +436,11 @@ def _pairs(text: str) -> set[str]:
     return {run[place : place + 2] for run in _UNSPACED.findall(text) for place in range(max(len(run) - 1, 1))}
 
 
-def answers_of(one: Candidate, graph: LabelGraph) -> tuple[str, ...]:
-    """The answer of a candidate as text: names, a number, `yes` or `no`."""
+def answers_of(one: Candidate, names: Mapping[int, str]) -> tuple[str, ...]:
+    """The answer of a candidate as text: names, a number, `yes` or `no`.  names: of its nodes."""
     if isinstance(one.value, bool):
         return ("yes" if one.value else "no",)
     if one.value is not None:
         return (str(one.value),)
     assert one.nodes is not None
-    nodes = one.nodes.tolist()
-    names: Mapping[int, str] = graph.store.names(nodes)
-    return tuple(dict.fromkeys(names[node] for node in nodes))
+    return tuple(dict.fromkeys(names[node] for node in one.nodes.tolist()))
