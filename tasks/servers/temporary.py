@@ -1,64 +1,139 @@
-"""The server that Prefect starts for a process without `PREFECT_API_URL`, replaced by one behind the gate."""
+"""The server that Prefect starts for a process without `PREFECT_API_URL`, replaced by one behind the gate.
+
+Prefect's client imports `SubprocessASGIServer` from `prefect.server.api.server` when it needs one, and with it the
+whole server, which takes the process that only talks to it three seconds.  `replace_default` puts a module in its place
+that has our class alone; whoever looks for anything else in it gets Prefect's own module.
+"""
 
 from __future__ import annotations
 
-import socket
+import atexit
+import http.client
+import importlib
+import logging
 import subprocess
-
-from prefect.server.api.server import SubprocessASGIServer
+import sys
+import threading
+import time
+from types import ModuleType
+from typing import Any, ClassVar
 
 from tasks.servers import early, process
 
+MODULE, CLASS = "prefect.server.api.server", "SubprocessASGIServer"
+STEP = 0.05
+"""Seconds between two looks whether the server answers."""
+PATIENCE = 120.0
+"""Seconds until it must answer, at least: beside other work a start is slow, and one that fails is seen at once."""
 
-class TemporaryServer(SubprocessASGIServer):
-    """Prefect's class in all but the process: that asks for the login of this process's clients, and ends with it."""
+log = logging.getLogger("prefect.server")
 
-    _bound: socket.socket | None = None
 
-    def find_available_port(self) -> int:
-        """A port that is this process's from now on."""
-        self._release()
-        if (launched := early.port()) is not None:
-            return launched
-        self._bound = process.reserve("127.0.0.1", 0)
-        return int(self._bound.getsockname()[1])
+class TemporaryServer:
+    """A server process that asks for the login of this process's clients and ends with it; one for each port.
 
-    def start(self, timeout: int | None = None) -> None:
-        """Start it and wait until it answers.  Raises RuntimeError, which names its log."""
-        try:
-            super().start(timeout)
-        except RuntimeError as fault:
-            raise RuntimeError(f"{fault} Its log is {early.log_file()}") from fault
+    port: where it listens; any free one, where it is None.
+    """
+
+    _instances: ClassVar[dict[int | None, TemporaryServer]] = {}
+    _starting: ClassVar[threading.RLock] = threading.RLock()
+    port: int | None
+    running: bool
+    server_process: subprocess.Popen[bytes] | None
+    _key: int | None
+
+    def __new__(cls, port: int | None = None) -> TemporaryServer:
+        """The one of this port."""
+        if port not in cls._instances:
+            made = super().__new__(cls)
+            made.port, made._key = port, port
+            made.running, made.server_process = False, None
+            cls._instances[port] = made
+        return cls._instances[port]
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def api_url(self) -> str:
+        """Where its API is."""
+        return f"{self.address}/api"
+
+    def start(self, timeout: float | None = None) -> None:
+        """Start it, unless it runs, and wait until it answers.  Raises RuntimeError, which names its log."""
+        from prefect.settings import PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS
+
+        with self._starting:  # Prefect's workers for events and logs are threads that start it too
+            if self.running:
+                return
+            self._launch()
+            atexit.register(self.stop)
+            self._wait(timeout or max(PATIENCE, float(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())))
+            self.running = True
 
     def stop(self) -> None:
-        """End it in order; the next start is of this class again."""
-        server, known = self.server_process, SubprocessASGIServer._instances.get(self._instance_key)
-        super().stop()
-        if server is not None and server.stdin is not None:
-            server.stdin.close()
-        if known is self:
-            SubprocessASGIServer._instances[self._instance_key] = self
+        """End it in order; the next start is of a new one."""
+        atexit.unregister(self.stop)
+        server, self.server_process, self.running = self.server_process, None, False
+        if server is not None:
+            log.info("Stopping temporary server on %s", self.address)
+            process.stop(server, patience=5)
+        self.port = self._key
 
-    def _run_uvicorn_command(self) -> subprocess.Popen[bytes]:
-        if self.port is not None and self.port == early.port() and (launched := early.take()) is not None:
-            return launched
-        if self._bound is None:
-            self._bound = process.reserve("127.0.0.1", self.port or 0)
+    def _launch(self) -> None:
+        launched = early.port() if self.port is None else None
+        if launched is not None:
+            self.port, self.server_process = launched, early.take()
+        if self.server_process is None:
+            with process.reserve("127.0.0.1", self.port or 0) as bound:
+                self.port = int(bound.getsockname()[1])
+                log.info("Starting temporary server on %s", self.address)
+                self.server_process = early.spawn(bound)
+
+    def _wait(self, seconds: float) -> None:
+        assert self.server_process is not None
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self.server_process.poll() is None:
+            if self._answers():
+                return
+            time.sleep(STEP)
+        code = self.server_process.poll()
+        fault = f"did not answer within {seconds:g} seconds" if code is None else f"ended with {code}"
+        raise RuntimeError(f"The temporary Prefect server {fault}. Its log is {early.log_file()}")
+
+    def _answers(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            return early.spawn(self._bound)
+            connection.request("GET", "/api/health")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
         finally:
-            self._release()
+            connection.close()
 
-    def _release(self) -> None:
-        if self._bound is not None:
-            self._bound.close()
-            self._bound = None
+
+class _InItsPlace(ModuleType):
+    """A module that has our class, and becomes Prefect's when something else is looked for in it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules.get(MODULE) is self:
+            del sys.modules[MODULE]
+        real = importlib.import_module(MODULE)
+        setattr(real, CLASS, TemporaryServer)
+        return getattr(real, name)
 
 
 def replace_default() -> None:
     """Let the server that Prefect starts by itself be of this class."""
-    known = SubprocessASGIServer._instances.get(None)
-    if isinstance(known, TemporaryServer) or (known is not None and known.running):
-        return
-    SubprocessASGIServer._instances.pop(None, None)
-    TemporaryServer()
+    known = sys.modules.get(MODULE)
+    if known is None:
+        known = sys.modules[MODULE] = _InItsPlace(MODULE)
+    elif not isinstance(known, _InItsPlace):
+        started = getattr(known, CLASS)
+        if getattr(started, "_instances", {}).get(None) is not None and started._instances[None].running:
+            return
+    setattr(known, CLASS, TemporaryServer)

@@ -120,3 +120,28 @@ def test_a_server_of_the_users_own_is_left_alone() -> None:
     )
     outcome = run_python(["-c", code], env={"PREFECT_API_URL": "http://127.0.0.1:9/api"})
     assert outcome.code == 0, outcome.err
+
+
+LIGHT = """
+import sys
+import tasks.engine.run
+from prefect import flow
+
+@flow
+def nothing():
+    return 7
+
+assert nothing() == 7
+heavy = [name for name in sys.modules if name.startswith("prefect.server.") and name != "prefect.server.api.server"]
+assert not any(name.startswith("prefect.server.api.") for name in heavy), heavy
+from tasks.servers.temporary import TemporaryServer
+from prefect.server.api.server import SubprocessASGIServer, create_app
+assert SubprocessASGIServer is TemporaryServer and callable(create_app)
+import prefect.server.api.server as real
+assert real.SubprocessASGIServer is TemporaryServer and real.__file__
+"""
+
+
+def test_a_flow_imports_nothing_of_the_server_until_somebody_looks_for_it(tmp_path: Path) -> None:
+    outcome = run_python(["-c", LIGHT], env={"PREFECT_HOME": str(tmp_path)})
+    assert outcome.code == 0, outcome.err[-2000:]
