@@ -78,12 +78,13 @@ def _cross_validate(profile: Profile, folds: int, session: Session) -> None:
 def _run(profile: Profile, session: Session) -> None:
     started = time.monotonic()
     chosen = session.begin(profile)
-    with err.status("starting Prefect …"):
-        from flows.pipeline import pipeline
-        from flows.table import whole_table
     if profile.further_questions:
+        with err.status("starting Prefect …"):
+            from flows.table import whole_table
         _table(chosen, lambda: whole_table(profile), started, session)
         return
+    with err.status("starting Prefect …"):
+        from flows.pipeline import pipeline
     summary = pipeline(profile)
     record = newest_run(chosen, summary["run_id"])
     show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
