@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 from tasks.servers.gate import App, Gate
 from tasks.servers.login import VARIABLE
@@ -24,6 +25,8 @@ SETTINGS = {
     "DO_NOT_TRACK": "true",
 }
 """What both servers run with, unless their environment says otherwise."""
+LOCKED_SECONDS = 5
+"""How long a request to Prefect's server waits for the write lock of its SQLite database."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -72,8 +75,28 @@ def _prefect(origins: Sequence[str]) -> App:
     os.environ.setdefault("PREFECT_SERVER_CORS_ALLOWED_ORIGINS", ",".join(origins))
     from prefect.server.api.server import create_app
 
+    _wait_less_for_locks()
     app: App = create_app()
     return app
+
+
+def _wait_less_for_locks() -> None:
+    """Let requests give up on SQLite's write lock after `LOCKED_SECONDS`, not after a minute.
+
+    Now and then two requests of one server wait for each other.  The one that gives up is answered with 503, and
+    clients try it again, so that a run stands still for seconds and not for a minute.
+    """
+    from prefect.server.database.configurations import AioSqliteConfiguration
+
+    set_up = AioSqliteConfiguration.setup_sqlite
+
+    def setup_sqlite(self: Any, connection: Any, record: Any) -> None:
+        set_up(self, connection, record)
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout = {1000 * LOCKED_SECONDS}")
+        cursor.close()
+
+    setattr(AioSqliteConfiguration, "setup_sqlite", setup_sqlite)  # noqa: B010 - its type is SQLAlchemy's
 
 
 def _mlflow(origins: Sequence[str], hosts: Sequence[str]) -> App:

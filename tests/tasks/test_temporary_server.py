@@ -145,3 +145,25 @@ assert real.SubprocessASGIServer is TemporaryServer and real.__file__
 def test_a_flow_imports_nothing_of_the_server_until_somebody_looks_for_it(tmp_path: Path) -> None:
     outcome = run_python(["-c", LIGHT], env={"PREFECT_HOME": str(tmp_path)})
     assert outcome.code == 0, outcome.err[-2000:]
+
+
+LOCKS = """
+import asyncio, sys
+from sqlalchemy import text
+from prefect.server.database.configurations import AioSqliteConfiguration
+from tasks.servers import serve
+
+serve._prefect([])
+
+async def main():
+    engine = await AioSqliteConfiguration(f"sqlite+aiosqlite:///{sys.argv[1]}/some.db").engine()
+    async with engine.connect() as connection:
+        return (await connection.execute(text("PRAGMA busy_timeout"))).scalar()
+
+print(asyncio.run(main()))
+"""
+
+
+def test_requests_wait_for_the_lock_of_the_database_for_seconds_only(tmp_path: Path) -> None:
+    outcome = run_python(["-c", LOCKS, str(tmp_path)], env={"PREFECT_HOME": str(tmp_path)})
+    assert outcome.code == 0 and outcome.out.strip() == "5000", outcome.err[-2000:]
