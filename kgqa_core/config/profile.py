@@ -223,6 +223,12 @@ class Profile(RetrieverSections):
         return self.links_topics or (self.rigel.soft_start and "rigel" in self.retrieval.retrievers)
 
     @property
+    def learns_links(self) -> bool:
+        """Whether anything that is trained learns from the linked topics of the training questions."""
+        soft_start = self.rigel.soft_start and "rigel" in self.retrieval.retrievers
+        return soft_start or self.symbolic.parser != "none"
+
+    @property
     def rewrites(self) -> bool:
         """Whether any knowledge is put into sentences by a language model."""
         return any(Knowledge.parse(name).format == "rewritten" for name in self.answering.knowledge)

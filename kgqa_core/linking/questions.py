@@ -46,6 +46,7 @@ def link_questions(
     questions: Path,
     options: LinkingOptions,
     only_missing: bool = False,
+    splits: Collection[str] = (),
     monitor: Monitor = QUIET,
     part: Part | None = None,
 ) -> dict[str, Any]:
@@ -55,7 +56,8 @@ def link_questions(
     `topic_keys` the words that they were found by.  Where nothing is found a question has no topic; it stays.
     links.parquet: the mentions that were chosen or selected, with all their candidates, rows (question, turn, start,
     end, mention, entity, rho, rank); rank 0 is the best of its mention.
-    only_missing: a question that names topics keeps them.  part: link only a share of the questions; `merge` joins the
+    only_missing: a question that names topics keeps them.  splits: questions of others keep theirs too; every split is
+    linked where there is none.  part: link only a share of the questions; `merge` joins the
     parts.  Raises ArtifactError when the dictionary or the questions are damaged.
     """
     read = read_questions(questions)
@@ -65,7 +67,7 @@ def link_questions(
     results: list[Question] = []
     rows: list[tuple[Any, ...]] = []
     for number, question in enumerate(read, start=1):
-        if only_missing and question.topic_keys:
+        if question.topic_keys and (only_missing or (splits and question.split not in splits)):
             results.append(question)
         else:
             named = _link(tagger, question)

@@ -147,6 +147,17 @@ def test_a_question_that_names_its_topics_keeps_them_where_only_missing_ones_are
     assert found["e"].unlinkable == NO_ENTITY
 
 
+def test_questions_of_other_splits_keep_the_topics_that_they_name(
+    tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]
+) -> None:
+    questions = sample_questions(ids)
+    questions[1] = replace(questions[1], topic_keys=("Zweibrücken",), topic_entities=(ids["Zweibrücken"],))
+    questions.append(Question("f", "which twin does ZWEIBRUCKEN have?", split="train"))
+    found = linked(tmp_path, graph, questions, splits=("dev", "test"))
+    assert found["b"] == questions[1]
+    assert found["a"].topic_weights and found["f"].topic_entities == (ids["Zweibrücken"],) and found["f"].topic_weights
+
+
 def test_counts_tell_what_was_found(tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]) -> None:
     for name in ("questions", "out"):
         (tmp_path / name).mkdir()
