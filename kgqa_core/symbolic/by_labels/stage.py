@@ -296,9 +296,11 @@ def link_some(
         return list(some)
     found = []
     for question, form, weight in some:
+        if form is not None and chooser.random() < gold:
+            found.append((question, form, weight))
+            continue
         linked, mentions = link_question(tagger, question, options)
         linked = with_candidates(linked, mentions, CANDIDATES)
-        whole = np.isin(question.topic_entities, linked.topic_entities).all() if form is not None else True
-        keep = gold > 0 and (not whole or chooser.random() < gold)
-        found.append((question if keep and form is not None else linked, form, weight))
+        lost = form is not None and not np.isin(question.topic_entities, linked.topic_entities).all()
+        found.append((question if lost and gold else linked, form, weight))
     return found
