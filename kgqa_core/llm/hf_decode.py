@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kgqa_core.llm.kv_cache import roomy_cache
 from kgqa_core.llm.protocol import GenerationParams
 
 RULES: dict[str, tuple[Any, ...]] = {
@@ -119,7 +120,7 @@ def _by_steps(
     else:
         step = ids
         extra = {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0), "logits_to_keep": 1}
-    cache: Any = None
+    cache: Any = None if seq2seq else roomy_cache(model.config)
     for _ in range(params.max_new_tokens):
         given = {"decoder_input_ids": step} if seq2seq else {"input_ids": step}
         out = model(**given, past_key_values=cache, use_cache=True, **extra)

@@ -1,6 +1,7 @@
 """A local model's parts from a folder or a hub id: weights from safetensors only, and no code of its author is run.
 
-Adapters (LoRA of peft) are laid over the same weights and switched; the weights themselves are never changed.
+Adapters (LoRA of peft) are laid over the same weights and switched.  While one writes, small weights are replaced by
+their sums with it, so that a layer is one product, and then put back as they were.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import hashlib
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from kgqa_core.errors import ModelError
 
 HASHED_WHOLE = 256 * 2**20
 """Files up to this many bytes count in full in a revision; of larger ones the size and both ends."""
+MERGED = 512 * 2**20
+"""Bytes of adapted weights up to which an adapter is added to a copy of them."""
 FAULTS = (OSError, ValueError, KeyError, RuntimeError, ImportError, TypeError, SafetensorError)
 
 
@@ -100,7 +103,34 @@ class Base:
                 else:
                     wrapped.base_model.enable_adapter_layers()
                     wrapped.set_adapter(adapter, inference_mode=True)
-            yield self.rounded if self.rounded and adapter is None else self.copies
+            with ExitStack() as merged:
+                for wrapped in self.wrapped if adapter is not None else ():
+                    merged.enter_context(_merged(wrapped, str(adapter)))
+                yield self.rounded if self.rounded and adapter is None else self.copies
+
+
+@contextmanager
+def _merged(wrapped: Any, adapter: str) -> Iterator[None]:
+    """Adds an adapter to copies of the weights that it changes, where these are small enough."""
+    from peft.tuners.lora import LoraLayer
+
+    layers = [layer for layer in wrapped.modules() if isinstance(layer, LoraLayer)]
+    weights = [weight for layer in layers for weight in layer.get_base_layer().parameters(recurse=False)]
+    before = [(weight, weight.data) for weight in weights]
+    if sum(data.numel() * data.element_size() for _, data in before) > MERGED:
+        yield
+        return
+    try:
+        for weight, data in before:
+            weight.data = data.clone()
+        for layer in layers:
+            layer.merge(adapter_names=[adapter])
+        yield
+    finally:
+        for weight, data in before:
+            weight.data = data
+        for layer in layers:
+            layer.merged_adapters.clear()
 
 
 def load(source: str, device: str, dtype: str) -> Base:

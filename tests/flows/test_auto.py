@@ -9,26 +9,14 @@ import polars as pl
 import pytest
 
 from tests.flows.test_answerability import metrics
+from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
-from tests.support.question_graph import triples
-
-SMALL = (
-    "--set", "questions.generated.size=150", "--set", "label_parser.generated=150", "--set", "label_parser.steps=40",
-    "--set", "questions.generated.split_shares=[0.6, 0.2, 0.2]",  # enough dev questions for a calibration
-    "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=2",
-    "--set", "answering.limit=12", "--set", "evaluation.bootstrap=100",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a run over a graph of films and countries, without a question file."""
-    folder = tmp_path_factory.mktemp("auto")
-    (folder / "films.nt").write_text("\n".join(triples()) + "\n", encoding="utf-8")
-    done = forked_kgqa("run", "--json", "--kg", folder / "films.nt", "--home", folder / "home", *SMALL)
-    assert done.code == 0, done.err[-3000:]
-    assert "label_parser" in " ".join(done.json["stages"])
-    return folder / "home"
+    return films_home(tmp_path_factory, "auto")
 
 
 def test_the_report_the_aggregates_and_the_tracker_say_which_road_answered(home: Path) -> None:

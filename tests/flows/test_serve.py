@@ -27,26 +27,17 @@ from kgqa_core.runs.champion import Corrected
 from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.store.artifacts import Home
 from tasks.engine.corrected import corrected
+from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
 from tests.support.kgqa_serve import Running, served
-from tests.support.question_graph import triples
 
-SMALL = (
-    "--set", "questions.generated.size=150", "--set", "label_parser.generated=150", "--set", "label_parser.steps=40",
-    "--set", "questions.generated.split_shares=[0.6, 0.2, 0.2]", "--set", "hop_path.encoder=scratch",
-    "--set", "hop_path.epochs=2", "--set", "answering.limit=12", "--set", "evaluation.bootstrap=100",
-)  # fmt: skip
 QUESTION = "hey, whats the capital of norland"
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a run over a graph of films and countries, without a question file."""
-    folder = tmp_path_factory.mktemp("serve")
-    (folder / "films.nt").write_text("\n".join(triples()) + "\n", encoding="utf-8")
-    done = forked_kgqa("run", "--json", "--kg", folder / "films.nt", "--home", folder / "home", *SMALL)
-    assert done.code == 0, done.err[-3000:]
-    return folder / "home"
+    return films_home(tmp_path_factory, "serve")
 
 
 @pytest.fixture(scope="module")

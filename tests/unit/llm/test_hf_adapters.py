@@ -35,6 +35,25 @@ def test_adapters_are_swapped_over_one_base_and_the_base_comes_back(save, tmp_pa
     assert one.adapter(None).generate(PROMPTS, PARAMS) == bare
 
 
+def test_weights_that_an_adapter_was_added_to_come_back_bit_by_bit(tmp_path: Path) -> None:
+    folder = save_causal(tmp_path / "m")
+    model = HFModel(folder, device="cpu", adapter=save_lora(folder, tmp_path / "a", seed=1))
+    before = {name: value.clone() for name, value in model.model.state_dict().items()}
+    with model.base.using(model.adapter_name):
+        changed = [name for name, value in model.model.state_dict().items() if not torch.equal(value, before[name])]
+        assert changed
+    after = model.model.state_dict()
+    assert after.keys() == before.keys() and all(torch.equal(value, before[name]) for name, value in after.items())
+
+
+def test_an_adapter_over_large_weights_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save_causal(tmp_path / "m")
+    model = HFModel(folder, device="cpu", adapter=save_lora(folder, tmp_path / "a", seed=1))
+    added = model.generate(PROMPTS, PARAMS)
+    monkeypatch.setattr("kgqa_core.llm.hf_load.MERGED", 0)
+    assert [one.text for one in model.generate(PROMPTS, PARAMS)] == [one.text for one in added]
+
+
 def test_name_and_revision_say_which_adapter_is_on(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
     base = HFModel(folder, device="cpu", name="builtin")
