@@ -21,7 +21,9 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         "run", "--json", "--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home",
         folder / "home", "--answerer", "symbolic", "--set", "retrieval.topics=both", "--set",
         "retrieval.retrievers=[hop_path]", "--set", "answering.knowledge=[hop_path]", "--set",
-        "hop_path.encoder=scratch", "--set", "operation_classifier.encoder=scratch", "--set",
+        "hop_path.encoder=scratch", "--set", "hop_path.scratch_width=32", "--set", "hop_path.epochs=2", "--set",
+        "operation_classifier.encoder=scratch", "--set", "operation_classifier.scratch_width=32", "--set",
+        "operation_classifier.epochs=4", "--set",
         "answering.limit=10", "--set", "evaluation.bootstrap=100",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err[-4000:]

@@ -158,6 +158,7 @@ def test_the_model_holds_code_requirements_and_references_and_neither_pickles_no
             assert not any(secret.encode() in content for secret in SECRETS.values()), file
 
 
+@pytest.mark.slow
 def test_a_secret_of_the_profile_comes_from_its_block_or_is_asked_for(home: Path, tmp_path: Path) -> None:
     script = f"""
 import json, os, mlflow
@@ -262,6 +263,7 @@ print(json.dumps([{"id": one.info.trace_id, "tags": dict(one.info.tags),
         assert one["spans"][2][2]["facts"] and one["spans"][4][2]["form"] == row["form"]
 
 
+@pytest.mark.slow
 def test_mlflow_evaluates_the_model_with_our_metrics(home: Path, tmp_path: Path) -> None:
     rows = [
         {"inputs": {"question": own["question"]}, "expectations": {"answers": own["answers"]}}
