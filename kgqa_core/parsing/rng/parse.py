@@ -74,7 +74,9 @@ class RngParser:
 
     def of_readings(self, read: Sequence[Reading]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
-        best = [weighed(own, self.runner, self.weights, self.options.executed_forms) for own in self.unweighed(read)]
+        best = self.unweighed(read)
+        if self.generator is None or not self.options.generator.executable_first:
+            best = [weighed(own, self.runner, self.weights, self.options.executed_forms) for own in best]
         return self.runner.rows([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
 
     def unweighed(self, read: Sequence[Reading]) -> list[list[Scored]]:
