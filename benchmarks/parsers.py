@@ -55,8 +55,7 @@ MAKE = (
     "questions.generated.shares.two_hops=40",
 )  # fmt: skip
 """Settings of the generated sets: GrailQA's kinds of forms, half of them of two relations where the graph has them."""
-SIZES: Mapping[str, int] = {"atlas": 4000, "wikidata": 8000}
-"""Questions of each set: of Wikidata's some thousand types and relations one sees most once or twice."""
+SIZE = 4000
 PARSERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rng": ("rng", ()),
     "rng+generator": ("rng", ("parsing.rng.generator.enabled=true",)),
@@ -89,7 +88,7 @@ def make(name: str, work: Path) -> dict[str, Any]:
     settings = [word for setting in MAKE for word in ("--set", setting)]
     file = work / f"{name}.jsonl"
     made, _ = kgqa(
-        "questions", "generate", *graph, "--out", str(file), "--size", str(SIZES[name]), *settings, "--force",
+        "questions", "generate", *graph, "--out", str(file), "--size", str(SIZE), *settings, "--force",
         home=work / "home",
     )  # fmt: skip
     built, seconds = kgqa(
