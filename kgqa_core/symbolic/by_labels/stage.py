@@ -294,7 +294,7 @@ def link_some(
     """Questions with linked topics, but for a share with gold ones, and those whose gold topics are not found."""
     if tagger is None:
         return list(some)
-    found = []
+    found: list[Labelled] = []
     for question, form, weight in some:
         if form is not None and chooser.random() < gold:
             found.append((question, form, weight))
