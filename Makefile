@@ -25,6 +25,8 @@ export RAY_USAGE_STATS_ENABLED = 0
 export HF_HUB_DISABLE_TELEMETRY = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = true
+# Without compiled modules every command reads all of ours anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev demo test test-all lint audit docs bench bench-docs clean

@@ -50,7 +50,8 @@ COPY kgqa_core kgqa_core
 COPY tasks tasks
 COPY flows flows
 COPY infra/setup.sh infra/
-RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable .
+RUN pip install --no-cache-dir --no-deps --no-build-isolation --editable . \
+    && python -m compileall -q kgqa_core tasks flows
 # TOKENIZERS_PARALLELISM is no token.
 # hadolint ignore=DL3064
 ENV KGQA_HOME=/srv/kgqa \

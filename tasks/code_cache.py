@@ -1,4 +1,4 @@
-"""What was read out of the source files of this project, kept in the home: parsing all of them takes four seconds.
+"""What was read out of the source files of this project, kept beside them: parsing all of them takes four seconds.
 
 An entry counts for a file with the same bytes, read by the same code on the same Python.  So nothing in it is ever out
 of date, and whoever cannot read or write it does without.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 from kgqa_core.store.artifacts import Home, write_json
 
 FILE = "module_code.json"
-"""In the cache of a home."""
+"""Where Python keeps what it compiles of this package, or in the cache of a home."""
 MOST = 5_000
 """Entries in the file; with more, those that the last process did not need go."""
 
@@ -25,7 +26,7 @@ Entry = tuple[tuple[str, ...], str]
 
 
 class CodeCache:
-    """The entries of one home.  reader: identifies the code that makes entries."""
+    """The entries of one file.  reader: identifies the code that makes entries."""
 
     def __init__(self, path: Path, reader: bytes) -> None:
         self._path = path
@@ -35,9 +36,12 @@ class CodeCache:
         self._new = False
 
     @classmethod
-    def of_home(cls, reader: bytes) -> CodeCache:
-        """That of the home of this process."""
-        return cls(Home.current().cache / FILE, reader)
+    def shared(cls, reader: bytes) -> CodeCache:
+        """That of this installation, or of the home of this process where nothing can be written there."""
+        compiled = Path(__file__).with_name("__pycache__")
+        with contextlib.suppress(OSError):
+            compiled.mkdir(exist_ok=True)
+        return cls((compiled if os.access(compiled, os.W_OK) else Home.current().cache) / FILE, reader)
 
     def get(self, source: bytes, name: str, make: Callable[[], Entry]) -> Entry:
         """The entry of a module, made where it is not there.  name: of the module, with what else decides."""

@@ -44,7 +44,7 @@ def import_closure(
 
 @functools.cache
 def module_code(path: Path, name: str) -> ModuleCode:
-    """A module's file, read once for all stages of this process, and parsed once for all processes of a home."""
+    """A module's file, read once for all stages of this process, and parsed once for all processes."""
     source = path.read_bytes()
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     return ModuleCode(*_cache().get(source, package, lambda: _parsed(source, package)))
@@ -52,7 +52,7 @@ def module_code(path: Path, name: str) -> ModuleCode:
 
 @functools.cache
 def _cache() -> CodeCache:
-    return CodeCache.of_home(Path(__file__).read_bytes())
+    return CodeCache.shared(Path(__file__).read_bytes())
 
 
 def _parsed(source: bytes, package: str) -> ModuleCode:

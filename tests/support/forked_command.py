@@ -26,7 +26,10 @@ from typing import IO
 
 from tests.support.command import ROOT, Outcome, environment
 
-IMPORTED = ("mlflow", "flows.cli.app", "flows.preflight", "flows.pipeline", "flows.answer", "flows.cli.graph_folders")
+IMPORTED = (
+    "mlflow", "flows.cli.app", "flows.preflight", "flows.pipeline", "flows.answer", "flows.cli.graph_folders",
+    "kgqa_core.llm.builtin.model", "transformers.models.llama.modeling_llama", "kgqa_core.symbolic.auto",
+)  # fmt: skip
 SETTINGS = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "600",
