@@ -267,10 +267,11 @@ class Answering:
         for question, ranked in zip(chosen, self.solver.parser.parse([self.start(q) for q in chosen]), strict=True):
             candidates = ranked.prepared.candidates
             one = chooser.choice(candidates) if candidates else None
-            answers = answers_of(one, self.solver.graph) if one is not None else ()
+            nodes = [] if one is None or one.nodes is None else one.nodes.tolist()
+            answers = answers_of(one, self.store.names(nodes)) if one is not None else ()
             keys: Sequence[str] = answers
             if one is not None and one.nodes is not None:
-                keys = list(self.store.entity_keys(one.nodes.tolist()).values())
+                keys = list(self.store.entity_keys(nodes).values())
             exact.append(is_exact(question, keys, answers))
         return share(exact)
 

