@@ -116,6 +116,12 @@ class Runner:
         return found
 
 
+def is_empty(form: Form, runner: Runner) -> bool:
+    """Whether a form finds nothing, or cannot be run."""
+    result = runner.run(form)
+    return result is None or finds_nothing(form, result)
+
+
 def finds_nothing(form: Form, result: Result) -> bool:
     """Whether a form finds nothing; a count of 0 is nothing."""
     return result.value == 0 if isinstance(form, Count) else result.empty

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import yaml
 
@@ -114,6 +113,8 @@ def _save(folder: Path, config: dict[str, Any], requirements: list[str], ids: Ma
 @contextlib.contextmanager
 def _requirements_unchecked() -> Iterator[None]:
     """MLflow compares each requirement with what is installed, which takes two seconds; ours are what is installed."""
+    from unittest import mock
+
     from mlflow.utils import requirements_utils
 
     with mock.patch.object(requirements_utils, "_check_requirement_satisfied", lambda _: None, create=True):

@@ -24,7 +24,7 @@ from kgqa_core.parsing.parsed_forms import (
     ParsedForm,
     Runner,
     Scored,
-    finds_nothing,
+    is_empty,
     normalise_scores,
     tally,
     write_parsed,
@@ -97,8 +97,7 @@ class DecodeParser:
         form, score, _ = own[0] if own else (None, 0.0, 1.0)
         if self.options.on_empty_result == "keep" or form is None:
             return own
-        result = self.runner.run(form)
-        if result is not None and not finds_nothing(form, result):
+        if not is_empty(form, self.runner):
             return own
         no_form = [weight for one, weight, _ in own if one is None]
         whole = min(0.0, float(np.logaddexp.reduce([score, *no_form])))

@@ -19,7 +19,7 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.parsing.examples import ParseExample
-from kgqa_core.parsing.parsed_forms import Runner, Scored, finds_nothing, normalise_scores
+from kgqa_core.parsing.parsed_forms import Runner, Scored, is_empty, normalise_scores
 from kgqa_core.store.artifacts import write_json
 
 FILE = "results.json"
@@ -43,7 +43,7 @@ def weighed(own: Sequence[Scored], runner: Runner, weights: ResultWeights, execu
     if weights == ResultWeights():
         return list(own)
     first = [
-        (form, score + weights.no_form if form is None else score - weights.empty * _empty(form, runner), rho)
+        (form, score + weights.no_form if form is None else score - weights.empty * is_empty(form, runner), rho)
         for form, score, rho in own[:executed]
     ]
     return normalise_scores([*first, *((form, score - weights.empty, rho) for form, score, rho in own[executed:])])
@@ -62,7 +62,7 @@ def choose_weights(
     for one, forms in known:
         gold = None if one.form is None else normalise(parse(one.form))
         rows = [
-            (score, form is None, form is not None and _empty(form, runner), _equal(form, gold))
+            (score, form is None, form is not None and is_empty(form, runner), _equal(form, gold))
             for form, score, _ in forms[:executed]
         ]
         cases.append(rows)
@@ -99,11 +99,6 @@ def load_weights(folder: Path) -> ResultWeights:
         return ResultWeights(float(stored["empty"]), float(stored["no_form"]))
     except (ValueError, KeyError, TypeError) as fault:
         raise ArtifactError(f"{path} is damaged: {fault!r}; delete the parser's folder and run again") from None
-
-
-def _empty(form: Form, runner: Runner) -> bool:
-    result = runner.run(form)
-    return result is None or finds_nothing(form, result)
 
 
 def _equal(form: Form | None, gold: Form | None) -> bool:
