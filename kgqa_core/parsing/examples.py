@@ -108,7 +108,7 @@ def examples(
 ) -> dict[str, Any]:
     """Writes examples.parquet and returns counts.
 
-    linked: the same questions with linked topics, which then are the topics, with every candidate of a mention; gold
+    linked: the same questions with linked topics, whose mentions then are the topics, each with every candidate; gold
     forms always start from the annotated ones.  A question without a gold form has `known` False.
     Raises ArtifactError when the questions or their links are damaged.
     """
@@ -170,21 +170,21 @@ def gold_topics(
 
 
 def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
-    """Topics by question id: the mentions whose best candidate was linked, with all their candidates, best first.
+    """Topics by question id: every mention in the order of the text, with all its candidates, best first.
 
+    Mentions that the linker did not select are among them: a word for a type (`influenza`) may be the entity of a form.
     Raises ArtifactError when the links are damaged.
     """
     places = ["question", "turn", "start", "end"]
     rows = read_frame(linked / LINKS, [*places, "rank", "entity", "mention", "rho"]).sort(*places, "rank")
     keys = store.entity_keys(rows["entity"].unique().to_list())
-    linked_ids = {question.id: set(question.topic_entities) for question in read_questions(linked)}
     found: dict[str, list[Topic]] = {}
     for (question, *_), own in rows.group_by(places, maintain_order=True):
-        candidates_of = list(own.select("entity", "mention", "rho").iter_rows())
         topics = found.setdefault(str(question), [])
-        if candidates_of[0][0] in linked_ids.get(str(question), ()):
-            number = topics[-1].number + 1 if topics else 0
-            topics += [Topic(keys[i], mention, rho, number) for i, mention, rho in candidates_of if i in keys]
+        number = topics[-1].number + 1 if topics else 0
+        for entity, mention, rho in own.select("entity", "mention", "rho").iter_rows():
+            if entity in keys:
+                topics.append(Topic(keys[entity], mention, rho, number))
     return {question: tuple(topics) for question, topics in found.items()}
 
 

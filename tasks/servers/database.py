@@ -23,6 +23,8 @@ DRAFT = ".draft"
 """Ends the name of a database that is being made."""
 DRAFT_SECONDS = 30.0
 """A draft that was not written for so long has no process: its steps take a part of a second each."""
+MADE = Path(__file__).with_name("__pycache__")
+"""Holds the empty database of this installation."""
 INCOMPLETE = ".incomplete"
 """Ends the name of a database that was never finished, and was set aside."""
 
@@ -63,7 +65,7 @@ def _clear_drafts(path: Path) -> None:
 
 def _make_tables(path: Path) -> None:
     """An empty database, a copy of the one that this installation made first: MLflow takes two seconds to make one."""
-    made = Path(__file__).with_name("__pycache__") / f"mlflow-{version('mlflow')}.db"
+    made = MADE / f"mlflow-{version('mlflow')}.db"
     if made.is_file():
         shutil.copyfile(made, path)
         return

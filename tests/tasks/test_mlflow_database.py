@@ -15,7 +15,14 @@ import pytest
 from tasks.servers import database
 from tests.support.command import ROOT
 
-MAKE = "import sys; from tasks.servers.database import ensure_database; ensure_database(sys.argv[1])"
+MAKE = """
+import sys
+from pathlib import Path
+from tasks.servers import database
+
+database.MADE = Path(sys.argv[2])
+database.ensure_database(sys.argv[1])
+"""
 
 
 def tables(path: Path) -> set[str]:
@@ -29,22 +36,24 @@ def tables(path: Path) -> set[str]:
 def test_one_killed_while_it_is_made_leaves_none_and_the_next_makes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "mlflow.db"
+    home, made = tmp_path / "home", tmp_path / "made"
+    path = home / "mlflow.db"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    making = subprocess.Popen([sys.executable, "-c", MAKE, f"sqlite:///{path}"], env=environment)
+    making = subprocess.Popen([sys.executable, "-c", MAKE, f"sqlite:///{path}", str(made)], env=environment)
     try:
         until = time.monotonic() + 120
-        while not any(draft.stat().st_size > 50_000 for draft in tmp_path.glob(".mlflow.db.*.draft")):
+        while not any(draft.stat().st_size > 50_000 for draft in home.glob(".mlflow.db.*.draft")):
             assert time.monotonic() < until and making.poll() is None
             time.sleep(0.002)
     finally:
         making.send_signal(signal.SIGKILL)
         making.wait()
-    assert not path.exists()
+    assert not path.exists() and not made.exists()
     monkeypatch.setattr(database, "DRAFT_SECONDS", 0.0)
+    monkeypatch.setattr(database, "MADE", made)
     database.ensure_database(f"sqlite:///{path}")
     assert "runs" in tables(path) and not any(name.startswith("_alembic_tmp") for name in tables(path))
-    assert [left.name for left in tmp_path.iterdir()] == ["mlflow.db"]
+    assert [left.name for left in home.iterdir()] == ["mlflow.db"]
     state = path.stat()
     database.ensure_database(f"sqlite:///{path}")
     assert path.stat() == state

@@ -62,7 +62,7 @@ def test_gold_forms_find_the_annotated_answer_or_are_not_known(kg, made):
     assert set(counts["left_out"]) == {"d", "e", "f"}
 
 
-def test_linked_topics_have_every_candidate_of_a_mention_that_was_selected(kg, made):
+def test_linked_topics_have_every_candidate_of_every_mention_selected_or_not(kg, made):
     folder, questions, ids = made
     (folder / "linked").mkdir()
     write_questions(folder / "linked", [replace(one, topic_entities=(ids[key("Borland")],)) for one in questions])
@@ -75,7 +75,11 @@ def test_linked_topics_have_every_candidate_of_a_mention_that_was_selected(kg, m
     pl.DataFrame(rows, schema=columns, orient="row").write_parquet(folder / "linked" / "links.parquet")
     examples(folder / "out", kg=kg, questions=folder / "questions", linked=folder / "linked")
     found = {one.id: one for one in read_examples(folder / "out")}
-    assert [(t.key, t.rho, t.number) for t in found["a"].topics] == [(key("Borland"), 0.6, 0), (key("Arland"), 0.4, 0)]
+    assert [(t.key, t.mention, t.rho, t.number) for t in found["a"].topics] == [
+        (key("Corland"), "capital", 0.3, 0),
+        (key("Borland"), "Arland", 0.6, 1),
+        (key("Arland"), "Arland", 0.4, 1),
+    ]
     assert found["a"].form == "(JOIN (R urn:x:capital) urn:x:arland)" and found["b"].topics == ()
 
 
