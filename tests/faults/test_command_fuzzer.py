@@ -82,6 +82,7 @@ def test_flows_break_nothing_with_hostile_names(worlds: Path, tmp_path: Path) ->
     assert not told(rows), told(rows)
 
 
+@pytest.mark.slow
 def test_the_judge_sees_every_kind_of_breach(worlds: Path) -> None:
     seen = {
         "traceback": "traceback",

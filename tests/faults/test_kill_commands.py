@@ -83,7 +83,11 @@ def test_killed_at_any_moment_the_command_ends_as_if_undisturbed(
 
 
 @pytest.mark.parametrize(
-    "name", ["kg export nt", "kg subset", "cache export", pytest.param("kg diff", marks=pytest.mark.slow)]
+    "name",
+    [
+        "kg export nt",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("kg subset", "cache export", "kg diff")),
+    ],
 )
 def test_a_few_kills_of_a_quick_command_mostly_while_it_writes(name: str, inputs: Inputs, tmp_path: Path) -> None:
     check(series(name, inputs, None, tmp_path).run(3, shares=(0.34, 0.66)))

@@ -59,6 +59,7 @@ def test_a_question_that_the_graph_cannot_answer_is_declined_with_the_reason(hom
     assert asked.json["reason"] and "president" in (asked.json["missing"] or "")
 
 
+@pytest.mark.slow
 def test_a_file_is_answered_as_single_questions_are(home: Path, tmp_path: Path) -> None:
     texts = ["capital norland", "what is the weather like", "how many films are there"]
     rows = [json.dumps({"id": f"q{n}", "question": text}) for n, text in enumerate(texts)]

@@ -236,6 +236,7 @@ def test_a_worker_with_other_code_or_another_home_says_so_before_it_works(profil
         raise AssertionError("nothing is handed over")
 
 
+@pytest.mark.slow
 def test_a_called_run_that_died_is_started_again(
     profile: Profile, worker: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +273,7 @@ def test_a_called_run_counts_as_dead_only_when_its_process_left_its_lock(tmp_pat
     assert deployed.is_dead(home, "r")
 
 
+@pytest.mark.slow
 def test_a_stopped_caller_stops_the_run_that_it_started(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Any] = []
 

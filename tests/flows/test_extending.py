@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from mlflow.tracking import MlflowClient
 
 from tests.support.chat_server import ChatServer
@@ -13,6 +14,7 @@ from tests.support.extending_page import copy_packages, follow, section
 from tests.support.toy import write_graph, write_questions
 
 
+@pytest.mark.slow
 def test_a_retriever_of_three_files_is_trained_asked_reported_and_tracked(tmp_path: Path) -> None:
     project = tmp_path / "project"
     copy_packages(project, "kgqa_core", "tasks", "flows")

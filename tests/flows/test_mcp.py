@@ -195,6 +195,7 @@ def test_the_official_client_over_http(home: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_new_champion_answers_from_then_on(home: Path, tmp_path: Path) -> None:
     for entry in home.iterdir():
         if entry.name not in ("champions", "runs", "tmp"):

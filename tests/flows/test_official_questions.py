@@ -49,6 +49,7 @@ def test_a_strange_json_is_refused_before_anything_is_built(tmp_path: Path) -> N
     assert "no known question file" in " ".join(refused.err.split())
 
 
+@pytest.mark.slow
 def test_a_mintaka_file_is_run_answered_evaluated_and_exported(tmp_path: Path) -> None:
     graph = stored(tmp_path / "graph.tsv", "Q13298\tP206\tQ16021\nQ41\tP36\tQ1524\nQ13298\tP17\tQ40\n")
     questions = stored(tmp_path / "mintaka_dev.json", [*MINTAKA, {"id": "bad"}])

@@ -47,6 +47,7 @@ def test_a_graph_alone_is_enough_and_the_run_says_what_it_is_scored_on(folder: P
     assert GENERATED_SCORES in report.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_real_test_question_is_what_is_scored(folder: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.jsonl"
     question = {"id": "1", "question": "norlands capital?", "topic_entities": ["Norland"], "answers": ["Norland City"]}

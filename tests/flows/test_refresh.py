@@ -127,6 +127,7 @@ def test_changed_facts_go_in_and_nothing_is_trained(place: Path) -> None:
     assert again["refresh"]["nothing"] and again["run_id"] == summary["run_id"]
 
 
+@pytest.mark.slow
 def test_a_dump_that_is_put_back_goes_in_again(place: Path) -> None:
     before = (place / "graph.tsv").read_text(encoding="utf-8")
     change(place, came="Newcomer\tlives_in\tNewest Town\n")
@@ -139,6 +140,7 @@ def test_a_dump_that_is_put_back_goes_in_again(place: Path) -> None:
     assert refresh(profile_of(place))["refresh"]["nothing"]
 
 
+@pytest.mark.slow
 def test_a_schedule_goes_back_behind_no_event_and_an_evaluation_forgets_no_change(first: Path, place: Path) -> None:
     profile, newer = profile_of(first), place / "newer.tsv"
     newer.write_text((first / "graph.tsv").read_text(encoding="utf-8") + "Newcomer\tlives_in\tNewest Town\n")

@@ -131,6 +131,7 @@ def test_a_killed_command_goes_on_with_the_batches_that_an_endpoint_has_not_answ
     assert lines[0] == lines[1]
 
 
+@pytest.mark.slow
 def test_freebase_questions_run_over_wikidata(tmp_path: Path) -> None:
     dump = write_dump(tmp_path)
     rows = [

@@ -70,6 +70,7 @@ def test_prefect_takes_over_the_server_that_was_launched(tmp_path: Path) -> None
     _run(tmp_path, USED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [GONE, DEAD], ids=["discarded", "killed"])
 def test_without_the_launched_server_prefect_starts_one(tmp_path: Path, end: str) -> None:
     _run(tmp_path, end)

@@ -93,6 +93,7 @@ def test_artifacts_are_the_same_on_every_runner_and_found_again(
     assert not [child.name() for child in psutil.Process().children(recursive=True) if "ray" in child.name()]
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_leaves_the_others_and_says_its_own_message(
     inputs: Path, server: ChatServer, undivided: dict[str, Any], own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

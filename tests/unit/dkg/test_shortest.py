@@ -17,7 +17,7 @@ from tests.support.graphs import file_of, random_graph
 HUB, SPOKES = 0, 3000
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_paths_equal_those_of_the_search_in_sql_on_random_graphs(seed: int, tmp_path: Path) -> None:
     graph = random_graph(seed, edges=40)
     (tmp_path / "kg").mkdir()

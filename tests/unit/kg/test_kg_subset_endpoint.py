@@ -57,6 +57,7 @@ def written(result: SubsetResult, path: Path) -> set[str]:
     return set(path.read_text(encoding="utf-8").splitlines())
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     graph=graphs,

@@ -120,7 +120,16 @@ def test_the_graph_of_rdflib_endpoint_is_that_of_its_file(tmp_path, rdflib_serve
     same(from_server(rdflib_server, tmp_path, page_size=page_size), from_file(graph_text(), tmp_path))
 
 
-@pytest.mark.parametrize(("page_size", "most_rows"), [(1, None), (3, None), (20, 2), (10_000, None), (10_000, 5)])
+@pytest.mark.parametrize(
+    ("page_size", "most_rows"),
+    [
+        pytest.param(1, None, marks=pytest.mark.slow),
+        (3, None),
+        (20, 2),
+        pytest.param(10_000, None, marks=pytest.mark.slow),
+        (10_000, 5),
+    ],
+)
 def test_the_graph_of_an_endpoint_is_that_of_its_file_whatever_the_pages(tmp_path, page_size, most_rows):
     text = graph_text(blank=most_rows is None)
     with SparqlServer(text, most_rows) as server:

@@ -314,6 +314,7 @@ def random_group(rng: random.Random, depth: int = 0) -> str:
     return " ".join(parts)
 
 
+@pytest.mark.slow
 def test_slices_give_what_the_whole_graph_gives(tmp_path: Path) -> None:
     rng, unlike, answered, refused = random.Random(5), [], 0, 0
     lines = sorted({

@@ -236,6 +236,7 @@ def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data_set", ["MetaQA", "WQSP", "ZJQA"])
 def test_what_chatgpt_wrote_is_within_a_tenth_of_the_first_forecast(shared_data: Path, data_set: str) -> None:
     """T1, text and T2 of every published pair, counted with the packaged tokenizer; no completion is seen before."""

@@ -116,7 +116,7 @@ def off(forecast: tuple[int, int], real: tuple[int, int]) -> tuple[float, float]
     return forecast[0] / real[0] - 1, forecast[1] / real[1] - 1
 
 
-@pytest.mark.parametrize("counted", [True, False], ids=["tokenizer", "estimate"])
+@pytest.mark.parametrize("counted", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["tokenizer", "estimate"])
 def test_a_pilot_brings_calls_and_tokens_within_a_tenth_and_costs_nothing_twice(
     folder: Path, tmp_path: Path, server: ChatServer, counted: bool
 ) -> None:

@@ -189,6 +189,7 @@ def invented(request: pytest.FixtureRequest) -> Invented:
     return pairs, {name for pair in pairs for name in pair}, questions
 
 
+@pytest.mark.slow
 def test_no_fact_and_no_question_of_zjqa_or_metaqa_is_in_the_text(invented: Invented, shared_data: Path) -> None:
     pairs, names, questions = invented
     assert len(pairs) > 10_000
@@ -205,6 +206,7 @@ def test_no_fact_and_no_question_of_zjqa_or_metaqa_is_in_the_text(invented: Inve
     assert len(names & topics) / len(names) < 0.001
 
 
+@pytest.mark.slow
 def test_names_of_atlas_occur_only_by_chance(invented: Invented) -> None:
     """A few invented names coincide with one of 130,000 real ones; their facts are then still invented."""
     import gzip
@@ -228,6 +230,7 @@ def test_names_of_atlas_occur_only_by_chance(invented: Invented) -> None:
     assert share < 0.005, share
 
 
+@pytest.mark.slow
 def test_no_question_of_atlas_is_in_the_text(invented: Invented) -> None:
     from kgqa_core.datasets.atlas.questions import questions
 

@@ -64,6 +64,7 @@ def test_every_invented_relation_starts_from_a_kind_of_its_domain() -> None:
             assert head in domain["kinds"] and labels and (most or tail.split()[0] in ("number", "year", "text", tail))
 
 
+@pytest.mark.slow
 def test_the_real_graph_has_no_fact_of_a_scored_question(tmp_path: Path, shared_data: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()

@@ -238,6 +238,7 @@ def test_who_is_of_a_class_by_a_dropped_type_is_not_of_it_any_more(tmp_path: Pat
         assert {f"poet{i}" for i in range(30)} <= set(last.entities), "who has no other type goes with the last"
 
 
+@pytest.mark.slow
 def test_a_second_best_needs_two_values_and_not_two_members(tmp_path: Path) -> None:
     draw = random.Random(1)
     triples = {(f"p{i}", "likes", f"f{draw.randrange(5)}") for i in range(60) for _ in range(2)}

@@ -137,6 +137,7 @@ def test_scores_of_both_are_mixed_by_weight():
     assert max(mixed, key=mixed.get) == "b" and sum(map(math.exp, mixed.values())) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_where_a_topic_has_too_many_paths_a_retriever_learns_what_questions_speak_of(world, tmp_path):
     options = OPTIONS.model_copy(update={"most_paths": 10, "likely_paths": 16, "retriever_epochs": 30})
     (tmp_path / "parser").mkdir()

@@ -202,6 +202,7 @@ def test_nodes_without_name_have_one_text_and_readable_keys_stay(graph: Graph) -
 # -- vectors ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_vector_of_a_text_has_the_same_bits_alone_and_among_others(encoder: SentenceEncoder) -> None:
     together = encoder.encode(TEXTS)
     assert np.array_equal(together, np.concatenate([encoder.encode([text]) for text in TEXTS]))

@@ -14,6 +14,8 @@ from kgqa_core.retrieval.rigel import train as training
 from tests.support.models import runner
 
 LOSSES = ("bce", "normalised")
+DEFAULT = ("atlas", "metaqa", "webqsp-rra-published")
+"""Profiles of the default run; the others are slow tests."""
 QUICK = (
     "rigel.encoder=scratch", "rigel.scratch_width=32", "rigel.epochs=3", "rigel.min_steps=1", "rigel.batch_size=8",
     "rigel.learning_rate=0.005", "rigel.device=cpu",
@@ -31,14 +33,29 @@ def dev_losses(world: Any, folder: Path, name: str, loss: str) -> list[float]:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", profile_names())
+@pytest.mark.parametrize(
+    "name", [name if name in DEFAULT else pytest.param(name, marks=pytest.mark.slow) for name in profile_names()]
+)
 def test_a_profile_trains_with_either_loss(name: str, loss: str, world: Any, tmp_path: Path) -> None:
     measured = dev_losses(world, tmp_path / "retriever", name, loss)
     assert len(measured) == 3 and 0 < measured[-1] < measured[0]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["atlas", "metaqa", "simplequestions-freebase", "webqsp-rra-published"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "atlas",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in (
+                "metaqa",
+                "simplequestions-freebase",
+                "webqsp-rra-published",
+            )
+        ),
+    ],
+)
 def test_it_learns_where_every_last_hop_is_too_large_to_expand(
     name: str, loss: str, world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

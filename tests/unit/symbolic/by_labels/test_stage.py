@@ -157,6 +157,7 @@ def test_what_people_corrected_is_answered_after_a_few_further_steps_and_the_res
     assert shares[own[1].id, 10] > 0.8, shares
 
 
+@pytest.mark.slow
 def test_a_killed_last_part_goes_on_after_what_was_learnt_before(
     folders: dict[str, Path], graph: LabelGraph, tmp_path: Path
 ) -> None:

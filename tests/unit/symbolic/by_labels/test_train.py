@@ -192,6 +192,7 @@ JOINED = f"JOIN (R <{X}place_of_birth>) (JOIN (R <{X}directed_by>)"
 """The place of birth of a director."""
 
 
+@pytest.mark.slow
 def test_each_head_learns_its_class_of_the_right_form(graph: LabelGraph, examples: list[LabelExample]) -> None:
     scorer = LabelScorer(untrained(1))
     parser = LabelParser(graph, LabelScorer(untrained(1)))
