@@ -10,7 +10,8 @@ experiments of the bundled graph, in an empty home; its stages and their seconds
 measured once for both parts, and the new one's `kgqa run --profile atlas`.  cached: `whole` again.  ask: one question,
 without a server, as a whole process.  help: `kgqa --help`.  test: make test, whose packages are installed before.
 ask, help and cached are medians of --rounds.  What is measured stands in the JSON and is not measured again unless
---again says so; a part that was killed begins anew.  Nothing else should run meanwhile.
+--again says so, or the commit or the machine is another one; a part that was killed begins anew.  Nothing else should
+run meanwhile.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Checkout:
         self.label, self.folder = label, work / label
         if not (self.folder / ".git").exists():
             subprocess.run(["git", "clone", "--quiet", str(ROOT), str(self.folder)], check=True)
+        subprocess.run(["git", "-C", str(self.folder), "fetch", "--quiet", str(ROOT)], check=True)
         subprocess.run(["git", "-C", str(self.folder), "checkout", "--quiet", commit], check=True)
         self.kgqa = str(self.folder / ".venv" / "bin" / "kgqa")
 
@@ -255,9 +257,14 @@ def main() -> None:
         for label, commit in (("old", given.old), ("new", given.new))
     }
     record: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
-    if record.get("commits") != commits:
-        record = {"commits": commits, "parts": {}}
-    record |= {"conditions": conditions(SEED), "product_ms": _product_ms(), "machine": processor(platform.machine())}
+    place = processor(platform.machine())
+    former = record.get("commits", {}) if record.get("machine") == place else {}
+    kept = {
+        part: {label: found for label, found in own.items() if former.get(label) == commits[label]}
+        for part, own in record.get("parts", {}).items()
+    }
+    record = {"commits": commits, "parts": {part: own for part, own in kept.items() if own}}
+    record |= {"conditions": conditions(SEED), "product_ms": _product_ms(), "machine": place}
     checkouts = [Checkout(label, commit, work) for label, commit in commits.items()]
     for part in wanted(given.parts):
         own = record["parts"].setdefault(part, {})

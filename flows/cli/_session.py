@@ -150,6 +150,9 @@ def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home
         from flows.preflight import check
 
         check(profile)
+        from tasks.tracking.mlflow_store import import_client, tracking_uri
+
+        import_client(tracking_uri(chosen))  # a flow would wait for its server first
     return chosen
 
 

@@ -10,6 +10,7 @@ twice, and the second time changes nothing.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import logging
 import os
@@ -20,12 +21,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kgqa_core.store.artifacts import Home
-from tasks.servers.database import ensure_database
+from tasks.servers.database import SQLITE, ensure_database
 from tasks.servers.login import hand_to_clients
 from tasks.tracking.model_files import save_model
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 EXPERIMENT = "kgqa"
 KIND, MODELS = "mlflow.experimentKind", "custom_model_development"
@@ -201,6 +205,30 @@ def answers(uri: str) -> bool:
         return False
 
 
+def import_client(uri: str) -> type[MlflowClient]:
+    """MLflow's client, set up for the store at an address; a caller that waits for something else imports it meanwhile.
+
+    The import takes seconds.
+    """
+    for name, value in (
+        ("MLFLOW_DISABLE_TELEMETRY", "true"),
+        ("MLFLOW_LOGGING_LEVEL", "ERROR"),
+        ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0"),  # its own retries would open a run twice when a reply is lost
+        ("MLFLOW_HTTP_REQUEST_TIMEOUT", "10"),
+        ("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true"),
+        ("GIT_PYTHON_REFRESH", "quiet"),
+    ):
+        os.environ.setdefault(name, value)
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever calls reports its faults
+    from mlflow import MlflowClient
+
+    if uri.startswith(SQLITE):
+        importlib.import_module("mlflow.store.tracking.sqlalchemy_store")
+    return MlflowClient
+
+
 class MlflowStore:
     """Runs in MLflow: the server that `MLFLOW_TRACKING_URI` names, else an SQLite store in the home.
 
@@ -208,27 +236,14 @@ class MlflowStore:
     """
 
     def __init__(self, home: Home) -> None:
-        for name, value in (
-            ("MLFLOW_DISABLE_TELEMETRY", "true"),
-            ("MLFLOW_LOGGING_LEVEL", "ERROR"),
-            ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0"),  # its own retries would open a run twice when a reply is lost
-            ("MLFLOW_HTTP_REQUEST_TIMEOUT", "10"),
-            ("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true"),
-            ("GIT_PYTHON_REFRESH", "quiet"),
-        ):
-            os.environ.setdefault(name, value)
-        for name in ("mlflow", "alembic"):
-            logging.getLogger(name).setLevel(logging.ERROR)
-        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # whoever calls reports its faults
         self.uri, self._templates = tracking_uri(home), home.cache / "logged_models"
         hand_to_clients(home.root, os.environ)
         if not answers(self.uri):
             raise ConnectionError(f"no answer from {self.uri}")
-        from mlflow import MlflowClient
-
+        client = import_client(self.uri)
         with home.locked("mlflow", "opening the MLflow store"):
             ensure_database(self.uri)
-            self._client = MlflowClient(tracking_uri=self.uri)
+            self._client = client(tracking_uri=self.uri)
             self.experiment: str = self._open_experiment(home)
 
     def alive(self) -> bool:
