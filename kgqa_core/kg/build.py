@@ -194,7 +194,7 @@ def fill_tables(
     dropped = adjust(connection) if adjust is not None else 0
     counts = meaning.select(connection, options, staged, monitor, relations)
     assign(connection)
-    counts |= encode(connection)
+    counts |= encode(connection, staging)
     counts |= meaning.finish(connection, options, staged, monitor)
     counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
     counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -11,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgqa_core.kg.ingest import pack_kernels
+from kgqa_core.kg.ingest.sorted_words import SortedWords
 from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL, TIME_SQL, UNIT_SQL, XSD
 from kgqa_core.kg.sql import in_pieces, memory_bytes, number
 
@@ -20,7 +22,7 @@ CHUNK = 1_000_000
 """Triples that are written at once."""
 
 IN_WORDS = 0.5
-"""Share of the memory limit that triples may take to be sorted as words of 8 bytes; DuckDB sorts larger graphs."""
+"""Share of the memory limit that triples may take while they are sorted as words of 8 bytes; more go to files."""
 
 
 def assign_ids(connection: duckdb.DuckDBPyConnection) -> None:
@@ -54,19 +56,25 @@ def assign_ids(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def encode(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """Fills entities, relations, triples, names and rejects of the attached `kg` from what `meaning` left; counts."""
+def encode(connection: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, int]:
+    """Fills entities, relations, triples, names and rejects of the attached `kg` from what `meaning` left; counts.
+
+    folder: for temporary files.
+    """
     run = connection.execute
     limit = memory_bytes(str(run("SELECT current_setting('memory_limit')").fetchall()[0][0]))
     facts = number(connection, "SELECT count(*) FROM facts")
-    used = 8 * facts + 20 * number(connection, "SELECT count(*) FROM terms")
+    room = int(IN_WORDS * limit)
+    used = min(8 * facts, room) + 20 * number(connection, "SELECT count(*) FROM terms")
     run(f"SET memory_limit = '{max(limit - used, limit // 2)} B'")
     ids, relations = _map(connection, "ids"), _map(connection, "relation_ids")
     kinds, datatypes = _kinds(connection, len(ids))
     degrees = np.zeros(int(ids.max(initial=-1)) + 1, dtype=np.int64)
-    fits = _word(relations, degrees) <= 64 and 8 * facts <= IN_WORDS * limit
-    fill = _triples if fits else _triples_on_disk
-    pairs = fill(connection, ids, relations, kinds, len(datatypes), degrees, facts)
+    if _word(relations, degrees) <= 64:
+        words = SortedWords(facts, 1 << _word(relations, degrees), room, folder)
+        pairs = _triples(connection, ids, relations, kinds, len(datatypes), degrees, words)
+    else:
+        pairs = _wide_triples(connection, ids, relations, kinds, len(datatypes), degrees)
     for relation, value in _columns(connection, "SELECT relation, value FROM kept_qualifiers"):
         pairs = np.union1d(pairs, relations[relation].astype(np.int64) * len(datatypes) + kinds[value])
     _insert(
@@ -149,35 +157,31 @@ def _kinds(connection: duckdb.DuckDBPyConnection, terms: int) -> tuple[Array, li
 
 def _triples(
     connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array,
-    facts: int,
+    words: SortedWords,
 ) -> Array:  # fmt: skip
     """Fills kg.triples by (head, relation, tail), and the degrees; the codes relation * width + kind of its objects."""
     middle, low = _widths(relations, degrees)
-    keys = np.empty(facts, dtype=np.uint64)
-    at, ordered, pairs = 0, True, np.zeros(0, dtype=np.int64)
+    pairs = np.zeros(0, dtype=np.int64)
     for subject, predicate, object_, rank in _columns(connection, "SELECT subject, predicate, object, rank FROM facts"):
-        part, codes = keys[at : at + len(subject)], np.empty(len(subject), dtype=np.int64)
-        ordered &= pack_kernels.encode(
+        part, codes = np.empty(len(subject), dtype=np.uint64), np.empty(len(subject), dtype=np.int64)
+        ordered = pack_kernels.encode(
             subject, predicate, object_, rank, ids, relations, kinds, width, middle, low, part, degrees, codes
         )
-        ordered &= at == 0 or not len(part) or bool(keys[at - 1] <= part[0])
+        words.add(part, ordered)
         pairs = np.union1d(pairs, np.unique(codes))
-        at += len(part)
-    if not ordered:
-        keys.sort()
-    for first in range(0, len(keys), CHUNK):
-        part = keys[first : first + CHUNK]
+    first = 0
+    for part in words.pieces(CHUNK):
         rows, ranks = np.empty((3, len(part)), dtype=np.int32), np.empty(len(part), dtype=np.int8)
         pack_kernels.decode(part, middle, low, rows, ranks)
         _write_triples(connection, first, rows[0], rows[1], rows[2], ranks)
+        first += len(part)
     return pairs
 
 
-def _triples_on_disk(
-    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array,
-    facts: int,
-) -> Array:  # fmt: skip
-    """What `_triples` does, for graphs whose triples do not fit in memory or in words of 64 bits."""
+def _wide_triples(
+    connection: duckdb.DuckDBPyConnection, ids: Array, relations: Array, kinds: Array, width: int, degrees: Array
+) -> Array:
+    """What `_triples` does, for graphs whose triples do not fit in words of 64 bits."""
     pairs = np.zeros(0, dtype=np.int64)
     connection.execute("CREATE TABLE mapped(h INTEGER, r INTEGER, t INTEGER, k TINYINT)")
     with connection.cursor() as reader:  # a connection that writes loses the result that it is reading

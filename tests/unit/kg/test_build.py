@@ -14,7 +14,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import ArtifactError, KgInputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.formats import source as source_module
-from kgqa_core.kg.ingest import encode, staging
+from kgqa_core.kg.ingest import encode, sorted_words, staging
 from kgqa_core.kg.ingest.intern import Interner
 from kgqa_core.kg.store import SCHEMA, KgStore
 from tests.unit.kg.conftest import GRAPH
@@ -265,13 +265,17 @@ def test_a_second_build_in_the_same_work_folder_starts_clean(tmp_path):
     assert not (work / "kg-staging").exists()
 
 
-def test_triples_that_do_not_fit_in_memory_are_sorted_on_disk_into_the_same_graph(make, monkeypatch):
+@pytest.mark.parametrize("wide", [False, True])
+def test_triples_that_do_not_fit_in_memory_or_in_words_are_sorted_on_disk_into_the_same_graph(make, monkeypatch, wide):
     lines = [f"<http://x/{i * 7919 % 211}> <http://x/r{i % 5}> <http://x/{i * 31 % 97}> ." for i in range(3000)]
     lines += [f'<http://x/{i % 50}> <http://x/says> "{i % 40}"@en .' for i in range(500)]
     text = "\n".join(lines) + "\n" + GRAPH
     one, counts = make(text)
+    monkeypatch.setattr(sorted_words, "LEAST", 16)
     monkeypatch.setattr(encode, "IN_WORDS", 0)
-    monkeypatch.setattr(encode, "_triples", None)
+    if wide:
+        monkeypatch.setattr(encode, "_word", lambda *_: 65)
+        monkeypatch.setattr(encode, "_triples", None)
     other, other_counts = make(text)
     assert counts == other_counts and counts["triples"] > 1000
     for table in SCHEMA:
