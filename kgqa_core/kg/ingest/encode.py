@@ -24,6 +24,9 @@ CHUNK = 1_000_000
 IN_WORDS = 0.5
 """Share of the memory limit that triples may take while they are sorted as words of 8 bytes; more go to files."""
 
+ENTITY_BYTES, LEAST_ENTITIES = 1_600, 50_000
+"""Memory for each entity whose row is made at a time, four times what its joins need; and the fewest at a time."""
+
 
 def assign_ids(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes `ids(tid, id)` of entities and literals, and `relation_ids(tid, id)`: dense, in canonical order.
@@ -98,18 +101,10 @@ def encode(connection: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, int
         id=np.arange(len(degrees), dtype=np.int32),
         degree=degrees,
     )
-    _measure(connection)
     del ids, relations, kinds, degrees, pairs
     run(f"SET memory_limit = '{limit} B'")
-    run(
-        """
-        INSERT INTO kg.entities
-        SELECT i.id, key, CASE tag WHEN 0 THEN 'entity' ELSE 'literal' END, datatype, number, unit, time, precision,
-               calendar, coalesce(degree, 0), NULL, detail
-        FROM terms JOIN ids i USING (tid) JOIN tags USING (tag) LEFT JOIN degrees USING (id)
-        LEFT JOIN measures USING (tid)
-        ORDER BY i.id"""
-    )
+    _measure(connection)
+    _entities(connection, limit)
     run("DROP TABLE measures; DROP TABLE degrees")
     names(connection)
     run("INSERT INTO kg.rejects SELECT * FROM raw_rejects ORDER BY source, line, reason, text")
@@ -121,12 +116,33 @@ def encode(connection: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, int
     }
 
 
+def _entities(connection: duckdb.DuckDBPyConnection, limit: int) -> None:
+    """Fills kg.entities in order of id, a range of ids at a time: all joins at once would not fit in little memory."""
+    run, rows = connection.execute, max(LEAST_ENTITIES, limit // ENTITY_BYTES)
+    for first in range(0, number(connection, "SELECT coalesce(max(id), -1) + 1 FROM ids"), rows):
+        ids = f"id BETWEEN {first} AND {first + rows - 1}"
+        low, high = run(f"SELECT coalesce(min(tid), 0), coalesce(max(tid), -1) FROM ids WHERE {ids}").fetchall()[0]
+        tids = f"tid BETWEEN {low} AND {high}"
+        run(
+            f"""
+            INSERT INTO kg.entities
+            SELECT i.id, key, CASE tag WHEN 0 THEN 'entity' ELSE 'literal' END, datatype, number, unit, time, precision,
+                   calendar, coalesce(degree, 0), NULL, detail
+            FROM (FROM terms WHERE {tids}) JOIN (FROM ids WHERE {ids}) i USING (tid) JOIN tags USING (tag)
+            LEFT JOIN (FROM degrees WHERE {ids}) USING (id) LEFT JOIN (FROM measures WHERE {tids}) USING (tid)
+            ORDER BY i.id"""
+        )
+
+
 def _measure(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes `measures` of the literals that have a number or a time; the expressions are long, so of those alone."""
+    """Makes `measures` of the literals that have a number or a time; the expressions are long, so of those alone.
+
+    Literals without an id are among them: looking for them would cost memory that grows with the graph.
+    """
 
     def of(names: Iterable[str]) -> str:
         types = ", ".join(f"'{XSD}{name}'" for name in names)
-        return f"FROM terms JOIN (FROM tags WHERE datatype IN ({types})) USING (tag) WHERE tid IN (SELECT tid FROM ids)"
+        return f"FROM terms JOIN (FROM tags WHERE datatype IN ({types})) USING (tag)"
 
     connection.execute(
         f"""

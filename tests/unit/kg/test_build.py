@@ -273,6 +273,8 @@ def test_triples_that_do_not_fit_in_memory_or_in_words_are_sorted_on_disk_into_t
     one, counts = make(text)
     monkeypatch.setattr(sorted_words, "LEAST", 16)
     monkeypatch.setattr(encode, "IN_WORDS", 0)
+    monkeypatch.setattr(encode, "LEAST_ENTITIES", 7)
+    monkeypatch.setattr(encode, "ENTITY_BYTES", 10**12)
     if wide:
         monkeypatch.setattr(encode, "_word", lambda *_: 65)
         monkeypatch.setattr(encode, "_triples", None)
