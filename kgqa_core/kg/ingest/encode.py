@@ -73,8 +73,9 @@ def encode(connection: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, int
     ids, relations = _map(connection, "ids"), _map(connection, "relation_ids")
     kinds, datatypes = _kinds(connection, len(ids))
     degrees = np.zeros(int(ids.max(initial=-1)) + 1, dtype=np.int64)
-    if _word(relations, degrees) <= 64:
-        words = SortedWords(facts, 1 << _word(relations, degrees), room, folder)
+    bits = _word(relations, degrees)
+    if bits <= 64:
+        words = SortedWords(facts, 1 << bits, room, folder)
         pairs = _triples(connection, ids, relations, kinds, len(datatypes), degrees, words)
     else:
         pairs = _wide_triples(connection, ids, relations, kinds, len(datatypes), degrees)

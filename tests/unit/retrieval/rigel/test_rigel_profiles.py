@@ -16,6 +16,7 @@ from tests.support.models import runner
 LOSSES = ("bce", "normalised")
 DEFAULT = ("atlas", "metaqa", "webqsp-rra-published")
 """Profiles of the default run; the others are slow tests."""
+LARGE = ("metaqa", "simplequestions-freebase", "webqsp-rra-published")
 QUICK = (
     "rigel.encoder=scratch", "rigel.scratch_width=32", "rigel.epochs=3", "rigel.min_steps=1", "rigel.batch_size=8",
     "rigel.learning_rate=0.005", "rigel.device=cpu",
@@ -42,20 +43,7 @@ def test_a_profile_trains_with_either_loss(name: str, loss: str, world: Any, tmp
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    "name",
-    [
-        "atlas",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in (
-                "metaqa",
-                "simplequestions-freebase",
-                "webqsp-rra-published",
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", ["atlas", *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
 def test_it_learns_where_every_last_hop_is_too_large_to_expand(
     name: str, loss: str, world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
