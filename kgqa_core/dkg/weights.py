@@ -101,7 +101,9 @@ class EntityWeights:
 
     def repeat(self, counts: Tensor) -> EntityWeights:
         """Each row repeated `counts` times, without gradient.  counts: int64 [B]."""
-        ptr, place = sets.places_of(self.ptr, torch.repeat_interleave(torch.arange(self.batch), counts))
+        ptr, place = sets.places_of(
+            self.ptr, torch.repeat_interleave(torch.arange(self.batch, device=counts.device), counts)
+        )
         return EntityWeights(ptr, self.entity[place], self.weight.detach()[place])
 
     def sum(self) -> Tensor:

@@ -15,6 +15,7 @@ from kgqa_core.config import PassagesOptions
 from kgqa_core.passages.dense import BLOCK
 from kgqa_core.passages.index import build
 from kgqa_core.store.artifacts import Home, read_manifest
+from tests.support.device import DEVICE
 from tests.support.passages import documents, tiny_encoder, write_jsonl
 
 BLOCKS = 5
@@ -68,7 +69,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> PassagesOptions:
     folder = tmp_path_factory.mktemp("corpus")
     corpus = write_jsonl(folder / "c.jsonl", documents(PASSAGES, words=3))
     encoder = tiny_encoder(folder / "encoder")
-    return PassagesOptions(corpus=str(corpus), encoder=encoder, retriever="hybrid", max_tokens=32, device="cpu")
+    return PassagesOptions(corpus=str(corpus), encoder=encoder, retriever="hybrid", max_tokens=32, device=DEVICE)
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from transformers import (
 )
 
 from kgqa_core.config import Options, RewriterOptions
+from tests.support.device import DEVICE
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz ?.:"
 
@@ -217,7 +218,7 @@ def options(base: Path | str, **given: Any) -> RewriterOptions:
     plain: dict[str, Any] = {
         "base": f"hf:{base}" if isinstance(base, Path) else base, "lora_rank": 4, "lora_alpha": 8, "lora_dropout": 0.1,
         "learning_rate": 5e-3, "global_batch_size": 10, "micro_batch_tokens": 150, "epochs": 2, "samples": 2,
-        "max_new_tokens": 12, "device": "cpu", "checkpoint_seconds": 1e-9,
+        "max_new_tokens": 12, "device": DEVICE, "checkpoint_seconds": 1e-9,
     }  # fmt: skip
     return RewriterOptions(**plain | given)
 
@@ -241,7 +242,7 @@ def save_random_reader(folder: Path, *, seed: int = 0) -> Path:
     """A Llama of two layers and random weights with the tokenizer of the builtin model, so that it writes all names."""
     from kgqa_core.llm.builtin.model import load_builtin
 
-    tokenizer = load_builtin(device="cpu").tokenizer
+    tokenizer = load_builtin(device=DEVICE).tokenizer
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     config = LlamaConfig(

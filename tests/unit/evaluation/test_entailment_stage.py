@@ -15,6 +15,7 @@ from kgqa_core.evaluation.entailment import entail, has_references
 from kgqa_core.evaluation.long_tail import read_entailment
 from kgqa_core.evaluation.nli import open_judge
 from kgqa_core.types import Question
+from tests.support.device import DEVICE
 from tests.support.models import save_classifier
 
 QUESTIONS = [
@@ -155,14 +156,14 @@ def test_a_killed_try_goes_on_where_it_was_and_ends_with_the_same_bytes(
 
 def test_a_real_classifier_gives_probabilities(given: dict, tmp_path: Path) -> None:
     folder = save_classifier(tmp_path / "model")
-    counts = entail(**given, model=str(folder), options=EntailmentOptions(device="cpu"))
+    counts = entail(**given, model=str(folder), options=EntailmentOptions(device=DEVICE))
     assert counts["pairs"] == 2
     found = read_entailment(given["out"])["rigel/triples/m"]
     for scores in (found["a"], found["b"]):
         e, c = scores["nli_entailment"], scores["nli_contradiction"]
         assert 0 < e < 1 and 0 < c < 1 and e + c <= 1
         assert scores["nli_overall"] == pytest.approx(e - c, abs=2e-6)
-    [pair] = open_judge(str(folder), device="cpu").scores([(ANSWERS["a"], "Ann was born in Oslo.")])
+    [pair] = open_judge(str(folder), device=DEVICE).scores([(ANSWERS["a"], "Ann was born in Oslo.")])
     assert [found["a"]["nli_entailment"], found["a"]["nli_contradiction"]] == pytest.approx(pair, abs=1e-5)
 
 

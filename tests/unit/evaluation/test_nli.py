@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.nli import batches, check_folder, combine, fetch, label_places, open_judge, runs
+from tests.support.device import DEVICE
 from tests.support.models import save_classifier
 
 ORDERS = [("entailment", "neutral", "contradiction"), ("CONTRADICTION", "ENTAILMENT", "NEUTRAL")]
@@ -33,7 +34,7 @@ def by_hand(folder: Path, premise: str, hypothesis: str) -> list[float]:
 
 
 def test_scores_are_the_models_own_probabilities_in_the_order_of_the_pairs(folder: Path) -> None:
-    found = open_judge(str(folder), device="cpu").scores(PAIRS)
+    found = open_judge(str(folder), device=DEVICE).scores(PAIRS)
     for pair, (entails, contradicts) in zip(PAIRS, found, strict=True):
         e, _, c = by_hand(folder, *pair)
         assert (entails, contradicts) == pytest.approx((e, c), abs=1e-5)
@@ -41,14 +42,14 @@ def test_scores_are_the_models_own_probabilities_in_the_order_of_the_pairs(folde
 
 
 def test_the_premise_comes_first(folder: Path) -> None:
-    judge = open_judge(str(folder), device="cpu")
+    judge = open_judge(str(folder), device=DEVICE)
     there, back = judge.scores([("rain all day", "it was dry"), ("it was dry", "rain all day")])
     assert not np.allclose(there, back, atol=1e-3)
 
 
 def test_the_order_of_the_labels_is_read_from_the_config(tmp_path: Path) -> None:
     first, second = (save_classifier(tmp_path / str(n), labels=labels) for n, labels in enumerate(ORDERS))
-    one, other = (open_judge(str(folder), device="cpu") for folder in (first, second))
+    one, other = (open_judge(str(folder), device=DEVICE) for folder in (first, second))
     assert (one.places, other.places) == ((0, 2), (1, 0))
     raw = by_hand(first, *PAIRS[0])
     assert one.scores(PAIRS[:1])[0] == pytest.approx([raw[0], raw[2]], abs=1e-5)
@@ -58,7 +59,7 @@ def test_the_order_of_the_labels_is_read_from_the_config(tmp_path: Path) -> None
 def test_a_deberta_is_read_alike(tmp_path: Path) -> None:
     saved = save_classifier(tmp_path / "model", kind="deberta-v2")
     e, _, c = by_hand(saved, *PAIRS[0])
-    assert open_judge(str(saved), device="cpu").scores(PAIRS)[0] == pytest.approx([e, c], abs=1e-5)
+    assert open_judge(str(saved), device=DEVICE).scores(PAIRS)[0] == pytest.approx([e, c], abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_deberta_is_read_alike(tmp_path: Path) -> None:
 def test_labels_that_cannot_be_told_are_named_with_the_way_out(labels: tuple[str, ...], tmp_path: Path) -> None:
     saved = save_classifier(tmp_path / "model", labels=labels)
     with pytest.raises(ModelError, match=f"cannot be told.*{labels[-1]}.*id2label"):
-        open_judge(str(saved), device="cpu")
+        open_judge(str(saved), device=DEVICE)
     with pytest.raises(ModelError, match="cannot be told"):
         check_folder(saved)
 
@@ -94,7 +95,7 @@ def test_weights_without_a_trained_head_are_refused(folder: Path, tmp_path: Path
     }
     save_file(weights, saved / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"no trained classifier.*classifier\."):
-        open_judge(str(saved), device="cpu")
+        open_judge(str(saved), device=DEVICE)
 
 
 def test_pickled_weights_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_pickled_weights_are_refused(folder: Path, tmp_path: Path) -> None:
     (saved / "config.json").write_bytes((folder / "config.json").read_bytes())
     torch.save({}, saved / "pytorch_model.bin")
     with pytest.raises(ModelError, match=r"no \*\.safetensors"):
-        open_judge(str(saved), device="cpu")
+        open_judge(str(saved), device=DEVICE)
 
 
 def test_a_folder_without_a_model_and_a_path_of_nothing_are_told_apart_from_a_hub_id(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_damaged_config_is_told(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_too_long_for_the_model_is_cut_and_still_scored(folder: Path) -> None:
-    judge = open_judge(str(folder), max_tokens=32, device="cpu")
+    judge = open_judge(str(folder), max_tokens=32, device=DEVICE)
     assert judge.limit == 32 and judge.room == 29
     found = judge.scores([("rain " * 60, "it was dry"), ("no", "no")])
     assert np.isfinite(found).all() and (found > 0).all() and (found.sum(axis=1) < 1).all()
@@ -168,6 +169,6 @@ def test_one_sentence_each_has_the_models_own_scores_and_silence_zeros() -> None
 
 def test_a_long_pair_never_leaves_the_positions_of_the_model(tmp_path: Path) -> None:
     saved = save_classifier(tmp_path / "model", kind="roberta", positions=66)
-    judge = open_judge(str(saved), max_tokens=512, device="cpu")
+    judge = open_judge(str(saved), max_tokens=512, device=DEVICE)
     assert judge.limit == 64
     assert np.isfinite(judge.scores([("rain " * 200, "it was dry " * 80)])).all()

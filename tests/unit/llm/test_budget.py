@@ -18,6 +18,7 @@ from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.paid import ask
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chat_server import ROOT, ChatServer, Fault, Rates
+from tests.support.device import DEVICE
 
 MODEL = "openai:stub"
 PRICES = {MODEL: Price(prompt=2.0, completion=10.0)}
@@ -275,5 +276,5 @@ def test_local_models_need_no_budget(tmp_path: Path) -> None:
     from tests.support.models import save_causal
 
     budget = Budget(limited(max_calls=0), PRICES)
-    local = load_model(f"hf:{save_causal(tmp_path / 'm')}", LlmOptions(device="cpu"), budget=budget)
+    local = load_model(f"hf:{save_causal(tmp_path / 'm')}", LlmOptions(device=DEVICE), budget=budget)
     assert len(local.generate(["a"], GenerationParams(max_new_tokens=2))) == 1 and budget.spent().calls == 0

@@ -16,6 +16,7 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import answer_prompt, rewrite_prompt, spaced_triples, triple_form
+from tests.support.device import DEVICE
 from tools.builtin_reader.batches import SECOND, Recipe, held_out
 from tools.builtin_reader.evaluate import judge
 from tools.builtin_reader.sentences import tell
@@ -33,7 +34,7 @@ FACTS = [
 
 @pytest.fixture(scope="module")
 def reader() -> HFModel:
-    model = load_model("builtin", LlmOptions(device="cpu"))
+    model = load_model("builtin", LlmOptions(device=DEVICE))
     assert isinstance(model, HFModel)
     return model
 

@@ -15,6 +15,7 @@ from kgqa_core.llm.factory import identify, load_model, parse_spec
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.paid import identity_of
+from tests.support.device import DEVICE
 from tests.support.models import save_causal
 
 LLM = LlmOptions(
@@ -48,7 +49,7 @@ def test_a_wrong_name_says_what_is_possible(spec: str, says: str) -> None:
 
 def test_options_reach_the_models(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    local = load_model(f"hf:{folder}", LlmOptions(batch_tokens=77, device="cpu"))
+    local = load_model(f"hf:{folder}", LlmOptions(batch_tokens=77, device=DEVICE))
     assert isinstance(local, HFModel) and local.batch_tokens == 77 and local.name == f"hf:{folder}"
     llm = LLM.model_copy(update={"retries": 9, "concurrency": 2, "timeout_seconds": 3.0})
     remote = load_model("openai:m", llm)
@@ -81,7 +82,7 @@ def test_a_model_is_known_by_its_endpoint_without_user_password_and_query() -> N
 
 def test_a_local_model_is_known_by_its_weights_without_being_loaded(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    llm = LlmOptions(device="cpu")
+    llm = LlmOptions(device=DEVICE)
     for spec in (f"hf:{folder}", "builtin"):
         assert identify(spec, llm) == identity_of(load_model(spec, llm))
     assert identify(f"hf:{WEIGHTS}", llm) is not None

@@ -12,6 +12,7 @@ from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.hf_decode import choose
 from kgqa_core.llm.protocol import GenerationParams
+from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_lora, save_seq2seq, save_tokenizer
 
 PROMPTS = ["what is it?", "a", "who was the king of the hill in the long story: tell me.", "where is b?", "a", "zz top"]
@@ -21,7 +22,7 @@ PARAMS = GenerationParams(max_new_tokens=12)
 @pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
 def test_batches_write_what_single_prompts_write(save: Callable[[Path], Path], tmp_path: Path) -> None:
     folder = save(tmp_path / "m")
-    model = HFModel(folder, batch_tokens=4096, device="cpu")
+    model = HFModel(folder, batch_tokens=4096, device=DEVICE)
     together = model.generate(PROMPTS, PARAMS)
     alone = [model.generate([prompt], PARAMS)[0] for prompt in PROMPTS]
     assert together == alone
@@ -31,9 +32,9 @@ def test_batches_write_what_single_prompts_write(save: Callable[[Path], Path], t
 
 @pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
 def test_agrees_with_generate_of_transformers(save: Callable[[Path], Path], tmp_path: Path) -> None:
-    model = HFModel(save(tmp_path / "m"), device="cpu")
+    model = HFModel(save(tmp_path / "m"), device=DEVICE)
     for prompt, completion in zip(PROMPTS, model.generate(PROMPTS, PARAMS), strict=True):
-        ids = model.tokenizer(prompt, return_tensors="pt")
+        ids = model.tokenizer(prompt, return_tensors="pt").to(DEVICE)
         out = model.model.generate(
             input_ids=ids["input_ids"], attention_mask=ids["attention_mask"], max_new_tokens=12, do_sample=False
         )
@@ -42,14 +43,14 @@ def test_agrees_with_generate_of_transformers(save: Callable[[Path], Path], tmp_
 
 
 def test_kind_is_read_from_the_configuration(tmp_path: Path) -> None:
-    assert not HFModel(save_causal(tmp_path / "c"), device="cpu").seq2seq
-    assert HFModel(save_seq2seq(tmp_path / "s"), device="cpu").seq2seq
+    assert not HFModel(save_causal(tmp_path / "c"), device=DEVICE).seq2seq
+    assert HFModel(save_seq2seq(tmp_path / "s"), device=DEVICE).seq2seq
 
 
 def test_equal_prompts_are_computed_once_and_every_place_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=64, device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=64, device=DEVICE)
     rows: list[int] = []
     inner = model._batch
     monkeypatch.setattr(model, "_batch", lambda on, batch, *rest: (rows.append(len(batch)), inner(on, batch, *rest))[1])
@@ -61,7 +62,7 @@ def test_equal_prompts_are_computed_once_and_every_place_is_told(
 
 @pytest.mark.parametrize("beams", [1, 3])
 def test_batches_stay_within_the_token_budget_with_room_for_the_output(tmp_path: Path, beams: int) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=90, device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=90, device=DEVICE)
     params = GenerationParams(max_new_tokens=5, num_beams=beams)
     lengths = [3, 50, 7, 12, 12, 39, 1]
     encoded = [[5] * length for length in lengths]
@@ -73,7 +74,7 @@ def test_batches_stay_within_the_token_budget_with_room_for_the_output(tmp_path:
 
 
 def test_a_longer_output_makes_smaller_batches(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=100, device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), batch_tokens=100, device=DEVICE)
     sizes = [
         max(map(len, model._batches([[5] * 10] * 20, GenerationParams(max_new_tokens=new)))) for new in (1, 10, 90)
     ]
@@ -82,16 +83,16 @@ def test_a_longer_output_makes_smaller_batches(tmp_path: Path) -> None:
 
 def test_a_model_without_a_padding_token_works(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    padded = HFModel(folder, device="cpu").generate(PROMPTS, PARAMS)
+    padded = HFModel(folder, device=DEVICE).generate(PROMPTS, PARAMS)
     save_tokenizer(folder, pad=False)
-    bare = HFModel(folder, device="cpu")
+    bare = HFModel(folder, device=DEVICE)
     assert bare.pad == bare.ends[0]
     texts = [completion.text.replace("<pad>", "") for completion in bare.generate(PROMPTS, PARAMS)]
     assert texts == [completion.text for completion in padded]
 
 
 def test_a_prompt_that_is_too_long_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m", positions=64), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m", positions=64), device=DEVICE)
     ids = model.encode("a" * 60 + "b" * 60 + "c" * 40, 12)
     assert len(ids) == 64 - 12
     text = model.tokenizer.decode(ids)
@@ -100,7 +101,7 @@ def test_a_prompt_that_is_too_long_keeps_its_beginning_and_its_end(tmp_path: Pat
 
 
 def test_finish_says_why_it_ended(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     full = model.generate(["what is it?"], GenerationParams(max_new_tokens=6))[0]
     assert (full.finish, full.completion_tokens) == ("length", 6) or full.finish == "stop"
     letter = full.text[1]
@@ -112,7 +113,7 @@ def test_finish_says_why_it_ended(tmp_path: Path) -> None:
 
 
 def test_sampling_follows_its_seed_and_the_nucleus(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     draws = [
         [each.text for each in model.generate(PROMPTS, GenerationParams(max_new_tokens=8, temperature=5.0, seed=seed))]
         for seed in (1, 1, 2)
@@ -121,7 +122,7 @@ def test_sampling_follows_its_seed_and_the_nucleus(tmp_path: Path) -> None:
 
 
 def test_samples_of_a_prompt_do_not_depend_on_its_neighbours(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     params = GenerationParams(max_new_tokens=8, temperature=2.0, top_p=0.9, top_k=7, seed=3)
     together = model.generate(PROMPTS, params)
     assert together == [model.generate([prompt], params)[0] for prompt in PROMPTS]
@@ -150,13 +151,13 @@ def test_draws_follow_the_distribution() -> None:
 
 @pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
 def test_beams_write_what_transformers_writes_in_any_batch(save: Callable[[Path], Path], tmp_path: Path) -> None:
-    model = HFModel(save(tmp_path / "m"), device="cpu")
+    model = HFModel(save(tmp_path / "m"), device=DEVICE)
     params = GenerationParams(max_new_tokens=10, num_beams=4)
     together = model.generate(PROMPTS, params)
     assert together == [model.generate([prompt], params)[0] for prompt in PROMPTS]
     if not model.seq2seq:  # this T5 is so sure of itself that no beam finds better
         assert together != model.generate(PROMPTS, GenerationParams(max_new_tokens=10))
-    ids = model.tokenizer(PROMPTS[0], return_tensors="pt")
+    ids = model.tokenizer(PROMPTS[0], return_tensors="pt").to(DEVICE)
     out = model.model.generate(
         input_ids=ids["input_ids"], attention_mask=ids["attention_mask"], max_new_tokens=10, num_beams=4,
         do_sample=False,
@@ -166,7 +167,7 @@ def test_beams_write_what_transformers_writes_in_any_batch(save: Callable[[Path]
 
 
 def test_rules_that_a_model_brings_along_are_kept(tmp_path: Path) -> None:
-    model = HFModel(save_seq2seq(tmp_path / "m"), device="cpu")
+    model = HFModel(save_seq2seq(tmp_path / "m"), device=DEVICE)
     plain = model.generate(PROMPTS, PARAMS)
     first = model.tokenizer.convert_tokens_to_ids("q")
     model.model.generation_config.forced_bos_token_id = first
@@ -177,8 +178,8 @@ def test_rules_that_a_model_brings_along_are_kept(tmp_path: Path) -> None:
 
 def test_numbers_are_those_asked_for(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    assert HFModel(folder, device="cpu").model.dtype == torch.float32
-    half = HFModel(folder, device="cpu", dtype="bf16")
+    assert HFModel(folder, device=DEVICE).model.dtype == torch.float32
+    half = HFModel(folder, device=DEVICE, dtype="bf16")
     assert half.model.dtype == torch.bfloat16
     assert len(half.generate(PROMPTS, PARAMS)) == len(PROMPTS)
 
@@ -215,8 +216,8 @@ def test_int8_of_a_gpu_is_refused_before_anything_is_loaded(tmp_path: Path) -> N
 
 def test_copies_on_several_devices_write_the_same_in_the_same_order(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    one = HFModel(folder, batch_tokens=64, device="cpu")
-    two = HFModel(folder, batch_tokens=64, device="cpu,cpu")
+    one = HFModel(folder, batch_tokens=64, device=DEVICE)
+    two = HFModel(folder, batch_tokens=64, device=f"{DEVICE},{DEVICE}")
     assert len(two.base.copies) == 2
     prompts = [f"{prompt} {letter}" for prompt in PROMPTS for letter in "abcde"]
     places: list[int] = []
@@ -227,7 +228,7 @@ def test_copies_on_several_devices_write_the_same_in_the_same_order(tmp_path: Pa
 
 
 def test_revision_follows_the_weights(tmp_path: Path) -> None:
-    one, same, other = (HFModel(save_causal(tmp_path / f"{n}", seed=n // 2), device="cpu").revision for n in (0, 1, 2))
+    one, same, other = (HFModel(save_causal(tmp_path / f"{n}", seed=n // 2), device=DEVICE).revision for n in (0, 1, 2))
     assert one == same != other
 
 
@@ -246,6 +247,6 @@ def test_a_folder_that_is_no_model_is_named_with_the_way_out(make: str, tmp_path
         folder = folder / "config.json"
         folder.write_text("{}")
     with pytest.raises(ModelError) as caught:
-        HFModel(folder, device="cpu")
+        HFModel(folder, device=DEVICE)
     assert str(folder) in str(caught.value)
     assert "config.json" in str(caught.value) or "safe_serialization" in str(caught.value)

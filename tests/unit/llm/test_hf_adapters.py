@@ -15,6 +15,7 @@ from kgqa_core.errors import ModelError
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
+from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_lora, save_seq2seq
 
 PROMPTS = ["what is it?", "a", "who was the king of the hill in the long story: tell me.", "where is b?", "zz top"]
@@ -24,7 +25,7 @@ PARAMS = GenerationParams(max_new_tokens=12)
 @pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
 def test_adapters_are_swapped_over_one_base_and_the_base_comes_back(save, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     folder = save(tmp_path / "m")
-    base = HFModel(folder, device="cpu", name="builtin")
+    base = HFModel(folder, device=DEVICE, name="builtin")
     bare = base.generate(PROMPTS, PARAMS)
     one, two = (base.adapter(save_lora(folder, tmp_path / f"a{seed}", seed=seed)) for seed in (1, 2))
     assert one.model is two.model is base.model, "no second copy of the weights"
@@ -37,7 +38,7 @@ def test_adapters_are_swapped_over_one_base_and_the_base_comes_back(save, tmp_pa
 
 def test_weights_that_an_adapter_was_added_to_come_back_bit_by_bit(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    model = HFModel(folder, device="cpu", adapter=save_lora(folder, tmp_path / "a", seed=1))
+    model = HFModel(folder, device=DEVICE, adapter=save_lora(folder, tmp_path / "a", seed=1))
     before = {name: value.clone() for name, value in model.model.state_dict().items()}
     with model.base.using(model.adapter_name):
         changed = [name for name, value in model.model.state_dict().items() if not torch.equal(value, before[name])]
@@ -48,7 +49,7 @@ def test_weights_that_an_adapter_was_added_to_come_back_bit_by_bit(tmp_path: Pat
 
 def test_an_adapter_over_large_weights_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = save_causal(tmp_path / "m")
-    model = HFModel(folder, device="cpu", adapter=save_lora(folder, tmp_path / "a", seed=1))
+    model = HFModel(folder, device=DEVICE, adapter=save_lora(folder, tmp_path / "a", seed=1))
     added = model.generate(PROMPTS, PARAMS)
     monkeypatch.setattr("kgqa_core.llm.hf_load.MERGED", 0)
     assert [one.text for one in model.generate(PROMPTS, PARAMS)] == [one.text for one in added]
@@ -56,7 +57,7 @@ def test_an_adapter_over_large_weights_writes_the_same(tmp_path: Path, monkeypat
 
 def test_name_and_revision_say_which_adapter_is_on(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    base = HFModel(folder, device="cpu", name="builtin")
+    base = HFModel(folder, device=DEVICE, name="builtin")
     one, again, two = (
         base.adapter(save_lora(folder, tmp_path / name, seed=seed))
         for name, seed in (("x", 1), ("same elsewhere", 1), ("y", 2))
@@ -71,7 +72,7 @@ def test_name_and_revision_say_which_adapter_is_on(tmp_path: Path) -> None:
 
 def test_writes_what_plain_peft_writes(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    ours = HFModel(folder, device="cpu", adapter=save_lora(folder, tmp_path / "a"))
+    ours = HFModel(folder, device=DEVICE, adapter=save_lora(folder, tmp_path / "a"))
     plain = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(folder), tmp_path / "a").eval()
     for prompt, completion in zip(PROMPTS, ours.generate(PROMPTS, PARAMS), strict=True):
         ids = ours.tokenizer(prompt, return_tensors="pt")
@@ -85,7 +86,7 @@ def test_writes_what_plain_peft_writes(tmp_path: Path) -> None:
 def test_batched_equals_one_by_one_with_an_adapter_and_on_two_copies(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
     adapter = save_lora(folder, tmp_path / "a")
-    model = HFModel(folder, device="cpu", adapter=adapter)
+    model = HFModel(folder, device=DEVICE, adapter=adapter)
     together = model.generate(PROMPTS, PARAMS)
     assert together == [model.generate([prompt], PARAMS)[0] for prompt in PROMPTS]
     copies = HFModel(folder, device="cpu,cpu", batch_tokens=80, adapter=adapter)
@@ -97,15 +98,15 @@ def test_batched_equals_one_by_one_with_an_adapter_and_on_two_copies(tmp_path: P
 def test_a_spec_takes_an_adapter(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
     adapter = save_lora(folder, tmp_path / "a")
-    model = load_model(f"hf:{folder}", LlmOptions(device="cpu"), adapter=adapter)
-    assert model.revision == HFModel(folder, device="cpu", adapter=adapter).revision
+    model = load_model(f"hf:{folder}", LlmOptions(device=DEVICE), adapter=adapter)
+    assert model.revision == HFModel(folder, device=DEVICE, adapter=adapter).revision
 
 
 @pytest.mark.parametrize("fault", ["no folder", "no weights", "other shape", "other layers", "broken"])
 def test_an_adapter_that_does_not_fit_is_refused_with_the_way_out(fault: str, tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
     adapter = save_lora(folder, tmp_path / "a")
-    base = HFModel(folder, device="cpu")
+    base = HFModel(folder, device=DEVICE)
     bare = base.generate(PROMPTS, PARAMS)
     if fault == "no folder":
         adapter = tmp_path / "nowhere"

@@ -11,6 +11,7 @@ import torch
 
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
+from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_seq2seq
 
 PROMPTS = [letter * (3 + place % 7) for place, letter in enumerate("abcdefghijklmnopqrst")]
@@ -47,8 +48,8 @@ def test_out_of_memory_halves_the_batch_and_goes_on(
     save: Callable[[Path], Path], fault: Callable[[], Exception], tmp_path: Path
 ) -> None:
     folder = save(tmp_path / "m")
-    expected = HFModel(folder, device="cpu").generate(PROMPTS, PARAMS)
-    model = HFModel(folder, device="cpu")
+    expected = HFModel(folder, device=DEVICE).generate(PROMPTS, PARAMS)
+    model = HFModel(folder, device=DEVICE)
     seen = _small_memory(model, 3, fault)
     places: list[int] = []
     assert model.generate(PROMPTS, PARAMS, on_result=lambda place, _: places.append(place)) == expected
@@ -57,7 +58,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(
 
 
 def test_a_size_that_did_not_fit_is_not_tried_again(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     seen = _small_memory(model, 5, lambda: torch.OutOfMemoryError("CUDA out of memory"))
     model.generate(PROMPTS, PARAMS)
     failures = sum(rows > 5 for rows in seen)
@@ -69,8 +70,8 @@ def test_a_size_that_did_not_fit_is_not_tried_again(tmp_path: Path) -> None:
 
 def test_a_prompt_that_does_not_fit_alone_becomes_an_error_and_the_others_are_answered(tmp_path: Path) -> None:
     folder = save_causal(tmp_path / "m")
-    expected = HFModel(folder, device="cpu").generate(["a", "bb"], PARAMS)
-    model = HFModel(folder, device="cpu")
+    expected = HFModel(folder, device=DEVICE).generate(["a", "bb"], PARAMS)
+    model = HFModel(folder, device=DEVICE)
     inner = model.model.forward
 
     def forward(**given: Any) -> Any:
@@ -88,7 +89,7 @@ def test_a_prompt_that_does_not_fit_alone_becomes_an_error_and_the_others_are_an
 def test_a_prompt_that_the_tokenizer_refuses_does_not_lose_the_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     expected = model.generate(["a", "b"], PARAMS)
     inner = model.encode
 
@@ -104,7 +105,7 @@ def test_a_prompt_that_the_tokenizer_refuses_does_not_lose_the_batch(
 
 
 def test_a_lone_surrogate_does_not_lose_the_batch(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     for params in (PARAMS, GenerationParams(max_new_tokens=6, temperature=1.0)):
         out = model.generate(["a", "x\ud800y", "b"], params)
         assert [out[0], out[2]] == model.generate(["a", "b"], params)
@@ -114,8 +115,8 @@ def test_a_lone_surrogate_does_not_lose_the_batch(tmp_path: Path) -> None:
 def test_scores_that_are_no_numbers_are_an_error_of_their_row_only(tmp_path: Path, temperature: float) -> None:
     params = GenerationParams(max_new_tokens=6, temperature=temperature)
     folder = save_causal(tmp_path / "m")
-    expected = HFModel(folder, device="cpu").generate(PROMPTS, params)
-    model = HFModel(folder, device="cpu")
+    expected = HFModel(folder, device=DEVICE).generate(PROMPTS, params)
+    model = HFModel(folder, device=DEVICE)
     bad = model.tokenizer("q")["input_ids"][0]
     inner = model.model.forward
 

@@ -15,6 +15,7 @@ from kgqa_core.llm.openai_api import OpenAIModel, read_reply
 from kgqa_core.llm.paid import ask
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chat_server import ChatServer, Fault
+from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_seq2seq
 
 PARAMS = GenerationParams(max_new_tokens=6, log_probabilities=True)
@@ -23,7 +24,7 @@ REQUEST = Request(Identity("openai", "http://127.0.0.1:1/v1", "m", "m"), Generat
 
 @pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
 def test_it_is_what_the_model_gives_the_tokens_that_it_wrote(save, tmp_path: Path) -> None:
-    model = HFModel(save(tmp_path / "m"), device="cpu")
+    model = HFModel(save(tmp_path / "m"), device=DEVICE)
     prompts = ["what is it?", "a much longer question than the other one?"]
     for prompt, completion in zip(prompts, model.generate(prompts, PARAMS), strict=True):
         ids = model.tokenizer(prompt, return_tensors="pt")["input_ids"]
@@ -41,7 +42,7 @@ def test_it_is_what_the_model_gives_the_tokens_that_it_wrote(save, tmp_path: Pat
 
 
 def test_beams_tell_it_too_and_nobody_who_does_not_ask_is_told(tmp_path: Path) -> None:
-    model = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    model = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     [searched] = model.generate(["what is it?"], replace(PARAMS, num_beams=3))
     [greedy] = model.generate(["what is it?"], PARAMS)
     assert searched.log_probability is not None and greedy.log_probability is not None

@@ -14,11 +14,12 @@ from kgqa_core.retrieval.hop_path import retriever as hop_path_retriever
 from kgqa_core.retrieval.hop_path import train as hop_path_train
 from kgqa_core.retrieval.rigel import retriever as rigel_retriever
 from kgqa_core.retrieval.rigel import train
+from tests.support.device import DEVICE
 from tests.support.divided import World, divided, make_world, whole
 
 TRAININGS: dict[str, tuple[Any, Any]] = {
-    "rigel": (train.train, RigelOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")),
-    "hop_path": (hop_path_train.train, HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")),
+    "rigel": (train.train, RigelOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)),
+    "hop_path": (hop_path_train.train, HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)),
 }
 
 

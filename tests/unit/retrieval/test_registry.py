@@ -32,6 +32,7 @@ from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, open_retriever
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.system import System
 from kgqa_core.types import Question
+from tests.support.device import DEVICE
 
 COUNTRIES = ("m.0aa", "m.0bb", *(f"realm {letter}" for letter in "ABCDEFGH"))
 """Two nodes without name and eight that have one, in the order of their ids."""
@@ -70,7 +71,7 @@ def test_asking_gives_the_facts_of_the_collect_stage(
     prediction = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
     monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [prediction for _ in questions])
     kg, dkg, questions, trained, facts, knowledge = folders.values()
-    options = HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device="cpu")
+    options = HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)
     train(trained, dkg=world.dkg_folder, questions=world.questions_folder, options=options, seed=7)
 
     collect(

@@ -31,14 +31,15 @@ from kgqa_core.rewriting.train import (
     tokenise,
     train,
 )
+from tests.support.device import DEVICE
 from tests.support.models import Listener, options, save_causal, save_corpus, save_seq2seq
 
-CPU = torch.device("cpu")
+ON = torch.device(DEVICE)
 
 
 @pytest.fixture(params=[save_causal, save_seq2seq], ids=["causal", "seq2seq"])
 def reader(request: pytest.FixtureRequest, tmp_path: Path) -> HFModel:
-    return HFModel(request.param(tmp_path / "model"), device="cpu")
+    return HFModel(request.param(tmp_path / "model"), device=DEVICE)
 
 
 def test_rejects_and_the_other_split_are_not_learnt(reader: HFModel, tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_rejects_and_the_other_split_are_not_learnt(reader: HFModel, tmp_path: P
 def test_only_the_target_is_counted_and_it_ends_with_the_end_token(reader: HFModel, tmp_path: Path) -> None:
     learn, _ = tokenise(read_corpus(save_corpus(tmp_path / "c")), "train", reader, options(tmp_path))
     part = [0, 7, 20]
-    given, labels = inputs(learn, part, reader, CPU)
+    given, labels = inputs(learn, part, reader, ON)
     assert given["attention_mask"].shape == given["input_ids"].shape
     for row, index in enumerate(part):
         counted = labels[row][labels[row] != IGNORED].tolist()
@@ -65,7 +66,7 @@ def test_the_loss_is_that_of_each_pair_alone(reader: HFModel, tmp_path: Path) ->
 
     @torch.no_grad()
     def loss(part: list[int]) -> float:
-        given, labels = inputs(learn, part, reader, CPU)
+        given, labels = inputs(learn, part, reader, ON)
         logits = reader.model(**given).logits
         wanted = labels != IGNORED
         return float(torch.nn.functional.cross_entropy(logits[wanted], labels[wanted], reduction="sum"))
@@ -74,10 +75,10 @@ def test_the_loss_is_that_of_each_pair_alone(reader: HFModel, tmp_path: Path) ->
     def alone(index: int) -> float:
         prompt, target = learn.prompts[index], learn.targets[index]
         if reader.seq2seq:
-            out = reader.model(input_ids=torch.tensor([prompt]), labels=torch.tensor([target]))
+            out = reader.model(input_ids=torch.tensor([prompt], device=ON), labels=torch.tensor([target], device=ON))
         else:
-            ids = torch.tensor([prompt + target])
-            out = reader.model(input_ids=ids, labels=torch.tensor([[IGNORED] * len(prompt) + target]))
+            ids = torch.tensor([prompt + target], device=ON)
+            out = reader.model(input_ids=ids, labels=torch.tensor([[IGNORED] * len(prompt) + target], device=ON))
         return float(out.loss) * len(target)
 
     part = [1, 2, 12, 33]
@@ -85,14 +86,14 @@ def test_the_loss_is_that_of_each_pair_alone(reader: HFModel, tmp_path: Path) ->
 
 
 def test_a_causal_model_is_asked_at_the_very_tokens_that_it_learnt_after(tmp_path: Path) -> None:
-    reader = HFModel(save_causal(tmp_path / "m"), device="cpu")
+    reader = HFModel(save_causal(tmp_path / "m"), device=DEVICE)
     learn, _ = tokenise(read_corpus(save_corpus(tmp_path / "c")), "train", reader, options(tmp_path))
     assert [reader.encode(instruction, 8) for instruction in learn.instructions] == learn.prompts
     assert reader.tokenizer.decode(target_ids(reader, "ann  knows\nbob", " ")[:-1]) == " ann knows bob"
 
 
 def test_pairs_that_are_too_long_or_empty_are_left_out_by_name(tmp_path: Path) -> None:
-    reader = HFModel(save_causal(tmp_path / "m", positions=64), device="cpu")
+    reader = HFModel(save_causal(tmp_path / "m", positions=64), device=DEVICE)
     rows = [("fits", "a b", "c"), ("long", "a" * 50, "b" * 40), ("empty", "a", " "), ("limit", "a" * 31, "b" * 31)]
     frame = pl.DataFrame(
         [(*row, "kept", "train") for row in rows],
@@ -131,7 +132,7 @@ def test_what_is_no_corpus_is_refused(fault: str, tmp_path: Path) -> None:
 
 
 FILES = ["adapter/adapter_model.safetensors", "adapter/adapter_config.json", "curves.parquet", "samples.parquet"]
-LLM = LlmOptions(device="cpu")
+LLM = LlmOptions(device=DEVICE)
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +248,7 @@ def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path
 def load_rewriter_base() -> Any:
     from kgqa_core.llm.builtin.model import load_builtin
 
-    return load_builtin(device="cpu")
+    return load_builtin(device=DEVICE)
 
 
 def test_nothing_that_is_written_names_this_machine(corpus: Path, tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ from kgqa_core.parsing.decode.train import train
 from kgqa_core.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.parsing.parsed_forms import read_parsed
 from kgqa_core.store.publish import publish_folder
+from tests.support.device import DEVICE
 from tests.support.models import Listener, Stopper, save_seq2seq
 from tests.support.parsing import U, key
 
 OPTIONS = DecodeOptions(
     scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=60,
     patience=50, batch_size=8, learning_rate=1e-2, relations=5, beam=4, most_actions=8, checkpoint_seconds=1e-6,
-    device="cpu", questions_per_wording=4,
+    device=DEVICE, questions_per_wording=4,
 )  # fmt: skip
 
 

@@ -14,10 +14,11 @@ from kgqa_core.parsing.decode.decoder import PointerDecoder
 from kgqa_core.parsing.decode.network import new_network
 from kgqa_core.parsing.decode.rows import FEATURES, PLACEHOLDERS, Batcher, reader_of, slot_actions
 from kgqa_core.parsing.decode.text_decoder import TextDecoder
+from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_seq2seq
 from tests.support.parsing import WORDS, random_questions
 
-CPU = torch.device("cpu")
+ON = torch.device(DEVICE)
 
 
 def pointer(seed):
@@ -31,7 +32,7 @@ def pointer(seed):
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.normal_(std=0.7)
-    return PointerDecoder(network, batcher, CPU)
+    return PointerDecoder(network, batcher, ON)
 
 
 def check(decoder, questions, beams):
@@ -72,13 +73,13 @@ def test_questions_of_a_batch_do_not_change_each_other():
 @pytest.mark.parametrize("save", [save_seq2seq, save_causal])
 def test_language_models_write_only_forms_that_read_and_type(tmp_path, save):
     more = {"positions": 2048} if save is save_causal else {}
-    decoder = TextDecoder(save(tmp_path, seed=5, **more), CPU)
+    decoder = TextDecoder(save(tmp_path, seed=5, **more), ON)
     questions = [one for one in islice(random_questions(7, 40), 40) if one.automaton.limits.actions <= 6][:8]
     assert check(decoder, questions, beams=2) >= 4
 
 
 def test_pieces_of_a_question_differ_and_none_begins_another(tmp_path):
-    decoder = TextDecoder(save_seq2seq(tmp_path), CPU)
+    decoder = TextDecoder(save_seq2seq(tmp_path), ON)
     for one in random_questions(11, 20):
         pieces = decoder.pieces.of(one.row)
         assert len(set(pieces)) == len(pieces) == one.row.slots.actions

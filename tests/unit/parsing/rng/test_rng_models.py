@@ -13,9 +13,10 @@ from kgqa_core.parsing.rng import generate
 from kgqa_core.parsing.rng.generate import Prompt, prompt_of
 from kgqa_core.parsing.rng.parse import predict
 from kgqa_core.parsing.rng.train import train
+from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_classifier, save_seq2seq
 
-CPU = torch.device("cpu")
+ON = torch.device(DEVICE)
 FORMS = [parse(f"(JOIN (R r{number}) <[M1]>)") for number in range(4)]
 PROMPTS = [prompt_of(f"what about {number} of [M1]", FORMS[::-1], FORMS[number]) for number in range(4)]
 
@@ -23,7 +24,7 @@ PROMPTS = [prompt_of(f"what about {number} of [M1]", FORMS[::-1], FORMS[number])
 def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_path):
     model = save_classifier(tmp_path / "bert")
     options = RngOptions(
-        encoder=str(model), epochs=1, hard_negative_epochs=1, negatives=5, preselected_forms=5, device="cpu"
+        encoder=str(model), epochs=1, hard_negative_epochs=1, negatives=5, preselected_forms=5, device=DEVICE
     )
     for name in ("parser", "parsed"):
         (tmp_path / name).mkdir()
@@ -40,14 +41,14 @@ def test_a_generator_learns_is_stored_and_writes_the_same_again(tmp_path, save):
     model = "scratch" if save is None else str(save(tmp_path / "model"))
     options = GeneratorOptions(enabled=True, model=model, epochs=1, width=32, layers=1, beam=2, max_tokens=40)
     given = {"checkpoint_seconds": 30.0, "work": tmp_path / "work"}
-    generator, progress = generate.fit(PROMPTS, PROMPTS[:2], options, 3, CPU, **given)
+    generator, progress = generate.fit(PROMPTS, PROMPTS[:2], options, 3, ON, **given)
     assert progress.epoch == 1 and "dev" in {row[2] for row in progress.curve}
     generate.LONGEST, before = 6, generate.LONGEST
     try:
         texts = [prompt.text for prompt in PROMPTS] * 2
         written = generator.write(texts, options)
         generate.save(tmp_path / "stored", generator)
-        assert generate.load(tmp_path / "stored", CPU).write(texts, options) == written
+        assert generate.load(tmp_path / "stored", ON).write(texts, options) == written
     finally:
         generate.LONGEST = before
     assert [len(own) for own in written] == [2] * 8 and written[:4] == written[4:]
@@ -56,11 +57,11 @@ def test_a_generator_learns_is_stored_and_writes_the_same_again(tmp_path, save):
 
 def test_a_scratch_generator_learns():
     options = GeneratorOptions(enabled=True, epochs=25, width=32, layers=1, learning_rate=3e-3)
-    _, progress = generate.fit(PROMPTS, PROMPTS, options, 3, CPU, checkpoint_seconds=30.0)
+    _, progress = generate.fit(PROMPTS, PROMPTS, options, 3, ON, checkpoint_seconds=30.0)
     losses = [row[4] for row in progress.curve if row[2] == "dev"]
     assert losses[-1] < 0.5 * losses[0]
 
 
 def test_what_is_no_language_model_is_refused_in_words():
     with pytest.raises(ModelError, match=r"parsing\.rng\.generator\.model 'no/such/place' cannot be loaded"):
-        generate.new_generator([Prompt("what")], GeneratorOptions(enabled=True, model="no/such/place"), CPU)
+        generate.new_generator([Prompt("what")], GeneratorOptions(enabled=True, model="no/such/place"), ON)

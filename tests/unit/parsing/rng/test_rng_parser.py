@@ -22,11 +22,12 @@ from kgqa_core.parsing.rng.parse import predict
 from kgqa_core.parsing.rng.retrieved_items import RetrievedItems, fit_items, whole_of
 from kgqa_core.parsing.rng.train import train
 from kgqa_core.parsing.rng.ways import Ways
+from tests.support.device import DEVICE
 from tests.support.models import Listener, Stopper, content
 
 OPTIONS = RngOptions(
     scratch_width=64, scratch_vocabulary=200, epochs=15, hard_negative_epochs=4, patience=20, batch_size=4,
-    learning_rate=6e-3, negatives=20, missing_relation_rate=0.0, device="cpu",
+    learning_rate=6e-3, negatives=20, missing_relation_rate=0.0, device=DEVICE,
 )  # fmt: skip
 """A world of five relations, without one of them, is hardly one; what `missing` does is in test_rng_fit."""
 

@@ -20,10 +20,11 @@ from kgqa_core.errors import ArtifactError, ConfigError, GraphMismatch, ModelErr
 from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, encode_with_path, load_model
 from kgqa_core.retrieval.hop_path.retriever import load
 from kgqa_core.retrieval.hop_path.train import PathExample, as_row, directed_labels, fit, measure, train
+from tests.support.device import DEVICE
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
 
 OPTIONS = HopPathOptions(
-    encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
+    encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device=DEVICE
 )
 run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})

@@ -21,6 +21,7 @@ from kgqa_core.retrieval.hop_path.sampling import ends_of, ground_all, sample, s
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Question
+from tests.support.device import DEVICE
 from tests.support.models import runner
 
 # 0 leads to 2…9 by r0 and to 10…12 by r1; 1 leads to 8, 9 and 13 by r0; 2…9 lead to 20…27 by r2, and 9 to 20 too.
@@ -122,7 +123,7 @@ def test_a_mention_is_a_whole_word_where_words_have_spaces(text: str, form: str,
 def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "hop_path"
     options = HopPathOptions(
-        encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
+        encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device=DEVICE
     )
     runner(train, options)(world, folder)
     return folder

@@ -42,11 +42,12 @@ from kgqa_core.retrieval.relation_ranking.training_examples import (
     read_linking,
 )
 from kgqa_core.types import Question
+from tests.support.device import DEVICE
 from tests.support.models import Listener, content, runner
 
 OPTIONS = RelationRankingOptions(
-    encoder="scratch", scratch_width=32, heads=2, epochs=12, patience=12, learning_rate=5e-3, negatives=3, device="cpu",
-    relations=1,
+    encoder="scratch", scratch_width=32, heads=2, epochs=12, patience=12, learning_rate=5e-3, negatives=3,
+    device=DEVICE, relations=1,
 )  # fmt: skip
 QUICK = OPTIONS.model_copy(update={"epochs": 2, "scratch_width": 16})
 CAPITAL, MONEY = "what is the capital of it", "how do people pay there"

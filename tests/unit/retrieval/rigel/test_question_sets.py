@@ -14,11 +14,12 @@ from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.retrieval.rigel.questions import epoch_size, read_sets, sample_epoch
 from kgqa_core.retrieval.rigel.train import train
+from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
 
 OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,
-    min_steps=20, device="cpu",
+    min_steps=20, device=DEVICE,
 )  # fmt: skip
 run = runner(train, OPTIONS)
 

@@ -20,10 +20,11 @@ from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, walk
+from tests.support.device import DEVICE
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
 
 OPTIONS = RigelOptions(
-    encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
+    encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device=DEVICE
 )
 run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})

@@ -20,11 +20,12 @@ from kgqa_core.retrieval.rigel.feedback import chains, gather, path_loss, read_f
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.types import Fact, Question, Retrieved
+from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
 
 OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,
-    min_steps=20, device="cpu", feedback_weight=1.0,
+    min_steps=20, device=DEVICE, feedback_weight=1.0,
 )  # fmt: skip
 run = runner(train, OPTIONS)
 SPOKEN = "<inv>-capital", "currency"

@@ -23,6 +23,7 @@ from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
+from tests.support.device import DEVICE
 from tests.support.models import Listener, content, resumed, runner
 
 OPTIONS = RigelOptions(
@@ -34,7 +35,7 @@ OPTIONS = RigelOptions(
     batch_size=8,
     learning_rate=5e-3,
     scratch_width=32,
-    device="cpu",
+    device=DEVICE,
 )
 run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})

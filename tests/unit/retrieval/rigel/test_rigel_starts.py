@@ -26,12 +26,13 @@ from kgqa_core.retrieval.rigel.starts import leg_texts, make_starts
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, walk
 from kgqa_core.types import Question
+from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
 from tests.unit.retrieval.conftest import COUNTRIES
 
 OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,
-    min_steps=20, device="cpu",
+    min_steps=20, device=DEVICE,
 )  # fmt: skip
 SOFT = OPTIONS.model_copy(update={"soft_start": True, "candidates": 2})
 run = runner(train, OPTIONS)

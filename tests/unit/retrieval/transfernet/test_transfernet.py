@@ -21,10 +21,11 @@ from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.retrieval.rigel.walk import Plan, walk
 from kgqa_core.retrieval.transfernet.network import TransferNet, load
 from kgqa_core.retrieval.transfernet.train import squared_error, train
+from tests.support.device import DEVICE
 from tests.support.models import content, ignores_checkpoints, resumed, runner
 
 OPTIONS = TransferNetOptions(
-    encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device="cpu"
+    encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device=DEVICE
 )
 run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "min_steps": 1, "scratch_width": 16})
