@@ -18,6 +18,9 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.weights import EntityWeights
 from kgqa_core.errors import GraphMismatch
 
+DENSE = 1 << 28
+"""Pairs of question and entity up to which sums take an array of all of them; beyond, keys are sorted."""
+
 
 @dataclass(frozen=True)
 class Edges:
@@ -96,14 +99,29 @@ def _truncation(batch: int, row: Tensor, degree: Tensor, source: Tensor, followe
 def follow(dkg: Dkg, x: EntityWeights, r: Tensor, epsilon: float, edge_budget: int | None) -> EntityWeights:
     """See `kgqa_core.dkg.follow.follow`; x.weight and r must be of one type."""
     edges = expand(dkg, x, r, epsilon, edge_budget)
-    value = x.weight[edges.source] * r[edges.row, edges.relation]
     key = edges.row * dkg.entities + edges.tail
-    unique, inverse = torch.unique(key, return_inverse=True)
-    weight = torch.zeros(unique.shape[0], dtype=value.dtype, device=x.device).index_add(0, inverse, value)
+    unique, weight = _sums(key, _values(x, r, edges), x.batch * dkg.entities)
     ptr = torch.searchsorted(unique, torch.arange(x.batch + 1, device=x.device) * dkg.entities)
     entity = unique % max(dkg.entities, 1)
     truncated = edges.cut if x.truncated is None else x.truncated + edges.cut
     return EntityWeights(ptr, entity, weight, truncated)
+
+
+def _values(x: EntityWeights, r: Tensor, edges: Edges) -> Tensor:
+    """What each edge carries, [n].  By `index_select`, whose gradient is summed in place and not sorted."""
+    of_relation = r.reshape(-1).index_select(0, edges.row * r.shape[1] + edges.relation)
+    return x.weight.index_select(0, edges.source) * of_relation
+
+
+def _sums(key: Tensor, value: Tensor, below: int) -> tuple[Tensor, Tensor]:
+    """The distinct keys, ascending, and the sum of the values of each.  below: a bound of the keys."""
+    if below > DENSE:
+        unique, inverse = torch.unique(key, return_inverse=True)
+        return unique, value.new_zeros(unique.shape[0]).index_add(0, inverse, value)
+    there = torch.zeros(below, dtype=torch.bool, device=key.device)
+    there[key] = True
+    unique = there.nonzero().squeeze(1)
+    return unique, value.new_zeros(below).index_add(0, key, value).index_select(0, unique)
 
 
 def trace(
@@ -112,7 +130,7 @@ def trace(
     """See `kgqa_core.dkg.follow.trace`."""
     with torch.no_grad():
         edges = expand(dkg, x, r, epsilon, edge_budget)
-        value = (x.weight[edges.source] * r[edges.row, edges.relation]).cpu().numpy()
+        value = _values(x, r, edges).cpu().numpy()
         row, edge = edges.row.cpu().numpy(), edges.edge.cpu().numpy()
     live = value != 0
     value, row, edge = value[live], row[live], edge[live]

@@ -20,6 +20,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from kgqa_core.nn.device import device_of
+
 log = logging.getLogger("kgqa")
 
 
@@ -69,7 +71,7 @@ def store(path: Path, state: TrainingState, network: nn.Module, optimizer: Optim
     tensors = {f"now/{name}": value for name, value in trainable_weights(network).items()}
     tensors |= {f"best/{name}": value for name, value in best.items()}
     tensors["rng/cpu"] = torch.get_rng_state()
-    if (device := _device(network)).type == "cuda":
+    if (device := device_of(network)).type == "cuda":
         tensors["rng/cuda"] = torch.cuda.get_rng_state(device)
     for number, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": value for name, value in moments.items()}
@@ -102,13 +104,9 @@ def restore(
         moments.setdefault(int(number), {})[what] = value
     optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
     torch.set_rng_state(tensors["rng/cpu"])
-    if "rng/cuda" in tensors and (device := _device(network)).type == "cuda":
+    if "rng/cuda" in tensors and (device := device_of(network)).type == "cuda":
         torch.cuda.set_rng_state(tensors["rng/cuda"], device)
     return state, _under("best/", tensors)
-
-
-def _device(network: nn.Module) -> torch.device:
-    return next(network.parameters()).device
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

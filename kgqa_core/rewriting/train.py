@@ -42,7 +42,7 @@ from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.monitor import QUIET, Log, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights, trainable
-from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.products import speed_up
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, cosine, dev_of_best, run, write_curves
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
@@ -320,7 +320,7 @@ def train(
         device = torch.device("cuda", processes.local_process_index)
     if not processes.is_main_process:
         monitor = QUIET
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with seeded(device, seed):
         reader = load_base(options, device)
         frame = read_corpus(corpus)
         learn, left_out = tokenise(frame, "train", reader, options)

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from kgqa_core.config import DecodeOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState
-from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.training import dev_of_best, write_curves
 from kgqa_core.parsing.decode.decoder import save_decoder
 from kgqa_core.parsing.decode.fit import SECTION, fit_decoder
@@ -51,7 +49,7 @@ def train(
     """
     device = pick_device(options.device, SECTION)
     everything = read_examples(examples)
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with seeded(device, seed):
         with KgStore.open(kg) as store:
             ground = Ground.of(store)
             own = {

@@ -22,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from kgqa_core.nn.device import device_of
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights
 
@@ -97,7 +98,6 @@ class PathModel:
         beam: int,
         hops: Sequence[int | None] | None = None,
         known: NDArray[np.bool_] | None = None,
-        device: torch.device | None = None,
     ) -> list[PathPrediction]:
         """Hop counts and paths of masked texts, in their order.
 
@@ -107,7 +107,7 @@ class PathModel:
         """
         wanted = list(hops) if hops is not None else [None] * len(texts)
         queries = sorted({(text, count) for text, count in zip(texts, wanted, strict=True)}, key=str)
-        answers = dict(zip(queries, self._predict(queries, beam, known, device), strict=True))
+        answers = dict(zip(queries, self._predict(queries, beam, known), strict=True))
         return [answers[pair] for pair in zip(texts, wanted, strict=True)]
 
     def _predict(
@@ -115,9 +115,8 @@ class PathModel:
         queries: Sequence[tuple[str, int | None]],
         beam: int,
         known: NDArray[np.bool_] | None,
-        device: torch.device | None,
     ) -> list[PathPrediction]:
-        hop_logs, relation_logs = self._logs([(text, ()) for text, _ in queries], device)
+        hop_logs, relation_logs = self._logs([(text, ()) for text, _ in queries])
         hop_logs = hop_logs.round(DECIMALS)
         likely = (hop_logs.argmax(1) + 1).tolist()
         counts = [
@@ -133,7 +132,7 @@ class PathModel:
                 for path, score in own
             ]
             if step:
-                _, relation_logs = self._logs([(queries[number][0], path) for number, path, _ in places], device)
+                _, relation_logs = self._logs([(queries[number][0], path) for number, path, _ in places])
             chosen = best_of(relation_logs if known is None else np.where(known, relation_logs, -np.inf), beam)
             longer: dict[int, list[tuple[tuple[int, ...], float]]] = {number: [] for number, _, _ in places}
             for (number, path, score), own, logs in zip(places, chosen, relation_logs, strict=True):
@@ -152,15 +151,14 @@ class PathModel:
             for own, best, logs in zip(paths, likely, hop_logs, strict=True)
         ]
 
-    def _logs(
-        self, texts: Sequence[tuple[str, tuple[int, ...]]], device: torch.device | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _logs(self, texts: Sequence[tuple[str, tuple[int, ...]]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Log probabilities of hops [n, H] and relations [n, C]; equal texts are encoded once, by length."""
         distinct = sorted(set(texts))
         rows = self.rows(distinct)
         hops = np.empty((len(rows), self.max_hops))
         relations = np.empty((len(rows), len(self.keys)))
         self.network.eval()
+        device = device_of(self.network)
         with torch.inference_mode():
             for own, ids, mask in self.reader.by_length(rows, BATCH):
                 for found, target in zip(self.network(ids.to(device), mask.to(device)), (hops, relations), strict=True):

@@ -123,7 +123,7 @@ class HopPathRetriever(Retriever):
         model, trained = self.trained.model, self.trained
         texts = [mask_topic(question, model.reader.topic_token, self.names) for question in questions]
         hops = [question.hops if trained.gold_hops else None for question in questions]
-        return model.predict(texts, beam=trained.beam, hops=hops, known=trained.relations >= 0, device=self.device)
+        return model.predict(texts, beam=trained.beam, hops=hops, known=trained.relations >= 0)
 
     def _ground(self, question: Question, prediction: PathPrediction) -> GroundedPaths:
         paths = [(tuple(self.ids[key] for key in path), score) for path, score in prediction.paths]

@@ -248,7 +248,7 @@ def fit(
             patience=options.patience,
             batches=lambda epoch: epoch_batches(*wordings, options.batch_size, together, seed, epoch),
             backward=backward_of(lambda batch: train_data.loss(batch.tolist())),
-            measure=lambda: measure(model, developing, options, device) | dev_data.mean_loss() if developing else {},
+            measure=lambda: measure(model, developing, options) | dev_data.mean_loss() if developing else {},
             score=lambda found: [found["path_at_1"], -found["loss"]],
             section="hop_path",
         )
@@ -257,9 +257,7 @@ def fit(
     return FittedPaths(model, describe(model, description), progress, unknown)
 
 
-def measure(
-    model: PathModel, rows: Sequence[PathExample], options: HopPathOptions, device: torch.device | None = None
-) -> dict[str, float]:
+def measure(model: PathModel, rows: Sequence[PathExample], options: HopPathOptions) -> dict[str, float]:
     """hop_accuracy, path_at_1 and path_at_5 of questions with gold paths: shares in [0, 1], higher is better.
 
     A path counts when it is one of the question's gold paths, a number of hops when a gold path has it.
@@ -268,7 +266,7 @@ def measure(
     for start in range(0, len(rows), CHUNK):
         own = rows[start : start + CHUNK]
         hops = [row.hops if options.gold_hops else None for row in own]
-        predicted = model.predict([row.text for row in own], beam=options.beam, hops=hops, device=device)
+        predicted = model.predict([row.text for row in own], beam=options.beam, hops=hops)
         for row, prediction in zip(own, predicted, strict=True):
             best = [path for path, _ in prediction.paths[:MEASURED]]
             found["hop_accuracy"] += prediction.hops in {len(path) for path in row.paths}

@@ -201,7 +201,7 @@ def fit(
         trained = TrainedRanker(network, reader, describe(network, description))
         unknown = reader.unknown_share([pair_text(pair) for example in learning for pair in _gold_pairs(example)])
         note_unknown_tokens(unknown, "pairs'", options.encoder, "relation_ranking", monitor)
-        pairs = _ExamplePairs(trained, learning, own, device)
+        pairs = _ExamplePairs(trained, learning, own)
         measured = list(developing)
         if len(measured) > MOST_DEV:
             measured = random.Random(seed).sample(measured, MOST_DEV)
@@ -211,7 +211,7 @@ def fit(
             patience=options.patience,
             batches=lambda epoch: pairs.order(options.batch_size, options.negatives, seed, epoch),
             backward=backward_of(lambda batch: pairs.loss(batch.tolist())),
-            measure=lambda: measure(trained, measured, options.relations, own, device) if measured else {},
+            measure=lambda: measure(trained, measured, options.relations, own) if measured else {},
             score=lambda found: [found["recall"], -found["loss"]],
             section="relation_ranking",
         )
@@ -226,11 +226,10 @@ def measure(
     examples: Sequence[RankingExample],
     most: int,
     graphs: Mapping[str, AmrGraph] | None = None,
-    device: torch.device | None = None,
 ) -> dict[str, float]:
     """recall: share of gold relations among the first `most` of their entity, in [0, 1]; loss: mean over all pairs."""
     pairs = [pair for example in examples for pair in _pairs(example)]
-    logits = trained.scores(pairs, graphs, device)
+    logits = trained.scores(pairs, graphs)
     found = wanted = done = 0
     right = np.zeros(len(pairs), dtype=bool)
     for example in examples:
@@ -252,9 +251,8 @@ class _ExamplePairs:
         trained: TrainedRanker,
         examples: Sequence[RankingExample],
         graphs: Mapping[str, AmrGraph],
-        device: torch.device,
     ) -> None:
-        self.trained, self.examples, self.graphs, self.device = trained, examples, graphs, device
+        self.trained, self.examples, self.graphs = trained, examples, graphs
         self.start = np.cumsum([0, *(len(example.relations) for example in examples)])
 
     def order(self, size: int, negatives: int, seed: int, epoch: int) -> list[Tensor]:
@@ -282,7 +280,7 @@ class _ExamplePairs:
             pairs.append((example.question, example.entity, example.relations[place]))
             right.append(float(place in example.gold))
         rows = read_pairs(self.trained.reader, pairs)
-        logits = self.trained.logits(rows, [question for question, _, _ in pairs], self.graphs, self.device)
+        logits = self.trained.logits(rows, [question for question, _, _ in pairs], self.graphs)
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(right, device=logits.device))
 
 

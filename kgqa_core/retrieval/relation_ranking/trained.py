@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kgqa_core.config import RelationRankingOptions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.nn.device import pick_device
+from kgqa_core.nn.device import device_of, pick_device
 from kgqa_core.nn.encoders import Reader, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.retrieval.relation_ranking.amr import AmrGraph
@@ -48,7 +48,6 @@ class TrainedRanker:
         self,
         pairs: Sequence[EntityRelationPair],
         graphs: Mapping[str, AmrGraph] | None = None,
-        device: torch.device | None = None,
     ) -> NDArray[np.float64]:
         """Logits of pairs, [n].  graphs: of every question, for the network `amr`."""
         distinct = sorted(set(pairs))
@@ -63,7 +62,7 @@ class TrainedRanker:
                 for start in range(0, len(places), BATCH):
                     part = places[start : start + BATCH]
                     logits = self.logits([rows[place] for place in part], [distinct[place][0] for place in part],
-                                         graphs or {}, device, length)  # fmt: skip
+                                         graphs or {}, length)  # fmt: skip
                     found[part] = logits.double().cpu().numpy()
         number = {pair: place for place, pair in enumerate(distinct)}
         return found[[number[pair] for pair in pairs]]
@@ -73,7 +72,6 @@ class TrainedRanker:
         rows: Sequence[Sequence[int]],
         questions: Sequence[str],
         graphs: Mapping[str, AmrGraph],
-        device: torch.device | None = None,
         length: int = 0,
     ) -> torch.Tensor:
         """Logits of pairs as token ids, padded to `length` or more.  questions: of each pair, for its graph."""
@@ -82,14 +80,15 @@ class TrainedRanker:
             more = (0, length - ids.shape[1])
             ids = torch.nn.functional.pad(ids, more, value=self.reader.pad)
             mask = torch.nn.functional.pad(mask, more)
+        device = device_of(self.network)
         ids, mask = ids.to(device), mask.to(device)
         if isinstance(self.network, PairNetwork):
             found: torch.Tensor = self.network(ids, mask)
             return found
         own = list(dict.fromkeys(questions))
         place = {question: number for number, question in enumerate(own)}
-        batch = join_graphs([graphs[question] for question in own], self.reader).to(ids.device)
-        graph_places = torch.tensor([place[question] for question in questions], device=ids.device)
+        batch = join_graphs([graphs[question] for question in own], self.reader).to(device)
+        graph_places = torch.tensor([place[question] for question in questions], device=device)
         with_graphs: torch.Tensor = self.network(ids, mask, batch, graph_places)
         return with_graphs
 
@@ -137,7 +136,7 @@ class PairRanker:
         name: str | None = None,
         device: torch.device | None = None,
     ) -> None:
-        self.trained, self.graphs, self.fallback, self.device = trained, graphs, fallback, device
+        self.trained, self.graphs, self.fallback = trained, graphs, fallback
         self.name = name or trained.network.kind
         self.counts = {"pairs": 0}
         if isinstance(trained.network, AmrNetwork):
@@ -176,7 +175,7 @@ class PairRanker:
 
     def _scores(self, pairs: Sequence[EntityRelationPair], graphs: Mapping[str, AmrGraph]) -> NDArray[np.float64]:
         if not isinstance(self.trained.network, AmrNetwork):
-            return self.trained.scores(pairs, None, self.device)
+            return self.trained.scores(pairs)
         scores = np.empty(len(pairs))
         with_graph = np.array([question in graphs for question, _, _ in pairs], dtype=bool)
         for places, ranker in (
@@ -186,7 +185,7 @@ class PairRanker:
             if len(places):
                 if ranker is None:
                     raise ArtifactError("a question has no AMR graph and there is no ranker 'pair' to rank for it")
-                scores[places] = ranker.scores([pairs[place] for place in places.tolist()], graphs, self.device)
+                scores[places] = ranker.scores([pairs[place] for place in places.tolist()], graphs)
         return scores
 
 

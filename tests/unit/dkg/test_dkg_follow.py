@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from kgqa_core.dkg import frontier_numba
+from kgqa_core.dkg import frontier_numba, frontier_torch
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow, trace
 from kgqa_core.errors import ConfigError, GraphMismatch
 
 ENTITIES, RELATIONS = 60, 5
-BACKENDS = ["torch", "numba", "numba-ranked"]
+BACKENDS = ["torch", "torch-sorted", "numba", "numba-ranked"]
 
 
 @pytest.fixture(params=BACKENDS)
@@ -24,6 +24,9 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if request.param == "numba-ranked":
         monkeypatch.setattr(frontier_numba, "DENSE_ENTITIES", 0)
         return "numba"
+    if request.param == "torch-sorted":
+        monkeypatch.setattr(frontier_torch, "DENSE", 0)
+        return "torch"
     return str(request.param)
 
 

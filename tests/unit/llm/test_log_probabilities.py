@@ -27,7 +27,7 @@ def test_it_is_what_the_model_gives_the_tokens_that_it_wrote(save, tmp_path: Pat
     model = HFModel(save(tmp_path / "m"), device=DEVICE)
     prompts = ["what is it?", "a much longer question than the other one?"]
     for prompt, completion in zip(prompts, model.generate(prompts, PARAMS), strict=True):
-        ids = model.tokenizer(prompt, return_tensors="pt")["input_ids"]
+        ids = model.tokenizer(prompt, return_tensors="pt").to(DEVICE)["input_ids"]
         with torch.inference_mode():
             out = model.model.generate(
                 input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=False,

@@ -221,7 +221,7 @@ def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
 
 
 def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path) -> None:
-    how = options("builtin", epochs=1, global_batch_size=20, micro_batch_tokens=2000, samples=0)
+    how = options("builtin", epochs=3, global_batch_size=20, micro_batch_tokens=2000, samples=0)
     train(tmp_path / "out", corpus=corpus, options=how, seed=3)
     adapter = tmp_path / "out" / "adapter"
     ours = load_rewriter(tmp_path / "out", LLM)

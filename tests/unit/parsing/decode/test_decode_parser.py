@@ -83,6 +83,7 @@ def less(world, tmp_path):
     return replace(world, kg=tmp_path / "kg")
 
 
+@pytest.mark.skipif(DEVICE != "cpu", reason="the form that is best here follows from the CPU's random numbers")
 def test_a_best_form_that_finds_nothing_is_no_form_unless_the_option_keeps_it(world, less, trained, tmp_path):
     unchanged, _ = parsed(less, trained[0], tmp_path / "kept", on_empty_result="keep")
     emptied, _ = parsed(less, trained[0], tmp_path / "said", on_empty_result="no form")

@@ -190,7 +190,7 @@ def test_negatives_are_sampled_anew_in_every_pass_and_are_never_gold() -> None:
     from kgqa_core.retrieval.relation_ranking.train import _ExamplePairs
 
     examples = [RankingExample("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
-    own = _ExamplePairs(fit(EXAMPLES, [], QUICK, 7).trained, examples, {}, torch.device("cpu"))
+    own = _ExamplePairs(fit(EXAMPLES, [], QUICK, 7).trained, examples, {})
     passes = [own.order(2, 4, 7, epoch) for epoch in (0, 1, 0)]
     assert [len(batch) for batch in passes[0]] == [12, 6]
     for order in passes:
