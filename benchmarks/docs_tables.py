@@ -82,6 +82,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("real_sets", "benchmarks/real_sets.py"),
     ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
     ResultFile("roofline", "benchmarks/roofline.py"),
+    ResultFile("gpu", "benchmarks/gpu.py"),
     ResultFile("old_and_new", "benchmarks/old_and_new.py"),
     ResultFile("rewriter", "benchmarks/rewriter.py", False),
     ResultFile("rra_published", "benchmarks/rra_published.py"),

@@ -46,7 +46,7 @@ from kgqa_core.prompts import answer_prompt, triple_form
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "gpu.json"
 FIELDS = (
-    *CONDITIONS, "device", "processor", "torch", "rounds", "?machine/...", "?follow/...", "?encode/...",
+    *CONDITIONS, "device", "processor", "torch", "rounds", "commits/*", "?machine/...", "?follow/...", "?encode/...",
     "?generate/...", "?trainings/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
@@ -247,8 +247,7 @@ def trainings(rounds: int, work: Path) -> Json:
     found = {}
     for graph, training in TRAININGS:
         own = [one for name, one in done.items() if name.startswith(f"{graph}-{training}-")]
-        cpu, cuda = ([one for one in own if one["device"] == device] for device in ("cpu", "cuda"))
-        found[f"{graph}/{training}"] = {"score": SCORES[training], "cpu": cpu, "cuda": cuda}
+        found[f"{graph}/{training}"] = {"score": SCORES[training], "runs": own}
     return found
 
 
@@ -284,15 +283,18 @@ def tables(found: Mapping[str, Any]) -> str:
     text = (
         "## On a GPU\n\n"
         f"`benchmarks/gpu.py`, {found['device']}, {made['cores']} cores of {found['processor']}, torch "
-        f"{found['torch']}, commit {made['commit'][:8]}, {made['date']}, seed {made['seed']}, medians of "
-        f"{found['rounds']} rounds. This GPU copies {own['copy_gb']:,} GB/s (read and written) and multiplies float32 "
-        f"matrices at {own['product_tflops']['float32']} and bfloat16 at {own['product_tflops']['bfloat16']} · 10¹² "
+        f"{found['torch']}, commit {made['commit'][:8]} ({_commits(found)}), {made['date']}, seed {made['seed']}, "
+        f"medians of {found['rounds']} rounds. This GPU copies {own['copy_gb']:,} GB/s (read and written) and "
+        "multiplies float32 matrices "
+        f"at {own['product_tflops']['float32']} and bfloat16 at {own['product_tflops']['bfloat16']} · 10¹² "
         "operations a second.\n\nTwo hops through the graph, forward and backward, all questions of a batch at "
-        "once:\n\n" + table(head, rows)
+        f"once. The 14 bytes that an edge moves at least take {14 / own['copy_gb']:.4f} ns at the speed of copying: "
+        "what is left goes into sums at random places, lists of what was reached and starting kernels.\n\n"
+        + table(head, rows)
     )
-    rows = [_training_row(name, one) for name, one in found["trainings"].items()]
+    rows = [row for name, one in found["trainings"].items() for row in _training_rows(name, one)]
     head = (
-        "training", "dev score", "processor, s", "GPU, s", "GPU faster by", "score, processor", "score, GPU",
+        "training", "commit", "dev score", "processor, s", "GPU, s", "GPU faster by", "score, processor", "score, GPU",
         "same weights twice",
     )  # fmt: skip
     text += "\nTrainings as shipped, on the inputs of `benchmarks/training.py`:\n\n" + table(head, rows)
@@ -318,15 +320,29 @@ def tables(found: Mapping[str, Any]) -> str:
     )
 
 
-def _training_row(name: str, one: Mapping[str, Any]) -> tuple[str, ...]:
-    cpu, cuda = one["cpu"], one["cuda"]
-    fastest = min(each["seconds"] for each in cuda)
-    return (
-        name, one["score"], *(" / ".join(f"{each['seconds']:.1f}" for each in side) for side in (cpu, cuda)),
-        f"{min(each['seconds'] for each in cpu) / fastest:.1f}×" if cpu else "",
-        *(" / ".join(f"{each['dev_score']:.4f}" for each in side) for side in (cpu, cuda)),
-        "yes" if len({each["digest"] for each in cuda}) == 1 < len(cuda) else "no" if len(cuda) > 1 else "",
-    )  # fmt: skip
+def _commits(found: Mapping[str, Any]) -> str:
+    """The parts that were measured at other commits."""
+    last = found["conditions"]["commit"]
+    other = [f"{part} {commit[:7]}" for part, commit in found["commits"].items() if commit != last]
+    return ", ".join(other) or "all parts"
+
+
+def _training_rows(name: str, one: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """A row for each commit that a training was run at."""
+    rows = []
+    for commit in dict.fromkeys(run["commit"] for run in one["runs"]):
+        own = [run for run in one["runs"] if run["commit"] == commit]
+        cpu, cuda = ([run for run in own if run["device"] == device] for device in ("cpu", "cuda"))
+        fastest = min((run["seconds"] for run in cuda), default=0)
+        same = len({run["digest"] for run in cuda}) == 1
+        rows.append(
+            (name, commit[:7], one["score"],
+             *(" / ".join(f"{run['seconds']:.1f}" for run in side) for side in (cpu, cuda)),
+             f"{min(run['seconds'] for run in cpu) / fastest:.1f}×" if cpu and cuda else "",
+             *(" / ".join(f"{run['dev_score']:.4f}" for run in side) for side in (cpu, cuda)),
+             "" if len(cuda) < 2 else "yes" if same else "no")
+        )  # fmt: skip
+    return rows
 
 
 def main() -> None:
@@ -349,6 +365,7 @@ def main() -> None:
     for part in given.parts.split(","):
         began = time.perf_counter()
         document[part] = PARTS[part](given.rounds, given.work)
+        document["commits"] = {**document.get("commits", {}), part: document["conditions"]["commit"]}
         print(part, f"{time.perf_counter() - began:.1f} s", json.dumps(document[part]), flush=True)
         results_file.write(given.json, document, FIELDS)
 

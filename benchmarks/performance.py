@@ -286,6 +286,7 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
     "dkg_follow_metaqa": follow,
     "dkg_scale": scale,
     "roofline": late("roofline", "tables"),
+    "gpu": late("gpu", "tables"),
     "old_and_new": late("old_and_new", "tables"),
     "unseen_relations": unseen,
     "llm": llm,

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.attach import attach
+from kgqa_core.kg.ingest.sorted_words import SortedWords
 from kgqa_core.kg.names import NAME_SQL
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking import kernels
@@ -50,6 +51,12 @@ from kgqa_core.store.artifacts import write_json
 Array = NDArray[Any]
 ROWS = 100_000
 """Rows that are in Python at a time."""
+RANGE = 1_000_000
+"""Ids of entities whose texts are in memory at a time."""
+MEMORY = "2GB"
+"""Of DuckDB, which spills to disk beyond."""
+PAIRS_MEMORY = 1 << 30
+"""Bytes that pairs of ids may take while they are sorted."""
 MOST_TYPES, USUAL = 20_000, 1_500
 """Names of types, and most frequent English words, that typing errors are compared with."""
 COUNTED = 4_000_000
@@ -70,7 +77,7 @@ def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = 
     scratch = Path(tempfile.mkdtemp(prefix="mentions-", dir=work or out))
     try:
         with duckdb.connect(
-            str(scratch / "names.duckdb"), config={"threads": 2, "memory_limit": "4GB", "temp_directory": str(scratch)}
+            str(scratch / "names.duckdb"), config={"threads": 2, "memory_limit": MEMORY, "temp_directory": str(scratch)}
         ) as connection:
             attach(connection, path)
             connection.execute("SET enable_progress_bar = false")
@@ -82,7 +89,7 @@ def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = 
                 raise KgInputError(f"no entity of the graph {path} has a name that could be found in a text")
             counts |= _write_names(out, connection, relations, relation_words, monitor)
             _write_within(out, counts["names"], monitor)
-            counts |= _write_neighbours(out, connection, counts["entities"])
+            counts |= _write_neighbours(out, connection, counts["entities"], scratch, monitor)
             counts |= _write_places(out, connection, order, counts["entities"])
             counts |= _write_words(out, relation_words)
     finally:
@@ -258,16 +265,19 @@ def _write_entities(out: Path, connection: duckdb.DuckDBPyConnection, order: str
     best = f"""
         SELECT id, arg_min(label, ({order}, lang, label)) FILTER (WHERE label IS NOT NULL) AS label,
                arg_min(description, ({order}, lang, description)) FILTER (WHERE description IS NOT NULL) AS description
-        FROM kg.labels GROUP BY id"""
+        FROM kg.labels WHERE id >= $first AND id < $end GROUP BY id"""
     sql = f"""
         SELECT coalesce(e.key, ''), coalesce(b.label, {NAME_SQL.format(key="e.key")}, ''), coalesce(b.description, '')
-        FROM range({last + 1}) r
-        LEFT JOIN (SELECT id, key FROM kg.entities WHERE kind = 'entity') e ON e.id = r.range
+        FROM range($first, $end) r
+        LEFT JOIN (SELECT id, key FROM kg.entities WHERE kind = 'entity' AND id >= $first AND id < $end) e
+               ON e.id = r.range
         LEFT JOIN ({best}) b ON b.id = r.range ORDER BY r.range"""
     writers = [StringsWriter(out, name) for name in ("keys", "labels", "descriptions")]
-    for batch in connection.execute(sql).to_arrow_reader(ROWS):
-        for position, writer in enumerate(writers):
-            writer.add(batch.column(position))
+    for first in range(0, last + 1, RANGE):
+        given = {"first": first, "end": min(first + RANGE, last + 1)}
+        for batch in connection.execute(sql, given).to_arrow_reader(ROWS):
+            for position, writer in enumerate(writers):
+                writer.add(batch.column(position))
     sizes = {writer.close() for writer in writers}
     return {"entities": sizes.pop()}
 
@@ -302,40 +312,87 @@ def _relation_words(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[st
     return frozenset(labels), frozenset(words)
 
 
-def _write_neighbours(out: Path, connection: duckdb.DuckDBPyConnection, entities: int) -> dict[str, int]:
+def _write_neighbours(
+    out: Path, connection: duckdb.DuckDBPyConnection, entities: int, scratch: Path, monitor: Monitor
+) -> dict[str, int]:
     """Neighbours of each entity both ways, itself among them, and its relations both ways; literals are left out."""
     [(relations,)] = connection.execute("SELECT coalesce(max(id), -1) + 1 FROM kg.relations").fetchall()
-    near = f"""
-        SELECT DISTINCT one, two FROM (
-          SELECT head AS one, tail AS two FROM kg.triples WHERE head < {entities} AND tail < {entities}
-          UNION ALL SELECT tail, head FROM kg.triples WHERE head < {entities} AND tail < {entities}
-          UNION ALL SELECT id, id FROM nodes)
-        SEMI JOIN nodes a ON a.id = one SEMI JOIN nodes b ON b.id = two ORDER BY one, two"""
-    roles = f"""
-        SELECT DISTINCT one, two FROM (SELECT head AS one, relation AS two FROM kg.triples
-          UNION ALL SELECT tail, relation + {relations} FROM kg.triples)
-        SEMI JOIN nodes a ON a.id = one ORDER BY one, two"""
-    types = f"""
-        SELECT DISTINCT entity AS one, type AS two FROM kg.types SEMI JOIN nodes a ON a.id = entity
-        WHERE type < {entities} ORDER BY one, two"""
-    sizes = {}
-    for name, sql in (("near", near), ("roles", roles), ("types", types)):
-        connection.execute(f"CREATE TABLE {name} AS {sql}")
-        [(size,)] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()
-        rows, values = _memmap(out, f"{name}.rows", np.int64, entities + 1), _memmap(out, name, np.int32, size)
-        degree, place = np.zeros(entities + 1, dtype=np.int64), 0
-        for batch in connection.execute(f"SELECT one, two FROM {name} ORDER BY one, two").to_arrow_reader(ROWS):
-            one, two = np.asarray(batch.column(0)), np.asarray(batch.column(1))
-            values[place : place + len(two)] = two
-            first, count = np.unique(one, return_counts=True)
-            degree[first + 1] += count
-            place += len(two)
+    [(triples,)] = connection.execute("SELECT count(*) FROM kg.triples").fetchall()
+    [(types,)] = connection.execute("SELECT count(*) FROM kg.types").fetchall()
+    node = np.zeros(entities, dtype=bool)
+    for (ids,) in _columns(connection, "SELECT id FROM nodes"):
+        node[ids] = True
+    near = _Pairs(out, "near", node, entities, 2 * triples + int(node.sum()), scratch)
+    near.add(*[np.flatnonzero(node)] * 2)
+    roles = _Pairs(out, "roles", node, 2 * relations, 2 * triples, scratch)
+    done = 0
+    for head, relation, tail in _columns(connection, "SELECT head, relation, tail FROM kg.triples"):
+        known = np.take(node, head, mode="clip") & (head < entities) & np.take(node, tail, mode="clip")
+        known &= tail < entities
+        near.add(head[known], tail[known])
+        near.add(tail[known], head[known])
+        roles.add(head, relation)
+        roles.add(tail, relation.astype(np.int64) + relations)
+        done += len(head)
+        monitor.progress(done, triples, "triples read for neighbours")
+    kinds = _Pairs(out, "types", node, entities, types, scratch)
+    for entity, kind in _columns(connection, "SELECT entity, type FROM kg.types"):
+        kinds.add(entity[kind < entities], kind[kind < entities])
+    monitor.progress(0, None, "sorting neighbours")
+    kinds.write()
+    return {"neighbours": near.write(), "roles": roles.write()}
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[list[Array]]:
+    """The columns of a result of numbers, some rows at a time."""
+    for batch in connection.execute(sql).to_arrow_reader(RANGE):
+        yield [np.asarray(column) for column in batch.columns]
+
+
+class _Pairs:
+    """Distinct values of each entity, ascending: `NAME.rows.npy` and `NAME.npy`.
+
+    node: whether an id is one whose values are wanted; others are left out.  below: a bound of the values.
+    most: how many pairs there may be.
+    """
+
+    def __init__(self, out: Path, name: str, node: Array, below: int, most: int, scratch: Path) -> None:
+        self._out, self._name, self._node, self._below = out, name, node, max(1, below)
+        folder = scratch / name
+        folder.mkdir()
+        self._file = folder / "values"
+        self._words = SortedWords(most, len(node) * self._below + 1, PAIRS_MEMORY, folder)
+
+    def add(self, one: Array, two: Array) -> None:
+        """Takes pairs of an id and a value, in any order and any number of times."""
+        known = (one < len(self._node)) & np.take(self._node, one, mode="clip")
+        self._words.add(one[known].astype(np.uint64) * np.uint64(self._below) + two[known].astype(np.uint64))
+
+    def write(self) -> int:
+        """Writes the files and returns how many pairs there are."""
+        rows = _memmap(self._out, f"{self._name}.rows", np.int64, len(self._node) + 1)
+        degree = np.zeros(len(self._node) + 1, dtype=np.int64)
+        last = None
+        with self._file.open("wb") as stream:
+            for words in self._words.pieces(RANGE):
+                new = np.ones(len(words), dtype=bool)
+                new[1:] = words[1:] != words[:-1]
+                new[0] = last is None or words[0] != last
+                last = words[-1]
+                one, two = np.divmod(words[new], np.uint64(self._below))
+                two.astype(np.int32).tofile(stream)
+                first, count = np.unique(one.astype(np.int64), return_counts=True)
+                degree[first + 1] += count
         rows[:] = np.cumsum(degree)
+        size = int(rows[-1])
+        values = _memmap(self._out, self._name, np.int32, size)
+        with self._file.open("rb") as stream:
+            for start in range(0, size, RANGE):
+                values[start : start + RANGE] = np.fromfile(stream, np.int32, min(RANGE, size - start))
+        self._file.unlink()
         for array in (rows, values):
             array.flush()
-        connection.execute(f"DROP TABLE {name}")
-        sizes[name] = size
-    return {"neighbours": sizes["near"], "roles": sizes["roles"]}
+        return size
 
 
 def _write_places(out: Path, connection: duckdb.DuckDBPyConnection, order: str, entities: int) -> dict[str, int]:
