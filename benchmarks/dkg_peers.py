@@ -193,7 +193,7 @@ class Questions:
                     for relation, matrix in matrices:
                         scaled = x.apply(gb.binary.times, right=float(self.r[hop, number, relation])).new()
                         if hop:
-                            total(mask=candidates.S, accum=gb.binary.plus) << scaled.vxm(matrix)
+                            total(mask=candidates.S, accum=gb.binary.plus, axb_method="saxpy") << scaled.vxm(matrix)
                         else:
                             total(accum=gb.binary.plus) << scaled.vxm(matrix)
                     x = total

@@ -9,7 +9,7 @@ follow:     two hops, forward and backward, of batches of questions (graphs of d
             compiled kernel on the processor against torch on the device; edges_ns: nanoseconds an edge followed once.
 encode:     vectors of texts by MiniLM.
 generate:   the builtin model, and a Llama of 0.5 · 10^9 random weights in bfloat16, which writes as much as it may.
-            share_of_copy: bytes of its weights a step against copy_gb; a step writes one token of each prompt.
+            A step writes one token of each prompt; weights_gb_a_second: its weights once a step.
 trainings:  benchmarks/training_run.py twice with `device: cuda` and once with `device: cpu`, on the inputs of
             `benchmarks.training`.
 

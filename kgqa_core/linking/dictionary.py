@@ -53,9 +53,9 @@ ROWS = 100_000
 """Rows that are in Python at a time."""
 RANGE = 1_000_000
 """Ids of entities whose texts are in memory at a time."""
-MEMORY = "2GB"
+MEMORY = "1GB"
 """Of DuckDB, which spills to disk beyond."""
-PAIRS_MEMORY = 1 << 30
+PAIRS_MEMORY = 1 << 29
 """Bytes that pairs of ids may take while they are sorted."""
 MOST_TYPES, USUAL = 20_000, 1_500
 """Names of types, and most frequent English words, that typing errors are compared with."""

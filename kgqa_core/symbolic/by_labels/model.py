@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -16,9 +18,12 @@ from kgqa_core.nn.saved_model import WEIGHTS, load_config, load_weights, save_co
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
-from kgqa_core.symbolic.by_labels.scorer import ScoreNetwork, describe
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer, Phrase, ScoreNetwork, describe
 
 KIND, VERSION = "label parser", 4
+PHRASES = "phrases.safetensors"
+MOST_KEPT = 20_000
+"""Phrases that are kept beside a model."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,13 @@ class LabelModel:
     """A scorer with what it was trained for.
 
     hops: longest path of its candidates.  calibration: of its confidence, None where none was learnt.
+    phrases: wordings of the graph that it was trained on, encoded with merged adapters.
     """
 
     network: ScoreNetwork
     hops: int
     calibration: Calibration | None = None
+    phrases: Mapping[str, Phrase] = field(default_factory=dict)
 
 
 def learned(network: ScoreNetwork) -> dict[str, Tensor]:
@@ -95,7 +102,39 @@ def load(folder: Path | None, *, merge: bool = True) -> LabelModel:
     load_weights(where, network, whole)
     if merge:
         network.encoder.merge()
-    return LabelModel(network, int(config["hops"]), _calibration(config.get("calibration"), where))
+    phrases = read_phrases(where) if merge else {}
+    return LabelModel(network, int(config["hops"]), _calibration(config.get("calibration"), where), phrases)
+
+
+def keep_phrases(folder: Path, texts: Sequence[str]) -> None:
+    """Encodes phrases with the model of a folder and writes them beside it, so that whoever opens it need not.
+
+    Nothing is written of more than `MOST_KEPT` phrases.
+    """
+    if not 0 < len(set(texts)) <= MOST_KEPT:
+        return
+    known = LabelScorer(load(folder).network).known(texts)
+    vectors, tokens, weights = zip(*known.values(), strict=True)
+    stored = {"vectors": torch.stack(vectors), "tokens": torch.cat(tokens), "weights": torch.cat(weights),
+              "lengths": torch.tensor([len(one) for one in weights])}  # fmt: skip
+    save_file(stored, folder / PHRASES, {"texts": json.dumps(list(known), ensure_ascii=False)})
+
+
+def read_phrases(folder: Path) -> dict[str, Phrase]:
+    """What `keep_phrases` wrote; empty where there is nothing.  Raises ArtifactError when the file is damaged."""
+    path = folder / PHRASES
+    if not path.is_file():
+        return {}
+    try:
+        with safe_open(path, framework="pt") as stored:
+            texts = json.loads(stored.metadata()["texts"])
+            vectors, tokens, weights, lengths = (
+                stored.get_tensor(name) for name in ("vectors", "tokens", "weights", "lengths")
+            )
+        parts = (vectors.unbind(), tokens.split(lengths.tolist()), weights.split(lengths.tolist()))
+        return {text: one for text, *one in zip(texts, *parts, strict=True)}  # type: ignore[misc]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as fault:
+        raise ArtifactError(f"{path} is damaged ({fault}); train the label parser again") from fault
 
 
 def untrained(seed: int = 0, encoder: str = "minilm") -> ScoreNetwork:

@@ -162,10 +162,11 @@ class LabelParser:
         self.phrases = Phrases(graph)
         own = [self.phrases.wordings(way) for way in range(2 * graph.relations)]
         first = [texts[0] for texts in own]
-        self._ways = first + [text for texts in own for text in texts[1:]]
+        self.ways = first + [text for texts in own for text in texts[1:]]
+        """Wordings of the graph's ways: the first of each, then all others."""
         others = [way for way, texts in enumerate(own) for _ in texts[1:]]
         self._owners = np.array([*range(len(first)), *others], dtype=np.int64)
-        self._pairs = [_pairs(text) for text in self._ways]
+        self._pairs = [_pairs(text) for text in self.ways]
         self._words = [stems(texts) for texts in own]
         self._way_block: EncodedTexts | None = None
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
@@ -257,7 +258,7 @@ class LabelParser:
     def way_fit(self, query: LabelQuery, encoded: EncodedTexts, place: int) -> WayFit:
         """How the words of each way fit one question of a batch."""
         if self._way_block is None:
-            self._way_block = self.scorer.phrases(self._ways)
+            self._way_block = self.scorer.phrases(self.ways)
         likeness = self.scorer.likeness(encoded, place, self._way_block).double().numpy()
         ids = self.scorer.network.encoder.token_ids([query.text, *(slot.word for slot in query.slots)])
         inside = slice(1, len(ids[0]) - 1)  # without the marks of start and end

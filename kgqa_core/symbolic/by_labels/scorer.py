@@ -12,7 +12,7 @@ candidate.  What is learnt on one graph serves others, for a relation is nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,12 +129,19 @@ class EncodedTexts:
         )
 
 
-class LabelScorer:
-    """A network that is not trained any more for now; phrases are encoded once and kept."""
+Phrase = tuple[Tensor, Tensor, Tensor]
+"""Of one phrase: vector [width], tokens [length, INNER], weights [length]."""
 
-    def __init__(self, network: ScoreNetwork) -> None:
+
+class LabelScorer:
+    """A network that is not trained any more for now; phrases are encoded once and kept.
+
+    known: phrases that this network encoded before.
+    """
+
+    def __init__(self, network: ScoreNetwork, known: Mapping[str, Phrase] | None = None) -> None:
         self.network = network
-        self._known: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
+        self._known: dict[str, Phrase] = dict(known or {})
 
     def clear(self) -> None:
         """Forgets all phrases; to be called when the weights have changed."""
@@ -161,6 +168,11 @@ class LabelScorer:
                 some, own.vectors, own.tokens, own.weights, lengths, strict=True
             ):
                 self._known[text] = vector.clone(), tokens[:length].clone(), weights[:length].clone()
+
+    def known(self, texts: Sequence[str]) -> dict[str, Phrase]:
+        """Phrases, encoded, by their text."""
+        self.encode_new(texts)
+        return {text: self._known[text] for text in texts}
 
     @torch.inference_mode()
     def phrases(self, texts: Sequence[str]) -> EncodedTexts:

@@ -34,7 +34,7 @@ from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.encoder import ADAPTED
 from kgqa_core.symbolic.by_labels.examples import LabelExample, candidate_of, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.model import LabelModel, average, learned, load, save, untrained
+from kgqa_core.symbolic.by_labels.model import LabelModel, average, keep_phrases, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
@@ -65,7 +65,7 @@ def train(
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
-    """Writes model.safetensors and config.json, and returns counts.
+    """Writes model.safetensors, config.json and phrases.safetensors, and returns counts.
 
     questions: of the run, those with gold forms or with paths that make one are learnt from.  generated: a folder with
     questions made from the graph.  mentions: a dictionary of its names.
@@ -123,6 +123,7 @@ def train(
         dev += _drawn(left, options.calibration_questions, chooser)
         calibration, measured = _calibrate(parser, link_some(dev, tagger, linking, chooser, gold=0.0), options)
     save(out, LabelModel(start.network, options.hops, calibration))
+    keep_phrases(out, parser.ways)
     return counts | {"dev": measured}
 
 

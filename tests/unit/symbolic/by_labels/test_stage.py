@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from kgqa_core.config import LabelParserOptions, LinkingOptions
 from kgqa_core.datasets.load import ALSO_TRAIN
 from kgqa_core.datasets.question import write_questions
-from kgqa_core.errors import TrainingError
+from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.tagger import Tagger, open_tagger
@@ -23,7 +24,7 @@ from kgqa_core.symbolic.by_labels.calibrate import answer_key, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.model import load
+from kgqa_core.symbolic.by_labels.model import PHRASES, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.stage import GENERATED, _drawn, link_some, train
@@ -286,3 +287,18 @@ def test_share_of_training_questions_and_those_that_are_not_found_keep_their_gol
     assert topics(1e-9) == [3, 1, 3, 0]
     assert topics(0.0) == [3, 0, 3, 0]
     assert link_some(rows, None, LinkingOptions(), random.Random(7)) == rows
+
+
+def test_the_wordings_of_the_graph_are_stored_encoded(
+    folders: dict[str, Path], graph: LabelGraph, tmp_path: Path
+) -> None:
+    learn(folders, tmp_path / "out", QUICK)
+    model = load(tmp_path / "out")
+    ways = LabelParser(graph, LabelScorer(model.network)).ways
+    anew = LabelScorer(model.network).known(ways)
+    assert model.phrases.keys() == set(ways)
+    for text, own in anew.items():
+        assert all(torch.equal(one, other) for one, other in zip(own, model.phrases[text], strict=True))
+    (tmp_path / "out" / PHRASES).write_bytes(b"no tensors")
+    with pytest.raises(ArtifactError, match="phrases.safetensors is damaged"):
+        load(tmp_path / "out")
