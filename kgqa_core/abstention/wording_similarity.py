@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.types import Question
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 TOPIC = "qtopic"
 """Stands for a topic; a word that no language has."""
@@ -76,7 +78,7 @@ class QuestionWordings:
         known, unknown = np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.int64)
         for text, good in zip(texts, answerable, strict=True):
             (known if good else unknown)[places[text]] += 1
-        empty = sparse.csr_matrix((0, len(names)))
+        empty = _matrix([], [], [0], len(names))
         found = cls({term: place for place, term in enumerate(names)}, weight, counts, empty, known, unknown, places)
         return cls(found.terms, weight, counts, found.encoded(list(places)), known, unknown, places)
 
@@ -96,9 +98,7 @@ class QuestionWordings:
                     columns.append(place)
                     data.append(value / length)
             ends.append(len(columns))
-        return sparse.csr_matrix(
-            (np.array(data), np.array(columns, dtype=np.int32), ends), (len(texts), len(self.terms))
-        )
+        return _matrix(data, columns, ends, len(self.terms))
 
     def features(self, texts: Sequence[Words], own: Sequence[bool | None] | None = None) -> NDArray[np.float64]:
         """[n, 4], as NAMES.  own: of a training question whether it is answerable; its features then leave out
@@ -165,8 +165,16 @@ class QuestionWordings:
         """Back from `arrays` and `to_json`."""
         terms = {term: place for place, term in enumerate(stored["terms"])}
         places = {tuple(text): place for place, text in enumerate(stored["wordings"])}
-        rows = sparse.csr_matrix((arrays["data"], arrays["columns"], arrays["ends"]), (len(places), len(terms)))
+        rows = _matrix(arrays["data"], arrays["columns"], arrays["ends"], len(terms))
         return cls(terms, arrays["weight"], arrays["counts"], rows, arrays["known"], arrays["unknown"], places)
+
+
+def _matrix(data: Sequence[float], columns: Sequence[int], ends: Sequence[int], width: int) -> sparse.csr_matrix:
+    """A row for each end but the first.  scipy.sparse takes as long to import as a question to answer."""
+    from scipy import sparse
+
+    values, places = np.asarray(data, dtype=np.float64), np.asarray(columns, dtype=np.int32)
+    return sparse.csr_matrix((values, places, np.asarray(ends)), (len(ends) - 1, width))
 
 
 def _terms(text: Words) -> list[str]:
