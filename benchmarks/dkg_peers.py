@@ -9,8 +9,8 @@ candidates, a tenth of the entities.  All roads must give the same scores before
 - scipy, edges:         (X M_left) * (entries of r by edge), times M_right, scipy CSR with sparse X [batch, E]
 - scipy, relations:     the sum over relations of (diag(r) X) A_relation, scipy CSR
 - graphblas, mxm:       that sum with python-graphblas, X [batch, E]
-- graphblas, masked:    a question at a time, x A_relation as vxm; the last hop is masked by the candidates, and the method
-                        is Gustavson's, since SuiteSparse's own choice (hash tables) did not end on the graph `metaqa`
+- graphblas, masked:    a question at a time, x A_relation as vxm; the last hop is masked by the candidates, and the
+                        method is Gustavson's: SuiteSparse's own choice, hash tables, did not end on the graph `metaqa`
 
 python-graphblas is no requirement of this project: without it its roads are left out.  Roads run in turn within each
 round; figures are medians, in milliseconds a question.  Matrices by relation are made before anything is timed.

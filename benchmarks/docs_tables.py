@@ -82,6 +82,8 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("real_sets", "benchmarks/real_sets.py"),
     ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
     ResultFile("roofline", "benchmarks/roofline.py"),
+    ResultFile("dkg_peers", "benchmarks/dkg_peers.py"),
+    ResultFile("large_graph", "benchmarks/large_graph.py"),
     ResultFile("gpu", "benchmarks/gpu.py"),
     ResultFile("old_and_new", "benchmarks/old_and_new.py"),
     ResultFile("rewriter", "benchmarks/rewriter.py", False),

@@ -286,6 +286,8 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
     "dkg_follow_metaqa": follow,
     "dkg_scale": scale,
     "roofline": late("roofline", "tables"),
+    "dkg_peers": late("dkg_peers", "tables"),
+    "large_graph": late("large_graph", "tables"),
     "gpu": late("gpu", "tables"),
     "old_and_new": late("old_and_new", "tables"),
     "unseen_relations": unseen,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.metrics.normalise import tokens
@@ -169,12 +169,13 @@ class QuestionWordings:
         return cls(terms, arrays["weight"], arrays["counts"], rows, arrays["known"], arrays["unknown"], places)
 
 
-def _matrix(data: Sequence[float], columns: Sequence[int], ends: Sequence[int], width: int) -> sparse.csr_matrix:
+def _matrix(data: ArrayLike, columns: ArrayLike, ends: ArrayLike, width: int) -> sparse.csr_matrix:
     """A row for each end but the first.  scipy.sparse takes as long to import as a question to answer."""
     from scipy import sparse
 
     values, places = np.asarray(data, dtype=np.float64), np.asarray(columns, dtype=np.int32)
-    return sparse.csr_matrix((values, places, np.asarray(ends)), (len(ends) - 1, width))
+    bounds = np.asarray(ends)
+    return sparse.csr_matrix((values, places, bounds), (len(bounds) - 1, width))
 
 
 def _terms(text: Words) -> list[str]:
