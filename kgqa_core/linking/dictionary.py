@@ -53,8 +53,8 @@ ROWS = 100_000
 """Rows that are in Python at a time."""
 RANGE = 1_000_000
 """Ids of entities whose texts are in memory at a time."""
-MEMORY = "1GB"
-"""Of DuckDB, which spills to disk beyond."""
+MEMORY = "2GB"
+"""Of DuckDB, which spills to disk beyond; 1 GB does not suffice for the parts of 38 million names."""
 PAIRS_MEMORY = 1 << 29
 """Bytes that pairs of ids may take while they are sorted."""
 MOST_TYPES, USUAL = 20_000, 1_500
