@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def conditions(seed: int) -> dict[str, Any]:
     """Seed, commit (and whether the tree had changes), date, cores and threads.
 
-    A copy of the tree without its history is told its commit by `KGQA_COMMIT`.
+    `KGQA_COMMIT` names the commit of a copy of the tree without its history.
     """
     git = ["git", "-C", str(ROOT)]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()

@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -38,10 +37,10 @@ from benchmarks import results_file
 from benchmarks.conditions import conditions, processor
 from benchmarks.dkg_follow import SCALES, synthetic
 from benchmarks.kg_subset_page import table
-from benchmarks.llm import facts
+from benchmarks.llm import facts, question_prompts
 from benchmarks.results_file import CONDITIONS
+from benchmarks.roofline import seconds
 from kgqa_core.dkg.follow import EntityWeights, follow
-from kgqa_core.prompts import answer_prompt, triple_form
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "gpu.json"
@@ -64,17 +63,13 @@ Json = dict[str, Any]
 
 def waited(work: Callable[[], Any], rounds: int, device: str) -> float:
     """Median seconds of some work on a device, after one round to warm up."""
-    times = []
-    for number in range(rounds + 1):
-        if device == "cuda":
-            torch.cuda.synchronize()
-        began = time.perf_counter()
+
+    def whole() -> None:
         work()
         if device == "cuda":
             torch.cuda.synchronize()
-        if number:
-            times.append(time.perf_counter() - began)
-    return statistics.median(times)
+
+    return seconds(whole, rounds)
 
 
 def machine(rounds: int, work: Path) -> Json:
@@ -161,11 +156,7 @@ def generate(rounds: int, work: Path) -> Json:
     from kgqa_core.llm.hf import HFModel
     from kgqa_core.llm.protocol import GenerationParams
 
-    random = Random(SEED)
-    prompts = []
-    for _ in range(PROMPTS):
-        own = facts(random, 20)
-        prompts.append(answer_prompt(f"what is the {own[3][1]} of {own[3][0]}?", triple_form(own)))
+    prompts = question_prompts(PROMPTS)
     params = GenerationParams(max_new_tokens=16)
     spent = {}
     for device in ("cpu", "cuda"):

@@ -63,6 +63,16 @@ def requests(count: int, salt: str) -> list[str]:
     return [rewrite_prompt(spaced_triples(facts(random, 22))) for _ in range(count)]
 
 
+def question_prompts(count: int) -> list[str]:
+    """Questions about one of 20 facts, with these facts."""
+    random = Random(SEED)
+    prompts = []
+    for _ in range(count):
+        own = facts(random, 20)
+        prompts.append(answer_prompt(f"what is the {own[3][1]} of {own[3][0]}?", triple_form(own)))
+    return prompts
+
+
 def bare(url: str, prompts: Sequence[str]) -> list[str]:
     """The loop that one would write by hand."""
     from openai import AsyncOpenAI

@@ -23,7 +23,6 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numba
@@ -36,12 +35,11 @@ from benchmarks.conditions import conditions
 from benchmarks.dkg_follow import SCALES, synthetic
 from benchmarks.dkg_peers import Questions
 from benchmarks.kg_subset_page import table
-from benchmarks.llm import facts
+from benchmarks.llm import question_prompts
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import LlmOptions
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import GenerationParams
-from kgqa_core.prompts import answer_prompt, triple_form
 
 RESULTS = Path(__file__).resolve().parent / "results" / "roofline.json"
 FIELDS = (*CONDITIONS, "rounds", "machine/*", "kernel/*/...", "generate/...")
@@ -110,12 +108,7 @@ def kernel(name: str, copy_gb: float, rounds: int) -> dict[str, Any]:
 
 def generate(gflops: float, rounds: int) -> dict[str, Any]:
     """The builtin model on prompts with 20 facts each."""
-    random = Random(SEED)
-    prompts = []
-    for _ in range(PROMPTS):
-        own = facts(random, 20)
-        question = f"what is the {own[3][1]} of {own[3][0]}?"
-        prompts.append(answer_prompt(question, triple_form(own)))
+    prompts = question_prompts(PROMPTS)
     model = load_model("builtin", LlmOptions())
     params = GenerationParams(max_new_tokens=16)
     with FlopCounterMode(display=False) as counter:

@@ -327,8 +327,7 @@ def _write_neighbours(
     roles = _Pairs(out, "roles", node, 2 * relations, 2 * triples, scratch)
     done = 0
     for head, relation, tail in _columns(connection, "SELECT head, relation, tail FROM kg.triples"):
-        known = np.take(node, head, mode="clip") & (head < entities) & np.take(node, tail, mode="clip")
-        known &= tail < entities
+        known = _known(node, head) & _known(node, tail)
         near.add(head[known], tail[known])
         near.add(tail[known], head[known])
         roles.add(head, relation)
@@ -349,6 +348,12 @@ def _columns(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[list[A
         yield [np.asarray(column) for column in batch.columns]
 
 
+def _known(node: Array, ids: Array) -> Array:
+    """Whether each id is a node; node: bool by id, ids may lie beyond it."""
+    found: Array = (ids < len(node)) & np.take(node, ids, mode="clip")
+    return found
+
+
 class _Pairs:
     """Distinct values of each entity, ascending: `NAME.rows.npy` and `NAME.npy`.
 
@@ -365,7 +370,7 @@ class _Pairs:
 
     def add(self, one: Array, two: Array) -> None:
         """Takes pairs of an id and a value, in any order and any number of times."""
-        known = (one < len(self._node)) & np.take(self._node, one, mode="clip")
+        known = _known(self._node, one)
         self._words.add(one[known].astype(np.uint64) * np.uint64(self._below) + two[known].astype(np.uint64))
 
     def write(self) -> int:

@@ -23,7 +23,7 @@ from kgqa_core.symbolic.by_labels.scorer import LabelScorer, Phrase, ScoreNetwor
 KIND, VERSION = "label parser", 4
 PHRASES = "phrases.safetensors"
 MOST_KEPT = 20_000
-"""Phrases that are kept beside a model."""
+"""Most phrases that are stored with a model."""
 
 
 @dataclass(frozen=True)
