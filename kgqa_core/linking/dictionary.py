@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from kgqa_core.kg.names import NAME_SQL
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold, is_unspaced, keys
+from kgqa_core.linking.growing_file import GrowingFile
 from kgqa_core.linking.mentions import (
     ALIAS,
     CASED,
@@ -43,18 +45,20 @@ from kgqa_core.linking.mentions import (
     Strings,
     StringsWriter,
 )
-from kgqa_core.linking.short_names import add_parts, add_places
+from kgqa_core.linking.short_names import parts_sql, place_relations, stage_parts
 from kgqa_core.linking.words import FUNCTION_WORDS, usual_words, usualness
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 
 Array = NDArray[Any]
 ROWS = 100_000
-"""Rows that are in Python at a time."""
+"""Rows that are in Python at a time, and ids of entities whose names are folded at a time."""
 RANGE = 1_000_000
 """Ids of entities whose texts are in memory at a time."""
-MEMORY = "2GB"
-"""Of DuckDB, which spills to disk beyond; 1 GB does not suffice for the parts of 38 million names."""
+SORTED = 6_000_000
+"""Names and parts of names that are sorted at a time."""
+MEMORY = "1GB"
+"""Of DuckDB, which spills to disk beyond."""
 PAIRS_MEMORY = 1 << 29
 """Bytes that pairs of ids may take while they are sorted."""
 MOST_TYPES, USUAL = 20_000, 1_500
@@ -83,14 +87,15 @@ def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = 
             connection.execute("SET enable_progress_bar = false")
             counts = _write_relations(out, connection, order)
             relations, relation_words = _relation_words(connection)
-            counts |= _write_entities(out, connection, order)
-            counts |= _stage_names(connection, monitor)
+            nodes = _nodes(connection, scratch)
+            counts |= _write_entities(out, connection, order, len(nodes.known))
+            counts |= _stage_names(connection, nodes, monitor)
             if not counts["forms"]:
                 raise KgInputError(f"no entity of the graph {path} has a name that could be found in a text")
-            counts |= _write_names(out, connection, relations, relation_words, monitor)
+            counts |= _write_names(out, connection, len(nodes.known), relations, relation_words, monitor)
             _write_within(out, counts["names"], monitor)
-            counts |= _write_neighbours(out, connection, counts["entities"], scratch, monitor)
-            counts |= _write_places(out, connection, order, counts["entities"])
+            counts |= _write_neighbours(out, connection, nodes.known, scratch, monitor)
+            counts |= _write_places(out, connection, order, nodes.known)
             counts |= _write_words(out, relation_words)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -99,120 +104,187 @@ def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = 
     return counts
 
 
-def _stage_names(connection: duckdb.DuckDBPyConnection, monitor: Monitor) -> dict[str, int]:
-    """Folds every name into the table `raw` (name, id, flags)."""
-    connection.execute("CREATE TABLE raw(name VARCHAR, id INTEGER, flags UTINYINT)")
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Entities that are no literals, by id.
+
+    known: bool, whether the id is one.  popularity: int64, from 1.  is_type: bool, whether others are of this type.
+    """
+
+    known: Array
+    popularity: Array
+    is_type: Array
+
+
+def _nodes(connection: duckdb.DuckDBPyConnection, scratch: Path) -> _Nodes:
+    [(size,)] = connection.execute("SELECT coalesce(max(id), -1) + 1 FROM kg.entities WHERE kind = 'entity'").fetchall()
+    nodes = _Nodes(
+        np.zeros(size, dtype=bool), _memmap(scratch, "popularity", np.int64, size), np.zeros(size, dtype=bool)
+    )
+    [(counted,)] = connection.execute("SELECT count(views) > 0 FROM kg.entities").fetchall()
+    popularity = "views" if counted else "popularity"
+    sql = f"SELECT id, 1 + coalesce({popularity}, 0)::BIGINT FROM kg.entities WHERE kind = 'entity'"
+    for ids, numbers in _columns(connection, sql):
+        nodes.known[ids], nodes.popularity[ids] = True, numbers
+    types = """SELECT type FROM kg.types UNION SELECT super FROM kg.supertypes
+               UNION SELECT type FROM kg.subtypes UNION SELECT super FROM kg.subtypes"""
+    for (ids,) in _columns(connection, types):
+        nodes.is_type[ids[_known(nodes.known, ids)]] = True
+    return nodes
+
+
+def _stage_names(connection: duckdb.DuckDBPyConnection, nodes: _Nodes, monitor: Monitor) -> dict[str, int]:
+    """Folds every name into the table `raw` (name, id, flags, popularity); each pair of name and id is there once."""
+    connection.execute("CREATE TABLE raw(name VARCHAR, id INTEGER, flags UTINYINT, popularity BIGINT)")
+    here = "id >= $first AND id < $end"
     forms = f"""
-        SELECT l.label AS form, l.id, {LABEL} AS flag FROM kg.labels l SEMI JOIN nodes USING (id)
-        WHERE l.label IS NOT NULL
-        UNION ALL SELECT a.alias, a.id, {ALIAS} FROM kg.aliases a SEMI JOIN nodes USING (id)
-        UNION ALL SELECT {NAME_SQL.format(key="e.key")}, e.id, {LABEL} FROM kg.entities e SEMI JOIN nodes USING (id)
-        WHERE e.id NOT IN (SELECT id FROM kg.labels WHERE label IS NOT NULL)"""
-    # Read in ranges, not as a stream: a streamed result that stands still while rows are inserted can wait for ever.
-    connection.execute(f"CREATE TABLE forms AS {forms}")
-    [(total,)] = connection.execute("SELECT count(*) FROM forms").fetchall()
+        SELECT label AS form, id, {LABEL} AS flag FROM kg.labels WHERE label IS NOT NULL AND {here}
+        UNION ALL SELECT alias, id, {ALIAS} FROM kg.aliases WHERE {here}
+        UNION ALL SELECT {NAME_SQL.format(key="key")}, id, {LABEL} FROM kg.entities
+        WHERE {here} AND id NOT IN (SELECT id FROM kg.labels WHERE label IS NOT NULL AND {here})"""
     n_forms = unnamed = 0
-    for first in range(0, total, ROWS):
-        rows = "SELECT form, id, flag FROM forms WHERE rowid >= ? AND rowid < ? ORDER BY rowid"
-        batch = connection.execute(rows, [first, first + ROWS]).to_arrow_table()
-        names: list[str] = []
-        ids: list[int] = []
-        flags: list[int] = []
-        columns = (batch.column(position).to_pylist() for position in range(3))
-        for form, i, flag in zip(*columns, strict=True):
-            result = keys(form)
-            unnamed += not result
-            cased = CASED if form != form.lower() or form == form.upper() else 0
-            for name, whole in result:
-                names.append(name)
-                ids.append(i)
-                flags.append((flag if whole else VARIANT) | cased)
-        frame = pa.table({"name": pa.array(names, pa.string()), "id": pa.array(ids, pa.int32()),
-                          "flags": pa.array(flags, pa.uint8())})  # fmt: skip
-        connection.register("batch", frame)
-        connection.execute("INSERT INTO raw SELECT * FROM batch")
-        connection.unregister("batch")
-        n_forms += len(names)
-        monitor.progress(first + batch.num_rows, total, "names")
-    connection.execute("DROP TABLE forms")
+    last = len(nodes.known)
+    for first in range(0, last, ROWS):
+        # The whole result of a range, not a stream: one that stands still while rows are inserted can wait for ever.
+        given = {"first": first, "end": min(first + ROWS, last)}
+        read = connection.execute(forms, given).to_arrow_table()
+        tables = []
+        for batch in read.filter(nodes.known[read.column(1)]).to_batches(ROWS):
+            folded, empty = _folded(batch)
+            tables.append(folded)
+            unnamed += empty
+        if tables:
+            frame = pa.concat_tables(tables)
+            ids = frame.column("id").to_numpy()
+            frame = frame.append_column("popularity", pa.array(nodes.popularity[ids]))
+            frame = frame.append_column("type", pa.array(np.where(nodes.is_type[ids], TYPE, 0).astype(np.uint8)))
+            connection.register("batch", frame)
+            connection.execute(
+                "INSERT INTO raw SELECT name, id, bit_or(flags | type), any_value(popularity) "
+                "FROM batch GROUP BY name, id"
+            )
+            connection.unregister("batch")
+            n_forms += len(frame)
+        monitor.progress(given["end"], last, "entities named")
     return {"forms": n_forms, "unnamed": unnamed}
+
+
+def _folded(batch: pa.RecordBatch) -> tuple[pa.Table, int]:
+    """Names (name, id, flags) of forms (form, id, flag), and how many forms have none."""
+    names: list[str] = []
+    ids: list[int] = []
+    flags: list[int] = []
+    unnamed = 0
+    for form, i, flag in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        result = keys(form)
+        unnamed += not result
+        cased = CASED if form != form.lower() or form == form.upper() else 0
+        for name, whole in result:
+            names.append(name)
+            ids.append(i)
+            flags.append((flag if whole else VARIANT) | cased)
+    columns = {
+        "name": pa.array(names, pa.string()),
+        "id": pa.array(ids, pa.int32()),
+        "flags": pa.array(flags, pa.uint8()),
+    }
+    return pa.table(columns), unnamed
 
 
 def _write_names(
     out: Path,
     connection: duckdb.DuckDBPyConnection,
+    entities: int,
     relations: frozenset[str],
     relation_words: frozenset[str],
     monitor: Monitor,
 ) -> dict[str, int]:
-    monitor.progress(0, None, "sorting names")
+    monitor.progress(0, None, "parts of names")
+    stage_parts(connection)
+    files = {
+        name: GrowingFile(out / f"{name}.npy", dtype)
+        for name, dtype in (
+            ("candidates.rows", np.int64), ("candidates", np.int32), ("candidates.flags", np.uint8),
+            ("commonness", np.float32), ("names.flags", np.uint8), ("names.usual", np.uint8),
+        )
+    }  # fmt: skip
+    writer = StringsWriter(out, "names")
+    files["candidates.rows"].add(np.zeros(1, np.int64))
+    named = np.zeros(entities, dtype=bool)
+    place = ambiguous = partial = 0
+    # Sorted rows are put together here: lists of a group would have to fit in DuckDB's memory all at once.
+    for table, starts in _whole_names(_sorted_names(connection, monitor)):
+        column = table.column(0).combine_chunks().take(pa.array(starts))
+        writer.add(column)
+        ids, way, mass, share = (table.column(position).to_numpy() for position in (1, 2, 3, 4))
+        size, here = len(column), len(table)
+        lengths = np.diff(np.append(starts, here))
+        files["candidates.rows"].add(place + np.cumsum(lengths))
+        files["candidates"].add(ids)
+        files["candidates.flags"].add(way)
+        named[ids] = True
+        totals = np.repeat(np.add.reduceat(mass, starts), lengths)
+        only_parts = np.bitwise_and.reduceat(way, starts) & PART > 0
+        files["commonness"].add(np.where(np.repeat(only_parts, lengths), share, mass / totals))
+        types_or_parts = way | np.where(way & PART > 0, TYPE, 0).astype(np.uint8)
+        named_type = np.bitwise_and.reduceat(types_or_parts, starts) & TYPE > 0
+        named_type &= ~only_parts
+        names = column.to_pylist()
+        files["names.flags"].add(
+            np.fromiter((_name_flags(name, relations, relation_words) for name in names), np.uint8, size)
+            | np.where(named_type, NAMED_TYPE, 0).astype(np.uint8)
+            | np.where(only_parts, PARTIAL, 0).astype(np.uint8)
+        )
+        files["names.usual"].add(np.fromiter(map(usualness, names), np.uint8, size))
+        whole = np.add.reduceat(way & PART == 0, starts, dtype=np.int64)
+        ambiguous, partial = ambiguous + int((whole > 1).sum()), partial + int(only_parts.sum())
+        place += here
+    sizes = {name: file.close() for name, file in files.items()}
+    connection.execute("DROP TABLE raw; DROP TABLE short")
+    return {
+        "names": writer.close() - partial,
+        "parts": partial,
+        "candidates": sizes["candidates"],
+        "named": int(np.count_nonzero(named)),
+        "ambiguous": ambiguous,
+    }
+
+
+def _sorted_names(connection: duckdb.DuckDBPyConnection, monitor: Monitor) -> Iterator[pa.RecordBatch]:
+    """Rows (name, id, flags, mass, share) by name, those by a part of it last, the heaviest first.
+
+    A range of names at a time, so that what is sorted fits into DuckDB's memory.
+    """
     weight = (
         f"CASE WHEN flags & {LABEL} > 0 THEN {WEIGHT[LABEL]} WHEN flags & {ALIAS} > 0 THEN {WEIGHT[ALIAS]} "
         f"ELSE {WEIGHT[VARIANT]} END"
     )
-    add_parts(connection, WEIGHT)
-    connection.execute(
-        f"""
-        CREATE TABLE pairs AS
-        SELECT name, r.id, flags | CASE WHEN n.is_type THEN {TYPE} ELSE 0 END AS flags,
-               n.popularity::DOUBLE * ({weight}) AS mass, 0.0::DOUBLE AS share
-        FROM (SELECT name, id, bit_or(flags) AS flags FROM raw GROUP BY name, id) r JOIN nodes n USING (id);
-        INSERT INTO pairs
-        SELECT name, p.id, flags | CASE WHEN n.is_type THEN {TYPE} ELSE 0 END, mass * {WEIGHT[PART]}::DOUBLE, share
-        FROM parts p JOIN nodes n USING (id) ANTI JOIN raw r ON r.name = p.name AND r.id = p.id;
-        DROP TABLE raw;
-        DROP TABLE parts"""
-    )
-    [(candidates, names)] = connection.execute("SELECT count(*), count(DISTINCT name) FROM pairs").fetchall()
-    rows = _memmap(out, "candidates.rows", np.int64, names + 1)
-    entities, entity_flags = (
-        _memmap(out, "candidates", np.int32, candidates),
-        _memmap(out, "candidates.flags", np.uint8, candidates),
-    )
-    commonness = _memmap(out, "commonness", np.float32, candidates)
-    flags, usual = _memmap(out, "names.flags", np.uint8, names), _memmap(out, "names.usual", np.uint8, names)
-    writer = StringsWriter(out, "names")
-    rows[0] = number = place = 0
-    ambiguous = partial = 0
-    # Sorted rows are put together here: lists of a group would have to fit in DuckDB's memory all at once.
-    sql = f"""SELECT name, id, flags::UTINYINT, mass, share FROM pairs
-              ORDER BY name, flags & {PART} > 0, mass DESC, id"""
-    for table, starts in _whole_names(connection.execute(sql).to_arrow_reader(ROWS)):
-        column = table.column(0).combine_chunks().take(pa.array(starts))
-        writer.add(column)
-        values = [table.column(position).to_numpy() for position in (1, 2, 3, 4)]
-        size, here = len(column), len(table)
-        lengths = np.diff(np.append(starts, here))
-        rows[number + 1 : number + size + 1] = place + np.cumsum(lengths)
-        entities[place : place + here], entity_flags[place : place + here] = values[0], values[1]
-        totals = np.repeat(np.add.reduceat(values[2], starts), lengths)
-        only_parts = np.bitwise_and.reduceat(values[1], starts) & PART > 0
-        commonness[place : place + here] = np.where(np.repeat(only_parts, lengths), values[3], values[2] / totals)
-        types_or_parts = values[1] | np.where(values[1] & PART > 0, TYPE, 0).astype(np.uint8)
-        named_type = np.bitwise_and.reduceat(types_or_parts, starts) & TYPE > 0
-        named_type &= ~only_parts
-        flags[number : number + size] = (
-            np.fromiter((_name_flags(name, relations, relation_words) for name in column.to_pylist()), np.uint8, size)
-            | np.where(named_type, NAMED_TYPE, 0).astype(np.uint8)
-            | np.where(only_parts, PARTIAL, 0).astype(np.uint8)
-        )
-        usual[number : number + size] = np.fromiter((usualness(name) for name in column.to_pylist()), np.uint8, size)
-        whole = np.add.reduceat(values[1] & PART == 0, starts, dtype=np.int64)
-        ambiguous, partial = ambiguous + int((whole > 1).sum()), partial + int(only_parts.sum())
-        number, place = number + size, place + here
-        monitor.progress(number, names, "sorted names")
-    writer.close()
-    for array in (rows, entities, entity_flags, commonness, flags, usual):
-        array.flush()
-    [(named,)] = connection.execute("SELECT count(DISTINCT id) FROM pairs").fetchall()
-    connection.execute("DROP TABLE pairs")
-    return {
-        "names": names - partial,
-        "parts": partial,
-        "candidates": candidates,
-        "named": named,
-        "ambiguous": ambiguous,
-    }
+    bounds = _bounds(connection)
+    for number, (low, high) in enumerate(zip(bounds, [*bounds[1:], None], strict=True)):
+        where = "name >= $low" + (" AND name < $high" if high is not None else "")
+        sql = f"""
+            WITH whole AS MATERIALIZED (SELECT * FROM raw WHERE {where})
+            SELECT * FROM (
+              SELECT name, id, flags, popularity::DOUBLE * ({weight}) AS mass, 0.0::DOUBLE AS share FROM whole
+              UNION ALL
+              SELECT name, p.id, flags::UTINYINT, mass * {WEIGHT[PART]}::DOUBLE, share
+              FROM ({parts_sql(where, WEIGHT)}) p ANTI JOIN whole r USING (name, id))
+            ORDER BY name, flags & {PART} > 0, mass DESC, id"""
+        given = {"low": low} | ({"high": high} if high is not None else {})
+        yield from connection.execute(sql, given).to_arrow_reader(ROWS)
+        monitor.progress(number + 1, len(bounds), "ranges of names sorted")
+
+
+def _bounds(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """First names of ranges of about SORTED names and parts each, ascending; the first is empty."""
+    [(total,)] = connection.execute("SELECT (SELECT count(*) FROM raw) + (SELECT count(*) FROM short)").fetchall()
+    every = max(1, SORTED // 1000)
+    sample = connection.execute(
+        "SELECT name FROM raw WHERE rowid % $1 = 0 UNION ALL SELECT name FROM short WHERE rowid % $1 = 0 ORDER BY name",
+        [every],
+    ).fetchall()
+    ranges = -(-total // SORTED)
+    return ["", *sorted({sample[place * len(sample) // ranges][0] for place in range(1, ranges)} - {""})]
 
 
 def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Array]]:
@@ -251,17 +323,8 @@ def _name_flags(name: str, relations: frozenset[str], words: frozenset[str]) -> 
     )
 
 
-def _write_entities(out: Path, connection: duckdb.DuckDBPyConnection, order: str) -> dict[str, int]:
-    """Keys and best labels by id, and the table `nodes` (id, popularity, is_type) of entities that are no literals."""
-    connection.execute(
-        """
-        CREATE TABLE nodes AS
-        SELECT id, 1 + coalesce(CASE WHEN (SELECT count(views) FROM kg.entities) > 0 THEN views ELSE popularity END, 0)
-                   AS popularity, id IN (SELECT type FROM kg.types UNION SELECT super FROM kg.supertypes
-                   UNION SELECT type FROM kg.subtypes UNION SELECT super FROM kg.subtypes) AS is_type
-        FROM kg.entities WHERE kind = 'entity'"""
-    )
-    [(last,)] = connection.execute("SELECT coalesce(max(id), -1) FROM nodes").fetchall()
+def _write_entities(out: Path, connection: duckdb.DuckDBPyConnection, order: str, entities: int) -> dict[str, int]:
+    """Keys, best labels and descriptions by id."""
     best = f"""
         SELECT id, arg_min(label, ({order}, lang, label)) FILTER (WHERE label IS NOT NULL) AS label,
                arg_min(description, ({order}, lang, description)) FILTER (WHERE description IS NOT NULL) AS description
@@ -273,8 +336,8 @@ def _write_entities(out: Path, connection: duckdb.DuckDBPyConnection, order: str
                ON e.id = r.range
         LEFT JOIN ({best}) b ON b.id = r.range ORDER BY r.range"""
     writers = [StringsWriter(out, name) for name in ("keys", "labels", "descriptions")]
-    for first in range(0, last + 1, RANGE):
-        given = {"first": first, "end": min(first + RANGE, last + 1)}
+    for first in range(0, entities, RANGE):
+        given = {"first": first, "end": min(first + RANGE, entities)}
         for batch in connection.execute(sql, given).to_arrow_reader(ROWS):
             for position, writer in enumerate(writers):
                 writer.add(batch.column(position))
@@ -313,15 +376,13 @@ def _relation_words(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[st
 
 
 def _write_neighbours(
-    out: Path, connection: duckdb.DuckDBPyConnection, entities: int, scratch: Path, monitor: Monitor
+    out: Path, connection: duckdb.DuckDBPyConnection, node: Array, scratch: Path, monitor: Monitor
 ) -> dict[str, int]:
     """Neighbours of each entity both ways, itself among them, and its relations both ways; literals are left out."""
     [(relations,)] = connection.execute("SELECT coalesce(max(id), -1) + 1 FROM kg.relations").fetchall()
     [(triples,)] = connection.execute("SELECT count(*) FROM kg.triples").fetchall()
     [(types,)] = connection.execute("SELECT count(*) FROM kg.types").fetchall()
-    node = np.zeros(entities, dtype=bool)
-    for (ids,) in _columns(connection, "SELECT id FROM nodes"):
-        node[ids] = True
+    entities = len(node)
     near = _Pairs(out, "near", node, entities, 2 * triples + int(node.sum()), scratch)
     near.add(*[np.flatnonzero(node)] * 2)
     roles = _Pairs(out, "roles", node, 2 * relations, 2 * triples, scratch)
@@ -400,12 +461,14 @@ class _Pairs:
         return size
 
 
-def _write_places(out: Path, connection: duckdb.DuckDBPyConnection, order: str, entities: int) -> dict[str, int]:
-    add_places(connection, order)
-    flags = _memmap(out, "entities.flags", np.uint8, entities)
+def _write_places(out: Path, connection: duckdb.DuckDBPyConnection, order: str, node: Array) -> dict[str, int]:
+    """Marks the values of relations with a word of place in their labels."""
+    flags = _memmap(out, "entities.flags", np.uint8, len(node))
     flags[:] = 0
-    for batch in connection.execute("SELECT id FROM places").to_arrow_reader(ROWS):
-        flags[np.asarray(batch.column(0))] = PLACE
+    if relations := place_relations(connection, order):
+        listed = ", ".join(map(str, relations))
+        for (ids,) in _columns(connection, f"SELECT tail FROM kg.triples WHERE relation IN ({listed})"):
+            flags[ids[_known(node, ids)]] = PLACE
     flags.flush()
     return {"places": int(np.count_nonzero(flags))}
 

@@ -33,12 +33,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold
+from kgqa_core.linking.growing_file import GrowingFile
 
 
 class Strings:
@@ -84,19 +84,21 @@ class Strings:
 
 
 class StringsWriter:
-    """Writes texts one after the other; `close` writes the offsets."""
+    """Writes texts one after the other, and where each ends."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._stream: BinaryIO = (folder / f"{name}.bin").open("wb")
-        self._path = folder / f"{name}.offsets.npy"
-        self._lengths: list[Array] = []
+        self._offsets = GrowingFile(folder / f"{name}.offsets.npy", np.int64)
+        self._offsets.add(np.zeros(1, np.int64))
+        self._end = 0
 
     def add(self, column: Any) -> None:
         """An Arrow column of texts, none of them null."""
         column = column.cast("large_string")
         _, offsets, data = column.buffers()
         places = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
-        self._lengths.append(np.diff(places).astype(np.int32))
+        self._offsets.add(self._end + places[1:] - places[0])
+        self._end += int(places[-1] - places[0])
         if data is not None:
             self._stream.write(memoryview(data)[int(places[0]) : int(places[-1])])
 
@@ -105,11 +107,7 @@ class StringsWriter:
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
-        offsets = open_memmap(self._path, mode="w+", dtype=np.int64, shape=(sum(map(len, self._lengths)) + 1,))
-        offsets[0] = 0
-        np.cumsum(np.concatenate([np.empty(0, np.int32), *self._lengths]), dtype=np.int64, out=offsets[1:])
-        offsets.flush()
-        return len(offsets) - 1
+        return self._offsets.close() - 1
 
 
 Array = NDArray[Any]

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from kgqa_core.linking.fold import fold
-from kgqa_core.linking.mentions import ACRONYM, ALIAS, CASED, LABEL, MOST_PARTS, PART
+from kgqa_core.linking.mentions import ACRONYM, ALIAS, CASED, LABEL, MOST_PARTS, PART, TYPE
 from kgqa_core.linking.words import FUNCTION_WORDS
 
 LONGEST = 8
@@ -31,66 +31,66 @@ _PLACE_WORDS = frozenset(
 """Words of relations whose values are places."""
 
 
-def add_parts(connection: duckdb.DuckDBPyConnection, weights: dict[int, float]) -> None:
-    """Makes the table `parts` (name, id, flags, mass, share) from the tables `raw` (name, id, flags) and `nodes`.
+def stage_parts(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes the table `short` (name, id, flags, popularity, initials): parts of the names in `raw`, a row each time.
 
-    mass: popularity of the entity, times the weight of the kind of name.  share: its share among all entities that have
-    the part, in [SHARE, 1].  Parts that begin or end with a word of grammar, and numbers, are none.
+    Parts that begin or end with a word of grammar, and numbers, are none.
     """
     connection.register("grammar_words", pa.table({"word": sorted(FUNCTION_WORDS)}))
     connection.execute("CREATE TABLE grammar AS SELECT word FROM grammar_words")
     connection.unregister("grammar_words")
+    kept = f"id, flags & {LABEL | ALIAS | CASED | TYPE} AS flags, popularity"
     connection.execute(
         f"""
-        CREATE TABLE spaced AS SELECT name, id, flags, w FROM (
-          SELECT name, id, bit_or(flags) AS flags, string_split(name, ' ') AS w FROM raw
-          WHERE contains(name, ' ') AND flags & {LABEL | ALIAS} > 0 GROUP BY name, id)
-        WHERE len(w) BETWEEN 2 AND {LONGEST};
-        CREATE TABLE pieces AS
-        SELECT w[1:k] AS p, id, flags & {LABEL | ALIAS | CASED} AS flags FROM spaced, range(1, {WORDS + 1}) t(k)
-        WHERE k < len(w)
-        UNION ALL SELECT w[len(w) - k + 1:], id, flags & {LABEL | ALIAS | CASED}
-        FROM spaced, range(1, {WORDS + 1}) t(k) WHERE k < len(w)
-        UNION ALL SELECT [w[1], w[len(w)]], id, flags & {LABEL | ALIAS | CASED} FROM spaced WHERE len(w) IN (3, 4);
         CREATE TABLE short AS
-        SELECT array_to_string(p, ' ') AS name, id, flags, FALSE AS initials FROM pieces
-        ANTI JOIN grammar a ON a.word = p[1] ANTI JOIN grammar b ON b.word = p[len(p)]
-        UNION ALL SELECT * FROM (
-          SELECT array_to_string(list_transform(list_filter(w, lambda x: NOT list_contains({_SMALL}, x)),
-                 lambda x: x[1]), '') AS name, id, flags & {LABEL | ALIAS | CASED}, TRUE FROM spaced
-          WHERE flags & {CASED} > 0)
-        WHERE length(name) BETWEEN {INITIALS[0]} AND {INITIALS[1]};
-        DROP TABLE spaced;
-        DROP TABLE pieces;
-        CREATE TABLE parts AS
-        SELECT name, id, flags, mass, share FROM (
-          SELECT *, max(share) OVER (PARTITION BY name) AS best,
-                 row_number() OVER (PARTITION BY name ORDER BY mass DESC, id) AS place FROM (
-            SELECT *, mass / sum(mass) OVER (PARTITION BY name) AS share FROM (
-              SELECT name, id, max(n.popularity::DOUBLE * CASE WHEN flags & {LABEL} > 0 THEN {weights[LABEL]}
-                     ELSE {weights[ALIAS]} END) AS mass,
-                     {PART} | (bit_or(flags) & {CASED}) | CASE WHEN bool_and(initials) THEN {ACRONYM} ELSE 0 END
-                     AS flags
-              FROM short JOIN nodes n USING (id)
-              WHERE length(name) >= 3 AND NOT regexp_full_match(name, '[0-9 ]+') GROUP BY name, id)))
-        WHERE best >= {CLEAR} AND share >= {SHARE} AND place <= {MOST_PARTS};
-        DROP TABLE short;
+        WITH spaced AS (
+          SELECT * FROM (SELECT id, flags, popularity, string_split(name, ' ') AS w FROM raw
+                         WHERE contains(name, ' ') AND flags & {LABEL | ALIAS} > 0)
+          WHERE len(w) BETWEEN 2 AND {LONGEST}),
+        pieces AS (
+          SELECT w[1:k] AS p, {kept} FROM spaced, range(1, {WORDS + 1}) t(k) WHERE k < len(w)
+          UNION ALL SELECT w[len(w) - k + 1:], {kept} FROM spaced, range(1, {WORDS + 1}) t(k) WHERE k < len(w)
+          UNION ALL SELECT [w[1], w[len(w)]], {kept} FROM spaced WHERE len(w) IN (3, 4))
+        SELECT name, id, flags, popularity, initials FROM (
+          SELECT array_to_string(p, ' ') AS name, id, flags, popularity, FALSE AS initials FROM pieces
+          ANTI JOIN grammar a ON a.word = p[1] ANTI JOIN grammar b ON b.word = p[len(p)]
+          UNION ALL SELECT * FROM (
+            SELECT array_to_string(list_transform(list_filter(w, lambda x: NOT list_contains({_SMALL}, x)),
+                   lambda x: x[1]), '') AS name, {kept}, TRUE FROM spaced
+            WHERE flags & {CASED} > 0)
+          WHERE length(name) BETWEEN {INITIALS[0]} AND {INITIALS[1]})
+        WHERE length(name) >= 3 AND NOT regexp_full_match(name, '[0-9 ]+');
         DROP TABLE grammar"""
     )
 
 
-def add_places(connection: duckdb.DuckDBPyConnection, order: str) -> None:
-    """Makes the table `places` (id): entities that are the value of a relation with a word of place in its label."""
+def parts_sql(where: str, weights: dict[int, float]) -> str:
+    """Rows (name, id, flags, mass, share) of the parts that are stored, of `short` in a range of names.
+
+    mass: popularity of the entity, times the weight of the kind of name.  share: its share among all entities that have
+    the part, in [SHARE, 1].
+    """
+    return f"""
+        SELECT name, id, flags, mass, share FROM (
+          SELECT *, max(share) OVER (PARTITION BY name) AS best,
+                 row_number() OVER (PARTITION BY name ORDER BY mass DESC, id) AS place FROM (
+            SELECT *, mass / sum(mass) OVER (PARTITION BY name) AS share FROM (
+              SELECT name, id, max(popularity::DOUBLE * CASE WHEN flags & {LABEL} > 0 THEN {weights[LABEL]}
+                     ELSE {weights[ALIAS]} END) AS mass,
+                     {PART} | (bit_or(flags) & {CASED | TYPE}) | CASE WHEN bool_and(initials) THEN {ACRONYM} ELSE 0 END
+                     AS flags
+              FROM short WHERE {where} GROUP BY name, id)))
+        WHERE best >= {CLEAR} AND share >= {SHARE} AND place <= {MOST_PARTS}"""
+
+
+def place_relations(connection: duckdb.DuckDBPyConnection, order: str) -> list[int]:
+    """Relations with a word of place in their labels, ascending."""
     rows = connection.execute(
         f"""
         SELECT r.id, coalesce(b.label, r.key) FROM kg.relations r LEFT JOIN (
           SELECT id, arg_min(label, ({order}, lang, label)) AS label FROM kg.relation_labels
           WHERE label IS NOT NULL GROUP BY id) b USING (id) ORDER BY r.id"""
     ).fetchall()
-    ids = [i for i, label in rows if _PLACE_WORDS & set(fold(label.replace("_", " ")).split()) or label in _PLACE_WORDS]
-    connection.register("place_relations", pa.table({"id": pa.array(ids, pa.int32())}))
-    connection.execute(
-        "CREATE TABLE places AS SELECT DISTINCT t.tail AS id FROM kg.triples t "
-        "SEMI JOIN place_relations p ON p.id = t.relation SEMI JOIN nodes n ON n.id = t.tail"
-    )
-    connection.unregister("place_relations")
+    return [
+        i for i, label in rows if _PLACE_WORDS & set(fold(label.replace("_", " ")).split()) or label in _PLACE_WORDS
+    ]
