@@ -10,13 +10,13 @@ import asyncio
 import logging
 import os
 import random
-import ssl
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
+from kgqa_core.certificates import trusted
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget, Reservation
@@ -136,7 +136,7 @@ class OpenAIModel:
             return []
         return _run(_Batch(self, prompts, params, monitor, on_result).all())
 
-    def client(self, trust: ssl.SSLContext) -> Any:
+    def client(self) -> Any:
         """A client of one connection that sends this endpoint's own key, or none, and nothing else that identifies the
         user.  Each request under way has a client of its own: one pool for all looks at every idle connection each time
         it hands one out, which costs more than the request."""
@@ -153,7 +153,7 @@ class OpenAIModel:
             api_key=self._key() or "none", base_url=self.base_url or VENDOR, timeout=self.timeout_seconds,
             max_retries=0, default_headers=headers,
             http_client=BoundedClient(
-                reply_bytes=int(self.max_reply_mb * 2**20), setting="llm.max_reply_mb", verify=trust,
+                reply_bytes=int(self.max_reply_mb * 2**20), setting="llm.max_reply_mb", verify=trusted(),
                 timeout=self.timeout_seconds, limits=httpx2.Limits(max_connections=1),
             ),
         )  # fmt: skip
@@ -231,10 +231,7 @@ class _Batch:
         self.narrow = asyncio.Lock()
 
     async def all(self) -> list[Completion]:
-        import httpx2
-
         queue = iter(self.places)
-        trust = httpx2.create_ssl_context()
 
         async def worker(client: Any) -> None:
             while self.fatal is None and self.reached is None and (prompt := next(queue, None)) is not None:
@@ -242,7 +239,7 @@ class _Batch:
 
         async with AsyncExitStack() as opened:
             clients = [
-                await opened.enter_async_context(self.model.client(trust))
+                await opened.enter_async_context(self.model.client())
                 for _ in range(min(self.model.concurrency, len(self.places)))
             ]
             if not self.model.answered:  # alone: an endpoint that is down costs one request, not a burst

@@ -40,7 +40,7 @@ async def _models(model: OpenAIModel) -> list[str]:
     from kgqa_core.llm.bounded_http import ReplyRefused
 
     options = model.request_options()
-    async with model.client(httpx2.create_ssl_context()) as client:
+    async with model.client() as client:
         try:
             async with asyncio.timeout(model.timeout_seconds):
                 page = await client.models.list(extra_headers=options.get("headers", {}))

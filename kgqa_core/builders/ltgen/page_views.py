@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+from kgqa_core.certificates import trusted
 from kgqa_core.config import PopularityOptions
 from kgqa_core.errors import ConfigError, EndpointError
 from kgqa_core.monitor import QUIET, Monitor
@@ -98,7 +99,7 @@ class PageViews:
 
         self._client = BoundedClient(
             reply_bytes=int(self.options.max_reply_mb * 2**20), setting="ltgen.popularity.max_reply_mb",
-            timeout=self.options.timeout_seconds,
+            verify=trusted(), timeout=self.options.timeout_seconds,
             headers={"User-Agent": self.options.user_agent or AGENT, "Accept": "application/json"},
         )  # fmt: skip
         return self

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 
+from kgqa_core.certificates import trusted
 from kgqa_core.config import SparqlEndpointOptions
 from kgqa_core.errors import EndpointError, KgInputError, without_passwords
 
@@ -79,6 +80,7 @@ class SparqlClient:
             number = "0"
         try:
             self._client = httpx2.Client(
+                verify=trusted(),
                 timeout=options.timeout,
                 auth=login,
                 headers={
