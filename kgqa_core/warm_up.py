@@ -10,7 +10,6 @@ where such a file is read first.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import torch
@@ -26,6 +25,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import open_tagger
+from kgqa_core.store.scratch import scratch_folder
 from kgqa_core.types import Question
 
 LINES = [
@@ -74,5 +74,5 @@ def warm_up(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="kgqa-warm-up-") as _folder:
-        warm_up(Path(_folder))
+    with scratch_folder(None, "kgqa-warm-up") as _folder:
+        warm_up(_folder)

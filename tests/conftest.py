@@ -38,7 +38,7 @@ for _name in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI", "OPENAI_API_KEY", "OPENA
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
 settings.register_profile("kgqa", UNHURRIED)
-settings.register_profile("kgqa-quick", UNHURRIED, max_examples=40)
+settings.register_profile("kgqa-quick", UNHURRIED, max_examples=25)
 settings.load_profile("kgqa")
 
 

@@ -128,7 +128,7 @@ class Stage(Generic[P]):
             if hit is not None:  # the home has it and Prefect's cache does not: from another machine or server
                 return Completed(name="Cached", data=hit)
             made, where = deployments.make(options, key.key, key.parts, key.call, key.arguments)
-            ref = made or self._compute(run, key, title)
+            ref = made or self._compute(current_run(), key, title)  # Prefect pickles what this function holds
             return Completed(message=where, data=ref) if where else ref
 
         ready = task(

@@ -15,7 +15,6 @@ import json
 import logging
 import os
 import re
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kgqa_core.store.artifacts import Home
+from kgqa_core.store.scratch import scratch_folder
 from tasks.servers.database import SQLITE, ensure_database
 from tasks.servers.login import hand_to_clients
 from tasks.tracking.model_files import save_model
@@ -318,10 +318,10 @@ class MlflowStore:
             logged = self._client.create_logged_model(self.experiment, MODEL, run, tags=tags, model_type="agent")
         if logged.status != "READY":
             own = {"run_id": run, "model_id": logged.model_id, "model_uuid": logged.model_id}
-            with tempfile.TemporaryDirectory(prefix="kgqa-model-") as scratch:
-                folder, place = Path(scratch) / MODEL, logged.artifact_location
+            with scratch_folder(None, "kgqa-model") as scratch:
+                folder, place = scratch / MODEL, logged.artifact_location
                 save_model(folder, reference, self._templates, artifact_path=place, **own)
-                self._client.log_model_artifacts(logged.model_id, str(Path(scratch) / MODEL))
+                self._client.log_model_artifacts(logged.model_id, str(folder))
             self._client.finalize_logged_model(logged.model_id, "READY")
         outputs = self._client.get_run(run).outputs
         if logged.model_id not in [one.model_id for one in (outputs.model_outputs if outputs else ())]:

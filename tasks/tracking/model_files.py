@@ -12,7 +12,6 @@ import functools
 import hashlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from typing import Any
 
 import yaml
 
+from kgqa_core.store.scratch import scratch_folder
 from tasks.import_closure import import_closure, package_folder
 
 MODEL_CODE = Path(__file__).with_name("model_code.py")
@@ -74,9 +74,9 @@ def _keep(folder: Path, template: Path) -> None:
         for old in template.parent.iterdir() if template.parent.is_dir() else ():
             shutil.rmtree(old, ignore_errors=True)
         template.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="new-", dir=template.parent) as scratch:
-            shutil.copytree(folder, Path(scratch) / "model", ignore=shutil.ignore_patterns("__pycache__"))
-            (Path(scratch) / "model").rename(template)
+        with scratch_folder(template.parent, "new") as scratch:
+            shutil.copytree(folder, scratch / "model", ignore=shutil.ignore_patterns("__pycache__"))
+            (scratch / "model").rename(template)
 
 
 def _made_of(requirements: Sequence[str]) -> str:
@@ -95,12 +95,12 @@ def _save(folder: Path, config: dict[str, Any], requirements: list[str], ids: Ma
 
     token = _SAVING.set(True)
     try:
-        with tempfile.TemporaryDirectory(prefix="kgqa-code-") as scratch, _requirements_unchecked():
-            copy_code(Path(scratch))
+        with scratch_folder(None, "kgqa-code") as scratch, _requirements_unchecked():
+            copy_code(scratch)
             mlflow.pyfunc.save_model(
                 path=str(folder),
                 python_model=str(MODEL_CODE),
-                code_paths=[str(Path(scratch) / package) for package in PACKAGES],
+                code_paths=[str(scratch / package) for package in PACKAGES],
                 model_config=config,
                 pip_requirements=requirements,
                 input_example=EXAMPLE,

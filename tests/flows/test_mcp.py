@@ -92,7 +92,7 @@ def address(running: subprocess.Popen[str]) -> str:
     raise AssertionError("the command ended without an address")
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
 def test_a_client_on_stdio_uses_every_tool(home: Path, triples: list[tuple[str, str, str]], mode: str) -> None:
     person, _, company = next(row for row in triples if row[1] == "works_for")
     name = company.removesuffix(" Ltd")
@@ -179,6 +179,7 @@ def test_a_client_over_http_with_a_token(home: Path) -> None:
         assert running.stdout is not None and running.stdout.read() == ""
 
 
+@pytest.mark.slow
 def test_the_official_client_over_http(home: Path) -> None:
     with process(home, "--http", "--port", "0") as running:
         url = address(running)

@@ -193,6 +193,7 @@ def test_every_answerer_of_the_registry_is_in_the_matrix() -> None:
     assert {*ANSWERED_BY.values(), *EXPLORED_BY.values()} == set(ANSWERERS)
 
 
+@pytest.mark.slow
 def test_run_ask_and_answer_give_the_same_answers(
     home: Path, server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +211,8 @@ def test_auto_answers_alike_through_run_ask_and_answer(
     compare(road, home, tmp_path / "auto", "hop_path", ("both",))
 
 
-@pytest.mark.parametrize("answerer", ["agent:openai:stub", pytest.param("gcr:builtin", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("answerer", ["agent:openai:stub", "gcr:builtin"])
 def test_explorer_answers_alike_through_run_ask_and_answer(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answerer: str
 ) -> None:

@@ -177,6 +177,7 @@ except Exception as fault:
     assert "no Secret block 'lab-key'" in said and "set MODEL_LAB_KEY in the environment" in said
 
 
+@pytest.mark.slow
 def test_a_missing_or_changed_artifact_is_named_with_the_way_out(home: Path, tmp_path: Path) -> None:
     reference = reference_of(home)
     folder = home / reference["artifacts"]["hop_path"]["path"]
@@ -219,6 +220,7 @@ def test_a_home_that_moved_is_found_or_asked_for(home: Path, tmp_path: Path, mon
     assert system.ask(question(home)["question"]).answer
 
 
+@pytest.mark.slow
 def test_ask_and_answer_trace_the_share_that_is_wanted(home: Path, tmp_path: Path) -> None:
     record, asked = newest_run(Home(home)), question(home)
     done = kgqa("ask", asked["question"], "--home", home, "--json", "--own-process")  # the run's own share: all

@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: a fifth of them in the default run, all of them in `make test-all`."""
+"""How many examples a property is tried on: an eighth of them in the default run, all of them in `make test-all`."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ QUICK = "KGQA_QUICK_EXAMPLES"
 
 def examples(count: int, **more: Any) -> settings:
     """Settings of a property that is tried on `count` examples, at least three, without a deadline."""
-    return settings(max_examples=max(3, count // 5) if QUICK in os.environ else count, deadline=None, **more)
+    return settings(max_examples=max(3, count // 8) if QUICK in os.environ else count, deadline=None, **more)

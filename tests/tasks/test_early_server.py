@@ -66,6 +66,7 @@ def _run(folder: Path, code: str, **more: str) -> str:
     return outcome.out
 
 
+@pytest.mark.slow
 def test_prefect_takes_over_the_server_that_was_launched(tmp_path: Path) -> None:
     _run(tmp_path, USED)
 

@@ -71,8 +71,8 @@ def left_over(home: Path) -> list[str]:
     ("kind", "shards"),
     [
         pytest.param("inline", 3, marks=pytest.mark.slow),
-        ("thread", 4),
-        pytest.param("process", 3, marks=pytest.mark.slow),
+        pytest.param("thread", 4, marks=pytest.mark.slow),
+        ("process", 3),
         pytest.param("dask", 4, marks=pytest.mark.slow),
         pytest.param("ray", 4, marks=pytest.mark.slow),
     ],

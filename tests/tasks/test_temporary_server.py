@@ -142,6 +142,7 @@ assert real.SubprocessASGIServer is TemporaryServer and real.__file__
 """
 
 
+@pytest.mark.slow
 def test_a_flow_imports_nothing_of_the_server_until_somebody_looks_for_it(tmp_path: Path) -> None:
     outcome = run_python(["-c", LIGHT], env={"PREFECT_HOME": str(tmp_path)})
     assert outcome.code == 0, outcome.err[-2000:]

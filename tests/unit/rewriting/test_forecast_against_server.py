@@ -55,7 +55,7 @@ class Teller:
         return paragraph(sentences(parts, variant=1))  # type: ignore[arg-type]
 
 
-@pytest.fixture(params=["long", "like the template"])
+@pytest.fixture(params=[pytest.param("long", marks=pytest.mark.slow), "like the template"])
 def server(folder: Path, request: pytest.FixtureRequest) -> Iterator[ChatServer]:
     rates = Rates(empty=0.03, nonsense=0.03)
     model = Teller(folder, long=request.param == "long")

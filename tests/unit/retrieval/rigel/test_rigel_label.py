@@ -89,7 +89,8 @@ def test_same_seed_gives_the_same_bytes(world: Any, undisturbed: Path, tmp_path:
     assert content(tmp_path / "again") == content(undisturbed)
 
 
-@pytest.mark.parametrize("stop_at", [pytest.param(1, marks=pytest.mark.slow), 30])
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_at", [1, 30])
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
 ) -> None:
