@@ -182,6 +182,7 @@ def test_names_that_are_cut_by_a_block_are_put_together(tmp_path: Path, monkeypa
     }
     whole = made(tmp_path / "whole", entities)
     monkeypatch.setattr("kgqa_core.linking.dictionary.ROWS", 2)
+    monkeypatch.setattr("kgqa_core.linking.dictionary.SORTED", 2)  # ranges of names, too
     cut = made(tmp_path / "cut", entities)
     files = sorted(path.name for path in whole.folder.iterdir())
     assert len(cut.lookup("paris")) == 5

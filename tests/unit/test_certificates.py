@@ -1,0 +1,28 @@
+"""Certificates are read once, and again where the environment names others."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import certifi
+import pytest
+
+from kgqa_core.certificates import trusted
+
+
+def test_they_are_read_once_a_process() -> None:
+    assert trusted() is trusted()
+    assert trusted().verify_mode is ssl.CERT_REQUIRED and trusted().check_hostname
+
+
+def test_a_file_that_the_environment_names_later_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    before = trusted()
+    one = Path(certifi.where()).read_text(encoding="ascii").partition("-----END CERTIFICATE-----")
+    (tmp_path / "own.pem").write_text(one[0] + one[1] + "\n", encoding="ascii")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "own.pem"))
+    assert trusted() is not before and len(trusted().get_ca_certs()) == 1
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert trusted() is before
