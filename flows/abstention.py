@@ -8,7 +8,7 @@ from typing import Any
 
 from prefect import flow
 
-from kgqa_core.config import Knowledge, Profile, make_profile
+from kgqa_core.config import Answerer, Knowledge, Profile, make_profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
@@ -60,7 +60,8 @@ def learn_abstention(profile: Profile, benchmark: str) -> dict[str, Any]:
 def profile_for(base: Profile) -> Profile:
     """A profile's graph and models with a benchmark's questions: what `learn_abstention` runs.
 
-    Raises ConfigError when no retriever is left that learns.
+    The answerer is the language model of the profile's own, `builtin` where that has none (`auto`, `symbolic`): the
+    abstainer learns from log-probabilities.  Raises ConfigError when no retriever is left that learns.
     """
     chosen = base.abstention
     retrievers = [name for name, spec in RETRIEVERS.items() if spec.headline and name in base.retrieval.retrievers]
@@ -79,7 +80,10 @@ def profile_for(base: Profile) -> Profile:
             "train_from": "train", "more": [], "folds": 1, "fold": 0,
         },
         "retrieval": {"retrievers": retrievers, "topics": chosen.topics, "training": True},
-        "answering": {"knowledge": [name], "split": "test", "log_probabilities": True},
+        "answering": {
+            "answerer": Answerer.parse(base.answering.answerer).model or "builtin", "more": [], "knowledge": [name],
+            "split": "test", "log_probabilities": True,
+        },
     }  # fmt: skip
     return make_profile(base.model_dump(mode="json"), layers, origin="abstention")
 

@@ -8,18 +8,36 @@ from typing import Any
 
 import pytest
 
+from flows.abstention import profile_for
 from kgqa_core.builders.answerability.build import build
 from kgqa_core.builders.answerability.records import read_benchmark
+from kgqa_core.config import make_profile
 from kgqa_core.store.publish import publish_folder
 from tests.support.command import kgqa
 from tests.support.register_benchmark import OPTIONS, write_inputs
 
+MINIMAL = {
+    "name": "own", "kg": {"name": "own", "files": ["g.nt"]},
+    "questions": {"name": "own", "source": "jsonl", "path": "q.jsonl"},
+}  # fmt: skip
 SMALL = (
     "retrieval.retrievers=[rigel,hop_path]", "rigel.encoder=scratch", "rigel.epochs=2",
     "rigel.min_steps=40", "rigel.learning_rate=0.003", "rigel.scratch_width=64",
     "hop_path.encoder=scratch", "hop_path.epochs=3", "hop_path.scratch_width=64", "abstention.training_questions=200",
     "evaluation.bootstrap=100", "retrieval.edge_budget=50000",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answerer", "model"),
+    [("auto", "builtin"), ("auto:openai:m", "openai:m"), ("symbolic", "builtin"), ("hybrid:builtin", "builtin"),
+     ("agent:openai:m", "openai:m"), ("openai:m", "openai:m")],
+)  # fmt: skip
+def test_the_language_model_of_any_answerer_is_what_is_learnt_from(answerer: str, model: str) -> None:
+    base = make_profile({**MINIMAL, "answering": {"answerer": answerer, "more": ["builtin"]}})
+    chosen = profile_for(base)
+    assert (chosen.answering.answerer, chosen.answering.more) == (model, ())
+    assert chosen.knowledge == ("rigel@linked/triples",) and chosen.answering.log_probabilities
 
 
 @pytest.mark.slow
