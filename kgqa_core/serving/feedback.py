@@ -26,6 +26,8 @@ from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 FILE = "feedback.sqlite"
 AGREE = 2
 """Sessions that must say the same before it counts unconfirmed."""
+MOST = 2**63 - 1
+"""The largest number that SQLite holds."""
 
 Verdict = Literal["up", "down"]
 
@@ -128,16 +130,18 @@ class FeedbackStore:
 
     def confirm(self, number: int) -> None:
         """Lets one entry count by itself.  Raises InputError where there is none of this number."""
-        with self._lock, self._faults():
-            cursor = self._connection.execute("UPDATE feedback SET confirmed = 1 WHERE id = ?", [number])
-        if not cursor.rowcount:
-            raise InputError(f"there is no feedback {number}; `kgqa feedback list` shows the numbers")
+        self._change("UPDATE feedback SET confirmed = 1 WHERE id = ?", number)
 
     def remove(self, number: int) -> None:
         """Forgets one entry.  Raises InputError where there is none of this number."""
-        with self._lock, self._faults():
-            cursor = self._connection.execute("DELETE FROM feedback WHERE id = ?", [number])
-        if not cursor.rowcount:
+        self._change("DELETE FROM feedback WHERE id = ?", number)
+
+    def _change(self, sql: str, number: int) -> None:
+        changed = 0
+        if abs(number) <= MOST:
+            with self._lock, self._faults():
+                changed = self._connection.execute(sql, [number]).rowcount
+        if not changed:
             raise InputError(f"there is no feedback {number}; `kgqa feedback list` shows the numbers")
 
     def rows(self) -> list[dict[str, Any]]:

@@ -65,7 +65,7 @@ class Recipe:
 
 QUICK = (
     "--set", "retrieval.retrievers=[random]", "--set", "answering.knowledge=[none]", "--set", "answering.limit=2",
-    "--set", "evaluation.bootstrap=100",
+    "--set", "evaluation.bootstrap=100", "--set", "answering.answerer=builtin",
 )  # fmt: skip
 """Options of a run that trains nothing and answers two questions."""
 LEVELS = (

@@ -76,8 +76,11 @@ def test_a_confirmed_entry_counts_by_itself_and_against_many(store: FeedbackStor
     assert [(lesson.answers, lesson.confirmed) for lesson in store.lessons()] == [(("Sucre",), True)]
     store.remove(number)
     assert [lesson.answers for lesson in store.lessons()] == [("La Paz",)]
-    with pytest.raises(InputError, match="no feedback 99"):
-        store.confirm(99)
+    for other in (99, 0, -1, 10**40, -(10**40)):
+        with pytest.raises(InputError, match=f"no feedback {other};"):
+            store.confirm(other)
+        with pytest.raises(InputError, match=f"no feedback {other};"):
+            store.remove(other)
 
 
 def test_a_thumb_down_without_a_correction_says_nothing_of_what_is_right(store: FeedbackStore) -> None:
