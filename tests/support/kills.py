@@ -66,7 +66,7 @@ def main() -> None:
 
     stage, when = sys.argv[1:3]
     seen = {"reports": 0}
-    report, write = progress.StageMonitor.progress, artifacts._write_manifest
+    report, write = progress.StageMonitor.progress, artifacts.write_manifest
 
     def watched_progress(self: Any, *words: Any) -> None:
         report(self, *words)
@@ -82,7 +82,7 @@ def main() -> None:
         return manifest
 
     progress.StageMonitor.progress = watched_progress  # type: ignore[method-assign]
-    artifacts._write_manifest = watched_write
+    artifacts.write_manifest = watched_write
     sys.argv = ["kgqa", *sys.argv[sys.argv.index("--") + 1 :]]
     from flows.cli.app import main as command
 
