@@ -46,7 +46,7 @@ test: $(INSTALLED_DEV) ## the tests, without those marked slow, a file at a time
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-all: $(INSTALLED_DEV) ## every test; also a wheel alone, and the newest Python of this machine
-	$(BIN)/python -m pytest $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(INSTALLED_DEV) ## ruff, mypy on kgqa_core, the floors that import-linter holds, the site, and the audit
 	$(BIN)/ruff check .
