@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -12,9 +13,12 @@ import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from kgqa_core.extras import EXTRAS
 from tests.infra.places import REPOSITORY
@@ -60,6 +64,21 @@ def run(words: Sequence[str | Path], folder: Path) -> str:
     return done.stdout
 
 
+def required_by(distribution: str) -> set[str]:
+    """Names of the distributions that one needs without any extra, and those that these need."""
+    found, open_names = set[str](), [distribution]
+    while open_names:
+        for text in requires(open_names.pop()) or ():
+            one = Requirement(text)
+            name = canonicalize_name(one.name)
+            if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
+                with contextlib.suppress(PackageNotFoundError):
+                    version(name)
+                    found.add(name)
+                    open_names.append(name)
+    return found
+
+
 def ask_a_question(environment: Path, folder: Path) -> None:
     """Runs the installed `kgqa` on a graph of 200 triples and asks the result a question."""
     python, kgqa = environment / "bin" / "python", environment / "bin" / "kgqa"
@@ -94,7 +113,10 @@ def test_a_wheel_without_any_extra_runs_and_answers(wheel: Path, tmp_path: Path)
     run([sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel], tmp_path)
     # Third-party packages are those of these tests but the extras.  `.pth` files there, and so our code, do not count.
     places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    absent = sorted({name for names in EXTRAS.values() for name in names})
+    owners, core = packages_distributions(), required_by("kgqa")
+    modules = {name for names in EXTRAS.values() for name in names}
+    absent = sorted(name for name in modules if core.isdisjoint(map(canonicalize_name, owners.get(name, ()))))
+    assert {"mcp", "ray", "faiss"} <= set(absent)
     site = Path(run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], tmp_path).strip())
     lines = [*sorted(places), f"import sys; sys.modules.update(dict.fromkeys({absent}))"]
     (site / "third_party.pth").write_text("\n".join(lines) + "\n")
