@@ -77,8 +77,12 @@ def first(operated: Operated) -> Any:
 
 @dataclass(frozen=True)
 class Story:
-    """What happened to the register: each flow run of `refresh` and what `kgqa kg update --emit` said before it."""
+    """What happened to the register: each flow run of `refresh` and what `kgqa kg update --emit` said before it.
 
+    scheduled: the run that a schedule started while the graph was still the first.
+    """
+
+    scheduled: Any
     facts: Any
     facts_said: dict[str, Any]
     relation: Any
@@ -87,7 +91,14 @@ class Story:
 
 @pytest.fixture(scope="session")
 def story(operated: Operated, register: Register, first: Any) -> Story:
-    """After the first run a dump with more facts comes, then one with a relation; each event starts a refresh."""
+    """After the first run the schedule fires; then a dump with more facts comes, and one with a relation, whose events
+    start a refresh each."""
+    before = operated.ids("refresh")
+    schedule = operated.schedule("refresh", 8)
+    try:
+        scheduled = operated.fired("refresh", before)
+    finally:
+        operated.unschedule("refresh", schedule)
     graph = operated.build_graph(register.first)
     before = operated.ids("refresh")
     facts_said = operated.update_graph(graph, register.facts)
@@ -95,6 +106,6 @@ def story(operated: Operated, register: Register, first: Any) -> Story:
     before = operated.ids("refresh")
     relation_said = operated.update_graph(graph, register.relation)
     relation = operated.fired("refresh", before)
-    for run in (facts, relation):
+    for run in (scheduled, facts, relation):
         assert run.state.is_completed(), f"{run.state}:\n{operated.told(run.id)}"
-    return Story(facts, facts_said, relation, relation_said)
+    return Story(scheduled, facts, facts_said, relation, relation_said)

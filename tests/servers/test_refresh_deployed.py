@@ -11,14 +11,8 @@ from tests.support.toy import LATE, Register
 TRAINED = {"retriever", "hop_path"}
 
 
-def test_a_schedule_fires_and_finds_nothing_to_do(operated: Operated, first: Any) -> None:
-    before = operated.ids("refresh")
-    schedule = operated.schedule("refresh", 8)
-    try:
-        run = operated.fired("refresh", before)
-    finally:
-        operated.unschedule("refresh", schedule)
-    assert run.state.is_completed(), f"{run.state}:\n{operated.told(run.id)}"
+def test_a_schedule_fires_and_finds_nothing_to_do(operated: Operated, story: Story, first: Any) -> None:
+    run = story.scheduled
     assert run.auto_scheduled and run.created_by.type == "SCHEDULE"
     assert run.start_time >= run.expected_start_time
     assert "nothing to do" in run.state.message and operated.record(first.id)["run_id"] in run.state.message
