@@ -230,7 +230,8 @@ def publish_folder(kind: str, target: Path, fill: Fill, record: Mapping[str, Any
 def source_of(command: str, **parts: Sequence[Path | str] | Path | str | None) -> dict[str, Any]:
     """What a command makes an artifact from, for its manifest: the names, and an id of the place.
 
-    Files of `/dev` and `/proc`, such as pipes, are no source that comes again: these have no id.
+    Files of `/dev` and `/proc`, such as pipes, are no source that comes again, and have no id; those of `/dev/shm` are
+    files as others.
     """
     named: dict[str, list[str]] = {}
     for part, value in parts.items():
@@ -241,7 +242,7 @@ def source_of(command: str, **parts: Sequence[Path | str] | Path | str | None) -
         ]
     places = [text for texts in named.values() for text in texts]
     names = [os.path.basename(text) for text in places]
-    passing = any(text.startswith(("/dev/", "/proc/")) for text in places)
+    passing = any(text.startswith(("/dev/", "/proc/")) and not text.startswith("/dev/shm/") for text in places)
     ordered = {part: sorted(texts) for part, texts in named.items()}
     digest = "" if passing else hashlib.sha256(canonical_json([command, ordered]).encode()).hexdigest()
     return {"command": command, "names": names, "id": digest}

@@ -156,7 +156,8 @@ def test_a_source_is_the_same_from_anywhere_and_a_pipe_is_never_the_same(
     monkeypatch.chdir(tmp_path)
     assert source_of("build", files=["b", "a"])["id"] == source_of("build", files=[tmp_path / "a", "./b"])["id"]
     assert source_of("build", files=["a"])["id"] != source_of("build", added=["a"])["id"]
-    assert source_of("build", files=["/dev/fd/63"])["id"] == ""
+    assert source_of("build", files=["/dev/fd/63"])["id"] == source_of("build", files=["/proc/self/fd/3"])["id"] == ""
+    assert source_of("build", files=["/dev/shm/a"])["id"] == source_of("build", files=["/dev/shm/./a"])["id"] != ""
     pipe = source_of("build", files=["/dev/fd/63"])
     claim_folder("rows", tmp_path / "out", source=pipe).publish(fill("one"))
     with pytest.raises(OutputError, match="holds another rows"):
