@@ -13,6 +13,7 @@ ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 RESULTS := benchmarks/results
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
@@ -43,10 +44,10 @@ demo: $(INSTALLED) ## the whole pipeline on the bundled graph: scores, report, l
 	$(BIN)/kgqa demo $(ARGS)
 
 test: $(INSTALLED_DEV) ## the tests, without those marked slow, a file at a time on two processes
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
 
 test-all: $(INSTALLED_DEV) ## every test; also a wheel alone, and the newest Python of this machine
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) $(ARGS)
 
 lint: $(INSTALLED_DEV) ## ruff, mypy on kgqa_core, the floors that import-linter holds, the site, and the audit
 	$(BIN)/ruff check .

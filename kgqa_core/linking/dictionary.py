@@ -426,7 +426,6 @@ class _Pairs:
         self._out, self._name, self._node, self._below = out, name, node, max(1, below)
         folder = scratch / name
         folder.mkdir()
-        self._file = folder / "values"
         self._words = SortedWords(most, len(node) * self._below + 1, PAIRS_MEMORY, folder)
 
     def add(self, one: Array, two: Array) -> None:
@@ -438,27 +437,20 @@ class _Pairs:
         """Writes the files and returns how many pairs there are."""
         rows = _memmap(self._out, f"{self._name}.rows", np.int64, len(self._node) + 1)
         degree = np.zeros(len(self._node) + 1, dtype=np.int64)
+        values = GrowingFile(self._out / f"{self._name}.npy", np.int32)
         last = None
-        with self._file.open("wb") as stream:
-            for words in self._words.pieces(RANGE):
-                new = np.ones(len(words), dtype=bool)
-                new[1:] = words[1:] != words[:-1]
-                new[0] = last is None or words[0] != last
-                last = words[-1]
-                one, two = np.divmod(words[new], np.uint64(self._below))
-                two.astype(np.int32).tofile(stream)
-                first, count = np.unique(one.astype(np.int64), return_counts=True)
-                degree[first + 1] += count
+        for words in self._words.pieces(RANGE):
+            new = np.ones(len(words), dtype=bool)
+            new[1:] = words[1:] != words[:-1]
+            new[0] = last is None or words[0] != last
+            last = words[-1]
+            one, two = np.divmod(words[new], np.uint64(self._below))
+            values.add(two)
+            first, count = np.unique(one.astype(np.int64), return_counts=True)
+            degree[first + 1] += count
         rows[:] = np.cumsum(degree)
-        size = int(rows[-1])
-        values = _memmap(self._out, self._name, np.int32, size)
-        with self._file.open("rb") as stream:
-            for start in range(0, size, RANGE):
-                values[start : start + RANGE] = np.fromfile(stream, np.int32, min(RANGE, size - start))
-        self._file.unlink()
-        for array in (rows, values):
-            array.flush()
-        return size
+        rows.flush()
+        return values.close()
 
 
 def _write_places(out: Path, connection: duckdb.DuckDBPyConnection, order: str, node: Array) -> dict[str, int]:
