@@ -6,9 +6,10 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from kgqa_core.errors import ConfigError
 
@@ -32,6 +33,31 @@ def pick_device(name: str, section: str) -> torch.device:
 def device_of(network: nn.Module) -> torch.device:
     """Where a network's weights are."""
     return next(network.parameters()).device
+
+
+def to_cpu(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Copies on the CPU of a batch's tensors, as one step of the backward pass; themselves where they are there.
+
+    Backward passes on the CPU and on a GPU run in threads of their own.  With one step for each tensor, the GPU's part
+    would begin with whatever gradient comes first, and the last bits of sums of gradients would depend on that.
+    """
+    if all(tensor.device.type == "cpu" for tensor in tensors):
+        return tensors
+    copies: tuple[Tensor, ...] = _ToCpu.apply(*tensors)  # type: ignore[no-untyped-call]
+    return copies
+
+
+class _ToCpu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+        ctx.set_materialize_grads(False)  # a tensor that no loss depends on has no gradient, not one of zeros
+        ctx.devices = [tensor.device for tensor in tensors]
+        return tuple(tensor.to("cpu", copy=True) for tensor in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        pairs = zip(gradients, ctx.devices, strict=True)
+        return tuple(None if gradient is None else gradient.to(device) for gradient, device in pairs)
 
 
 @contextmanager
@@ -58,6 +84,8 @@ def _deterministic(device: torch.device) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*deterministic")
+            # the GPU's thread of a backward pass says so when a matrix product is the first thing it does
+            warnings.filterwarnings("ignore", message="Attempting to run cuBLAS, but there was no current CUDA context")
             yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -35,6 +35,6 @@ def test_a_run_after_it_compiles_nothing(tmp_path: Path) -> None:
         "flows.cli", "run", "--kg", tmp_path / "films.nt", "--home", tmp_path / "home", "--answerer", "builtin",
         "--set", "questions.generated.size=80", "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=1",
         "--set", "retrieval.retrievers=[random,hop_path]", "--set", "answering.limit=2",
-        "--set", "evaluation.bootstrap=10",
+        "--set", "evaluation.bootstrap=100",
     )  # fmt: skip
     assert _compiled(compiled) == before

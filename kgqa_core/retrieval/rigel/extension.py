@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 
 from kgqa_core.config import RigelOptions
-from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.nn.encoders import Encoder, Reader
 from kgqa_core.retrieval.rigel.starts import FEATURES, Starts
 
@@ -84,28 +83,27 @@ class Extras(nn.Module):
             nn.init.zeros_(self.gate.weight)
             nn.init.zeros_(self.gate.bias)
 
-    def start(self, state: Tensor, starts: Starts, encoder: Encoder, reader: Reader) -> EntityWeights:
-        """The weights that each leg begins with, on the CPU.  state: [legs, width]."""
+    def start(self, state: Tensor, starts: Starts, encoder: Encoder, reader: Reader) -> Tensor:
+        """The weights of the entities that each leg begins with.  state: [legs, width]."""
         if self.weighting is None:
-            return starts.sets
+            return starts.sets.weight
         device = state.device
         distinct, place = torch.unique(starts.sets.entity, return_inverse=True)
         ids, mask = reader.batch([starts.words.get(entity, []) for entity in distinct.tolist()] or [[]])
         words = encoder.words(ids.to(device), mask.to(device))[place.to(device)]
         weights = starts.sets.weight.to(device), starts.features.to(device)
-        return starts.sets.with_weight(self.weighting(state[starts.sets.row.to(device)], words, *weights).cpu())
+        weight: Tensor = self.weighting(state[starts.sets.row.to(device)], words, *weights)
+        return weight
 
-    def share(self, state: Tensor, ptr: Tensor) -> Tensor:
-        """β of each question, [batch].  state: [legs, width].  ptr: int64 [batch + 1], legs of each question."""
-        if self.gate is None:
-            raise RuntimeError("this retriever has no intersection")
-        logit = self.gate(state).squeeze(1).cpu()
-        count = ptr.diff()
-        total = torch.zeros(count.shape[0], dtype=logit.dtype)
-        for leg in range(int(count.max())):
-            there = count > leg
-            total = total + torch.where(there, logit[(ptr[:-1] + leg).clamp(max=logit.shape[0] - 1)], 0.0)
-        return torch.sigmoid(total / count.clamp(min=1))
+
+def share(logit: Tensor, ptr: Tensor) -> Tensor:
+    """β of each question, [batch].  logit: of each leg, [legs].  ptr: int64 [batch + 1], legs of each question."""
+    count = ptr.diff()
+    total = torch.zeros(count.shape[0], dtype=logit.dtype)
+    for leg in range(int(count.max())):
+        there = count > leg
+        total = total + torch.where(there, logit[(ptr[:-1] + leg).clamp(max=logit.shape[0] - 1)], 0.0)
+    return torch.sigmoid(total / count.clamp(min=1))
 
 
 class Weighting(nn.Module):

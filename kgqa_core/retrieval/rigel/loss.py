@@ -124,7 +124,7 @@ def _walk_or_stop(
 ) -> EntityWeights | _LargeHop:
     """The scores of a walk, or the walk before its last hop where a question has more edges than budget and LARGE."""
     exclude = (topics if excluded is None else excluded) if exclude_topic else None
-    attention, last = plan.attention.cpu(), plan.relations[-1].cpu()
+    attention, last = plan.attention, plan.relations[-1]
     sets = advance(dkg, topics, plan.relations[:-1], exclude, epsilon, edge_budget)
     frontier = sets[-1] if sets else topics
     if edge_budget is None or _most_edges(dkg, frontier) <= max(edge_budget, LARGE):

@@ -25,10 +25,11 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import GraphMismatch
 from kgqa_core.kg.store import REMOVED
+from kgqa_core.nn.device import to_cpu
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.retrieval.relation_texts import unlabelled_note
-from kgqa_core.retrieval.rigel.extension import Extension, Extras
+from kgqa_core.retrieval.rigel.extension import Extension, Extras, share
 from kgqa_core.retrieval.rigel.label_decoder import LabelRigel, restored, stored
 from kgqa_core.retrieval.rigel.questions import EncodedQuestions
 from kgqa_core.retrieval.rigel.walk import Plan, Walk, combine, walk
@@ -163,9 +164,9 @@ def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class QueryBatch:
-    """A row of plan and topics for each leg; a leg for each question where `ptr` is absent.
+    """A row of plan and topics for each leg, on the CPU; a leg for each question where `ptr` is absent.
 
-    topics: where each leg begins, on the CPU.  excluded: all topics of its question, where they are not `topics`.
+    topics: where each leg begins.  excluded: all topics of its question, where they are not `topics`.
     ptr: int64 [batch + 1], legs of each question.  share: β [batch], of the intersection.
     """
 
@@ -185,18 +186,20 @@ def plan_batch(
 ) -> QueryBatch:
     """The plan and the topics of a batch of question numbers, equal wordings encoded once."""
     if questions.starts is None or questions.leg_text is None:
-        plan = _plan(network, reader, questions, questions.text[batch], device)
+        plan, _ = _to_cpu(_plan(network, reader, questions, questions.text[batch], device))
         return QueryBatch(plan, EntityWeights.one_hot([questions.topics[number] for number in batch.tolist()]))
     starts, legs = questions.starts.take(batch)
     plan = _plan(network, reader, questions, questions.leg_text[legs], device)
-    topics, extras = starts.sets, network.extras
+    extras = network.extras
     if extras is None or plan.state is None:
-        return QueryBatch(plan, topics)
-    topics = extras.start(plan.state, starts, network.encoder, reader)
+        return QueryBatch(_to_cpu(plan)[0], starts.sets)
+    weight = extras.start(plan.state, starts, network.encoder, reader)
     if extras.gate is None:
-        return QueryBatch(plan, topics)
+        plan, (weight,) = _to_cpu(plan, weight)
+        return QueryBatch(plan, starts.sets.with_weight(weight))
+    plan, (weight, logit) = _to_cpu(plan, weight, extras.gate(plan.state).squeeze(1))
     excluded = starts.topics.repeat(starts.ptr.diff())
-    return QueryBatch(plan, topics, excluded, starts.ptr, extras.share(plan.state, starts.ptr))
+    return QueryBatch(plan, starts.sets.with_weight(weight), excluded, starts.ptr, share(logit, starts.ptr))
 
 
 def propagate(
@@ -236,3 +239,9 @@ def _plan(
     ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
     plan: Plan = network(ids.to(device), mask.to(device)).take(place.to(device))
     return plan
+
+
+def _to_cpu(plan: Plan, *more: Tensor) -> tuple[Plan, tuple[Tensor, ...]]:
+    """A plan and what belongs to it, moved together."""
+    attention, *moved = to_cpu(plan.attention, *more, *plan.relations)
+    return Plan(moved[len(more) :], attention), tuple(moved[: len(more)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,6 @@ class RigelRetriever(Retriever):
         prepared, _ = prepare(questions, reader, self.names, self.dkg, extension.apart, self.texts)
         with torch.inference_mode():
             queries = plan_batch(network, reader, prepared, torch.arange(len(questions)), self.device)
-            queries = replace(queries, plan=queries.plan.cpu())
             walked, scores = propagate(
                 self.dkg,
                 queries,

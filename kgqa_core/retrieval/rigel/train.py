@@ -283,7 +283,7 @@ def _feedback_loss(queries: QueryBatch, questions: EncodedQuestions, batch: Tens
     """What the paths of feedback add to a batch's loss."""
     own = {place: questions.paths[number] for place, number in enumerate(batch.tolist()) if number in questions.paths}
     first = queries.ptr.tolist() if queries.ptr is not None else range(len(batch))
-    return weight * path_loss(queries.plan, own, lambda place, leg: first[place] + leg).cpu() / len(batch)
+    return weight * path_loss(queries.plan, own, lambda place, leg: first[place] + leg) / len(batch)
 
 
 def _key(

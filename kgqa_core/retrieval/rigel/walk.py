@@ -38,11 +38,6 @@ class Plan:
         state = None if self.state is None else self.state[rows]
         return Plan([relations[rows] for relations in self.relations], self.attention[rows], state)
 
-    def cpu(self) -> Plan:
-        """The plan where the graph lies."""
-        state = None if self.state is None else self.state.cpu()
-        return Plan([relations.cpu() for relations in self.relations], self.attention.cpu(), state)
-
 
 @dataclass(frozen=True)
 class Walk:
@@ -64,7 +59,7 @@ def walk(
     excluded: EntityWeights | None = None,
     clamp: bool = False,
 ) -> Walk:
-    """Follows a plan through the graph, on the CPU where the graph lies; differentiable in the plan and in topics.
+    """Follows a plan on the CPU through the graph, which lies there; differentiable in the plan and in topics.
 
     topics: x_0 [batch].  exclude_topic: removes the topics (or `excluded`) from the entity set after each hop.
     epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
@@ -73,7 +68,7 @@ def walk(
     exclude = (topics if excluded is None else excluded) if exclude_topic else None
     sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget, clamp=clamp)]
     cut = sets[-1].truncated
-    scores = join(sets[1:], plan.attention.cpu())
+    scores = join(sets[1:], plan.attention)
     return Walk(sets, scores, torch.zeros(topics.batch, dtype=torch.int64) if cut is None else cut)
 
 
@@ -90,7 +85,7 @@ def advance(
     """The entity sets after each of some hops, less `exclude`."""
     sets = [start]
     for weights in relations:
-        step = follow(dkg, sets[-1], weights.cpu(), epsilon=epsilon, edge_budget=edge_budget)
+        step = follow(dkg, sets[-1], weights, epsilon=epsilon, edge_budget=edge_budget)
         step = step.clamp_normalise() if clamp else step
         sets.append(step.mask(exclude) if exclude is not None else step)
     return sets[1:]

@@ -172,7 +172,7 @@ class _Trainer:
         hops = examples.hops[batch]
         known = hops > 0
         if self.options.hop_loss and bool(known.any()):
-            logs = queries.plan.attention.cpu().clamp(min=1e-12).log()
+            logs = queries.plan.attention.clamp(min=1e-12).log()
             loss = loss + self.options.hop_loss * nll_loss(logs[known], hops[known] - 1)
         return loss
 
@@ -187,7 +187,7 @@ class _Trainer:
                 queries, scores, answers = self._scores(examples, batch)
                 hits += sum(bool(best) and best[0][0] in own for best, own in zip(scores.top(1), answers, strict=True))
                 loss += float(squared_error(scores, answers, self.options.positive_weight).sum())
-                right += int((queries.plan.attention.cpu().argmax(1) + 1 == examples.hops[batch]).sum())
+                right += int((queries.plan.attention.argmax(1) + 1 == examples.hops[batch]).sum())
         said = int((examples.hops > 0).sum())
         found = {"hits_at_1": hits / len(questions), "loss": loss / len(questions)}
         return found | ({"hop_accuracy": right / said} if said else {})

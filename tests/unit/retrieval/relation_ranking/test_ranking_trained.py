@@ -129,7 +129,8 @@ def test_the_gradient_of_the_answer_reaches_every_part_of_the_graph_network() ->
     network.train().zero_grad(set_to_none=True)
     own = [(CAPITAL, "Land 1", "capital"), (MONEY, "Land 1", "capital"), (MONEY, "Land 1", "currency")]
     logits = trained.logits(read_pairs(trained.reader, own), [question for question, _, _ in own], GRAPHS)
-    torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor([1.0, 0.0, 1.0])).backward()
+    wanted = torch.tensor([1.0, 0.0, 1.0], device=DEVICE)
+    torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted).backward()
     for part in (network.gat, network.enter, network.attention, network.score, network.encoder):
         gradients = [parameter.grad for parameter in part.parameters()]
         assert any(gradient is not None and float(gradient.abs().sum()) > 0 for gradient in gradients)
