@@ -10,11 +10,13 @@ twice, and the second time changes nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import logging
 import os
 import re
+import sqlite3
 import time
 import urllib.error
 import urllib.request
@@ -226,7 +228,32 @@ def import_client(uri: str) -> type[MlflowClient]:
 
     if uri.startswith(SQLITE):
         importlib.import_module("mlflow.store.tracking.sqlalchemy_store")
+        _wait_for_the_disk_at_checkpoints()
     return MlflowClient
+
+
+def _write_ahead(path: Path) -> None:
+    """Put a database into write-ahead mode, which it keeps; where another process holds it, it stays as it is."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=0)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+
+
+@functools.cache
+def _wait_for_the_disk_at_checkpoints() -> None:
+    """What writes ahead waits for the disk now and then, not several times a call, as Prefect has its own database do.
+
+    A killed process loses nothing; a machine that loses its power may lose what was told last.
+    """
+    from sqlalchemy import event
+    from sqlalchemy.pool import Pool
+
+    def connected(connection: Any, _: Any) -> None:
+        if not isinstance(connection, sqlite3.Connection):
+            return
+        if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+            connection.execute("PRAGMA synchronous = NORMAL")
+
+    event.listen(Pool, "connect", connected)
 
 
 class MlflowStore:
@@ -243,6 +270,8 @@ class MlflowStore:
         client = import_client(self.uri)
         with home.locked("mlflow", "opening the MLflow store"):
             ensure_database(self.uri)
+            if not os.environ.get("MLFLOW_TRACKING_URI"):
+                _write_ahead(Path(self.uri.removeprefix(SQLITE)))
             self._client = client(tracking_uri=self.uri)
             self.experiment: str = self._open_experiment(home)
 

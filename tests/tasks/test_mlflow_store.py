@@ -59,6 +59,19 @@ def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tm
     assert found.info.start_time == 1000
 
 
+def test_the_store_of_a_home_writes_ahead_and_one_that_is_given_stays_as_it_is(
+    opened: tuple[Home, MlflowStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def modes(store: MlflowStore) -> tuple[str, int]:
+        with store._client._tracking_client.store.engine.connect() as connection:
+            asked = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+        return asked[0], asked[1]
+
+    assert modes(opened[1]) == ("wal", 1)  # NORMAL
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'own.db'}")
+    assert modes(MlflowStore(Home(tmp_path / "home").prepare())) == ("delete", 2)  # FULL
+
+
 def test_what_is_too_much_for_one_request_arrives_whole(opened: tuple[Home, MlflowStore]) -> None:
     _, store = opened
     run = store.start(make_handle("r-much", 1000), "much", {}, None)
