@@ -5,6 +5,7 @@ Fields that few data sets have are columns only where some question has a value,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -59,6 +60,10 @@ OPTIONAL = pa.schema(
 """Columns that follow where some question has a value, in the same order."""
 
 
+KEPT_BYTES = 2 << 20
+"""Files of questions up to this size stay in memory once they are read; some 30,000 questions."""
+
+
 def write_questions(folder: Path, questions: Iterable[Question]) -> Path:
     """Writes `questions.parquet` into `folder`, rows sorted by id, and returns its path."""
     rows = sorted(questions, key=lambda question: question.id)
@@ -75,6 +80,22 @@ def read_questions(folder: Path) -> list[Question]:
     Raises ArtifactError when there is none, or when its columns are not those of `Question`.
     """
     path = folder / FILE if folder.is_dir() else folder
+    try:
+        about = path.stat()
+    except OSError:
+        return _read(path)
+    if about.st_size > KEPT_BYTES:
+        return _read(path)
+    return list(_kept(path.absolute(), (about.st_ino, about.st_size, about.st_mtime_ns)))
+
+
+@functools.lru_cache(maxsize=2)
+def _kept(path: Path, state: tuple[int, ...]) -> tuple[Question, ...]:
+    """The questions of a file in a state; a run asks for those of one file again and again."""
+    return tuple(_read(path))
+
+
+def _read(path: Path) -> list[Question]:
     frame = read_frame(path)
     names = [*SCHEMA.names, *(name for name in OPTIONAL.names if name in frame.columns)]
     if frame.columns != names:

@@ -21,14 +21,18 @@ REPORTING = ("pipeline", "table", "refresh", "evaluate")
 
 
 def publish_stage_page(run: Run, title: str, ref: ArtifactRef, *, cached: bool) -> None:
-    """Show a stage's page in Prefect, inside a flow or a task; a lost server is no reason to fail."""
+    """Show a stage's page in Prefect, inside a flow or a task; a lost server is no reason to fail.
+
+    It is sent while the run goes on, and is there when the run has ended.
+    """
     tracked = next((stage.tracked for stage in reversed(run.stages) if stage.title == title), None)
     pages = (mlflow_page(run.home, run.tracker.experiment, run.tracker.known(one)) for one in (tracked, run.tracked))
     stage, whole = pages
     links = {"this stage in MLflow": stage, "the run in MLflow": whole}
     if flow_name() in REPORTING:
         links["report of the run, once it has ended"] = report_page(whole)
-    show_page(artifact_key(title), stage_page(title, ref, cached=cached, links=links), title)
+    parts = stage_page(title, ref, cached=cached, links=links)
+    run.beside(show_page, artifact_key(title), parts, title)
 
 
 def show_page(key: str, parts: Sequence[str], description: str) -> None:

@@ -12,9 +12,11 @@ from tasks.servers import early
 def install() -> None:
     """Let the server that Prefect starts for this process be ours, and give this process and its children the login.
 
-    Nothing is done where Prefect would start none, nor in a worker process, which works with its parent's.
+    Where Prefect would start none, one that was launched ends, and nothing else is done; nor is it in a worker process,
+    which works with its parent's.
     """
     if not early.is_wanted():
+        early.withdraw()
         return
     from tasks.servers.temporary import replace_default
 

@@ -1,7 +1,7 @@
 """The temporary Prefect server of a process, started while the process still imports what it needs.
 
-The server takes three seconds to answer.  A command that is going to run a flow starts it first of all, and
-`tasks.servers.temporary`, whose imports take as long, takes it over when Prefect asks for a server.
+The server takes three seconds to answer.  A command that is going to run a flow starts it first of all, before Prefect
+is imported, and `tasks.servers.temporary`, whose imports take as long, takes it over when Prefect asks for a server.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import socket
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +19,20 @@ from tasks.servers import process
 from tasks.servers.login import VARIABLE, make_auth_string
 
 EPHEMERAL = {"PREFECT_SERVER_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+LOGIN = "PREFECT_API_AUTH_STRING"
+LOG = "temporary-server.log"
 
 
 @dataclass
 class _Launched:
-    """A server that was started and that nobody has taken over.  port: where it is going to listen."""
+    """A server that was started and that nobody has taken over.
+
+    port: where it is going to listen.  made_login: whether this process has its login from here.
+    """
 
     port: int
     process: subprocess.Popen[bytes]
+    made_login: bool
 
 
 _launched: _Launched | None = None
@@ -46,19 +53,40 @@ def make_login() -> None:
     from prefect.settings import PREFECT_API_AUTH_STRING
 
     if not PREFECT_API_AUTH_STRING.value():
-        os.environ["PREFECT_API_AUTH_STRING"] = make_auth_string()
+        os.environ[LOGIN] = make_auth_string()
         refresh_global_settings_context()
 
 
 def launch() -> None:
-    """Start the server that this process will need, where Prefect would start one; it ends with the process."""
+    """Start the server that this process will need; it ends with the process.
+
+    Where Prefect is not imported yet it is not waited for: its settings may name a server in a file that is not read
+    here, and `withdraw` ends this one then.
+    """
     global _launched
-    if _launched is not None or not is_wanted():
+    imported = "prefect" in sys.modules
+    if _launched is not None or not (is_wanted() if imported else _may_be_wanted()):
         return
-    make_login()
+    made_login = not imported and not os.environ.get(LOGIN)
+    if made_login:
+        os.environ[LOGIN] = make_auth_string()
+    elif imported:
+        make_login()
     with process.reserve("127.0.0.1", 0) as bound:
-        _launched = _Launched(int(bound.getsockname()[1]), spawn(bound))
+        server = spawn(bound) if imported else _spawn_at_once(bound)
+        _launched = _Launched(int(bound.getsockname()[1]), server, made_login)
     atexit.register(discard)
+
+
+def withdraw() -> None:
+    """End a launched server that is not wanted, and take back the login that was made for it."""
+    made_login = _launched is not None and _launched.made_login
+    discard()
+    if made_login:
+        from prefect.context import refresh_global_settings_context
+
+        os.environ.pop(LOGIN, None)
+        refresh_global_settings_context()
 
 
 def port() -> int | None:
@@ -92,8 +120,20 @@ def spawn(bound: socket.socket) -> subprocess.Popen[bytes]:
     return process.start("prefect", bound, log_file(), {**os.environ, **settings, **EPHEMERAL, **login})
 
 
+def _may_be_wanted() -> bool:
+    """The same as `is_wanted`, but for Prefect's settings in files."""
+    given = any(os.environ.get(name) for name in ("PREFECT_API_URL", "PREFECT_PROFILE"))
+    return not given and not multiprocessing.parent_process()
+
+
+def _spawn_at_once(bound: socket.socket) -> subprocess.Popen[bytes]:
+    """A server process on a socket, which reads the settings itself."""
+    log = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser() / LOG
+    return process.start("prefect", bound, log, {**os.environ, **EPHEMERAL, VARIABLE: os.environ[LOGIN]})
+
+
 def log_file() -> Path:
     """Where the output of the temporary server goes."""
     from prefect.settings import PREFECT_HOME
 
-    return Path(PREFECT_HOME.value()) / "temporary-server.log"
+    return Path(PREFECT_HOME.value()) / LOG

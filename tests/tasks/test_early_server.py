@@ -58,6 +58,14 @@ with get_client(sync_client=True) as client:
 assert len(started) == 2
 """
 
+WITHDRAWN = """
+assert len(started) == 1 and started[0].poll() is None
+import tasks.engine.run
+assert started[0].poll() is not None and early.port() is None
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
+assert (PREFECT_API_URL.value(), PREFECT_API_AUTH_STRING.value()) == ("http://127.0.0.1:9/api", "me:mine")
+"""
+
 
 def _run(folder: Path, code: str, **more: str) -> str:
     env = {"PREFECT_HOME": str(folder), "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300", **more}
@@ -79,6 +87,12 @@ def test_without_the_launched_server_prefect_starts_one(tmp_path: Path, end: str
 
 def test_a_server_that_nobody_took_over_ends_with_its_process(tmp_path: Path) -> None:
     assert not psutil.pid_exists(int(_run(tmp_path, "print(started[0].pid)")))
+
+
+def test_a_launched_server_ends_where_a_file_of_settings_names_one(tmp_path: Path) -> None:
+    named = "[profiles.own]\nPREFECT_API_URL = 'http://127.0.0.1:9/api'\nPREFECT_API_AUTH_STRING = 'me:mine'\n"
+    (tmp_path / "profiles.toml").write_text(f"active = 'own'\n{named}", encoding="utf-8")
+    _run(tmp_path, WITHDRAWN)
 
 
 def test_nothing_is_launched_where_prefect_has_a_server(tmp_path: Path) -> None:

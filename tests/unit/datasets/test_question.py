@@ -129,3 +129,13 @@ def test_a_missing_damaged_or_foreign_file_is_named(tmp_path: Path) -> None:
     pl.DataFrame({"id": ["a"]}).write_parquet(tmp_path / FILE)
     with pytest.raises(ArtifactError, match="has other columns"):
         read_questions(tmp_path)
+
+
+def test_a_file_is_read_again_where_it_was_written_again(tmp_path: Path) -> None:
+    one, other = Question("q1", "one"), Question("q1", "another of more words")
+    write_questions(tmp_path, [one])
+    first = read_questions(tmp_path)
+    first.clear()  # the caller's own
+    assert read_questions(tmp_path) == [one]
+    write_questions(tmp_path, [other])
+    assert read_questions(tmp_path) == [other]
