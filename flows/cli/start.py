@@ -15,9 +15,7 @@ COLLECTED_AFTER = 50_000
 def main() -> None:
     """Entry point: watch the signals, import the commands, run one."""
     gc.set_threshold(COLLECTED_AFTER)
-    atexit.register(
-        gc.freeze
-    )  # runs last; without it Python looks through all objects once more, for one to two seconds
+    atexit.register(gc.freeze)  # runs last; else Python looks through all objects once more, for one to two seconds
     try:
         interrupt.watch()
         from flows.cli.app import main as run
