@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from kgqa_core.errors import ArtifactError
+from kgqa_core.input_files import FileState
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
 
@@ -60,8 +61,8 @@ OPTIONAL = pa.schema(
 """Columns that follow where some question has a value, in the same order."""
 
 
-KEPT_BYTES = 2 << 20
-"""Files of questions up to this size stay in memory once they are read; some 30,000 questions."""
+CACHED_BYTES = 2 << 20
+"""Files of questions up to this size, some 30,000 questions, are cached in memory."""
 
 
 def write_questions(folder: Path, questions: Iterable[Question]) -> Path:
@@ -81,17 +82,15 @@ def read_questions(folder: Path) -> list[Question]:
     """
     path = folder / FILE if folder.is_dir() else folder
     try:
-        about = path.stat()
+        state = FileState.of(path)
     except OSError:
         return _read(path)
-    if about.st_size > KEPT_BYTES:
-        return _read(path)
-    return list(_kept(path.absolute(), (about.st_ino, about.st_size, about.st_mtime_ns)))
+    return list(_read_once(path.absolute(), state)) if state.size <= CACHED_BYTES else _read(path)
 
 
 @functools.lru_cache(maxsize=2)
-def _kept(path: Path, state: tuple[int, ...]) -> tuple[Question, ...]:
-    """The questions of a file in a state; a run asks for those of one file again and again."""
+def _read_once(path: Path, state: FileState) -> tuple[Question, ...]:
+    """The questions of a file in a state; several stages of a run read the same file."""
     return tuple(_read(path))
 
 

@@ -32,7 +32,7 @@ def publish_stage_page(run: Run, title: str, ref: ArtifactRef, *, cached: bool) 
     if flow_name() in REPORTING:
         links["report of the run, once it has ended"] = report_page(whole)
     parts = stage_page(title, ref, cached=cached, links=links)
-    run.beside(show_page, artifact_key(title), parts, title)
+    run.in_background(show_page, artifact_key(title), parts, title)
 
 
 def show_page(key: str, parts: Sequence[str], description: str) -> None:

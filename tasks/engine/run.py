@@ -85,24 +85,24 @@ class Run:
     failed_sets: dict[str, str] = field(default_factory=dict)
     """Question sets that failed, with why."""
     _budget: Budget | None = None
-    _aside: ThreadPoolExecutor | None = None
+    _background: ThreadPoolExecutor | None = None
 
     @property
     def folder(self) -> Path:
         """Where this run's record, report and reject lists lie."""
         return self.home.root / "runs" / self.id
 
-    def beside(self, work: Callable[..., object], *arguments: Any) -> None:
-        """Do something in a thread beside the run, after what was given earlier; the run ends when it is done.
+    def in_background(self, work: Callable[..., object], *arguments: Any) -> None:
+        """Do some work in a background thread, in the order of the calls; the run ends when it is done.
 
-        At once where the run is not under way, such as that of a stage which is called on its own.
+        It is done at once where the run is not the current one, such as that of a stage which is called on its own.
         """
         if _CURRENT.get() is not self:
             work(*arguments)
             return
-        if self._aside is None:
-            self._aside = self.closing.enter_context(ThreadPoolExecutor(1, "kgqa-beside"))
-        self._aside.submit(copy_context().run, work, *arguments)
+        if self._background is None:
+            self._background = self.closing.enter_context(ThreadPoolExecutor(1, "kgqa-background"))
+        self._background.submit(copy_context().run, work, *arguments)
 
     def budget(self, account: str) -> Budget | None:
         """What a stage may spend at endpoints: the run's limits less what its stages so far have cost."""

@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,18 +64,23 @@ def launch() -> None:
     Where Prefect is not imported yet it is not waited for: its settings may name a server in a file that is not read
     here, and `withdraw` ends this one then.
     """
-    global _launched
-    imported = "prefect" in sys.modules
-    if _launched is not None or not (is_wanted() if imported else _may_be_wanted()):
+    if _launched is not None:
         return
-    made_login = not imported and not os.environ.get(LOGIN)
-    if made_login:
-        os.environ[LOGIN] = make_auth_string()
-    elif imported:
-        make_login()
+    if "prefect" in sys.modules:
+        if is_wanted():
+            make_login()
+            _start(spawn)
+    elif _may_be_wanted():
+        made_login = not os.environ.get(LOGIN)
+        if made_login:
+            os.environ[LOGIN] = make_auth_string()
+        _start(_spawn_at_once, made_login=made_login)
+
+
+def _start(make: Callable[[socket.socket], subprocess.Popen[bytes]], *, made_login: bool = False) -> None:
+    global _launched
     with process.reserve("127.0.0.1", 0) as bound:
-        server = spawn(bound) if imported else _spawn_at_once(bound)
-        _launched = _Launched(int(bound.getsockname()[1]), server, made_login)
+        _launched = _Launched(int(bound.getsockname()[1]), make(bound), made_login)
     atexit.register(discard)
 
 

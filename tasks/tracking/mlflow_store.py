@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.scratch import scratch_folder
+from kgqa_core.store.sqlite import write_ahead
 from tasks.servers.database import SQLITE, ensure_database
 from tasks.servers.login import hand_to_clients
 from tasks.tracking.model_files import save_model
@@ -228,21 +229,21 @@ def import_client(uri: str) -> type[MlflowClient]:
 
     if uri.startswith(SQLITE):
         importlib.import_module("mlflow.store.tracking.sqlalchemy_store")
-        _wait_for_the_disk_at_checkpoints()
+        _sync_at_checkpoints()
     return MlflowClient
 
 
 def _write_ahead(path: Path) -> None:
-    """Put a database into write-ahead mode, which it keeps; where another process holds it, it stays as it is."""
+    """Put a database into write-ahead mode for good; where another process holds it, it stays as it is."""
     with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=0)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        write_ahead(connection, seconds=0)
 
 
 @functools.cache
-def _wait_for_the_disk_at_checkpoints() -> None:
-    """What writes ahead waits for the disk now and then, not several times a call, as Prefect has its own database do.
+def _sync_at_checkpoints() -> None:
+    """Sync databases in write-ahead mode to the disk at checkpoints only, as Prefect does with its own.
 
-    A killed process loses nothing; a machine that loses its power may lose what was told last.
+    A killed process loses nothing; a machine that loses power may lose the latest calls.
     """
     from sqlalchemy import event
     from sqlalchemy.pool import Pool

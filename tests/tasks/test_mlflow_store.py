@@ -64,8 +64,8 @@ def test_the_store_of_a_home_writes_ahead_and_one_that_is_given_stays_as_it_is(
 ) -> None:
     def modes(store: MlflowStore) -> tuple[str, int]:
         with store._client._tracking_client.store.engine.connect() as connection:
-            asked = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
-        return asked[0], asked[1]
+            values = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+        return values[0], values[1]
 
     assert modes(opened[1]) == ("wal", 1)  # NORMAL
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'own.db'}")

@@ -1,4 +1,4 @@
-"""What a run does beside its stages."""
+"""What a run does in the background of its stages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tasks.engine.run import _CURRENT, Run
 from tasks.tracking.mlflow_store import NoTracker
 
 
-def test_what_is_done_beside_a_run_is_done_in_order_and_when_it_has_ended(tmp_path: Path) -> None:
+def test_background_work_is_done_in_order_and_when_the_run_has_ended(tmp_path: Path) -> None:
     done: list[tuple[int, str]] = []
 
     def note(number: int) -> None:
@@ -19,13 +19,13 @@ def test_what_is_done_beside_a_run_is_done_in_order_and_when_it_has_ended(tmp_pa
         done.append((number, threading.current_thread().name))
 
     run = Run(id="r", home=Home(tmp_path), tracker=NoTracker())
-    run.beside(note, 0)  # at once: the run is not under way
+    run.in_background(note, 0)  # at once: the run is not under way
     token = _CURRENT.set(run)
     try:
         with run.closing:
             for number in (1, 2):
-                run.beside(note, number)
+                run.in_background(note, number)
     finally:
         _CURRENT.reset(token)
     assert [number for number, _ in done] == [0, 1, 2]
-    assert [name.startswith("kgqa-beside") for _, name in done] == [False, True, True]
+    assert [name.startswith("kgqa-background") for _, name in done] == [False, True, True]
