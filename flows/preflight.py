@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.answering.explore import check_explorer
+from kgqa_core.answering.registry import check_explorer
 from kgqa_core.config import Answerer, Profile, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion
 from kgqa_core.datasets.load import input_files, read_raw, sizes_of

@@ -211,7 +211,7 @@ def compute(
 )
 def answer_computed(stage: StageContext, computed: ArtifactRef, name: str, answerer: str) -> Counts:
     """Write what was computed as answers."""
-    from kgqa_core.answering.explore import read_usage
+    from kgqa_core.answering.explored import read_usage
     from kgqa_core.symbolic import answer as computed_answers
 
     return computed_answers.answer_computed(

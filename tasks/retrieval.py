@@ -11,7 +11,6 @@ from typing import Any
 from kgqa_core.config import Experiment, LlmOptions, Options, Profile, RetrievalOptions, RetrieverVariant
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import check_splits
-from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.retrieval.api import ExternalInput, RetrieverSpec, TrainingInputs
 from kgqa_core.retrieval.hops import check_hops, needed_hops
@@ -274,6 +273,8 @@ def _check_questions(dkg: ArtifactRef, questions: ArtifactRef, profile: Profile)
     sizes = Counter(question.split for question in everything)
     check_splits(sizes, profile.needed_splits, profile.questions.path or profile.questions.source)
     if any(limit is not None for _, limit in profile.hop_limits):
+        from kgqa_core.dkg.csr import Dkg  # numba takes 0.4 s to import
+
         for warning in check_hops(needed_hops(everything, Dkg.open(dkg.folder)), profile.hop_limits):
             log.warning("%s; leave it unset to cover them", warning)
 

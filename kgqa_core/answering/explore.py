@@ -11,36 +11,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from kgqa_core.answering.exploration import Exploration, Explorer, ExplorerInputs
-from kgqa_core.answering.registry import ANSWERERS
+from kgqa_core.answering.explored import write_explored
+from kgqa_core.answering.registry import ANSWERERS, check_explorer
 from kgqa_core.answering.reply import Effort
 from kgqa_core.config import Answerer, LlmOptions, Options
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import choose
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import ConfigError, ModelError, StorageError
+from kgqa_core.errors import ConfigError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget
-from kgqa_core.llm.factory import parse_spec
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.store.tables import read_frame
 from kgqa_core.symbolic.compute import Calculator, proofs, write
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question, Retrieved
-
-MODELS = {"agent": ("openai",), "gcr": ("hf", "builtin")}
-"""Kinds of language models that an answerer can explore with."""
-
-EXPLORED = "explored.parquet"
-
-EXPLORED_SCHEMA: dict[str, Any] = {
-    "question": pl.String, "end": pl.String, "calls": pl.Int32, "prompt_tokens": pl.Int64,
-    "completion_tokens": pl.Int64, "operations": pl.Int32, "refused": pl.Int32, "unreadable": pl.Int32,
-    "steps": pl.List(pl.String),
-}  # fmt: skip
-"""Columns of explored.parquet: what each question took, and what was done, in words."""
 
 
 def open_explorer(answerer: str, inputs: ExplorerInputs) -> Explorer:
@@ -57,19 +42,6 @@ def open_explorer(answerer: str, inputs: ExplorerInputs) -> Explorer:
         return ConstrainedReasoner.open(inputs)
     listed = ", ".join(name for name, spec in ANSWERERS.items() if spec.explores)
     raise ConfigError(f"answerer {answerer!r} does not explore the graph; those that do are {listed}")
-
-
-def check_explorer(answerer: str, llm: LlmOptions) -> None:
-    """Raise ModelError where the model of an answerer is of a kind that cannot explore; others pass."""
-    kind = Answerer.parse(answerer)
-    if kind.explores:
-        wanted = MODELS[kind.kind]
-        found, _ = parse_spec(str(kind.model), llm)
-        if found not in wanted:
-            why = "calls tools of an endpoint" if kind.kind == "agent" else "masks the tokens of a local model"
-            raise ModelError(
-                f"answerer {answerer!r} {why}, and {kind.model!r} is none; write {kind.kind}:{wanted[0]}:MODEL"
-            )
 
 
 def explore(
@@ -126,42 +98,6 @@ def counts_of(found: Sequence[Exploration]) -> dict[str, Any]:
         "operations": sum(one.operations for one in found),
         "refused": sum(one.refused for one in found),
         "unreadable": sum(one.unreadable for one in found),
-    }
-
-
-def write_explored(out: Path, found: Sequence[Exploration]) -> None:
-    """Writes explored.parquet, rows in order of question.  Raises StorageError."""
-    rows = [
-        (
-            one.question, one.end, one.calls, one.prompt_tokens, one.completion_tokens, one.operations, one.refused,
-            one.unreadable, list(one.steps),
-        )
-        for one in sorted(found, key=lambda one: one.question)
-    ]  # fmt: skip
-    frame = pl.DataFrame(rows, schema=EXPLORED_SCHEMA, orient="row")
-    try:
-        frame.write_parquet(out / EXPLORED, compression="zstd", statistics=False)
-    except OSError as fault:
-        raise StorageError(f"cannot write what was explored to {out}: {fault}; free space") from fault
-
-
-def read_efforts(folder: Path) -> dict[str, Effort]:
-    """Question id → what it took, of a `computed` artifact; empty where nothing explored.  Raises ArtifactError."""
-    if not (folder / EXPLORED).is_file():
-        return {}
-    columns = ("question", "end", "calls", "prompt_tokens", "completion_tokens", "steps")
-    rows = read_frame(folder / EXPLORED, columns).select(columns).iter_rows()
-    return {
-        question: Effort(end, calls, read, written, tuple(steps)) for question, end, calls, read, written, steps in rows
-    }
-
-
-def read_usage(folder: Path) -> dict[str, tuple[str, int, int]]:
-    """Question id → finish and tokens, as a table of answers has them, of a `computed` artifact that explored."""
-    finishes = {"error": "error", "unreadable": "unreadable", "limit": "length"}
-    return {
-        question: (finishes.get(one.end, "stop"), one.prompt_tokens, one.completion_tokens)
-        for question, one in read_efforts(folder).items()
     }
 
 

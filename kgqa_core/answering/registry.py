@@ -21,10 +21,13 @@ from kgqa_core.config import (
     Answerer,
     AnsweringOptions,
     Knowledge,
+    LlmOptions,
     Options,
     Profile,
     SymbolicOptions,
 )
+from kgqa_core.errors import ModelError
+from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.types import Question
 
@@ -46,9 +49,9 @@ class AnswererSpec:
     """An answerer.
 
     name: as in `Answerer.kind`.  label: for people.  computes: it needs a trained operator and computed answers, and so
-    knowledge with facts.  reads: a language model writes the answer from the knowledge.  explores: it explores the
-    graph from the topics, by the options of its own section, and what it finds is written as computed answers
-    (`answering.explore`).
+    knowledge with facts.  reads: a language model writes the answer from the knowledge.  explores: the kinds of
+    language models with which it explores the graph from the topics, by the options of its own section; what it finds
+    is written as computed answers (`answering.explore`).
     complete: the completions of a batch, in its order; the model is None where `reads` is False.
     """
 
@@ -57,7 +60,7 @@ class AnswererSpec:
     computes: bool
     reads: bool
     complete: Callable[[Sequence[AnswerInput], LanguageModel | None, AnsweringOptions], list[Completion]]
-    explores: bool = False
+    explores: tuple[str, ...] = ()
 
     def section(self, profile: Profile) -> Options:
         """Its own options in a profile, where it explores."""
@@ -110,8 +113,10 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
         AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results),
         AnswererSpec(AUTO, "all roads", True, False, _complete_with_results),
         AnswererSpec("hybrid", "a language model that reads computed answers", True, True, _complete_with_model),
-        AnswererSpec(AGENT, "an agent over the graph", False, False, _complete_with_results, explores=True),
-        AnswererSpec(CONSTRAINED, "graph-constrained decoding", False, False, _complete_with_results, explores=True),
+        AnswererSpec(AGENT, "an agent over the graph", False, False, _complete_with_results, ("openai",)),
+        AnswererSpec(
+            CONSTRAINED, "graph-constrained decoding", False, False, _complete_with_results, ("hf", "builtin")
+        ),
     )
 }
 """By `Answerer.kind`."""
@@ -120,6 +125,17 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
 def answerer_spec(answerer: str) -> AnswererSpec:
     """The record of an answerer as a profile names it, such as `hybrid:openai:m`."""
     return ANSWERERS[Answerer.parse(answerer).kind]
+
+
+def check_explorer(answerer: str, llm: LlmOptions) -> None:
+    """Raise ModelError where the model of an answerer is of a kind that cannot explore; others pass."""
+    parsed = Answerer.parse(answerer)
+    kinds = ANSWERERS[parsed.kind].explores
+    if kinds and parse_spec(str(parsed.model), llm)[0] not in kinds:
+        why = "calls tools of an endpoint" if parsed.kind == AGENT else "masks the tokens of a local model"
+        raise ModelError(
+            f"answerer {answerer!r} {why}, and {parsed.model!r} is none; write {parsed.kind}:{kinds[0]}:MODEL"
+        )
 
 
 def model_spec(answerer: str) -> str:

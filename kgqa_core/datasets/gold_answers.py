@@ -13,7 +13,6 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Form, Holds, elements
 from kgqa_core.logic.parser import parse
-from kgqa_core.logic.sparql_execution.run import SparqlRunner
 from kgqa_core.types import Question
 
 IN_MEMORY = 20_000_000
@@ -69,6 +68,8 @@ def _executed(questions: Sequence[Question], store: KgStore) -> dict[str, Result
 
     A query that is not executed has no entry.
     """
+    from kgqa_core.logic.sparql_execution.run import SparqlRunner  # rdflib takes 0.2 s to import
+
     found: dict[str, Result | None] = {}
     with SparqlRunner(store) as runner:
         for question in questions:

@@ -14,7 +14,7 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.kg.formats.ntriples_kernels import DATATYPE, KIND, OBJECT, PREDICATE, SUBJECT
+from kgqa_core.kg.formats.ntriples_columns import DATATYPE, KIND, OBJECT, PREDICATE, SUBJECT
 from kgqa_core.kg.formats.spans import XSD_STRING, SpanBatch
 from kgqa_core.kg.ingest.intern import StringColumn
 from kgqa_core.kg.ingest.intern_kernels import word

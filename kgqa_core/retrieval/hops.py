@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.paths import distance, relation_ids
 from kgqa_core.errors import ConfigError
 from kgqa_core.types import Question
+
+if TYPE_CHECKING:
+    from kgqa_core.dkg.csr import Dkg
 
 LEAST_HOPS = 2
 """Hops of a retriever at least, unless set: M of Sen et al. 2023."""
@@ -30,6 +32,8 @@ def needed_hops(questions: Sequence[Question], dkg: Dkg) -> list[int]:
     A question with several paths needs the longest.  Those without a topic, or farther from their answers than
     `MOST_HOPS`, are left out.
     """
+    from kgqa_core.dkg.paths import distance, relation_ids  # numba takes 0.4 s to import
+
     training = [question for question in questions if question.split == "train" and question.topic_entities]
     lengths: list[int] = []
     others: list[Question] = []

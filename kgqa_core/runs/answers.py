@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.abstention.apply import Verdict, read_verdicts
-from kgqa_core.answering.explore import read_efforts
+from kgqa_core.answering.explored import read_efforts
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.question import read_questions

@@ -18,7 +18,7 @@ import pytest
 
 from flows.answer import answer_file
 from flows.pipeline import pipeline
-from kgqa_core.answering.explore import read_efforts
+from kgqa_core.answering.explored import read_efforts
 from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Knowledge, make_profile

@@ -20,10 +20,10 @@ import polars as pl
 import pyarrow as pa
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats import ntriples_kernels as kernels
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
+from kgqa_core.kg.formats.ntriples_columns import COLUMNS
 from kgqa_core.kg.formats.source import Chunk, Source, readable
 from kgqa_core.kg.formats.spans import SPARE, SpanBatch
 
@@ -81,6 +81,8 @@ def read_chunk(
     terms: prefixes removed from IRIs that are subjects or objects; predicates: likewise of predicates.  quads: a
     fourth term, an IRI or a blank node, may name the graph.  reason: why a line is no statement.
     """
+    from kgqa_core.kg.formats import ntriples_kernels as kernels  # numba takes 0.4 s to import
+
     data, rejects, invalid = chunk.data, chunk.rejects, 0
     if data and not _is_utf8(data):
         data, rejects, invalid = readable(chunk)
@@ -89,7 +91,7 @@ def read_chunk(
     buffer[:size] = np.frombuffer(data, dtype=np.uint8)
     buffer[size:] = 0
     lines = kernels.line_ends(buffer, size) + 1
-    rows = np.empty((lines, kernels.COLUMNS), dtype=np.int32)
+    rows = np.empty((lines, COLUMNS), dtype=np.int32)
     bad = np.empty((lines, 3), dtype=np.int64)
     count, bads, blanks = kernels.cut(buffer, size, quads, *_packed(terms), *_packed(predicates), rows, bad)
     if bads:

@@ -17,10 +17,6 @@ Array = NDArray[Any]
 N: Any = np.int64
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 
-SUBJECT, PREDICATE, OBJECT, DATATYPE, GRAPH = 0, 2, 4, 6, 9
-"""Columns of a row where the begin of a span stands; its length follows."""
-KIND, LINE, COLUMNS = 8, 11, 12
-
 _IRI, _SCHEME, _ALPHA, _ALNUM, _START, _NAME, _TEXT, _HEX = 1, 2, 4, 8, 16, 32, 64, 128
 
 

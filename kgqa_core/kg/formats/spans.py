@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, REJECTS, STATEMENTS, empty
-from kgqa_core.kg.formats.ntriples_kernels import DATATYPE, GRAPH, KIND, LINE, OBJECT, PREDICATE, SUBJECT, gather
+from kgqa_core.kg.formats.ntriples_columns import DATATYPE, GRAPH, KIND, LINE, OBJECT, PREDICATE, SUBJECT
 from kgqa_core.kg.vocabulary import STRING as XSD_STRING
 
 Array = NDArray[Any]
@@ -81,6 +81,8 @@ class SpanBatch:
 
     def strings(self, column: int) -> pl.Series:
         """The spans of one of the columns SUBJECT, PREDICATE, OBJECT, DATATYPE, GRAPH, as strings."""
+        from kgqa_core.kg.formats.ntriples_kernels import gather  # numba takes 0.4 s to import
+
         offsets = np.zeros(len(self.rows) + 1, dtype=np.int64)
         np.cumsum(self.rows[:, column + 1], out=offsets[1:])
         text = np.empty(int(offsets[-1]), dtype=np.uint8)

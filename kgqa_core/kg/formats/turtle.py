@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import polars as pl
 import pyoxigraph as ox
@@ -30,11 +30,12 @@ from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, StatementBatch
 from kgqa_core.kg.formats.ntriples import read_chunk
-from kgqa_core.kg.formats.ntriples_kernels import KIND, OBJECT, SUBJECT
+from kgqa_core.kg.formats.ntriples_columns import KIND, OBJECT, SUBJECT
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.formats.turtle_feed import Feed
-from kgqa_core.kg.formats.turtle_recover import Recovery, Skipped
+
+if TYPE_CHECKING:
+    from kgqa_core.kg.formats.turtle_recover import Skipped
 
 LOG = logging.getLogger(__name__)
 
@@ -111,6 +112,9 @@ class _Reading:
     """One pass over a file."""
 
     def __init__(self, source: Source, form: ox.RdfFormat, terms: Sequence[str], predicates: Sequence[str]) -> None:
+        from kgqa_core.kg.formats.turtle_feed import Feed  # numba takes 0.4 s to import
+        from kgqa_core.kg.formats.turtle_recover import Recovery
+
         self.feed = Feed(source, form == ox.RdfFormat.TRIG)
         self.feed.on_read = self._mark
         self.graphs: set[object] = set()

@@ -16,7 +16,7 @@ from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, TEXT, StatementBatch
 from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
-from kgqa_core.kg.formats.ntriples_kernels import KIND, OBJECT, PREDICATE, SUBJECT
+from kgqa_core.kg.formats.ntriples_columns import KIND, OBJECT, PREDICATE, SUBJECT
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE

@@ -10,7 +10,7 @@ import polars as pl
 from numba import njit
 
 from kgqa_core.kg.formats.base import LITERAL
-from kgqa_core.kg.formats.ntriples_kernels import DATATYPE, SUBJECT
+from kgqa_core.kg.formats.ntriples_columns import DATATYPE, SUBJECT
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.look.dump import BASE, literal, resource
 from kgqa_core.kg.subset.codes import Array

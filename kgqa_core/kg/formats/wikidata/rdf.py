@@ -21,7 +21,7 @@ from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, QUALIFIERS, STATEMENTS, StatementBatch
 from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
-from kgqa_core.kg.formats.ntriples_kernels import PREDICATE
+from kgqa_core.kg.formats.ntriples_columns import PREDICATE
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle import Turtle

@@ -14,7 +14,8 @@ from kgqa_core.answering.agent.forms import ANSWER, CHOOSE_RELATIONS, FOLLOW_OUT
 from kgqa_core.answering.agent.operations import ExplorationSession, NamedGraph, OperationRefused
 from kgqa_core.answering.agent.protocols import PROTOCOLS, JsonSchema, ToolCalls
 from kgqa_core.answering.exploration import Exploration, ExplorerInputs
-from kgqa_core.answering.explore import counts_of, explore, open_explorer, read_efforts
+from kgqa_core.answering.explore import counts_of, explore, open_explorer
+from kgqa_core.answering.explored import read_efforts
 from kgqa_core.config import AgentOptions, BudgetOptions, LlmOptions
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import BudgetReached, ConfigError, EndpointError, ModelError
