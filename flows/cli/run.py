@@ -13,6 +13,7 @@ from flows.cli._options import AnswererOption, GraphFilesOption, ProfileOption, 
 from flows.cli._runs import show, summarise
 from flows.cli._session import HomeSession, Session, err, print_json
 from kgqa_core.config import Profile
+from kgqa_core.config.questions import MOST_FOLDS
 from kgqa_core.errors import FailedSets
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
@@ -25,7 +26,10 @@ def run(
     questions: QuestionsOption = None,
     answerer: AnswererOption = None,
     folds: Annotated[
-        int, typer.Option("--folds", min=1, help="Cross-validate: so many runs, each tested on other topics.")
+        int,
+        typer.Option(
+            "--folds", min=1, max=MOST_FOLDS, help="Cross-validate: so many runs, each tested on other topics."
+        ),
     ] = 1,
     settings: SetOption = None,
 ) -> None:

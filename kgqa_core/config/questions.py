@@ -9,6 +9,9 @@ from pydantic import Field, field_validator, model_validator
 from kgqa_core.config.base import Execution, Options
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 
+MOST_FOLDS = 1_000
+"""Parts of a cross-validation at most; each is a run."""
+
 
 class QuestionSource(Options):
     """Where a question set comes from and how it is split."""
@@ -43,7 +46,7 @@ class QuestionSource(Options):
     """How often each of them is there, beside the many others."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
     """Shares of train, dev and test by topic entity, where a question file has no splits."""
-    folds: int = Field(default=1, ge=1)
+    folds: int = Field(default=1, ge=1, le=MOST_FOLDS)
     """Parts by topic entity for cross-validation, which the questions of all splits are divided into; with 1 the set's
     own splits hold."""
     fold: int = Field(default=0, ge=0)

@@ -145,6 +145,8 @@ ARTICLES = frozenset("the el la le los las les il der die das al san".split())
 """Words of grammar that a name may begin with."""
 WORDS, SIGNS = 6, 12
 """Longest stretches that are looked at, in words and in characters of unspaced scripts."""
+LONGEST = 1_000
+"""Characters of the longest stretch that is looked at; the table of distances has the square of it."""
 MOST_READ, MOST_NAMES = 512, 32
 """Most names read from one place of a text on, and most returned for one stretch: those of the best-known entities."""
 NearTexts = dict[int, list[tuple[int, int]]]
@@ -288,12 +290,15 @@ def _nearest(stretch: str, strings: Strings, typos: int) -> list[tuple[int, int]
 def _search(
     text: str, sizes: Sequence[int], errors: Sequence[int], strings: Strings
 ) -> dict[int, list[tuple[int, int]]]:
-    codes = np.array([ord(sign) for sign in text], dtype=np.int64)
+    codes = np.array([ord(sign) for sign in text[:LONGEST]], dtype=np.int64)
     results: dict[int, list[tuple[int, int]]] = {}
     exact: set[int] = set()
     for most in (1, 2):
-        wanted = [(size, most) for size, own in zip(sizes, errors, strict=True)
-                  if own >= most and size not in exact and size not in results]  # fmt: skip
+        wanted = [
+            (size, most)
+            for size, own in zip(sizes, errors, strict=True)
+            if own >= most and size <= LONGEST and size not in exact and size not in results
+        ]
         if not wanted:
             continue
         low, high = 0, len(strings)

@@ -426,8 +426,11 @@ class MlflowStore:
                 with contextlib.suppress(MlflowException):  # only how pages open depends on it
                     self._client.set_experiment_tag(found.experiment_id, KIND, MODELS)
             return str(found.experiment_id)
-        local = None if os.environ.get("MLFLOW_TRACKING_URI") else (home.root / "mlflow" / "artifacts").as_uri()
-        return str(self._client.create_experiment(EXPERIMENT, artifact_location=local, tags={KIND: MODELS}))
+        from mlflow.store.db.db_types import DATABASE_ENGINES
+
+        opened_here = self.uri.partition("://")[0].partition("+")[0] in DATABASE_ENGINES
+        place = (home.root / "mlflow" / "artifacts").as_uri() if opened_here else None  # else `mlruns` where we work
+        return str(self._client.create_experiment(EXPERIMENT, artifact_location=place, tags={KIND: MODELS}))
 
 
 def model_name(text: str) -> str:

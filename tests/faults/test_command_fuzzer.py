@@ -73,9 +73,9 @@ def test_no_case_breaks_anything(worlds: Path) -> None:
 
 @pytest.mark.slow
 def test_flows_break_nothing_with_hostile_names(worlds: Path, tmp_path: Path) -> None:
-    from tests.support.prefect_server import shared_environment
+    from tests.support.command_fuzzer.flows import environment_of_flows
 
-    environment = shared_environment() | {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
+    environment = environment_of_flows(tmp_path)
     known = {(one.command.name, one.parameter, one.kind) for one in cases(commands(), flows=False)}
     given = [one for one in chosen(SEED, flows=True) if (one.command.name, one.parameter, one.kind) not in known]
     rows = run(given[:FLOWS], worlds, workers=2, environment=environment)

@@ -9,6 +9,7 @@ import pytest
 from flows.cli.run import fold_profiles
 from kgqa_core.config import make_profile
 from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa
 from tests.support.toy import write_graph, write_questions
 
 
@@ -18,6 +19,11 @@ def test_each_fold_is_a_profile_whose_question_set_has_a_name_of_its_own() -> No
         ("mine-fold1of3", 3, 0), ("mine-fold2of3", 3, 1), ("mine-fold3of3", 3, 2),
     ]  # fmt: skip
     assert {one.questions.path for one in made} == {"q.jsonl"}
+
+
+def test_too_many_folds_are_refused_at_once(tmp_path: Path) -> None:
+    outcome = forked_kgqa("run", "--folds", str(10**30), "--home", tmp_path / "home")
+    assert outcome.code == 2 and str(10**30) in outcome.err and "1000" in outcome.err
 
 
 @pytest.mark.slow

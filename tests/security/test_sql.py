@@ -121,3 +121,8 @@ def test_a_temporary_table_ends_with_its_statement(folder: Path) -> None:
     assert found["rows"] == [[3]] and state(folder) == before
     with pytest.raises(InputError, match="does not exist"):
         query(folder / "kg", "SELECT * FROM t")
+
+
+def test_the_message_shows_the_statement_without_its_escape_sequences(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"^'\\x1b\]0;owned\\x07': Parser Error"):
+        query(folder / "kg", "\x1b]0;owned\x07")

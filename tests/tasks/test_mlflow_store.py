@@ -111,6 +111,16 @@ def test_open_runs_of_a_dead_process_are_closed_as_killed(opened: tuple[Home, Ml
     assert statuses == ["KILLED", "FINISHED", "RUNNING"]
 
 
+def test_files_lie_in_the_home_where_the_address_is_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow itself would keep them in `mlruns` of the folder that we work in."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'shared.db'}")
+    monkeypatch.chdir(tmp_path)
+    home = Home(tmp_path / "home").prepare()
+    store = MlflowStore(home)
+    place = store._client.get_experiment(store.experiment).artifact_location
+    assert place == (home.root / "mlflow" / "artifacts").as_uri()
+
+
 @pytest.mark.parametrize("before", [None, "genai_development"])
 def test_an_experiment_of_an_earlier_version_opens_on_its_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str | None

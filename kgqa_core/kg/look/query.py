@@ -12,6 +12,7 @@ import duckdb
 from kgqa_core.errors import InputError
 from kgqa_core.kg.attach import attach
 from kgqa_core.kg.store import SCHEMA, KgStore
+from kgqa_core.spool import shorten
 
 REFUSED = ("CALL", "EXTENSION", "LOAD", "PRAGMA", "SET", "VARIABLE_SET")
 """Kinds of statements that change how DuckDB works, and read no graph."""
@@ -42,7 +43,7 @@ def query(path: Path, sql: str, *, limit: int = 1000) -> dict[str, Any]:
         except duckdb.OutOfMemoryException:
             raise InputError("this statement needs more memory than there is; ask for fewer rows or columns") from None
         except duckdb.Error as fault:
-            message = str(fault).strip().splitlines()[0]
+            message = f"{shorten(sql)!r}: {str(fault).strip().splitlines()[0]}"
             raise InputError(f"{message}. Tables are {', '.join(SCHEMA)}; only this graph can be read") from None
     return {"columns": columns, "rows": [list(row) for row in rows[:limit]], "more": len(rows) > limit}
 

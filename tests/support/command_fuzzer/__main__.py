@@ -46,9 +46,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kgqa-fuzzer-", ignore_cleanup_errors=True) as folder:
         environment = {}
         if given.flows:
-            from tests.support.prefect_server import shared_environment
+            from tests.support.command_fuzzer.flows import environment_of_flows
 
-            environment = shared_environment() | {"MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
+            environment = environment_of_flows(Path(folder))
         rows = run(found, Path(folder), seed=given.seed, workers=given.workers, environment=environment,
                    root=given.code, told=told)  # fmt: skip
     if given.flows:
