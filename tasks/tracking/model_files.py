@@ -12,6 +12,7 @@ import functools
 import hashlib
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -95,7 +96,7 @@ def _save(folder: Path, config: dict[str, Any], requirements: list[str], ids: Ma
 
     token = _SAVING.set(True)
     try:
-        with scratch_folder(None, "kgqa-code") as scratch, _requirements_unchecked():
+        with scratch_folder(None, "kgqa-code") as scratch, _requirements_unchecked(), _temporary_files_in(scratch):
             copy_code(scratch)
             mlflow.pyfunc.save_model(
                 path=str(folder),
@@ -118,6 +119,15 @@ def _requirements_unchecked() -> Iterator[None]:
     from mlflow.utils import requirements_utils
 
     with mock.patch.object(requirements_utils, "_check_requirement_satisfied", lambda _: None, create=True):
+        yield
+
+
+@contextlib.contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """MLflow makes a temporary folder of its own, which nobody would delete after a kill."""
+    from unittest import mock
+
+    with mock.patch.object(tempfile, "tempdir", str(folder)):
         yield
 
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.tracking.buffered_tracker import BufferedTracker, open_tracker
 from tasks.tracking.journal import UNTRACKED
 from tasks.tracking.mlflow_store import KIND, DataSet, MlflowStore, make_handle, model_name, tracking_uri
+from tasks.tracking.model_files import _save
 
 
 @pytest.fixture(scope="module")
@@ -292,6 +294,20 @@ def test_the_next_model_is_made_of_the_last_ones_files(
             for path in folder.rglob("*") if path.is_file() and path.name != "MLmodel"
         }  # fmt: skip
     assert files["r10"] == files["r11"] != files["r12"], "other packages, another template"
+
+
+def test_temporary_files_of_mlflow_lie_in_ours_while_a_model_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed process leaves them; of ours the next one is rid."""
+    import mlflow.pyfunc
+
+    used = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(mlflow.pyfunc, "save_model", lambda **_: used.append(Path(tempfile.mkdtemp())))
+    _save(tmp_path / "model", {}, [], {})
+    assert used[0].parent.parent == tmp_path and used[0].parent.name.startswith(".kgqa-code.")
+    assert not used[0].exists() and tempfile.gettempdir() == str(tmp_path)
 
 
 def test_a_model_that_waits_for_a_lost_mlflow_is_logged_when_it_is_back(opened: tuple[Home, MlflowStore]) -> None:
