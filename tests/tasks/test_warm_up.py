@@ -34,7 +34,7 @@ def test_a_run_after_it_compiles_nothing(tmp_path: Path) -> None:
     python(
         "flows.cli", "run", "--kg", tmp_path / "films.nt", "--home", tmp_path / "home", "--answerer", "builtin",
         "--set", "questions.generated.size=80", "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=1",
-        "--set", "retrieval.retrievers=[random,hop_path]", "--set", "answering.limit=2",
-        "--set", "evaluation.bootstrap=100",
+        "--set", "retrieval.retrievers=[random,hop_path]", "--set", "answering.knowledge=[hop_path/triples]",
+        "--set", "answering.limit=2", "--set", "evaluation.bootstrap=100",
     )  # fmt: skip
     assert _compiled(compiled) == before
