@@ -1,7 +1,7 @@
-"""What the answerers have in common that explore the graph: what they start from, what they return, and their tables.
+"""What the answerers have in common that explore the graph: what they start from, and what they return.
 
 An explorer answers a question from its topics, without a retriever.  Its answers are written in the tables of computed
-answers, with the triples that it visited as proof, and a table of its own with calls, tokens and steps.
+answers, with the triples that it visited as proof, and a table of its own with calls, tokens and steps (`explored`).
 """
 
 from __future__ import annotations

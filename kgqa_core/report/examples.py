@@ -22,8 +22,6 @@ MOST_FACTS = 24
 MOST_RANKED = 5
 PLAN = ("fixed", "wrong", "right", "fixed", "wrong", "broken", "fixed", "right")
 """Kinds in the order in which examples are chosen, repeatedly."""
-KINDS = {(True, True): "right", (True, False): "fixed", (False, True): "broken", (False, False): "wrong"}
-"""Kinds by whether a question is right with facts, and without."""
 
 
 def gather_examples(
@@ -52,7 +50,9 @@ def gather_examples(
         answered = {record.id for record in records if record.split == "test" and record.id in known}
     candidates = [record for record in records if record.id in answered]
     roads = read_roads(answers.values())
-    chosen = _choose(candidates, _kinds(candidates, outputs, retriever), n, seed)
+    deciding = _deciding(outputs, retriever)
+    kinds = {record.id: _kind(_judge(record, deciding, roads), retriever) for record in candidates}
+    chosen = _choose(candidates, kinds, n, seed)
     judged = {record.id: _judge(record, outputs, roads) for _, record in chosen}
     read = _read_sentences(knowledge or {}, retriever, [record.id for _, record in chosen])
     return _describe(kg, facts.get(retriever), chosen, judged, read)
@@ -89,19 +89,20 @@ def _judge(
     return tuple(found)
 
 
-def _kinds(candidates: Sequence[Question], outputs: Mapping[str, Mapping[str, str]], retriever: str) -> dict[str, str]:
-    """Question id → kind, by the outputs with the retriever's triples and those without knowledge."""
-    first: dict[str, Mapping[str, str]] = {}
-    for name, table in outputs.items():  # triples come first
-        first.setdefault(str(Experiment.parse(name).variant), table)
-    with_facts, without = first.get(retriever, {}), first.get("none", {})
-    kinds = {}
-    for record in candidates:
-        gold = GoldAnswers(record.answer_names)
-        right = contains(gold, with_facts.get(record.id, ""))
-        right_without = contains(gold, without.get(record.id, ""))
-        kinds[record.id] = KINDS[bool(right), bool(right_without)]
-    return kinds
+def _deciding(outputs: Mapping[str, Mapping[str, str]], retriever: str) -> dict[str, Mapping[str, str]]:
+    """The outputs that decide of which kind a question is: the retriever's, and those without knowledge."""
+    variants = (retriever, "none")
+    return {name: table for name, table in outputs.items() if str(Experiment.parse(name).variant) in variants}
+
+
+def _kind(results: Sequence[ExampleOutput], retriever: str) -> str:
+    right: dict[str, bool] = {}
+    for result in results:  # triples come first
+        right.setdefault(str(Experiment.parse(result.experiment).variant), result.correct)
+    with_facts, without = right.get(retriever, False), right.get("none", False)
+    if with_facts:
+        return "right" if without else "fixed"
+    return "broken" if without else "wrong"
 
 
 def _choose(candidates: Sequence[Question], kinds: Mapping[str, str], n: int, seed: int) -> list[tuple[str, Question]]:
