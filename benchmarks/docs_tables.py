@@ -86,6 +86,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("large_graph", "benchmarks/large_graph.py"),
     ResultFile("gpu", "benchmarks/gpu.py"),
     ResultFile("old_and_new", "benchmarks/old_and_new.py"),
+    ResultFile("old_and_new_intel", "benchmarks/old_and_new.py"),
     ResultFile("rewriter", "benchmarks/rewriter.py", False),
     ResultFile("rra_published", "benchmarks/rra_published.py"),
     ResultFile("serve", "benchmarks/serve.py"),

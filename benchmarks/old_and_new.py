@@ -175,7 +175,7 @@ def tables(found: Mapping[str, Any]) -> str:
         for name, one in found["parts"].items() if {"old", "new"} <= set(one)
     ]  # fmt: skip
     text = (
-        "## What a user waits for, before and now\n\n"
+        f"## What a user waits for on {found['machine']}, before and now\n\n"
         f"`benchmarks/old_and_new.py`, commits {commits['old'][:7]} and {commits['new'][:7]} in turn, {made['cores']} "
         f"cores of {found['machine']}, {made['date']}; the yardstick, a float32 product of 1024³, takes "
         f"{found['product_ms']:.1f} ms here. *demo*: what the README starts, formerly every experiment, now the best "

@@ -290,6 +290,7 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
     "large_graph": late("large_graph", "tables"),
     "gpu": late("gpu", "tables"),
     "old_and_new": late("old_and_new", "tables"),
+    "old_and_new_intel": late("old_and_new", "tables"),
     "unseen_relations": unseen,
     "llm": llm,
 }
