@@ -2,9 +2,9 @@
 
     python benchmarks/people_sets.py SET --work DIR [--shared DIR] [--fill]
 
-SET is a folder under benchmarks/people with the files atlas.jsonl and wikidata_mini.jsonl.  The graphs are built in DIR
-on first use.  --fill writes the answers that the forms have into the files instead of comparing them.  Counts are
-printed as JSON; faults are named by id on standard error and end with 1.
+SET is a folder under benchmarks/people with files named after GRAPHS, which are built in DIR on first use.
+--fill writes the answers that the forms have into the files instead of comparing them.  Counts are printed as JSON;
+faults are named by id on standard error and end with 1.
 """
 
 from __future__ import annotations
@@ -27,8 +27,13 @@ from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from kgqa_core.store.publish import publish_folder
 
-GRAPHS = ("atlas", "wikidata_mini")
 TABLES = ("triples", "labels.en", "qualifiers")
+GRAPHS = {
+    "atlas": ("bundled:atlas",),
+    "wikidata_mini": tuple(f"wikidata_mini/{table}.tsv" for table in TABLES),
+    "northwind": ("../cases/real-northwind/converted.ttl",),
+}
+"""The files of each graph, from the folder of shared data unless bundled."""
 TYPES = "generic multi-hop intersection difference count comparative superlative ordinal yes/no".split()
 REASONS = ("missing relation", "missing entity", "missing fact", "not a question for this graph")
 FIELDS = "id question s_expression answers answerable reason missing type style".split()
@@ -40,8 +45,8 @@ def graph(name: str, work: Path, shared: Path) -> Path:
     """Folder of a graph, made on first use."""
     folder = work / name
     if not folder.is_dir():
-        tables = tuple(str(shared / "wikidata_mini" / f"{table}.tsv") for table in TABLES)
-        options = KgOptions(files=("bundled:atlas",) if name == "atlas" else tables)
+        files = tuple(path if path.startswith("bundled:") else str(shared / path) for path in GRAPHS[name])
+        options = KgOptions(files=files)
         publish_folder("kg", folder, lambda out, scratch: build_kg(out, options=options, work=scratch))
     return folder
 
