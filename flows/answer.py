@@ -14,6 +14,7 @@ from prefect import flow
 from kgqa_core.answering.registry import answerer_spec
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Knowledge, Profile, make_profile
+from kgqa_core.datasets.load import read_rejects
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.answer_traces import answer_traces, steps_of
 from kgqa_core.runs.answers import read_answers
@@ -60,6 +61,7 @@ def answer_file(
     folders = {name: ref.folder for name, ref in made.items()}
     facts = folders.pop("facts", None)
     answers = read_answers(**folders, needs_topics=parts.reads_graph)
+    answers += [Answer(one.row, "", None, reject=one.reason) for one in read_rejects(folders["questions"])]
     _trace(tracer, answers, parts, started, folders, facts)
     with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
         for one in answers:

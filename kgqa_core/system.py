@@ -8,6 +8,7 @@ The top floor of the library, for notebooks and for `kgqa ask`:
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.question_limits import check_question, question_fault, shown
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
@@ -64,6 +66,9 @@ SHOWN_ENTITIES = 10
 @dataclass
 class System:
     """A question-answering system over one graph.
+
+    Several threads may ask it: `answer` holds `lock`, which systems that share its graph and networks share, so that
+    one batch is answered after another.
 
     knowledge: `retriever/format` that is read.  writer: writes it.  answerer: what answers from it; model: its language
     model, where it has one; calculator: computes answers, where it computes.  retriever: None where no graph is read.
@@ -88,6 +93,7 @@ class System:
     language: str = "en"
     words: LanguageModel | None = None
     tracer: QuestionTracer = NO_TRACER
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @classmethod
     def from_run(
@@ -175,9 +181,10 @@ class System:
         topics: keys or labels of the entities that it is about; without any they are linked in the question.
         dialogue: earlier turns as (`user` or `agent`, text), oldest first.  Topics are linked in them too, passages are
         searched for with them, and the template `ltgen2024` shows them to the model.  traces: as of `answer`.
-        Raises InputError when a topic is not in the graph or a role is unknown, KgqaError (of an endpoint,
-        EndpointError) when the language model fails on the question.
+        Raises InputError when a topic is not in the graph, a role is unknown or the question is beyond
+        `question_limits`, KgqaError (of an endpoint, EndpointError) when the language model fails on the question.
         """
+        check_question(text, topics, dialogue)
         question = Question(
             "ask", text, language=self.language, topic_keys=tuple(topics), dialogue=dialogue_turns(dialogue)
         )
@@ -195,12 +202,24 @@ class System:
         """The answers to a batch of questions, in its order.
 
         A question starts from its topic_entities, else from the entities of its topic_keys, else from those that are
-        linked in its text and dialogue.  One on which the language model fails comes back with `reject`.
+        linked in its text and dialogue.  One on which the language model fails, or that is beyond `question_limits`,
+        comes back with `reject`.
         traces: filled with the trace's id of each question that was traced, by the question's id.  Raises InputError
         when a topic is not in the graph, or when two questions have one id.
         """
         if twice := [name for name, number in Counter(one.id for one in questions).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
+        rejects = {
+            one.id: Answer(one.id, shown(one.text), None, knowledge=self.knowledge, reject=fault)
+            for one in questions
+            if (fault := question_fault(one.text, one.topic_keys, one.dialogue))
+        }
+        good = [one for one in questions if one.id not in rejects]
+        with self.lock:
+            answers = iter(self._answer(good, traces) if good else ())
+        return [rejects.get(one.id) or next(answers) for one in questions]
+
+    def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:
         clock = StepClock()
         with clock.step("linking"):
             linked = [self._link(question) for question in questions]

@@ -22,6 +22,7 @@ from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.normalise import normalise
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.question_limits import question_fault
 from kgqa_core.types import SPLITS, Question
 
 UNANSWERABLE = "unanswerable.jsonl"
@@ -63,6 +64,12 @@ def load(
             f"Correct them, or fetch the file again. List: {REJECTS}"
         )
     return counts
+
+
+def read_rejects(questions: Path) -> list[Reject]:
+    """The rows that a `questions` artifact leaves out."""
+    path = questions / REJECTS
+    return [Reject(**json.loads(line)) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
 def load_rows(
@@ -192,12 +199,16 @@ def read_source(options: QuestionSource, seed: int) -> tuple[list[RawQuestion], 
     """Canonical raw questions of the source, after the choice of hops and of the splits, and rejected rows.
 
     A question file of ours, or one that is recognised as that of a benchmark (`registry.source_of`), or a benchmark's.
-    Raises QuestionFileError.
+    Questions beyond `question_limits` are rejected.  Raises QuestionFileError, also when no other is left.
     """
     options = resolved(options)
     loader = loader_of(options.source)
     raw, rejects = _divide_rejects(loader.read(options, seed))
     rows = [dict(row) for row in raw] if loader.validated else _checked(raw, options)
+    rows, beyond = _within_limits(rows, str(options.path or options.source))
+    rejects += beyond
+    if beyond and not rows:
+        raise QuestionFileError(f"{beyond[0]}; no question is left")
     if options.hops:
         rows = [row for row in rows if row["hops"] in options.hops]
     if options.test_from == "dev":
@@ -226,6 +237,16 @@ def _divide_rejects(raw: Iterable[Mapping[str, Any] | Reject]) -> tuple[list[Map
         else:
             rows.append(row)
     return rows, rejects
+
+
+def _within_limits(rows: Sequence[RawQuestion], file: str) -> tuple[list[RawQuestion], list[Reject]]:
+    good, beyond = [], []
+    for row in rows:
+        if fault := question_fault(row["question"], row["topic_entities"], row["dialogue"]):
+            beyond.append(Reject(file, row["id"], fault))
+        else:
+            good.append(row)
+    return good, beyond
 
 
 def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionSource) -> list[RawQuestion]:

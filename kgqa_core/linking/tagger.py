@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kgqa_core.config import LinkingOptions
-from kgqa_core.errors import GraphMismatch
+from kgqa_core.errors import GraphMismatch, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.fold import fold, is_unspaced
 from kgqa_core.linking.mentions import MentionDictionary
@@ -27,6 +27,7 @@ from kgqa_core.linking.spots import NAME, SpottedName, find_spots
 from kgqa_core.linking.type_mentions import TypeMention, find_types, is_type_word
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.nn.vectors import ONE, Vectors, dots
+from kgqa_core.question_limits import length_fault
 
 if TYPE_CHECKING:
     from kgqa_core.nn.sentence_encoder import SentenceEncoder
@@ -58,6 +59,8 @@ MAX_TOKENS = 96
 """Tokens of a text that the encoder reads."""
 MAX_VECTORS = 1 << 14
 """Vectors of texts that are held in memory."""
+LONGEST_TEXT = 100_000
+"""Characters of a text that is linked, which may be longer than a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +200,11 @@ class Tagger:
 
         Names of all languages of the graph are looked for.
         dialogue: earlier turns as (role, text), oldest first; their mentions stay candidates, weaker with distance.
+        Raises InputError for a text of more than `LONGEST_TEXT` characters.
         """
         turns = [text, *(earlier for _, earlier in reversed(dialogue))][: self.options.turns + 1]
+        if fault := length_fault("the text", max(turns, key=len), LONGEST_TEXT):
+            raise InputError(fault)
         spots = [
             spot
             for turn, turn_text in enumerate(turns)

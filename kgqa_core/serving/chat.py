@@ -9,6 +9,7 @@ from typing import Any
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError
+from kgqa_core.question_limits import CHARACTERS, TURNS
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.messages import ChatMessage, ChatRequest
 
@@ -17,22 +18,22 @@ CITED = 5
 
 
 def question_of(request: ChatRequest) -> Ask:
-    """The question of a chat: its last message, which is the user's, with the turns before.
+    """The question of a chat: its last message, which is the user's, with the latest turns before.
 
     Raises InputError where the last message is not the user's or is empty.
     """
     spoken = [message for message in request.messages if message.role in ("user", "assistant")]
     if not spoken or spoken[-1].role != "user" or not spoken[-1].text.strip():
         raise InputError("the last message must be the user's and have a text; it is the question")
-    dialogue = tuple(_turn(message) for message in spoken[:-1])
+    dialogue = tuple(_turn(message) for message in spoken[-TURNS - 1 : -1])
     topics, least = tuple(request.topics), request.min_confidence
     return Ask(spoken[-1].text.strip(), topics, dialogue, request.knowledge, least)
 
 
 def _turn(message: ChatMessage) -> tuple[str, str]:
     text = message.text
-    if message.role == "assistant":  # citations are no part of what was said
-        return "agent", text.split("\n\n[1] ", 1)[0].replace(" [1]", "")
+    if message.role == "assistant":  # citations are no part of what was said, and an answer may be a long list
+        return "agent", text.split("\n\n[1] ", 1)[0].replace(" [1]", "")[:CHARACTERS]
     return "user", text
 
 

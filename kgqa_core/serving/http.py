@@ -21,6 +21,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
+from kgqa_core.question_limits import shown
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
@@ -37,6 +38,8 @@ log = logging.getLogger("kgqa")
 
 RETRY_SECONDS = 1
 """`Retry-After` of a server that is busy."""
+CLOSE_SECONDS = 3.0
+"""In which a batch ends that is being answered when no request is under way any more."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,13 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if not service.ready:
+        if not service.started:
             await asyncio.to_thread(service.start)
         try:
             async with mcp.running():
                 yield
         finally:
-            await asyncio.to_thread(service.close)
+            await asyncio.to_thread(service.close, CLOSE_SECONDS)
 
     app = FastAPI(title="kgqa", description=DESCRIPTION, version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service
@@ -113,19 +116,19 @@ DESCRIPTION = "Answers to questions from a knowledge graph, with their proof and
 
 def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
     @app.post("/ask", summary="The answer to a question, with its proof")
-    async def ask(request: AskRequest) -> dict[str, Any]:
-        [served] = await _served(service, [request.ask()], options, metrics)
+    async def ask(request: AskRequest, sent: Request) -> dict[str, Any]:
+        [served] = await _served(service, [request.ask()], options, metrics, sent)
         return served_json(_answered(served))
 
     @app.post("/ask/batch", summary="The answers to several questions, those that cannot be answered as rejects")
-    async def ask_batch(request: BatchRequest) -> dict[str, Any]:
-        found = await _served(service, [one.ask() for one in request.questions], options, metrics)
+    async def ask_batch(request: BatchRequest, sent: Request) -> dict[str, Any]:
+        found = await _served(service, [one.ask() for one in request.questions], options, metrics, sent)
         answers = []
         for one, given in zip(found, request.questions, strict=True):
             if isinstance(one, Served):
                 answers.append(served_json(one))
             elif isinstance(one, InputError):
-                answers.append({"question": given.question, "answer": None, "answers": [], "reject": str(one)})
+                answers.append({"question": shown(given.question), "answer": None, "answers": [], "reject": str(one)})
             else:
                 raise one
         rejects = [place for place, one in enumerate(found) if not isinstance(one, Served)]
@@ -134,13 +137,13 @@ def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: M
 
 def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
     @app.post("/v1/chat/completions", summary="OpenAI's chat protocol, plain and streaming", response_model=None)
-    async def chat(request: ChatRequest) -> Response | dict[str, Any]:
+    async def chat(request: ChatRequest, sent: Request) -> Response | dict[str, Any]:
         asked = question_of(request)
         known = f"kgqa/{service.name}"
         if request.model not in ("", known, "kgqa", service.name):
             message = f"model {request.model!r} is not here; there is {known}"
             return _error(404, message, "model_not_found")
-        [one] = await _served(service, [asked], options, metrics)
+        [one] = await _served(service, [asked], options, metrics, sent)
         served, identity, created = _answered(one), f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         found = served_json(served)
         if not request.stream:
@@ -202,11 +205,14 @@ def _state_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
 
 
 async def _served(
-    service: Service, asks: Sequence[Ask], options: HttpOptions, metrics: Metrics
+    service: Service, asks: Sequence[Ask], options: HttpOptions, metrics: Metrics, sent: Request
 ) -> list[Served | Exception]:
-    """What came of each question.  Raises ServerBusy, or TimeoutError when the answers took too long."""
+    """What came of each question of a request; a connection is a client.
+
+    Raises ServerBusy, or TimeoutError when the answers took too long.
+    """
     try:
-        futures: list[Future[Served]] = service.submit(asks)
+        futures: list[Future[Served]] = service.submit(asks, str(sent.client))
     except ServerBusy:
         metrics.answers.labels("rejected").inc(len(asks))
         raise
@@ -217,6 +223,8 @@ async def _served(
     except TimeoutError:
         metrics.answers.labels("failed").inc(len(asks))
         raise
+    except asyncio.CancelledError:  # the server has waited for its requests as long as it may
+        raise ServerBusy("the server is stopping; ask again later") from None
     finally:
         for future in futures:
             future.cancel()

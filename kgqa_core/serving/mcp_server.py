@@ -21,6 +21,7 @@ from mcp_types import ToolAnnotations
 from pydantic import ConfigDict, Field
 
 from kgqa_core.errors import KgqaError
+from kgqa_core.question_limits import CHARACTERS, TOPIC_CHARACTERS, TOPICS, TURNS
 from kgqa_core.serving.ask_record import Ask, AskResult, AskSystem
 from kgqa_core.serving.graph_records import (
     EntityPage,
@@ -46,11 +47,6 @@ if TYPE_CHECKING:
     from kgqa_core.serving.graph_view import GraphView  # with DuckDB, which the handshake does without
 
 T = TypeVar("T")
-
-LONGEST_QUESTION = 4000
-"""Characters of a question, and of each earlier turn."""
-MOST_TOPICS, MOST_TURNS = 20, 50
-"""Topics and earlier turns of a question."""
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
@@ -159,16 +155,14 @@ def mcp_server(
         return await look(lambda graph: graph.query(form, limit))
 
     async def ask_system(
-        question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)],
+        question: Annotated[str, Field(min_length=1, max_length=CHARACTERS)],
         topics: Annotated[
-            list[Annotated[str, Field(max_length=LONGEST)]],
-            Field(
-                description="Keys or names that it is about; found in the question when empty", max_length=MOST_TOPICS
-            ),
+            list[Annotated[str, Field(max_length=TOPIC_CHARACTERS)]],
+            Field(description="Keys or names that it is about; found in the question when empty", max_length=TOPICS),
         ] = [],  # noqa: B006 - a default of the schema, never changed
         dialogue: Annotated[
-            list[Annotated[str, Field(max_length=LONGEST_QUESTION)]],
-            Field(description="Earlier turns, oldest first, by the user and the agent in turns", max_length=MOST_TURNS),
+            list[Annotated[str, Field(max_length=CHARACTERS)]],
+            Field(description="Earlier turns, oldest first, by the user and the agent in turns", max_length=TURNS),
         ] = [],  # noqa: B006
         knowledge: Annotated[
             str, Field(description="RETRIEVER/FORMAT that is read; the system's own when empty", max_length=LONGEST)

@@ -6,18 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kgqa_core.question_limits import CHARACTERS as QUESTION_CHARACTERS
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.feedback import Feedback
 from kgqa_core.serving.service import Served
 
-QUESTION_CHARACTERS = 4000
-"""Characters of a question, or of a turn, at most."""
 BATCH = 256
 """Questions of one request at most."""
-TURNS = 64
-"""Turns of a dialogue at most."""
 
 Text = Annotated[str, Field(min_length=1, max_length=QUESTION_CHARACTERS)]
+Name = Annotated[str, Field(max_length=200)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -27,11 +25,11 @@ class Turn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Literal["user", "agent", "assistant"]
-    content: Annotated[str, Field(max_length=QUESTION_CHARACTERS)]
+    content: str
 
 
 class AskRequest(BaseModel):
-    """A question.
+    """A question; how long it and its parts may be, `question_limits` says.
 
     topics: keys or labels of the entities that it is about; found in it when absent.  dialogue: earlier turns, oldest
     first.  knowledge: `retriever/format` that is read, in place of the server's.  min_confidence: below which nothing
@@ -44,10 +42,10 @@ class AskRequest(BaseModel):
                                         {"question": "And its currency?", "topics": ["New Zealand"]}]},
     )  # fmt: skip
 
-    question: Text
-    topics: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=50)] = []
-    dialogue: Annotated[list[Turn], Field(max_length=TURNS)] = []
-    knowledge: Annotated[str, Field(max_length=200)] | None = None
+    question: str
+    topics: list[str] = []
+    dialogue: list[Turn] = []
+    knowledge: Name | None = None
     min_confidence: Confidence | None = None
 
     def ask(self) -> Ask:
@@ -122,7 +120,8 @@ class StreamOptions(BaseModel):
 class ChatRequest(BaseModel):
     """A request of OpenAI's chat protocol; what it says of sampling has no meaning here and is not read.
 
-    messages: the last one by the user is the question, those before it the dialogue; system messages are not read.
+    messages: the last one by the user is the question, the turns before it the dialogue, of which the latest are read;
+    system messages are not.
     topics, knowledge, min_confidence: as in `POST /ask`.
     """
 
@@ -132,13 +131,13 @@ class ChatRequest(BaseModel):
                                          "messages": [{"role": "user", "content": "What is the capital of Fiji?"}]}]},
     )  # fmt: skip
 
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=2 * TURNS)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1)]
     model: str = ""
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=1)] = 1
     topics: list[str] = []
-    knowledge: str | None = None
+    knowledge: Name | None = None
     min_confidence: Confidence | None = None
 
 

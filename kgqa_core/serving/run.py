@@ -20,7 +20,7 @@ from kgqa_core.config import Profile
 from kgqa_core.serving.addresses import host_names
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.guard import Guard, serve_token
-from kgqa_core.serving.http import HttpOptions, create_app
+from kgqa_core.serving.http import CLOSE_SECONDS, HttpOptions, create_app
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
@@ -32,7 +32,7 @@ VARIABLE = "KGQA_SERVE_OPTIONS"
 HEADER_SECONDS = 15.0
 """In which a connection must send the headers of its first request."""
 GRACE_SECONDS = 30
-"""In which requests that are under way are finished after a signal."""
+"""In which a server has ended after a signal; requests that are under way are finished in all but its last seconds."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def serve(
     config: dict[str, Any] = {
         "http": ImpatientProtocol, "ws": "none", "loop": "asyncio", "lifespan": "on", "log_config": None,
         "access_log": False, "server_header": False, "limit_concurrency": options.connections,
-        "timeout_keep_alive": 15, "timeout_graceful_shutdown": GRACE_SECONDS,
+        "timeout_keep_alive": 15, "timeout_graceful_shutdown": int(GRACE_SECONDS - 2 * CLOSE_SECONDS),
         "h11_max_incomplete_event_size": 64 * 1024,
     }  # fmt: skip
     if options.workers == 1:

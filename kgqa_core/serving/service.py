@@ -1,22 +1,24 @@
 """Answers the questions of many clients with one system, and follows the champion.
 
-One thread answers: what waits is answered together, as a batch, so that many clients cost little more than one.  A new
+One thread answers: what waits is answered together, as a batch, so that many clients cost little more than one.  What
+costs much is due later, so that a client who asks long questions, or many, does not keep the others waiting.  A new
 champion is opened beside the old one and takes its place between two batches, so that no request is lost.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError, KgqaError, ServerBusy
 from kgqa_core.linking.questions import dialogue_turns
+from kgqa_core.question_limits import question_fault
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.systems import SystemSource
@@ -30,6 +32,12 @@ WARMING = "What is this?"
 """A question that is asked before any client's, so that what is loaded at the first use is there."""
 MOST_KNOWLEDGE = 4
 """Systems of other knowledge than the server's own that stay open."""
+COST_CHARACTERS, DUE_SECONDS = 100, 0.2
+"""Characters of a question that cost as much as asking it at all, and in how many seconds so much is due."""
+BATCH_COST = 48.0
+"""Cost of the questions of one batch, but for a single one that costs more."""
+STUCK_SECONDS = 20.0
+"""A server whose oldest question waits, or is being answered, for so long is not ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +78,12 @@ class _Stages:
 
 @dataclass(slots=True)
 class _Waiting:
+    """A question that waits.  cost: as of a short one.  due: when, on the clock of `since`."""
+
     ask: Ask
     future: Future[Served]
+    cost: float
+    due: float
     since: float = field(default_factory=time.monotonic)
 
     @property
@@ -107,7 +119,9 @@ class Service:
         self.on_swap: Callable[[System], None] | None = None
         self._opened: _Opened | None = None
         self._next: _Opened | None = None
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: list[_Waiting] = []
+        self._answering: Sequence[_Waiting] = ()
+        self._due: dict[str, float] = {}
         self._some = threading.Condition()
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -123,7 +137,7 @@ class Service:
             self._threads[-1].start()
 
     def close(self, seconds: float = 30.0) -> None:
-        """Answers what waits, refuses what comes, and ends; after `seconds` what still waits is refused."""
+        """Answers what waits, refuses what comes, and ends; after `seconds` what has no answer yet is refused."""
         self._ended.set()
         with self._some:
             self._some.notify_all()
@@ -131,13 +145,21 @@ class Service:
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
         with self._some:
-            while self._waiting:
-                self._waiting.popleft().future.set_exception(ServerBusy("the server is stopping; ask again later"))
+            left, self._waiting = self._waiting, []
+        for one in left:
+            if one.future.set_running_or_notify_cancel():
+                one.future.set_exception(ServerBusy("the server is stopping; ask again later"))
+
+    @property
+    def started(self) -> bool:
+        """Whether a system is open, and the service not closed."""
+        return self._opened is not None and not self._ended.is_set()
 
     @property
     def ready(self) -> bool:
-        """Whether questions are answered."""
-        return self._opened is not None and not self._ended.is_set()
+        """Whether questions are answered, and soon."""
+        oldest = min((one.since for one in (*self._answering, *self._waiting)), default=math.inf)
+        return self.started and time.monotonic() - oldest < STUCK_SECONDS
 
     @property
     def run(self) -> str:
@@ -170,24 +192,42 @@ class Service:
         """Questions that wait."""
         return len(self._waiting)
 
-    def submit(self, asks: Sequence[Ask]) -> list[Future[Served]]:
+    def submit(self, asks: Sequence[Ask], client: str = "") -> list[Future[Served]]:
         """The coming answers, in order; a future holds InputError where the question cannot be answered as asked.
 
+        client: who asks; its questions are due one after the other.
         A future that is cancelled before its batch begins costs nothing.
         Raises ServerBusy when more would wait than may, or the server is stopping.
         """
-        waiting = [_Waiting(ask, Future()) for ask in asks]
+        futures: list[Future[Served]] = [Future() for _ in asks]
+        good: list[tuple[Ask, Future[Served]]] = []
+        for ask, future in zip(asks, futures, strict=True):
+            if fault := question_fault(ask.question, ask.topics, ask.dialogue):
+                future.set_exception(InputError(fault))
+            else:
+                good.append((ask, future))
         with self._some:
             if self._ended.is_set() or self._opened is None:
                 raise ServerBusy("the server is stopping or not ready; ask again later")
-            if len(self._waiting) + len(waiting) > self.queue:
+            self._waiting = [one for one in self._waiting if not one.future.cancelled()]
+            if len(self._waiting) + len(good) > self.queue:
                 raise ServerBusy(
                     f"{len(self._waiting)} questions wait and {self.queue} may; ask again later, or start the server "
                     "with a longer --queue or more --workers"
                 )
-            self._waiting.extend(waiting)
+            self._waiting.extend(self._queued(good, client))
             self._some.notify_all()
-        return [one.future for one in waiting]
+        return futures
+
+    def _queued(self, asks: Sequence[tuple[Ask, Future[Served]]], client: str) -> Iterator[_Waiting]:
+        """Questions of one client with their times."""
+        now = time.monotonic()
+        self._due = {name: due for name, due in self._due.items() if due > now}
+        for ask, future in asks:
+            letters = len(ask.question) + sum(len(text) for _, text in ask.dialogue)
+            cost = 1 + letters / COST_CHARACTERS + len(ask.topics)
+            self._due[client] = due = max(now, self._due.get(client, now)) + DUE_SECONDS * cost
+            yield _Waiting(ask, future, cost, due, now)
 
     def ask(self, ask: Ask, timeout: float | None = None) -> Served:
         """The answer to one question, waited for.  Raises what `submit` and its future raise."""
@@ -222,21 +262,22 @@ class Service:
                 self._swap()
             if batch:
                 self._answer(batch)
+                self._answering = ()
 
     def _batch(self) -> list[_Waiting]:
-        """The longest waiting question, and with it those that ask the same knowledge and confidence."""
-        if not self._waiting:
-            return []
-        group = self._waiting[0].group
+        """The question that is due first, and with it the next that ask the same knowledge and confidence."""
+        waiting = sorted(self._waiting, key=lambda one: one.due)
         batch: list[_Waiting] = []
         rest: list[_Waiting] = []
-        while self._waiting and len(batch) < self.max_batch:
-            one = self._waiting.popleft()
-            if one.group != group:
+        cost = 0.0
+        for one in waiting:
+            fits = not batch or (len(batch) < self.max_batch and cost + one.cost <= BATCH_COST)
+            if not fits or one.group != waiting[0].group:
                 rest.append(one)
             elif one.future.set_running_or_notify_cancel():
                 batch.append(one)
-        self._waiting.extendleft(reversed(rest))
+                cost += one.cost
+        self._waiting, self._answering = rest, batch
         return batch
 
     def _swap(self) -> None:
@@ -253,15 +294,13 @@ class Service:
         try:
             answers, stages, traces = self._answers(opened, [one.ask for one in batch])
             rows = list(zip(answers, stages, strict=True))
-        except InputError as fault:
-            if len(batch) == 1:
-                batch[0].future.set_exception(fault)
-            else:  # one of them is not to be answered as asked: each on its own
+        except Exception as fault:
+            known = isinstance(fault, KgqaError)
+            if len(batch) > 1 and (isinstance(fault, InputError) or not known):  # one of them: each on its own
                 for one in batch:
                     self._answer([one])
-            return
-        except Exception as fault:
-            if not isinstance(fault, KgqaError):
+                return
+            if not known:
                 log.exception("a question could not be answered")
             for one in batch:
                 one.future.set_exception(fault)

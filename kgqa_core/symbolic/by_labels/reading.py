@@ -48,6 +48,10 @@ CONTENT_FREE = frozenset(
 )
 """Words of a question that say nothing of what it asks for, the words of slots among them."""
 MOST_SLOTS = 3
+LONGEST_MENDED, MOST_MENDED = 32, 24
+"""Letters of a word whose typing errors are mended, and such words of a question: all words one edit away are made."""
+MOST_VALUES = 8
+"""Numbers of a question that forms compare with."""
 OTHER_WORD = 0.8
 """Confidence in a type by another usual word for it."""
 
@@ -237,7 +241,7 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
             values.append(Literal(found["digits"], f"{XSD}gYear"))
         return f" {NUMBER} "
 
-    return _VALUE.sub(mask, text), tuple(values)
+    return _VALUE.sub(mask, text), tuple(values[:MOST_VALUES])
 
 
 def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
@@ -269,11 +273,15 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
 
 def corrected(text: str, graph: LabelGraph) -> str:
     """The text with its typing errors mended: words of no language, one edit away from English or from a label."""
-    own = graph.label_words
+    own, mended = graph.label_words, 0
 
     def mend(found: re.Match[str]) -> str:
+        nonlocal mended
         word = found[0].lower()
-        if len(word) < 5 or word in own or stem(word) in own or _is_english(word):
+        if not 5 <= len(word) <= LONGEST_MENDED or word in own or stem(word) in own or _is_english(word):
+            return found[0]
+        mended += 1
+        if mended > MOST_MENDED:
             return found[0]
         near = [(other in own or stem(other) in own, usualness(other), other) for other in _edits(word)]
         best = max((one for one in near if one[0] or one[1]), default=None)

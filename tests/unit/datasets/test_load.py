@@ -12,7 +12,7 @@ import pytest
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.gold_forms import GIVEN, candidates
 from kgqa_core.datasets.jsonl import read_question_file
-from kgqa_core.datasets.load import input_files, load, sizes_of
+from kgqa_core.datasets.load import input_files, load, read_rejects, sizes_of
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import read_leakage
 from kgqa_core.errors import ArtifactError, QuestionFileError
@@ -168,3 +168,15 @@ def test_input_files_are_what_is_read(tmp_path: Path, question_file: Callable[..
         input_files(QuestionsOptions(path=str(tmp_path / "nothing.jsonl")))
     with pytest.raises(QuestionFileError, match="'metqa' is unknown; did you mean 'metaqa'.*jsonl, atlas, metaqa"):
         input_files(QuestionsOptions(source="metqa"))
+
+
+def test_a_question_beyond_the_limits_is_left_out_and_listed_and_the_others_stay(
+    tmp_path: Path, kg: Path, question_file: Callable[..., Path]
+) -> None:
+    long = {**row(2, split="test"), "question": "a" * 1_000_000}
+    counts = run(tmp_path / "out", kg, question_file(row(1, split="train"), long))
+    assert counts["rejects"] == 1 and counts["questions"] == {"train": 1, "dev": 0, "test": 0}
+    [reject] = read_rejects(tmp_path / "out")
+    assert reject.row == "q2" and "1,000,000 characters, and may have 4,000" in reject.reason
+    with pytest.raises(QuestionFileError, match="q2: the question has 1,000,000.*no question is left"):
+        run(tmp_path / "out2", kg, question_file(long))

@@ -52,12 +52,10 @@ def test_a_batch_keeps_its_good_questions_and_lists_the_others() -> None:
 @pytest.mark.parametrize(
     ("body", "named"),
     [
-        ({"question": ""}, "question"),
         ({}, "question: Field required"),
         ({"question": "a", "topic": ["b"]}, "topic: Extra inputs"),
         ({"question": "a", "min_confidence": 2}, "min_confidence"),
         ({"question": "a", "dialogue": [{"role": "robot", "content": "b"}]}, "dialogue.0.role"),
-        ({"question": "a" * 5000}, "4000 characters"),
         ([], "the body"),
     ],
 )  # fmt: skip
@@ -65,6 +63,30 @@ def test_a_request_that_is_wrong_is_told_where(body: Any, named: str) -> None:
     with serving() as client:
         status, message = error(client.post("/ask", json=body))
     assert status == 422 and named in message
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [({"question": "a" * 5000}, "5,000 characters"), ({"question": ""}, "empty"), ({"question": "a\0"}, "NUL"),
+     ({"question": "a", "topics": ["b"] * 51}, "51 topics"), ({"question": "a", "topics": [" "]}, "topic is empty"),
+     ({"question": "a", "dialogue": [{"role": "user", "content": "a"}] * 65}, "65 earlier turns")],
+)  # fmt: skip
+def test_a_question_beyond_the_limits_is_refused_and_the_others_of_its_batch_are_answered(bad: Any, named: str) -> None:
+    with serving() as client:
+        status, message = error(client.post("/ask", json=bad))
+        batch = client.post("/ask/batch", json={"questions": [{"question": "a"}, bad]}).json()
+    assert status == 400 and named in message
+    assert batch["answers"][0]["answer"] == "a" and batch["rejects"] == [1] and named in batch["answers"][1]["reject"]
+
+
+@pytest.mark.parametrize("content", ["\ud800", [{"type": "text", "text": "\ud800"}], "a" * 10_000, "a\0"])
+def test_a_chat_beyond_the_limits_is_refused_and_the_history_of_a_long_one_is_read_from_its_end(content: Any) -> None:
+    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b, " * 2000}] * 100
+    with serving() as client:
+        for asked, topic, expected in ((content, "a", 400), ("good", "\ud800", 400), ("good", "a", 200)):
+            body = json.dumps({"messages": [*turns, {"role": "user", "content": asked}], "topics": [topic]})
+            reply = client.post("/v1/chat/completions", content=body, headers={"content-type": "application/json"})
+            assert reply.status_code in ({400, 422} if expected == 400 else {200})
 
 
 def test_what_is_no_json_is_refused_in_the_same_shape() -> None:

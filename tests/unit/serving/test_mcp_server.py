@@ -179,7 +179,7 @@ def test_a_question_is_answered_with_its_proof_and_bounded_facts(server: MCPServ
         ("entity", {"name": "Norland", "direction": "up"}, "'both', 'out' or 'in'"),
         ("paths", {"start": "Norland", "end": "Sudland", "max_hops": 9}, "less than or equal to 3.*9"),
         ("ask", {"question": ""}, "at least 1 character"),
-        ("ask", {"question": "a?", "topics": ["x"] * 21}, "at most 20 items"),
+        ("ask", {"question": "a?", "topics": ["x"] * 51}, "at most 50 items"),
         ("ask", {"question": "a?", "min_confidence": 2}, "less than or equal to 1"),
         ("ask", {"question": "a?", "knowledge": "nothing"}, "can answer from hop_path"),
         ("nope", {}, "nope"),

@@ -174,13 +174,66 @@ def test_closing_answers_what_waits_and_refuses_what_comes(opened: Any) -> None:
         service.submit([Ask("late")])
 
 
-def test_a_fault_of_the_system_reaches_the_client_and_the_next_question_is_answered(opened: Any) -> None:
+def test_closing_does_not_wait_for_a_batch_that_does_not_end_nor_stumbles_over_who_went() -> None:
+    gate = threading.Event()
+    service = Service(EchoSource(one=EchoSystem(gate=gate)))
+    service.start()
+    service.submit([Ask("stuck")])
+    until(lambda: service.waiting == 0)
+    gone, left = service.submit([Ask("gone"), Ask("left")])
+    gone.cancel()
+    began = time.monotonic()
+    service.close(0.2)
+    assert time.monotonic() - began < 2
+    with pytest.raises(ServerBusy, match="stopping"):
+        left.result(0)
+    gate.set()
+
+
+def test_long_questions_and_a_client_of_many_are_answered_after_the_others(opened: Any) -> None:
+    gate = threading.Event()
+    order: list[str] = []
+    system = EchoSystem(reply=lambda question: order.append(question.text[:5]) or question.text, gate=gate)
+    service = opened(EchoSource(one=system), max_batch=2)
+    service.submit([Ask("first")])
+    until(lambda: service.waiting == 0)
+    asked = [
+        *service.submit([Ask("long " * 700)], "a"),
+        *service.submit([Ask(f"many{number}") for number in range(6)], "b"),
+        *service.submit([Ask("short")], "c"),
+    ]
+    gate.set()
+    for future in asked:
+        future.result(20)
+    assert order[0] == "first" and order.index("short") <= 2 and order[-1] == "long "
+
+
+def test_a_server_whose_oldest_question_has_waited_long_is_not_ready(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    service = opened(EchoSource(one=EchoSystem(gate=gate)))
+    monkeypatch.setattr("kgqa_core.serving.service.STUCK_SECONDS", 0.1)
+    assert service.ready
+    [stuck] = service.submit([Ask("stuck")])
+    until(lambda: not service.ready)
+    gate.set()
+    assert stuck.result(20)
+    until(lambda: service.ready)
+
+
+def test_a_fault_of_the_system_reaches_the_client_whose_question_it_is_and_the_others_are_answered(opened: Any) -> None:
     def reply(question: Any) -> str:
         if question.text == "bad":
             raise RuntimeError("broken")
         return str(question.text)
 
-    service = opened(EchoSource(one=EchoSystem(reply=reply)))
+    gate = threading.Event()
+    service = opened(EchoSource(one=EchoSystem(reply=reply, gate=gate)))
+    first = service.submit([Ask("first")])
+    until(lambda: service.waiting == 0)
+    good, bad = service.submit([Ask("good"), Ask("bad")])
+    gate.set()
+    assert first[0].result(20) and good.result(20).answer.output == "good"
     with pytest.raises(RuntimeError, match="broken"):
-        service.ask(Ask("bad"), 20)
-    assert service.ask(Ask("good"), 20).answer.output == "good"
+        bad.result(20)
