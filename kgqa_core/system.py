@@ -371,15 +371,14 @@ class System:
             retrieved = {name: own[place] for name, own in results.items()}
             paths = next((own.paths for own in retrieved.values() if own.paths), ())
             evidence.append(Evidence(question, retrieved, paths, output))
-        least = {"min_confidence": self.judge.threshold}
-        return [verdict_fields(verdict) | least for verdict in self.judge.judge(evidence)]
+        return [verdict_fields(verdict) for verdict in self.judge.judge(evidence)]
 
 
 def _judgement(solved: ComputedAnswer | None) -> Judgement | None:
     """What the answerer says of its own answer, where it judges it."""
     if solved is None or (solved.road is None and solved.reason is None):
         return None
-    return Judgement(solved.confidence, solved.reason, solved.missing)
+    return Judgement(solved.confidence, solved.min_confidence, solved.reason, solved.missing)
 
 
 def _exploring(store: KgStore, dkg: Dkg, spec: AnswererSpec, parts: SystemParts) -> ExploringCalculator:

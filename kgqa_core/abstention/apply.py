@@ -28,8 +28,9 @@ FILE = "confidence.parquet"
 SCHEMA = {
     "question": pl.String, "confidence": pl.Float64, "calibrated": pl.Boolean, "answerable": pl.Boolean,
     "reason": pl.String, "missing": pl.String, "nearest": pl.String, "reason_confidence": pl.Float64,
+    "min_confidence": pl.Float64,
 }  # fmt: skip
-"""Columns of confidence.parquet; the last four are null where the question counts as answerable."""
+"""Columns of confidence.parquet; those of the reason are null where the question counts as answerable."""
 
 PROGRESS_EVERY = 100
 PARSER = 0.5
@@ -40,15 +41,17 @@ PARSER = 0.5
 class Verdict:
     """Whether to answer a question.
 
-    confidence: that the graph holds the answer, None where that was not learnt and a rule decided; calibrated: whether
-    it was learnt.
-    reason: where it is not to be answered.
+    confidence: that the graph holds the answer, or, of an answerer that judges itself, that its best answer is right,
+    given or not; None where that was not learnt, or where there is no answer to be sure of.  calibrated: whether there
+    is a learnt confidence.  reason: where it is not to be answered.  min_confidence: what decided: it is answered from
+    this confidence on; None where a rule decides.
     """
 
     confidence: float | None
     calibrated: bool
     answerable: bool
     reason: Reason | None = None
+    min_confidence: float | None = None
 
 
 class AbstentionJudge:
@@ -59,7 +62,7 @@ class AbstentionJudge:
 
     def __init__(self, store: KgStore, abstainer: Abstainer | None, min_confidence: float | None = None) -> None:
         self.store, self.abstainer, self.explainer = store, abstainer, Explainer(store)
-        tuned = abstainer.threshold if abstainer is not None else 0.5
+        tuned = abstainer.threshold if abstainer is not None else None
         self.threshold = tuned if min_confidence is None else min_confidence
 
     def judge(
@@ -75,6 +78,7 @@ class AbstentionJudge:
             return [self._by_answerer(one) if _judgement(one) else self._by_rule(one) for one in evidence]
         if self.abstainer is None:
             return [self._by_rule(one) for one in evidence]
+        least = self.abstainer.threshold if self.threshold is None else self.threshold
         read = self.abstainer.read(evidence, self.store)
         confidences = self.abstainer.confidence(read).round(6).tolist()
         chances = self.abstainer.reasons(read)
@@ -83,13 +87,13 @@ class AbstentionJudge:
         for number, (one, sure, shares, text) in enumerate(zip(evidence, confidences, chances, texts, strict=True), 1):
             if number % PROGRESS_EVERY == 0 or number == len(evidence):
                 monitor.progress(number, len(evidence), "questions")
-            if sure >= self.threshold:
-                found.append(Verdict(sure, True, True))
+            if sure >= least:
+                found.append(Verdict(sure, True, True, None, least))
                 continue
             kind, share = _kind(one, shares, parsed)
             runs = sorted(self.abstainer.wordings.strange(text), key=lambda run: run[0] - run[1])
             strange = [in_a_row(text[first:stop]) for first, stop in runs]
-            found.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share)))
+            found.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share), least))
         return found
 
     def _by_rule(self, one: Evidence) -> Verdict:
@@ -97,18 +101,17 @@ class AbstentionJudge:
         declined = one.model_answer is not None and one.model_answer.declined and not one.model_answer.computed
         if kind is None and declined:
             kind = FACT
-        if kind is None or self.threshold <= 0:
-            return Verdict(None, False, True)
-        return Verdict(None, False, False, self.explainer.explain(one, kind))
+        answers = kind is None or self.threshold == 0
+        reason = None if kind is None or answers else self.explainer.explain(one, kind)
+        return Verdict(None, False, answers, reason, self.threshold)
 
     def _by_answerer(self, one: Evidence) -> Verdict:
         judgement = _judgement(one)
         assert judgement is not None
-        calibrated = judgement.confidence is not None
-        if judgement.reason is None:
-            return Verdict(judgement.confidence, calibrated, True)
         strange = [judgement.missing] if judgement.missing else []
-        return Verdict(judgement.confidence, calibrated, False, self.explainer.explain(one, judgement.reason, strange))
+        reason = self.explainer.explain(one, judgement.reason, strange) if judgement.reason is not None else None
+        sure, least = judgement.confidence, judgement.min_confidence
+        return Verdict(sure, sure is not None, reason is None, reason, least)
 
 
 def _judgement(one: Evidence) -> Judgement | None:
@@ -151,7 +154,7 @@ def apply(
     return {
         "questions": len(rows),
         "answered": sum(verdict.answerable for verdict in verdicts),
-        "threshold": judge.threshold,
+        "threshold": verdicts[0].min_confidence if verdicts else None,
         "reasons": dict(sorted(reasons.items())),
     }
 
@@ -165,6 +168,7 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
             row["calibrated"],
             row["answerable"],
             Reason(row["reason"], row["missing"], row["nearest"], row["reason_confidence"]) if row["reason"] else None,
+            row.get("min_confidence"),  # which earlier versions did not write
         )
         for row in rows
     }
@@ -199,7 +203,7 @@ def _best_forms(folder: Path) -> dict[str, tuple[str | None, bool | None]]:
 def _row(one: Evidence, verdict: Verdict) -> tuple[Any, ...]:
     reason = verdict.reason
     why = (None,) * 4 if reason is None else (reason.kind, reason.missing, reason.nearest, reason.confidence)
-    return one.question.id, verdict.confidence, verdict.calibrated, verdict.answerable, *why
+    return one.question.id, verdict.confidence, verdict.calibrated, verdict.answerable, *why, verdict.min_confidence
 
 
 def in_a_row(words: Sequence[str]) -> str:

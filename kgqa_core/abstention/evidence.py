@@ -20,11 +20,12 @@ RelationPath = tuple[str, ...]
 class Judgement:
     """What an answerer says of its own answer.
 
-    confidence: that it is right, None where that was not learnt.  reason: why it declines, one of `types.REASONS`, and
-    missing: what is not there, in words; None where it answers.
+    confidence: that it is right, None where not learnt or there is none; min_confidence: below which it declines.
+    reason: why it declines, one of `types.REASONS`, and missing: what is not there, in words; None where it answers.
     """
 
     confidence: float | None = None
+    min_confidence: float | None = None
     reason: str | None = None
     missing: str | None = None
 
@@ -106,10 +107,10 @@ def _judgements(computed: Path) -> dict[str, Judgement]:
     """What the answerer says of its own answers; nothing for one that does not judge them."""
     if not judges(computed):
         return {}
-    columns = ("question", "road", "confidence", "reason", "missing")
+    columns = ("question", "road", "confidence", "min_confidence", "reason", "missing")
     return {
-        question: Judgement(confidence, reason, missing)
-        for question, road, confidence, reason, missing in read_computed(computed, columns).iter_rows()
+        question: Judgement(confidence, least, reason, missing)
+        for question, road, confidence, least, reason, missing in read_computed(computed, columns).iter_rows()
         if road is not None or reason is not None
     }
 

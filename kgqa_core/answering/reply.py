@@ -71,10 +71,11 @@ class Answer:
     (how many there are) and road (which part of `auto` proposed the form).  wording: the answer as the language model
     of `auto:MODEL` puts it, None without one.  effort: calls, tokens and steps of an answerer that explores the graph,
     None for others.
-    answerable: whether the graph holds the answer, None where no graph is read; confidence: in that; calibrated:
-    whether that was learnt, else it is 1 or 0 by a rule; min_confidence: below which nothing is answered; reason,
-    missing and nearest: why it is not answerable, else None.  reject: why a question of a file is not answered, None
-    where it is.
+    answerable: whether it is answered, None where no graph is read.  confidence: probability that the answer, given or
+    withheld, is right, or, where an abstainer judges, that the graph holds it; never that of a decline; None where none
+    was learnt or there is no answer to be sure of (entity not found, no fact).  calibrated: whether it was learnt.
+    min_confidence: what decided, the answer is given from this confidence on; None where rules decide.  reason, missing
+    and nearest: why it is not answerable, else None.  reject: why a question of a file is not answered, else None.
     """
 
     id: str
@@ -142,7 +143,7 @@ class Answer:
             **self._computed(),
             **({} if self.wording is None else {"wording": self.wording}),
             **({} if self.effort is None else {"effort": asdict(self.effort)}),
-            **self._verdict(_VERDICT),
+            **self._verdict(),
         }
 
     def to_row(self) -> dict[str, Any]:
@@ -157,7 +158,7 @@ class Answer:
             **self._computed(),
             **({} if self.wording is None else {"wording": self.wording}),
             **({} if self.effort is None else {"effort": asdict(self.effort)}),
-            **self._verdict(tuple(name for name in _VERDICT if name != "min_confidence")),
+            **self._verdict(),
         }
 
     def _computed(self) -> dict[str, Any]:
@@ -165,11 +166,11 @@ class Answer:
             return {}
         return {name: getattr(self, name) for name in _COMPUTED} | {"proof": list(self.proof)}
 
-    def _verdict(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def _verdict(self) -> dict[str, Any]:
         if self.answerable is None:
             return {}
         withheld = {} if self.answerable else {"model_answer": self.output}
-        return {name: getattr(self, name) for name in names} | withheld
+        return {name: getattr(self, name) for name in _VERDICT} | withheld
 
 
 def _without_none(topic: AnswerTopic) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def measure(
             own[value] = [getattr(label, key) == value for label in labels]
     return {
         "n": {"answerable": int(good.sum()), "unanswerable": int((~good).sum())},
-        "calibrated": all(verdict.calibrated for verdict in verdicts),
+        "calibrated": any(verdict.calibrated for verdict in verdicts),
         "auroc": round(auroc(sure, good), 6) if _both(good) else None,
         "auroc_interval": np.quantile(areas, [0.025, 0.975]).round(6).tolist() if areas else None,
         "auroc_by": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import floor
 from typing import Any
 
 from rich.console import RenderableType
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from kgqa_core.config import AUTO
 from kgqa_core.report.terminal import VisibleText
+from kgqa_core.types import ENTITY, FACT
 
 SHOWN_COUNTS = (
     "triples", "entities", "edges", "questions", "calls_a_question", "tokens_a_question", "epochs", "dev_hits_at_1",
@@ -46,8 +48,8 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     answer_text = (
         (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)
     )
-    sure = f"confidence {reply['confidence']:.2f}, " if reply.get("calibrated") and reply["answer"] else ""
-    head = VisibleText.assemble(answer_text, f"   {sure}about {about}, {reply['seconds']:.2f} s")
+    sure = confidence_text(reply)
+    head = VisibleText.assemble(answer_text, f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s")
     if reply.get("wording"):
         head.append(f"\n{reply['wording']}", style="italic")
     facts = Table(title="Facts", title_justify="left", title_style="bold")
@@ -101,12 +103,24 @@ def _proof(reply: Mapping[str, Any]) -> list[RenderableType]:
     return [proof]
 
 
+def confidence_text(reply: Mapping[str, Any]) -> str:
+    """`confidence 0.83`; of a withheld answer `confidence of the best answer 0.17, needs 0.40`; empty where there is no
+    answer to be sure of."""
+    sure, answered = reply.get("confidence"), reply.get("answerable")
+    if answered is None or reply["reason"] == ENTITY or (reply["reason"] == FACT and sure is None):
+        return ""
+    if sure is None:
+        return "confidence not calibrated"
+    if answered:
+        return f"confidence {sure:.2f}"
+    return f"confidence of the best answer {floor(100 * sure) / 100:.2f}, needs {reply['min_confidence']:.2f}"
+
+
 def _withheld(reply: Mapping[str, Any]) -> tuple[str, str]:
-    """`not in this graph: no such relation: height (nearest: population), confidence 0.83`, and its style."""
+    """`not in this graph: no such relation: height (nearest: population)`, and its style."""
     missing = f": {reply['missing']}" if reply["missing"] else ""
     nearest = f" (nearest: {reply['nearest']})" if reply["nearest"] else ""
-    sure = f"confidence {1 - reply['confidence']:.2f}" if reply["calibrated"] else "confidence not calibrated"
-    return f"not in this graph: {reply['reason']}{missing}{nearest}, {sure}", "bold yellow"
+    return f"not in this graph: {reply['reason']}{missing}{nearest}", "bold yellow"
 
 
 def _linked_line(topics: Sequence[Mapping[str, Any]]) -> VisibleText:

@@ -30,6 +30,7 @@ def verdict_fields(verdict: Verdict) -> dict[str, Any]:
         "answerable": verdict.answerable,
         "confidence": verdict.confidence,
         "calibrated": verdict.calibrated,
+        "min_confidence": verdict.min_confidence,
         "reason": reason and reason.kind,
         "missing": reason and reason.missing,
         "nearest": reason and reason.nearest,

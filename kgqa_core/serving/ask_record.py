@@ -37,8 +37,10 @@ class AskResult(GraphRecord):
     answer: None where the graph does not hold it; then reason, missing and nearest say why, and model_answer what was
     withheld.  answers: as a list of names or values.  proof: the triples that the answer rests on, of which there are
     `proof_rows`.  facts: what was retrieved for the question, of which there are `facts_total`.  form: the logical form
-    that was computed; `query` takes it.  confidence: that the graph holds the answer, in [0, 1]; calibrated: whether
-    that was learnt.  topics: entities that the question is about, with the words that name them.
+    that was computed; `query` takes it.  confidence: in [0, 1], that the answer, given or withheld, is right (where an
+    abstainer judges: that the graph holds it), null where it is not calibrated or there is no answer to be sure of;
+    min_confidence: the answer is given from this confidence on.  topics: entities that the question is about, with the
+    words that name them.
     """
 
     question: str

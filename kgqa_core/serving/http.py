@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 
 from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
 from kgqa_core.question_limits import shown
-from kgqa_core.serving.ask_record import Ask
+from kgqa_core.serving.ask_record import Ask, AskResult
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.graph_routes import add_graph_routes
@@ -115,7 +115,7 @@ DESCRIPTION = "Answers to questions from a knowledge graph, with their proof and
 
 
 def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
-    @app.post("/ask", summary="The answer to a question, with its proof")
+    @app.post("/ask", summary="The answer to a question, with its proof", response_description=str(AskResult.__doc__))
     async def ask(request: AskRequest, sent: Request) -> dict[str, Any]:
         [served] = await _served(service, [request.ask()], options, metrics, sent)
         return served_json(_answered(served))

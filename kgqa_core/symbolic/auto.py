@@ -62,8 +62,8 @@ class AutoSolver:
     """Answers questions on one graph, which stays open as long as the solver is used.
 
     model: a trained label parser; the packaged head start where it is None.  options: of proof and answers.
-    min_confidence: below which a question is declined; the calibration's own where it is None.  With 0 all that
-    is found is answered.
+    min_confidence: below which a question is declined, and from which on it is answered; the calibration's own where
+    it is None.  With 0 all that is found is answered.
     """
 
     store: KgStore
@@ -81,11 +81,14 @@ class AutoSolver:
         self.parser = LabelParser(self.graph, LabelScorer(model.network, model.phrases), model.hops)
 
     @property
+    def default_threshold(self) -> float:
+        """The threshold of the calibration; UNCALIBRATED where there is none."""
+        return self.calibration.threshold if self.calibration is not None else UNCALIBRATED
+
+    @property
     def threshold(self) -> float:
         """Confidence below which a question is declined."""
-        if self.min_confidence is not None:
-            return self.min_confidence
-        return self.calibration.threshold if self.calibration is not None else UNCALIBRATED
+        return self.default_threshold if self.min_confidence is None else self.min_confidence
 
     def at_confidence(self, least: float) -> AutoSolver:
         """The same solver with another `min_confidence`; graph and network are shared."""
@@ -158,21 +161,23 @@ class AutoSolver:
         return _Named(self.store.names([*meant, *answered]), self.store.entity_keys(answered))
 
     def _answer(self, question: Question, query: LabelQuery, choice: Choice, named: _Named) -> ComputedAnswer:
-        confidence = self._confidence(choice)
+        confidence = round(self._confidence(choice), 6)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
         best = choice.best
-        likely = choice.share > choice.none or self.threshold == 0
-        sure = best is not None and not choice.empty and likely and confidence >= self.threshold
+        sure = best is not None and not choice.empty and confidence >= self.threshold
         made = ComputedAnswer(
             question.id,
             KINDS[best.kind] if best is not None else "none",
             topics=tuple(named.names[entity] for entity in _meant(query)),
             words=words,
             tried=len(choice.ranked.order) if choice.ranked is not None else 0,
-            confidence=round(confidence, 6) if self.calibration is not None else None,
+            confidence=confidence if self.calibration is not None else None,
+            min_confidence=self.threshold,
         )
         if not sure or best is None:
             kind, missing = self._reason(query, choice)
+            if kind != RELATION:  # there is no answer to be sure of
+                made = replace(made, confidence=None)
             return replace(made, reason=kind, missing=missing)
         proof, truncated = self._proof(best.form)
         if best.nodes is not None and len(best.nodes) > self.options.most_answers:
@@ -191,9 +196,11 @@ class AutoSolver:
         )
 
     def _confidence(self, choice: Choice) -> float:
-        if choice.best is None:
+        """That the best answer is right; below the default threshold where "no form" is likelier, 0 without any."""
+        if choice.best is None or choice.empty:
             return 0.0
-        return self.calibration.confidence(choice) if self.calibration is not None else choice.share
+        confidence = self.calibration.confidence(choice) if self.calibration is not None else choice.share
+        return confidence if choice.share > choice.none else min(confidence, max(self.default_threshold - 0.01, 0.0))
 
     def _proof(self, form: Form) -> tuple[tuple[int, ...], bool]:
         """Triples that a form's result rests on; of a `no` those of what there is instead."""

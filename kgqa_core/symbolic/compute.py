@@ -99,8 +99,8 @@ def write(out: Path, solved: Sequence[ComputedAnswer], proof: Mapping[str, Seque
     rows = [
         (
             one.question, one.kind, None if one.form is None else str(one.form), list(one.answers), list(one.keys),
-            one.weight, one.truncated, one.tried, list(one.topics), one.words, one.confidence, one.road, one.reason,
-            one.missing,
+            one.weight, one.truncated, one.tried, list(one.topics), one.words, one.confidence, one.min_confidence,
+            one.road, one.reason, one.missing,
         )
         for one in ordered
     ]  # fmt: skip

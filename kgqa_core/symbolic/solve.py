@@ -109,9 +109,9 @@ class ComputedAnswer:
     kind: of the operation, one of KINDS; form: None where no form found anything.  answers: names of entities and
     literals in order of id, a number, or `yes` or `no`.  keys: of these.  weight: of the form.  proof: triples that the
     answer rests on; for a `no` those of what there is instead.  tried: forms that were run.  topics: names, by mention.
-    words: the question without them.  Of the answerer `auto` also confidence: that the answer is right, None where it
-    was not learnt; road: what proposed the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in
-    words, where it declines.
+    words: the question without them.  Of the answerer `auto` also confidence: that the best answer, given or not, is
+    right, None where that was not learnt or there is none; min_confidence: below which it declines; road: what proposed
+    the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines.
     """
 
     question: str
@@ -126,6 +126,7 @@ class ComputedAnswer:
     topics: tuple[str, ...] = ()
     words: str = ""
     confidence: float | None = None
+    min_confidence: float | None = None
     road: str | None = None
     reason: str | None = None
     missing: str | None = None

@@ -15,8 +15,8 @@ COMPUTED, PROOF = "computed.parquet", "proof.parquet"
 SCHEMA: dict[str, Any] = {
     "question": pl.String, "kind": pl.String, "form": pl.String, "answers": pl.List(pl.String),
     "keys": pl.List(pl.String), "weight": pl.Float64, "truncated": pl.Boolean, "tried": pl.Int32,
-    "topics": pl.List(pl.String), "words": pl.String, "confidence": pl.Float64, "road": pl.String, "reason": pl.String,
-    "missing": pl.String,
+    "topics": pl.List(pl.String), "words": pl.String, "confidence": pl.Float64, "min_confidence": pl.Float64,
+    "road": pl.String, "reason": pl.String, "missing": pl.String,
 }  # fmt: skip
 """Columns of computed.parquet: `ComputedAnswer` without its proof; `form` is None where nothing was found."""
 PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple": pl.Int64, "text": pl.String}

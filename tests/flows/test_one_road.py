@@ -167,7 +167,7 @@ def compare(road: Road, home: Path, out: Path, retriever: str, topics: Sequence[
 def agrees(row: Mapping[str, Any], one: Answer) -> None:
     """A row of `kgqa answer` says what `ask` does; a question without topics is a reject there."""
     shown = one.to_row()
-    names = ["answer", "model_answer", "answerable", "calibrated", "reason", "missing", "nearest"]
+    names = ["answer", "model_answer", "answerable", "calibrated", "min_confidence", "reason", "missing", "nearest"]
     names += ["operation", "form", "computed", "proof", "proof_rows"]
     assert {name: row.get(name) for name in names} == {name: shown.get(name) for name in names}
     assert row["confidence"] == pytest.approx(one.confidence, abs=1e-4)

@@ -52,7 +52,7 @@ class PageSystem(EchoSystem):
             return Answer(
                 question.id, question.text, ", ".join(names), answers=names,
                 topics=(AnswerTopic(f"{X}f2", "Night C2"),), model="builtin", knowledge="rigel/triples",
-                answerable=True, confidence=1.0, calibrated=False, min_confidence=0.5,
+                answerable=True, calibrated=False,
             )  # fmt: skip
         film, name = f"{X}f1", "Night B1"
         relation = "starred_actors" if question.text == NEXT else "directed_by"

@@ -10,9 +10,9 @@ import pytest
 
 from kgqa_core.abstention.apply import AbstentionJudge, Verdict
 from kgqa_core.abstention.evidence import Evidence
-from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
+from kgqa_core.answering.registry import KNOWLEDGE_FORMATS, answerer_spec
 from kgqa_core.answering.reply import AnswerTopic
-from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions
+from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions, SymbolicOptions
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import EndpointError, InputError, KgqaError
@@ -24,6 +24,10 @@ from kgqa_core.passages.search import PassageSearch
 from kgqa_core.report.console import ask_tables
 from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 from kgqa_core.runs.finished import SystemParts
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
+from kgqa_core.symbolic.by_labels.model import LabelModel, untrained
+from kgqa_core.symbolic.compute import Calculator
 from kgqa_core.system import System
 from kgqa_core.tracing import QuestionTrace
 from kgqa_core.types import Question, Retrieved
@@ -91,14 +95,34 @@ def test_a_question_about_nothing_known_names_the_way_out(system: System) -> Non
     assert (reply.missing, reply.nearest) == ("Avalloniaah", "Avalonia")
     assert (reply.confidence, reply.calibrated, reply.topics, reply.facts) == (None, False, (), ())
     line = str(ask_tables({**reply.to_json(), "seconds": 0.1})[0])
-    assert line.startswith(
-        "not in this graph: entity not found: Avalloniaah (nearest: Avalonia), "
-        "confidence not calibrated   about nothing"
-    )
+    assert line.startswith("not in this graph: entity not found: Avalloniaah (nearest: Avalonia)   about nothing")
     always = replace(system, judge=AbstentionJudge(system.store, None, 0.0)).ask("How late is it in Avalloniaah?")
     assert always.answerable and always.answer == reply.model_answer and always.confidence is None
     with pytest.raises(InputError, match="topic entity 'Nobody' is not in this graph"):
         system.ask("What?", ["Nobody"])
+
+
+@pytest.mark.parametrize("least", [None, 0.99])
+def test_the_threshold_of_an_answer_is_the_one_that_decided_and_a_withheld_answer_has_its_confidence(
+    system: System, least: float | None
+) -> None:
+    calibration = Calibration((0.0,) * INPUTS, 0.0, 0.3)  # 0.5 of every answer
+    solver = AutoSolver(system.store, SymbolicOptions(), LabelModel(untrained(7), 2, calibration), least)
+    auto = replace(
+        system, answerer=answerer_spec("auto"), answering=AnsweringOptions(answerer="auto"),
+        calculator=Calculator(system.store, solver), judge=AbstentionJudge(system.store, None, least),
+    )  # fmt: skip
+    reply = auto.ask("What is the capital of Bergonia?")
+    assert reply.confidence is not None and reply.min_confidence == (0.3 if least is None else least)
+    assert reply.answerable is (reply.confidence >= reply.min_confidence) and "min_confidence" in reply.to_row()
+    shown = "confidence 0.50" if reply.answerable else "confidence of the best answer 0.50, needs 0.99"
+    assert f"   {shown}, about" in str(ask_tables({**reply.to_json(), "seconds": 0.1})[1])
+
+
+def test_an_answer_without_a_calibration_says_so(system: System) -> None:
+    reply = system.ask("What is the capital of Avalonia?")
+    assert (reply.answerable, reply.confidence, reply.min_confidence) == (True, None, None)
+    assert "confidence not calibrated" in str(ask_tables({**reply.to_json(), "seconds": 0.1})[1])
 
 
 def test_a_model_without_knowledge_needs_no_entity(folders: dict[str, Path]) -> None:

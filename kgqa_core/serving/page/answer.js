@@ -6,6 +6,7 @@ import {Picture, ofFacts} from "./picture.js";
 import {feedbackBox} from "./feedback.js";
 
 const PROOF = 100, LISTED = 20, PATHS_TO = 4, CANDIDATES = 6;
+const ENTITY = "entity not found", FACT = "no fact";  // reasons that there is no answer to be sure of
 const ROADS = {labels: "by names of relations in the question", retriever: "by relation paths that the retriever ranks", parser: "by a form of the trained parser"};
 
 /** A turn.  actions: `again(turn, changes)` asks it anew, `save()` keeps what changed. */
@@ -108,13 +109,13 @@ function notHere(turn, actions) {
 }
 
 function verdict(turn) {
-  const {served} = turn, parts = [];
-  if (typeof served.confidence === "number") {
-    const least = served.min_confidence;
-    const bar = svgBar(served.confidence, least);
-    parts.push(el("span", {class: "confidence"}, bar, el("span", {}, `confidence ${percent(served.confidence)}`),
-      el("span", {class: "soft"}, served.calibrated ? (least ? `needs ${percent(least)}` : "") : "by a rule, not learnt")));
-  }
+  const {served} = turn, parts = [], least = served.min_confidence, withheld = served.answerable === false;
+  const known = typeof served.confidence === "number" && served.calibrated;
+  if (known && served.reason !== ENTITY) {  // of the answer, given or withheld
+    const shown = withheld ? Math.floor(100 * served.confidence) / 100 : served.confidence;
+    parts.push(el("span", {class: "confidence"}, svgBar(served.confidence, least), el("span", {}, `confidence ${withheld ? "of the best answer " : ""}${percent(shown)}`),
+      el("span", {class: "soft"}, least ? `needs ${percent(least)}` : "")));
+  } else if (served.calibrated === false && ![ENTITY, FACT].includes(served.reason)) parts.push(el("span", {class: "soft"}, "confidence not calibrated"));
   if (served.road) parts.push(el("span", {class: "badge", title: "Which part of the answerer proposed the form"}, `road: ${visible(served.road, 40)}`, el("span", {class: "soft"}, ROADS[served.road] ? ` · ${ROADS[served.road]}` : "")));
   parts.push(el("span", {class: "soft"}, `${visible(served.model, 60)} · ${served.seconds < 10 ? served.seconds.toFixed(2) : Math.round(served.seconds)} s`));
   return el("p", {class: "verdict"}, parts);

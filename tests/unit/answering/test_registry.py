@@ -59,8 +59,7 @@ def test_a_reply_has_the_keys_of_what_was_read_computed_and_judged() -> None:
     assert plain.to_json()["answers"] == ["Rome"]
     explored = replace(plain, operation="agent", effort=Effort("answered", 3, 20, 4, ("looked",)))
     assert explored.to_json()["effort"]["calls"] == 3 and explored.to_row()["effort"]["steps"] == ("looked",)
-    rows = [name for name in VERDICT if name != "min_confidence"]
-    assert list(judged.to_row()) == ["id", "question", "answer", "answers", "facts", "reject", *COMPUTED, *rows]
+    assert list(judged.to_row()) == ["id", "question", "answer", "answers", "facts", "reject", *COMPUTED, *VERDICT]
 
 
 @pytest.mark.parametrize(("changes", "shown"), [({"answerable": False}, "Rome"), ({"reject": "no topic"}, None)])

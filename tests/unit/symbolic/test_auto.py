@@ -130,7 +130,7 @@ def test_words_of_the_best_form_are_not_missing(graph: LabelGraph, make: Callabl
 
 def test_form_that_finds_nothing_is_declined_as_a_missing_fact(make: Callable[..., AutoSolver]) -> None:
     found = ask(make(form_is("(JOIN directed_by p12)")), "films directed by Mia Stone", "p12")
-    assert (found.reason, found.missing, found.answers) == (FACT, "directed by", ())
+    assert (found.reason, found.missing, found.answers, found.confidence) == (FACT, "directed by", (), None)
     counted = ask(make(form_is("(COUNT (JOIN directed_by p12))")), "how many films did Mia Stone direct", "p12")
     assert counted.reason == FACT
 
@@ -154,11 +154,17 @@ def test_least_confidence_is_the_callers_or_that_of_the_calibration(make: Callab
     for none, least, answered in (
         (even - 1, None, True),
         (even - 1, 0.99, False),
-        (even + 1, 0.1, False),
+        (even + 1, None, False),
+        (even + 1, 0.1, True),
         (even + 1, 0.0, True),
     ):
         found = ask(make(form_is(CAPITAL), none, FLAT, least), "capital of Norland", "c0")
         assert bool(found.answers) is answered and (found.reason is None) is answered
+        assert found.min_confidence == (0.5 if least is None else least)
+        assert found.confidence is not None and (found.confidence >= found.min_confidence) is answered
+    lenient = Calibration(FLAT.weights, 5.0, 0.5)  # sure of what "no form" is likelier than
+    found = ask(make(form_is(CAPITAL), even + 1, lenient), "capital of Norland", "c0")
+    assert not found.answers and found.confidence is not None and found.confidence < 0.5
     strict = Calibration(FLAT.weights, 0.0, 0.9)
     assert make(form_is(), calibration=strict).threshold == 0.9
     assert make(form_is(), calibration=strict, min_confidence=0.2).threshold == 0.2
@@ -261,7 +267,8 @@ def test_table_of_auto_has_confidence_road_reason_and_what_is_missing(computed: 
     assert rows["q0"]["answers"] == ["Norland City"] and rows["q0"]["road"] == "labels" and rows["q0"]["reason"] is None
     assert rows["q4"]["reason"] == ENTITY and rows["q4"]["road"] is None and rows["q4"]["missing"]
     assert all((row["reason"] is None) == bool(row["answers"]) for row in rows.values())
-    assert all(row["confidence"] is not None for row in rows.values())
+    assert all((row["confidence"] is None) is (row["reason"] in (ENTITY, FACT)) for row in rows.values())
+    assert {row["min_confidence"] for row in rows.values()} == {0.5}
     assert replies(folder)["q0"]["road"] == "labels"
 
 
