@@ -31,10 +31,17 @@ PASSWORD = re.compile(r"(\w:/{1,2}[^/\s:@]*:)[^/\s]+@")
 """An address with a password."""
 
 
+_LONG = re.compile(r"""(?<!\w)(?:'([^'\n]{120})[^'\n]{40,}'|"([^"\n]{120})[^"\n]{40,}")(?!\w)""")
+"""A quoted name that is too long for a message."""
+
+
 class KgqaError(Exception):
-    """Something failed in a way that we foresaw; the message says what to do."""
+    """Something failed in a way that we foresaw; the message says what to do, with long names cut."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return _LONG.sub(lambda name: f"'{name[1] or name[2]}…'", super().__str__())
 
 
 class InputError(KgqaError):

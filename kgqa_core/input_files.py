@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +88,61 @@ def refuse_zeros(path: Path, data: bytes, fault: type[InputError] = InputError) 
         raise fault(f"{path} {what}; copying or fetching it failed, fetch it again")
 
 
+_EXPORT = "export each sheet as CSV (in a spreadsheet program `Save as`, or `soffice --convert-to csv FILE`)"
+_UNPACK = "unpack it and name the files in it"
+_TABLES = "export its tables as CSV or Parquet"
+_SAVE = "it may be an error page that was saved instead of the file: fetch it again"
+_OTHER_FILES: tuple[tuple[int, bytes, str, str], ...] = (
+    (0, b"7z\xbc\xaf\x27\x1c", "packed with 7-Zip", _UNPACK),
+    (0, b"Rar!\x1a\x07", "packed with RAR", _UNPACK),
+    (0, b"\x04\x22\x4d\x18", "packed with lz4", "unpack it, or use gzip, bzip2, zstd or xz"),
+    (0, b"LZIP\x01", "packed with lzip", "unpack it, or use gzip, bzip2, zstd or xz"),
+    (0, b"\x1f\x9d", "packed with compress (.Z)", "unpack it, or use gzip, bzip2, zstd or xz"),
+    (257, b"ustar", "a tar archive", "unpack it, with `tar -xf`, and name the files in it"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old document of Microsoft Office (.xls, .doc)", _EXPORT),
+    (0, b"%PDF-", "a PDF document", "name the data that it was made from"),
+    (0, b"SQLite format 3\0", "an SQLite database", _TABLES),
+    (8, b"DUCK", "a DuckDB database", _TABLES),
+    (0, b"\x89PNG\r\n", "an image", "name the data that it was made from"),
+    (0, b"\x7fELF", "a program", "name a text file"),
+    (0, b"ARROW1", "an Arrow file", "write it as Parquet"),
+    (0, b"\x89HDF\r\n", "an HDF5 file", "write it as CSV or Parquet"),
+    (0, b"\x93NUMPY", "a NumPy array", "write it as CSV or Parquet"),
+)
+"""Files that hold no text: position and bytes by which they are known, what they are, and the way out."""
+
+_ZIPPED = (
+    ("xl/", "a spreadsheet of Excel (.xlsx)", _EXPORT),
+    ("word/", "a document of Word (.docx)", "save it as plain text, or its tables as CSV"),
+    ("ppt/", "a presentation (.pptx)", "save its tables as CSV"),
+    ("content.xml", "a document of OpenDocument (.ods, .odt)", _EXPORT),
+)
+"""Name within a zip archive, what the archive is, and the way out."""
+
+
+def refuse_other_files(path: Path, data: bytes, fault: type[InputError] = InputError) -> None:
+    """Raises `fault` where `data`, how a file begins, show that it holds no text: a spreadsheet, an archive, a PDF."""
+    if data.startswith(b"PK\x03\x04"):
+        what, way = _zipped(path)
+        raise fault(f"{path} is {what}, which we do not read; {way}")
+    for at, magic, what, way in _OTHER_FILES:
+        if data.startswith(magic, at):
+            raise fault(f"{path} is {what}, which we do not read; {way}")
+    if data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html>", b"<html ")):
+        raise fault(f"{path} is a page of HTML, which we do not read; {_SAVE}")
+
+
+def _zipped(path: Path) -> tuple[str, str]:
+    """What a zip archive is, and the way out."""
+    names: list[str] = []
+    with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(regular_file(path)) as archive:
+        names = archive.namelist()
+    for begin, what, way in _ZIPPED:
+        if any(name.startswith(begin) for name in names):
+            return what, way
+    return "packed with zip", _UNPACK
+
+
 def _is_zero(path: Path) -> bool:
     """Whether a file is zero bytes up to its end, or for a gigabyte."""
     with regular_file(path).open("rb") as stream:
@@ -114,6 +170,7 @@ def read_document(
     if len(data) > most:
         raise fault(f"{path} has more than {most:,} bytes, the most that is read of such a file; check that it is one")
     refuse_zeros(path, data, fault)
+    refuse_other_files(path, data, fault)
     if not data.strip():
         raise fault(f"{path} is empty{': it holds only white space' if data else ''}; it needs {needs}")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,7 +63,7 @@ def build(
     counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share), force=force)
     if emit:
         counts["event"] = tell(out, counts, files)
-    _show_counts(counts, str(out), session.as_json)
+    _show_built(counts, out, session.as_json)
 
 
 @kg_app.command("update")
@@ -104,7 +105,7 @@ def update(
     )
     if emit:
         counts["event"] = tell(out, counts, files or ())
-    _show_counts(counts, str(out), session.as_json)
+    _show_built(counts, out, session.as_json)
 
 
 @kg_app.command("diff")
@@ -378,6 +379,16 @@ def _kg_settings(settings: list[str] | None, format: str, share: float | None) -
     if share is not None:
         section["max_reject_share"] = share
     return section
+
+
+def _show_built(counts: dict[str, Any], out: Path, as_json: bool) -> None:
+    """The counts of a graph folder, and in the last line the statements that were rejected."""
+    _show_counts(counts, str(out), as_json)
+    if counts["rejects"] and not as_json:
+        from kgqa_core.kg.build import rejected
+
+        command = f"`kgqa kg sql --kg {shlex.quote(str(out))} 'SELECT * FROM rejects'`"
+        common.out.print(rejected(counts, command), markup=False, highlight=False, soft_wrap=True)
 
 
 def _show_counts(counts: dict[str, Any], title: str, as_json: bool) -> None:

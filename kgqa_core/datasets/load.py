@@ -120,7 +120,7 @@ def load_rows(
         monitor.note(
             f"{len(unanswerable)} further questions are marked as not answerable; they are not scored: {UNANSWERABLE}"
         )
-    _report(monitor, questions, unlinkable, counts)
+    _report(monitor, questions, unlinkable, counts, scored=not options.unscored)
     without_form = [row for row in rows if "without_form" in row]
     if without_form:
         monitor.note(
@@ -336,11 +336,26 @@ def _by_split(questions: Sequence[Question]) -> dict[str, int]:
 
 
 def _report(
-    monitor: Monitor, questions: Sequence[Question], unlinkable: Sequence[Question], counts: Mapping[str, Any]
+    monitor: Monitor,
+    questions: Sequence[Question],
+    unlinkable: Sequence[Question],
+    counts: Mapping[str, Any],
+    *,
+    scored: bool,
 ) -> None:
     sizes = ", ".join(f"{count} {split}" for split, count in counts["questions"].items())
-    monitor.note(f"{len(questions)} questions ({sizes})")
-    if unlinkable:
+    monitor.note(f"{len(questions)} questions" + (f" ({sizes})" if scored else ""))
+    if not scored:
+        unnamed = sum(not question.topic_keys for question in unlinkable)
+        if unnamed:
+            monitor.note(f"{unnamed} of {len(questions)} questions name no topic entity: their text is searched for it")
+        unlinkable = [question for question in unlinkable if question.topic_keys]
+        if unlinkable:
+            monitor.note(
+                f"{len(unlinkable)} of {len(questions)} questions name a topic entity that is not in this graph. "
+                f"First: {unlinkable[0].id}: {unlinkable[0].unlinkable}. List: unlinkable.jsonl"
+            )
+    elif unlinkable:
         monitor.note(
             f"{len(unlinkable)} of {len(questions)} questions cannot be answered from this graph; they are left out "
             f"of training and score 0 in test. First: {unlinkable[0].id}: {unlinkable[0].unlinkable}. "

@@ -90,15 +90,15 @@ class Tally:
 
     def _too_many(self, when: str) -> KgInputError:
         examples = "; ".join(f"line {line}: {reason}: {text[:60]!r}" for line, reason, text in self.examples)
-        good = self.statements - self.rejects
-        way = (
-            f"mend the lines, raise kg.max_reject_share ({self.share:g})"
-            if good
-            else "check that it is what you meant to read"
-        )
+        if all("is not UTF-8" in reason for _, reason, _ in self.examples):
+            way = "convert the file to UTF-8, with `iconv -f latin1 -t UTF-8` if its text is of Western Europe"
+        elif self.statements > self.rejects:
+            way = f"mend the lines, raise kg.max_reject_share ({self.share:g}), or set kg.format and kg.delimiter"
+        else:
+            way = "check that it is what you meant to read, or set kg.format and kg.delimiter"
         return KgInputError(
             f"{self.path}, read as {self.format}: {self.rejects:,} of {self.statements:,} statements {when} are "
-            f"rejected ({self.rejects / self.statements:.1%}), {examples}; {way}, or set kg.format and kg.delimiter"
+            f"rejected ({self.rejects / self.statements:.1%}), {examples}; {way}"
         )
 
 
@@ -166,7 +166,17 @@ def build_parts(
         write_reading(out, reading, options)
     monitor.progress(100, 100, "% · encoding")
     monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
+    if counts["rejects"]:
+        monitor.note(rejected(counts, "the table `rejects` of the graph"))
     return counts | reasons_of(reading)
+
+
+def rejected(counts: Mapping[str, int], where: str) -> str:
+    """How many statements were rejected, and why that stopped nothing.  where: what lists them, in words."""
+    return (
+        f"{counts['rejects']:,} of {counts['statements']:,} statements are rejected and left out (up to {FLOOR} of a "
+        f"file, or the share kg.max_reject_share, stop no build); they are listed, with reasons, by {where}"
+    )
 
 
 def fill_tables(

@@ -29,7 +29,7 @@ from kgqa_core.kg.formats.base import (
     TEXT,
     StatementBatch,
 )
-from kgqa_core.kg.formats.csv_rows import CsvRows, cut
+from kgqa_core.kg.formats.csv_rows import CsvRows, cut, listed
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
 from kgqa_core.kg.formats.source import Block, Source
@@ -111,9 +111,8 @@ def _lacking(header: str, options: KgOptions) -> tuple[str, list[str]]:
 
 def _complaint(header: str, delimiter: str, lacking: list[str]) -> str:
     there = cut(header, delimiter)
-    columns = ", ".join(repr(column) for column in there[:30])
     what = " and ".join(repr(column) for column in lacking)
-    return f"has no column {what} of kg.columns{nearest(lacking[0], there)}; its first line has {columns}"
+    return f"has no column {what} of kg.columns{nearest(lacking[0], there)}; its first line has {listed(there)}"
 
 
 class Table:
@@ -121,6 +120,12 @@ class Table:
 
     def __init__(self, delimiter: str, header: list[str], roles: dict[str, str]) -> None:
         self.header, self.roles = header, roles
+        for role, name in roles.items():
+            if header.count(name) > 1:
+                raise KgInputError(
+                    f"kg.columns.{role} is {name!r}, and {header.count(name)} columns have that name; rename those "
+                    "that are not meant"
+                )
         place = {role: header.index(name) for role, name in roles.items() if not name.startswith("=")}
         self._rows = CsvRows(delimiter, place)
 

@@ -6,16 +6,22 @@ Double quotes protect a field that begins with one, as in Python's csv; a row ma
 from __future__ import annotations
 
 import csv
+import logging
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
 from kgqa_core.kg.formats.source import Block
+from kgqa_core.spool import shorten
+
+log = logging.getLogger("kgqa")
 
 MAX_ROW_LINES = 10_000
 """Lines of one row."""
@@ -35,11 +41,33 @@ class CutRows:
 
 
 def cut(line: str, delimiter: str) -> list[str]:
-    """The fields of a line, spaces around them stripped; the line itself where it cannot be cut."""
+    """The columns of a header: its fields, spaces around them stripped, `column 3` for the third where it has no name.
+
+    The line itself where it cannot be cut.
+    """
     try:
-        return [field.strip(" ") for field in next(csv.reader([line], delimiter=delimiter), [])]
-    except csv.Error:  # a carriage return within, or a field longer than Python's csv takes
+        fields = next(csv.reader([line], delimiter=delimiter), [])
+    except (csv.Error, TypeError):  # a carriage return within, a field too long for csv, a delimiter of two characters
         return [line]
+    return [field.strip(" ") or f"column {number}" for number, field in enumerate(fields, start=1)]
+
+
+def tell_header(path: Path, header: Sequence[str], text: str) -> None:
+    """Logs which columns of a header are read under another name than their own, or under one together."""
+    for number, name in enumerate(header, start=1):
+        if name == f"column {number}" and name not in text:
+            log.warning(
+                "%s: column %d has no name; it is read as %r, and left out where it is empty", path, number, name
+            )
+    for name in sorted({name for name in header if header.count(name) > 1}):
+        log.warning("%s: %d columns are called %r; their values are read as several of one property",
+                    path, header.count(name), shorten(name, 40))  # fmt: skip
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, quoted and cut, for a message."""
+    more = f" and {len(names) - 15:,} more" if len(names) > 15 else ""
+    return ", ".join(repr(shorten(name, 40)) for name in names[:15]) + more
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +86,8 @@ class CsvRows:
     """A table that is being read: rows may go on from block to block.  place: of the fields that are used, by name."""
 
     def __init__(self, delimiter: str, place: Mapping[str, int]) -> None:
+        if len(delimiter) != 1:
+            raise KgInputError(f"kg.delimiter is {delimiter!r}; the rows of a table are cut at a single character")
         self.delimiter, self.place = delimiter, dict(place)
         self._open: _Open | None = None
         self._headed = False

@@ -22,6 +22,7 @@ import zstandard
 from isal import igzip_lib
 
 from kgqa_core.errors import InputError, KgInputError
+from kgqa_core.input_files import refuse_other_files
 from kgqa_core.spool import regular_file
 
 logger = logging.getLogger(__name__)
@@ -37,14 +38,6 @@ _XZ_MEMORY = 1 << 30
 
 _PARALLEL_BZIP2 = 1 << 20
 """Compressed bytes of a bzip2 file from which on several cores gain."""
-
-_UNREADABLE = {
-    b"PK\x03\x04": "zip",
-    b"7z\xbc\xaf\x27\x1c": "7-Zip",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"LZIP\x01": "lzip",
-    b"\x1f\x9d": "compress (.Z)",
-}
 
 
 class Damaged(Exception):
@@ -76,17 +69,13 @@ class Stream(Protocol):
 def open_stream(path: Path, fault: type[InputError] = KgInputError, most: int | None = None) -> Stream:
     """The bytes of a file or pipe, decompressed.  most: bytes that a pipe may have.
 
-    Raises `fault` for a compression that we do not read, and for what is neither a file nor a pipe.
+    Raises `fault` for what `refuse_other_files` names, and for what is neither a file nor a pipe.
     """
     named, path = path, regular_file(path, fault, most)
     with path.open("rb") as raw:
-        magic = raw.read(16)
+        magic = raw.read(512)
         size = os.fstat(raw.fileno()).st_size
-    for prefix, name in _UNREADABLE.items():
-        if magic.startswith(prefix):
-            raise fault(
-                f"{named} is packed with {name}, which we do not read; unpack it, or use gzip, bzip2, zstd or xz"
-            )
+    refuse_other_files(named, magic, fault)
     for kind in (_GZIP, _ZSTD, _XZ):
         if kind.begins(magic):
             return _Inflated(path, kind)

@@ -62,7 +62,8 @@ class Delimited:
             if head and not share:
                 raise KgInputError(
                     f"no delimiter cuts the lines of {source.path} into three fields (tab, '|' and ';' were tried), "
-                    f"for example {head[0][:80]!r}; name it, with `--set kg.delimiter=,` for example"
+                    f"for example {head[0][:80]!r}; name it, with `--set kg.delimiter=,` for example, or say with "
+                    "kg.table which column is what"
                 )
         for block in source.blocks():
             yield read_block(block, delimiter)

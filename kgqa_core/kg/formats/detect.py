@@ -15,6 +15,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats import columns, tables
 from kgqa_core.kg.formats.api import FormatReader
+from kgqa_core.kg.formats.delimited import DELIMITED
 from kgqa_core.kg.formats.registry import FORMATS, check_format
 from kgqa_core.kg.formats.source import Source
 
@@ -23,7 +24,8 @@ _PROLOGUE = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:prefix|base)\s+\S*\s*<)", r
 
 _PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd", ".xz"}
 
-_LOOKS_LIKE = (("<?xml", "XML"), ("<rdf:RDF", "RDF/XML"), ("<!DOCTYPE", "HTML"), ("{", "JSON"), ("[", "JSON"))
+_XML = ("<?xml", "<rdf:RDF", "<!DOCTYPE")
+_LOOKS_LIKE = (("{", "JSON"), ("[", "JSON"))
 
 
 def hinted(path: Path) -> tuple[str, ...]:
@@ -62,10 +64,17 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         raise KgInputError(f"{source.path} {fault}")
     if not shares[tables.FORMAT.name] and (fault := tables.missing(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
+    if sample and sample[0].startswith(_XML) and not FORMATS[best].specific:
+        raise KgInputError(
+            f"{source.path} is XML, of which we read GraphML only; write RDF/XML as N-Triples, with "
+            "`rapper -o ntriples FILE` or rdflib"
+        )
     by_ending = next((name for name in hints if FORMATS[name].ending_decides), None)
     if by_ending is not None and not FORMATS[best].specific and not any(map(_PROLOGUE.match, sample)):
         return FORMATS[by_ending].reader()
     likely = next((name for name in reversed(hints) if shares[name] or FORMATS[name].name_suffices), None)
+    if likely == DELIMITED.name and not shares[best] and (fault := tables.undeclared(sample, options)):
+        raise KgInputError(f"{source.path} {fault}")
     if shares[best] < 0.5 and likely is not None:
         best = likely
     elif sample and shares[best] < 0.5:

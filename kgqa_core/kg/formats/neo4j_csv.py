@@ -17,7 +17,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.csv_rows import CsvRows, cut
+from kgqa_core.kg.formats.csv_rows import CsvRows, cut, tell_header
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.property_graph import datatype_of, declared
 from kgqa_core.kg.formats.source import Source
@@ -54,6 +54,7 @@ class Neo4jCsv:
                 f"first line is {head[0][:80]!r}; put the header before the rows, `<(cat header.csv rows.csv)`"
             )
         shape = shape_of(cut(head[0], delimiter), options, str(source.path))
+        tell_header(source.path, [column.name for column in shape.columns], head[0])
         rows = CsvRows(delimiter, {column.field: int(column.field[1:]) for column in shape.columns})
         for block in source.blocks():
             read = rows.read(block)

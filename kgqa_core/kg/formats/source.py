@@ -1,5 +1,7 @@
 """A graph file as a stream of numbered lines, decompressed, decoded and checked.
 
+In a file whose beginning has carriage returns and no line feed (old Macintosh), a carriage return ends a line.
+
 Reading and decompressing run on a thread ahead of the consumer.  `chunks` gives the bytes of whole lines, `blocks` the
 same as checked text, `stream` the bytes for a parser that finds its own way.
 """
@@ -16,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from kgqa_core.errors import KgInputError
-from kgqa_core.input_files import refuse_zeros, unchanged
+from kgqa_core.input_files import refuse_other_files, refuse_zeros, unchanged
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
 from kgqa_core.spool import regular_file
@@ -99,7 +101,7 @@ class Source:
 
     def _beginning(self) -> bytes:
         """The first HEAD bytes."""
-        stream = open_stream(self.path)
+        stream = _LineFeeds(open_stream(self.path))
         try:
             data = stream.read(HEAD)
         except Damaged as fault:
@@ -138,7 +140,7 @@ class Source:
         first = 1  # number of the first line that is not given out yet
         rest = b""  # the beginning of that line, or what is left of it
         dropped = 0  # bytes dropped of an over-long line, whose beginning is `rest`
-        stream = open_stream(self.path)
+        stream = _LineFeeds(open_stream(self.path))
         try:
             start = True
             while True:
@@ -187,15 +189,37 @@ class Source:
                 raise KgInputError(f"{self.path} is Parquet within another compression; unpack it")
             return
         refuse_zeros(self.path, data, KgInputError)
+        refuse_other_files(self.path, data, KgInputError)
         sample = data[:1024]
         zeros = sample[0::2].count(0), sample[1::2].count(0)
         wide = len(sample) >= 4 and max(zeros) * 4 > len(sample)
         if wide or data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            name = "UTF-32" if sum(zeros) * 2 > len(sample) else "UTF-16"
+            name, width = ("UTF-32", 4) if sum(zeros) * 2 > len(sample) else ("UTF-16", 2)
+            if bytes(width) in (sample[at : at + width] for at in range(0, len(sample), width)):
+                raise KgInputError(f"{self.path} holds binary data, no text; name a graph file")
             raise KgInputError(f"{self.path} is {name}; convert it to UTF-8, with `iconv -f {name} -t UTF-8`")
 
     def _damaged(self, fault: Damaged, lines: int) -> KgInputError:
         return KgInputError(f"{self.path} {fault} after line {lines:,}; fetch or compress the file again")
+
+
+class _LineFeeds:
+    """A stream with line feeds for the carriage returns, where its beginning has these only."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self.close = stream, stream.close
+        self._returns: bool | None = None
+
+    @property
+    def fraction(self) -> float:
+        return self._stream.fraction
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        if self._returns is None:
+            begin = data[:HEAD]
+            self._returns = b"\r" in begin[:-1] and b"\n" not in begin
+        return data.replace(b"\r", b"\n") if self._returns else data
 
 
 class SourceStream:
@@ -203,7 +227,7 @@ class SourceStream:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._stream: Stream = open_stream(source.path)
+        self._stream: Stream = _LineFeeds(open_stream(source.path))
         self._lines = 0
         self._start = True
 

@@ -69,7 +69,10 @@ def batch_of(
     rows: `line`, `text`, perhaps `n` (fields), and the columns of the shape, each String or List(String); an empty
     string is no value.  more: further rejects.
     """
-    rows = rows.with_columns(_clean(rows, column) for column in shape.columns)
+    # A column may have two roles, so that each has its cleaned values.
+    used = tuple(replace(column, field=f"{column.field} {column.role}") for column in shape.columns)
+    rows = rows.with_columns(_clean(rows, old).alias(new.field) for old, new in zip(shape.columns, used, strict=True))
+    shape = replace(shape, columns=used)
     rows = rows.with_columns(reason=_reason(rows, shape))
     bad = rows.filter(pl.col("reason").is_not_null())
     rejects = bad.select("line", "reason", pl.col("text").str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
@@ -88,10 +91,10 @@ def _clean(rows: pl.DataFrame, column: TableColumn) -> pl.Expr:
         value = value.str.strip_chars(" " + CONTROL) if key and column.role != "label" else value
         if column.space:
             value = pl.when(value != "").then(pl.lit(f"{column.space}/") + value)
-        return pl.when(value != "").then(value).alias(column.field)
+        return pl.when(value != "").then(value)
     element = pl.element().str.strip_chars(" " + CONTROL) if key else pl.element()
     several = value.list.eval(element.filter(element.is_not_null() & (element != "")))
-    return pl.when(several.list.len() > 0).then(several).alias(column.field)
+    return pl.when(several.list.len() > 0).then(several)
 
 
 def _reason(rows: pl.DataFrame, shape: TableShape) -> pl.Expr:

@@ -19,7 +19,7 @@ from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import REJECTS, StatementBatch, empty
-from kgqa_core.kg.formats.csv_rows import CsvRows, cut
+from kgqa_core.kg.formats.csv_rows import CsvRows, cut, listed, tell_header
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.property_graph import declared
 from kgqa_core.kg.formats.source import Source
@@ -57,6 +57,7 @@ class TableFile:
         if layout is None:
             raise KgInputError(f"{source.path} {_complaint(cut(head[0], _likely(head[0], options)), options)}")
         delimiter, shape = layout
+        tell_header(source.path, cut(head[0], delimiter), head[0])
         places = {column.field: int(column.field[1:]) for column in shape.columns}
         rows = CsvRows(delimiter, places)
         for block in source.blocks():
@@ -80,10 +81,16 @@ def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
     return _complaint(header, options)
 
 
+def undeclared(lines: list[str], options: KgOptions) -> str | None:
+    """What to say of the columns of a table, where the first line is the header of one that is not of triples."""
+    header = cut(lines[0], _likely(lines[0], options)) if lines else []
+    return None if len(header) in (0, 1, 3) else _complaint(header, options)
+
+
 def shape_of(header: Sequence[str], options: KgOptions) -> TableShape | None:
     """What the columns of a table are; None where it has not those of kg.table.
 
-    Raises KgInputError where kg.table says too little.
+    Raises KgInputError where kg.table says too little, or a column that it names is there twice.
     """
     table, kinds = options.table, declared(options.property_graph)
     edges = table.source is not None and table.target is not None and {table.source, table.target} <= set(header)
@@ -94,7 +101,7 @@ def shape_of(header: Sequence[str], options: KgOptions) -> TableShape | None:
             "kg.table.relation is not set: name the column of the relations, or one relation of all edges, such as "
             "`--set kg.table.relation==knows`"
         )
-    roles: dict[str, Role] = {}
+    columns: list[TableColumn] = []
     constants: dict[Role, str] = {}
     for name, role in _EDGES if edges else _NODES:
         value = getattr(table, name)
@@ -103,16 +110,23 @@ def shape_of(header: Sequence[str], options: KgOptions) -> TableShape | None:
         if value.startswith("="):
             constants[role] = value[1:]
         elif value in header:
-            roles[value] = role
+            if header.count(value) > 1:
+                raise KgInputError(
+                    f"kg.table.{name} is {value!r}, and {header.count(value)} columns have that name; rename those "
+                    "that are not meant"
+                )
+            separator = TYPES if role == "types" else None
+            columns.append(TableColumn(f"c{header.index(value)}", value, role, "string", separator))
         else:
             return None
-    columns = []
-    for place, name in enumerate(header):
-        role = roles.get(name, "property")
-        if role == "property" and not name:
-            continue
-        separator = TYPES if role == "types" else None
-        columns.append(TableColumn(f"c{place}", name, role, kinds.get(name, "string"), separator))
+    used = [column.name for column in columns]
+    if edges and len(set(used)) < len(used):
+        raise KgInputError(f"kg.table names {listed(used)} as source, target and relation: each needs its own column")
+    columns += [
+        TableColumn(f"c{place}", name, "property", kinds.get(name, "string"))
+        for place, name in enumerate(header)
+        if name not in used
+    ]
     types = tuple(part for part in constants.get("types", "").split(TYPES) if part)
     return TableShape(
         tuple(columns), edges, types, constants.get("relation"), options.property_graph.names, len(header)
@@ -154,14 +168,14 @@ def _complaint(header: Sequence[str], options: KgOptions) -> str:
         return (
             "is a table, and kg.table says nothing about its columns; name those of its nodes or edges: `--set "
             "kg.table.id=COLUMN`, or `--set kg.table.source=COLUMN --set kg.table.target=COLUMN --set "
-            f"kg.table.relation=COLUMN`; its columns are {', '.join(map(repr, header[:30]))}"
+            f"kg.table.relation=COLUMN`; its columns are {listed(header)}"
         )
     lacking = [name for name in named if name not in header]
-    return (
-        f"has neither the columns of nodes nor those of edges that kg.table names: it lacks "
-        f"{' and '.join(map(repr, lacking))}{nearest(lacking[0], header) if lacking else ''}; its columns are "
-        f"{', '.join(map(repr, header[:30]))}"
-    )
+    if lacking:
+        what = f"has not the columns of kg.table: it lacks {listed(lacking)}{nearest(lacking[0], header)}"
+    else:
+        what = "needs the column of its nodes (kg.table.id), or those of its edges (kg.table.source, kg.table.target)"
+    return f"{what}; its columns are {listed(header)}"
 
 
 def _parquet(source: Source, options: KgOptions) -> Iterator[StatementBatch]:
@@ -169,16 +183,17 @@ def _parquet(source: Source, options: KgOptions) -> Iterator[StatementBatch]:
     path = regular_file(source.path, KgInputError)
     try:
         with unchanged([source.path], KgInputError), pq.ParquetFile(path) as file:
-            header = list(file.schema_arrow.names)
+            header = [name or f"column {place}" for place, name in enumerate(file.schema_arrow.names, start=1)]
             shape = shape_of(header, options)
             if shape is None:
                 raise KgInputError(f"{source.path} {_complaint(header, options)}")
+            tell_header(source.path, header, "".join(file.schema_arrow.names))
             shape = _native(shape, file.schema_arrow, options)
             done, total = 0, max(1, file.metadata.num_rows)
             for batch in file.iter_batches(ROWS):
-                frame = pl.from_arrow(batch)
+                frame = pl.from_arrow(batch.rename_columns([f"c{place}" for place in range(len(header))]))
                 assert isinstance(frame, pl.DataFrame)
-                rows = _as_text(frame, header, done)
+                rows = _as_text(frame, done)
                 done += batch.num_rows
                 yield batch_of(rows, shape, [empty(REJECTS)], 0, done / total)
     except (pa.ArrowException, OSError) as fault:
@@ -190,7 +205,7 @@ def _native(shape: TableShape, schema: pa.Schema, options: KgOptions) -> TableSh
     """The shape with the datatypes that Parquet has, where none is configured."""
     columns = []
     for column in shape.columns:
-        kind = schema.field(column.name).type
+        kind = schema.field(int(column.field[1:])).type
         kind = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
         own = next((name for test, name in _NATIVE if test(kind)), "string")
         chosen = own if column.role == "property" and column.name not in options.property_graph.datatypes else None
@@ -209,9 +224,9 @@ _NATIVE: tuple[tuple[Any, str], ...] = (
 )
 
 
-def _as_text(frame: pl.DataFrame, header: Sequence[str], done: int) -> pl.DataFrame:
+def _as_text(frame: pl.DataFrame, done: int) -> pl.DataFrame:
     """Rows with their columns as strings or lists of strings, numbered from 1, and their text for rejects."""
-    rows = frame.select(_text(frame, name).alias(f"c{place}") for place, name in enumerate(header))
+    rows = frame.select(_text(frame, name) for name in frame.columns)
     shown = pl.concat_str([pl.col(name).cast(pl.String) if rows.schema[name] == pl.String else pl.lit("[…]")
                            for name in rows.columns], separator=", ", ignore_nulls=True)  # fmt: skip
     return rows.with_columns(

@@ -37,6 +37,11 @@ def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list
             if name not in BUNDLED:
                 raise KgInputError(f"there is no graph {name!r} in the package{nearest(name, BUNDLED)}")
             paths.append(Path(str(package_files("kgqa_core"))) / BUNDLED[name])
+        elif "://" in name:
+            raise KgInputError(
+                f"{shorten(name)!r} is an address, no file; fetch it first, with `curl -LO ADDRESS`, and name the file "
+                "(for an endpoint see `kgqa kg formats`)"
+            )
         elif glob.has_magic(name) and not os.path.exists(name):
             results = sorted(Path(match) for match in glob.glob(name, recursive=True) if Path(match).is_file())
             if not results:

@@ -134,7 +134,13 @@ def test_questions_that_are_only_asked_may_come_without_topics(
     tmp_path: Path, kg: Path, question_file: Callable[..., Path]
 ) -> None:
     bare, wrong = {"id": "a", "question": "where is it?"}, {"id": "b", "question": "?", "topic_entities": ["Frence"]}
-    run(tmp_path / "out", kg, question_file(bare, wrong), unscored=True)
+    (tmp_path / "out").mkdir()
+    notes = Notes()
+    options = QuestionsOptions(path=str(question_file(bare, wrong)), unscored=True)
+    load(tmp_path / "out", kg=kg, options=options, seed=7, monitor=notes)
+    assert notes.texts[1] == "1 of 2 questions name no topic entity: their text is searched for it"
+    assert notes.texts[2].startswith("1 of 2 questions name a topic entity that is not in this graph. First: b: ")
+    assert "score" not in "".join(notes.texts)
     [first, second] = read_questions(tmp_path / "out")
     assert (first.topic_keys, first.unlinkable) == ((), "no topic entity")
     assert "Frence" in (second.unlinkable or "")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import re
+import tarfile
+import zipfile
 
 import pytest
 
@@ -148,6 +151,70 @@ def test_empty_files_directories_and_unknown_formats(tmp_path):
     fails(tmp_path, ["g.tsv"], r"50 of 50 statements .* rejected", delimiter="|")
     fails(tmp_path, ["g.tsv"], r"50 of 50 statements .* rejected", format="ntriples", max_reject_share=1.0)
     assert list((tmp_path / "out").iterdir()) == [] or [p.name for p in (tmp_path / "out").iterdir()] == ["kg.duckdb"]
+
+
+def _archive(pack, *names):
+    stream = io.BytesIO()
+    with pack(stream) as archive:
+        for name in names:
+            if isinstance(archive, tarfile.TarFile):
+                archive.addfile(tarfile.TarInfo(name))
+            else:
+                archive.writestr(name, "x")
+    return stream.getvalue()
+
+
+def _tar(stream):
+    return tarfile.open(fileobj=stream, mode="w")
+
+
+def _zip(stream):
+    return zipfile.ZipFile(stream, "w")
+
+
+OTHER_FILES = {
+    "spreadsheet of Excel .*export each sheet as CSV": _archive(_zip, "[Content_Types].xml", "xl/workbook.xml"),
+    "document of Word": _archive(_zip, "[Content_Types].xml", "word/document.xml"),
+    "document of OpenDocument .*export each sheet": _archive(_zip, "mimetype", "content.xml"),
+    "packed with zip, .*unpack it": _archive(_zip, "triples.nt"),
+    "old document of Microsoft Office .*export": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+    "tar archive, .*`tar -xf`": _archive(_tar, "triples.nt"),
+    "packed with RAR, .*unpack it": b"Rar!\x1a\x07\x01\x00" + b"x" * 100,
+    "PDF document": b"%PDF-1.7\n%\xe2\xe3\n1 0 obj\n",
+    "page of HTML, .*fetch it again": b"\n<!DOCTYPE html>\n<html><body>404</body></html>\n",
+    "SQLite database, .*export its tables": b"SQLite format 3\0" + bytes(100),
+    "binary data": b"\x80\x04\x95\x10" + bytes(60) + b"q",
+}
+
+
+@pytest.mark.parametrize("what", OTHER_FILES)
+@pytest.mark.parametrize("ending", ["csv", "nt", "csv.gz"])
+def test_a_file_that_is_no_text_is_named_with_the_way_out_whatever_it_is_called(tmp_path, what, ending):
+    data = OTHER_FILES[what]
+    (tmp_path / f"g.{ending}").write_bytes(gzip.compress(data) if ending == "csv.gz" else data)
+    match = what if ending != "csv.gz" or not data.startswith(b"PK") else "packed with zip"
+    fails(tmp_path, [f"g.{ending}"], match)
+
+
+def test_a_latin_1_file_and_a_web_address_are_told_the_command_that_helps(tmp_path):
+    (tmp_path / "g.tsv").write_bytes("Jos\xe9\tlives in\tM\xe1laga\n".encode("latin-1"))
+    fails(tmp_path, ["g.tsv"], "iconv -f latin1 -t UTF-8")
+    with pytest.raises(KgInputError, match="is an address, no file; fetch it first, with `curl"):
+        find_sources(["https://example.org/g.nt"])
+
+
+def test_names_in_messages_are_cut(tmp_path):
+    wide = [f"{number}{'x' * 300}" for number in range(200)]
+    (tmp_path / "g.csv").write_text(",".join(wide) + "\n")
+    assert len(fails(tmp_path, ["g.csv"], "xxx…'", table={"id": "id"})) < 1200
+    assert len(fails(tmp_path, ["g.csv"], "xxx…'", table={"id": "y" * 5000})) < 1200
+    assert (
+        len(fails(tmp_path, ["g.csv"], "xxx…'", columns={"subject": "y" * 999, "predicate": "=r", "object": "o"}))
+        < 1200
+    )
+    assert len(fails(tmp_path, ["g.csv"], "yyy…'", format="y" * 999)) < 1200
+    quotes = KgInputError("the user's file has neo4j-admin's header; " + "it's long; " * 40 + "it's 'short'")
+    assert str(quotes).count("it's long") == 40
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.98])

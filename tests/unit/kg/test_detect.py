@@ -92,7 +92,6 @@ def test_a_bad_file_with_a_name_that_says_its_format_is_left_to_that_reader(tmp_
     ("name", "text", "looks"),
     [
         ("g.json", '{"Q1": ["Q2"]}\n', "looks like JSON"),
-        ("g.rdf", '<?xml version="1.0"?>\n<rdf:RDF>\n', "looks like XML"),
         ("g.txt", "some words\nand others\n", "no format that we know, for example 'some words'"),
     ],
 )
@@ -102,6 +101,22 @@ def test_a_file_in_no_format_is_an_error_that_lists_them(tmp_path, name, text, l
     with pytest.raises(KgInputError, match=looks) as caught:
         read_by(path)
     assert all(format in str(caught.value) for format in FORMATS)
+
+
+@pytest.mark.parametrize("name", ["g.rdf", "g.owl", "g.xml", "g.nt"])
+def test_rdf_xml_is_named_with_a_way_to_convert_it_whatever_the_file_is_called(tmp_path, name):
+    path = tmp_path / name
+    path.write_text('<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://x/">\n</rdf:RDF>\n')
+    with pytest.raises(KgInputError, match="is XML, of which we read GraphML only; .*rapper -o ntriples"):
+        read_by(path)
+
+
+@pytest.mark.parametrize(("header", "columns"), [("a,b\n1,2\n", "'a', 'b'"), ("a\tb\tc\td\n1\t2\t3\t4\n", "'c', 'd'")])
+def test_a_table_of_other_than_three_columns_is_told_how_to_say_what_they_are(tmp_path, header, columns):
+    path = tmp_path / "g.csv"
+    path.write_text(header)
+    with pytest.raises(KgInputError, match=rf"kg\.table\.id=COLUMN.*its columns are .*{columns}"):
+        read_by(path)
 
 
 def test_a_format_that_is_named_is_taken_and_an_unknown_one_refused(tmp_path):

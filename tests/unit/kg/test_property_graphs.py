@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -243,6 +245,39 @@ def test_columns_of_tables_can_be_keys_constants_and_dates(tmp_path):
     assert ("1815-12-10", "literal", "http://www.w3.org/2001/XMLSchema#date") in {
         row[:3] for row in content["entities"]
     }
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_may_be_the_key_and_the_label_of_a_table(tmp_path, ending):
+    frame = pl.DataFrame({"id": ["1", "2"], "name": ["Ada", "Bob"]})
+    frame.write_csv(tmp_path / "g.csv")
+    frame.write_parquet(tmp_path / "g.parquet")
+    counts, content = built(tmp_path / "out", [tmp_path / f"g.{ending}"], table={"id": "name", "label": "name"})
+    assert counts["labels"] == 2 and [row[:3] for row in content["triples"]] == [("Ada", "id", "1"), ("Bob", "id", "2")]
+    counts, content = built(tmp_path / "type", [tmp_path / f"g.{ending}"], table={"id": "id", "type": "name"})
+    assert content["types"] == [("1", "Ada"), ("2", "Bob")]
+    with pytest.raises(KgInputError, match="'id', 'id', 'name' as source, target and relation"):
+        built(tmp_path / "e", [tmp_path / f"g.{ending}"], table={"source": "id", "target": "id", "relation": "name"})
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_equal_and_nameless_columns_are_read_and_logged_and_never_a_role(tmp_path, ending, caplog):
+    rows = [["id", "tag", "tag", ""], ["1", "x", "y", "z"]]
+    (tmp_path / "g.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    pq.write_table(pa.table([[value] for value in rows[1]], names=rows[0]), tmp_path / "g.parquet")
+    _, content = built(tmp_path / "out", [tmp_path / f"g.{ending}"], table={"id": "id"})
+    assert {row[1:3] for row in content["triples"]} == {("tag", "x"), ("tag", "y"), ("column 4", "z")}
+    assert "column 4 has no name" in caplog.text and "2 columns are called 'tag'" in caplog.text
+    with pytest.raises(KgInputError, match="kg.table.label is 'tag', and 2 columns have that name"):
+        built(tmp_path / "role", [tmp_path / f"g.{ending}"], table={"id": "id", "label": "tag"})
+
+
+def test_a_delimiter_of_two_characters_is_refused_for_tables_and_taken_for_triples(tmp_path):
+    (tmp_path / "g.csv").write_text("a::knows::b\n")
+    counts, _ = built(tmp_path / "out", [tmp_path / "g.csv"], delimiter="::")
+    assert counts["triples"] == 1
+    with pytest.raises(KgInputError, match="lacks 'a'"):
+        built(tmp_path / "t", [tmp_path / "g.csv"], delimiter="::", table={"id": "a"}, format="table")
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,15 @@ def test_zeros_after_xz_are_padding_and_other_bytes_an_error_as_for_xz_itself(tm
         whole(source(tmp_path, lzma.compress(TEXT) + b"garbage"))
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_carriage_returns_end_lines_in_a_file_without_line_feeds(tmp_path, pack):
+    data = b"a\tr\tb\rb\tr\tc\r"
+    file = source(tmp_path, pack(data))
+    assert file.head() == ["a\tr\tb", "b\tr\tc"]
+    assert whole(file) == data.replace(b"\r", b"\n")
+    assert whole(source(tmp_path, pack(data + b"x\n"))) == data + b"x\n"
+
+
 def test_text_that_begins_like_a_magic_number_is_text(tmp_path):
     for text in (b"BZhang\tr\to\n", b"BZh9 x\n", b"LZIP\n", b"7z\n", b"PK\n"):
         assert whole(source(tmp_path, text)) == text
