@@ -2,7 +2,7 @@
 
     from kgqa_core import System
 
-    system = System.from_run(".kgqa")            # what the newest run of that home trained
+    system = System.from_run(".kgqa")            # what the champion of that home trained
     answer = system.ask("Which countries border Slovenia?")
     answer.answer, answer.confidence, answer.proof
 

@@ -49,7 +49,7 @@ from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
 from kgqa_core.runs.answers import verdict_fields
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
-from kgqa_core.runs.records import newest_run
+from kgqa_core.runs.records import answering_run
 from kgqa_core.store.artifacts import Home
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.model import load as load_labels
@@ -107,14 +107,17 @@ class System:
     ) -> System:
         """Open what a finished run of a home made.
 
-        home: a home or its folder.  run: its id; the newest finished run when absent.  knowledge: `retriever/format`
-        that is read; the run's first that answers a user's question when absent.  min_confidence: that the graph holds
-        the answer, below which it is not given; the run's own when absent.  The mention dictionary is built into the
-        home where there is none yet.
+        home: a home or its folder.  run: its id, `newest` or `champion`; the champion when absent, or the newest
+        finished run where there is none (`runs.records.default_run`).  knowledge: `retriever/format` that is read; the
+        run's first that answers a user's question when absent.  min_confidence: that the graph holds the answer, below
+        which it is not given; the run's own when absent.  The mention dictionary is built into the home where there is
+        none yet.
         Raises InputError when there is no such run or it has not trained what this needs, and what `open` raises.
         """
         home = home if isinstance(home, Home) else Home(Path(home))
-        record = newest_run(home, run)
+        if not home.exists:
+            raise InputError(f"there is no home at {home.root}; `kgqa demo` and `kgqa run` make one")
+        record = answering_run(home, run)
         parts = system_parts(home, record, knowledge, min_confidence)
         return cls.open(with_mentions(parts, mentions_of_run(home, record, monitor)) if parts.reads_graph else parts)
 

@@ -18,17 +18,18 @@ RunOption = Annotated[
     typer.Option(
         "--run",
         metavar="RUN[:SET]",
-        help="Run id, and of a run of several question sets which one (newest:SET); the newest finished run, and its "
-        "first set, when absent.",
+        help="Run id, newest, champion or champion:SYSTEM, and of a run of several question sets which one "
+        "(newest:SET); the newest finished run, and its first set, when absent.",
         show_default=False,
     ),
 ]
-ServedRunOption = Annotated[
+AnsweringRunOption = Annotated[
     str | None,
     typer.Option(
         "--run",
-        metavar="RUN",
-        help="A run's id, newest, champion or champion:SYSTEM; without it the champion is followed as it changes.",
+        metavar="RUN[:SET]",
+        help="A run's id, newest, champion or champion:SYSTEM, or RUN:SET of a run of several question sets; the "
+        "champion when absent, or the newest finished run where there is none.",
         show_default=False,
     ),
 ]

@@ -60,6 +60,10 @@ class JsonSession:
         """A home that is only read; see `look`."""
         return look(self.home, verbose=self.verbose)
 
+    def working_homes(self) -> tuple[Home, Home]:
+        """The home that is read and the home to work in; see `working_homes`."""
+        return working_homes(self.home, verbose=self.verbose)
+
     def begin(self, profile: Profile) -> Home:
         """Everything set up for a flow; see `begin`."""
         return begin(profile, self.home, verbose=self.verbose)
@@ -92,10 +96,39 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
     return _set_environment(chosen, verbose=verbose)
 
 
-def look(home: Path | None, *, verbose: bool = False) -> Home:
-    """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`."""
+def look(home: Path | None, *, verbose: bool = False, missing: bool = False) -> Home:
+    """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`.
+
+    missing: whether there may be none.  Raises InputError where there is none and must be.
+    """
     without_pandas()
-    return _set_environment(_choose(home).look(), verbose=verbose)
+    chosen = _choose(home)
+    if not missing:
+        _check_exists(chosen)
+    return _set_environment(chosen.look(), verbose=verbose)
+
+
+def working_homes(home: Path | None, *, verbose: bool = False) -> tuple[Home, Home]:
+    """The home that is read, and the home to work in: itself, or where it cannot be written a temporary one.
+
+    Raises InputError where there is no home, and as `prepare`.
+    """
+    chosen = _choose(home)
+    _check_exists(chosen)
+    if chosen.writable:
+        return chosen, prepare(home, verbose=verbose)
+    err.print(f"the home {chosen.root} cannot be written; this command works in a temporary folder", soft_wrap=True)
+    folder = tempfile.mkdtemp(prefix="kgqa-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return chosen.look(), prepare(Path(folder), verbose=verbose)
+
+
+def _check_exists(chosen: Home) -> None:
+    if not chosen.exists:
+        raise InputError(
+            f"there is no home at {chosen.root}; name one with --home or KGQA_HOME, or make one with `kgqa demo` or "
+            "`kgqa run`"
+        )
 
 
 def _choose(home: Path | None) -> Home:

@@ -10,10 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import ForceOption, KnowledgeOption, MinConfidenceOption, RunOption, TraceShareOption
+from flows.cli._options import (
+    AnsweringRunOption,
+    ForceOption,
+    KnowledgeOption,
+    MinConfidenceOption,
+    TraceShareOption,
+)
 from flows.cli._served import ask_server
 from flows.cli._session import JsonSession, Session, err, print_json
-from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.runs.records import answering_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 from kgqa_core.types import ROLES
 
@@ -39,16 +45,19 @@ def ask(
     ] = None,
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
-    run_id: RunOption = None,
+    run_id: AnsweringRunOption = None,
     trace_share: TraceShareOption = None,
     own_process: Annotated[
         bool, typer.Option("--own-process", help="Load the system here, even where `kgqa serve` answers for this home.")
     ] = False,
 ) -> None:
-    """Answer one question with the newest run's graph, retriever and model, and show the facts behind it."""
+    """Answer one question with the champion's graph, retriever and model, and show the facts behind it.
+
+    Without a champion the newest finished run answers, as in `kgqa serve`.
+    """
     chosen = session.look()
     session.start_logging()
-    record = newest_run(chosen, run_id)
+    record = answering_run(chosen, run_id)
     from kgqa_core.report.console import ask_tables
 
     dialogue = [(ROLES[place % len(ROLES)], text) for place, text in enumerate(turn or ())]
@@ -115,14 +124,14 @@ def answer(
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
-    run_id: RunOption = None,
+    run_id: AnsweringRunOption = None,
     trace_share: TraceShareOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Answer a file of questions with the newest run's graph, retriever and model."""
-    chosen = session.prepare()
+    """Answer a file of questions with the champion's graph, retriever and model, else the newest finished run's."""
+    chosen, _ = session.working_homes()
     session.start_logging()
-    record = newest_run(chosen, run_id)
+    record = answering_run(chosen, run_id)
     from flows.answer import answer_file
 
     result = answer_file(record, questions, out, knowledge, min_confidence, force=force, trace_share=trace_share)

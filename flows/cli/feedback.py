@@ -37,7 +37,7 @@ def _opened(home: Home) -> Iterator[FeedbackStore]:
 @feedback_app.command("list")
 def list_entries(session: HomeSession) -> None:
     """Show what people said, and which questions with answers come of it."""
-    with _opened(session.prepare()) as store:
+    with _opened(session.look()) as store:
         rows, lessons = store.rows(), store.lessons()
     table = Table("no.", "day", "question", "answered", "verdict", "right", title="Feedback", title_justify="left")
     for row in rows:
@@ -53,7 +53,7 @@ def list_entries(session: HomeSession) -> None:
 @feedback_app.command()
 def confirm(session: Session, number: NumberArgument) -> None:
     """Let one entry count by itself, without a second person."""
-    with _opened(session.prepare()) as store:
+    with _opened(session.look()) as store:
         store.confirm(number)
     session.console.print(f"feedback {number} is confirmed")
 
@@ -61,7 +61,7 @@ def confirm(session: Session, number: NumberArgument) -> None:
 @feedback_app.command()
 def remove(session: Session, number: NumberArgument) -> None:
     """Forget one entry."""
-    with _opened(session.prepare()) as store:
+    with _opened(session.look()) as store:
         store.remove(number)
     session.console.print(f"feedback {number} is removed")
 
@@ -73,7 +73,7 @@ def export(
     force: ForceOption = False,
 ) -> None:
     """Write the questions with answers that count as a question file."""
-    with _opened(session.prepare()) as store:
+    with _opened(session.look()) as store:
         lessons = store.lessons()
     if not lessons:
         raise InputError("nothing counts yet: two people must say the same, or `kgqa feedback confirm NUMBER`")

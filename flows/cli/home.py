@@ -9,7 +9,7 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._session import HomeSession, err, print_json
-from kgqa_core.errors import ArtifactError, InputError
+from kgqa_core.errors import ArtifactError
 from kgqa_core.report.terminal import VisibleText
 
 SHOWN = 20
@@ -25,7 +25,7 @@ def home(
     """Show where the home is, what it holds and how much of the disk each kind of artifact and each run takes."""
     from kgqa_core.store.inventory import survey
 
-    root = _existing(session.home)
+    root = session.look().root
     if verify:
         _verify(root, session)
         return
@@ -72,7 +72,7 @@ def gc(
     """Remove what no champion, recent run or run under way needs; first without --yes, to see what would go."""
     from kgqa_core.store.gc import plan, sweep
 
-    root = _existing(session.home)
+    root = session.look().root
     if yes:
         with err.status("tidying …"):
             result = sweep(root, keep=keep, older=older, cache=cache)
@@ -94,19 +94,6 @@ def gc(
         )
         return
     _show_plan(result, removed=yes)
-
-
-def _existing(home: Path | None) -> Path:
-    """The home's folder, without making one or writing into it: a full or read-only home can be looked at."""
-    from kgqa_core.store.artifacts import Home
-    from kgqa_core.store.home import up_to_date, version_of
-
-    root = (Home(home) if home is not None else Home.current()).root
-    if not root.is_dir() or version_of(root) is None:
-        raise InputError(f"there is no home at {root}; name one with --home or KGQA_HOME")
-    if version_of(root):
-        up_to_date(root)
-    return root
 
 
 def _show(facts: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import KnowledgeOption, MinConfidenceOption, ServedRunOption
+from flows.cli._options import AnsweringRunOption, KnowledgeOption, MinConfidenceOption
 from flows.cli._session import JsonSession, err
 from kgqa_core.errors import ConfigError, KgqaError
 from kgqa_core.extras import require_extra
@@ -66,13 +66,13 @@ def mcp(
         list[str] | None,
         typer.Option(help="Further name by which clients of --http reach it, such as that of a proxy; repeat it."),
     ] = None,
-    run_id: ServedRunOption = None,
+    run_id: AnsweringRunOption = None,
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
 ) -> None:
     """Serve the champion's graph and system to agents as tools of the Model Context Protocol.
 
-    Without --run the champion is followed as it changes; in a home without one the newest finished run answers.
+    The champion is followed as it changes; in a home without one the newest finished run answers.
     """
     require_extra("serve", "kgqa mcp")
     for name, value in (("--port", port), ("--host", host), ("--allowed-host", allowed_host)):
@@ -89,7 +89,7 @@ def mcp(
     from tasks.secrets import load_secrets
 
     seconds = McpLimits().ask_seconds
-    source = SystemSource(chosen, run_id, knowledge, min_confidence, prepare=load_secrets, seconds=seconds)
+    source = SystemSource(chosen, run_id, knowledge, min_confidence, prepare=load_secrets, seconds=seconds).fixed()
     record = newest_run(chosen, source.current())
     if http:
         _serve_http(_Loader(chosen, record, source), host or "127.0.0.1", port, allowed_host or ())

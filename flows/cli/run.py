@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,11 +13,12 @@ from flows.cli import _session as common
 from flows.cli._options import AnswererOption, GraphFilesOption, ProfileOption, QuestionsOption, RunOption, SetOption
 from flows.cli._runs import show, summarise
 from flows.cli._session import HomeSession, Session, err, print_json
-from kgqa_core.config import Profile
+from kgqa_core.config import Profile, parse_settings
 from kgqa_core.config.questions import MOST_FOLDS
-from kgqa_core.errors import FailedSets
+from kgqa_core.errors import FailedSets, InputError
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
+from kgqa_core.store.home import read_runs
 
 
 def run(
@@ -155,6 +157,9 @@ def refresh(
     Goes on from the champion of the same graph and questions.  The same command on an unchanged dump does nothing.
     """
     chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    named = parse_settings(settings or ())
+    _check_names(session.home, chosen, [key for key, files in (("kg", kg), ("questions", questions))
+                                        if files and "name" not in named.get(key, {})])  # fmt: skip
     started = time.monotonic()
     place = session.begin(chosen)
     with err.status("starting Prefect …"):
@@ -170,6 +175,32 @@ def refresh(
     session.console.print(decision["why"], markup=False, soft_wrap=True)
     if session.as_json:
         print_json(summarise(record) | {"refresh": decision})
+
+
+def _check_names(folder: Path | None, profile: Profile, from_files: Sequence[str]) -> None:
+    """Raise InputError where a refresh would start anew since the name of a file is not that of the earlier runs.
+
+    from_files: sections whose names are those of files.
+    """
+    home = Home(folder) if folder is not None else Home.current()
+    wanted = {"kg": profile.kg.name, "questions": profile.questions.name}
+    known: dict[str, str] = {}
+    for record in read_runs(home.root):
+        told = record.get("profile")
+        if record.get("status") != "done" or record.get("sets") or not isinstance(told, dict):
+            continue
+        names = {key: told[key]["name"] for key in wanted}
+        if names["kg"] == wanted["kg"] and names["questions"] in profile.set_names:
+            return
+        if all(names[key] == wanted[key] for key in wanted if key not in from_files):
+            differing = " ".join(f"--set {key}.name={name}" for key, name in names.items() if name != wanted[key])
+            known[differing] = f"{differing} (graph files {', '.join(told['kg'].get('files') or ())})"
+    if known:
+        raise InputError(
+            f"the home {home.root} has no run of graph {wanted['kg']!r} with questions {wanted['questions']!r}: "
+            "these names are those of the files, and earlier runs had others. To go on from an earlier run, add "
+            f"{', or '.join(list(known.values())[-5:])}. To start a new system, use `kgqa run`"
+        )
 
 
 def report(session: HomeSession, run_id: RunOption = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import tempfile
 import time
 from collections.abc import Mapping
@@ -13,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import KnowledgeOption, MinConfidenceOption, ServedRunOption, TraceShareOption
+from flows.cli._options import AnsweringRunOption, KnowledgeOption, MinConfidenceOption, TraceShareOption
 from flows.cli._session import Session, err
 from flows.cli.servers import in_url
 from kgqa_core.extras import require_extra
 from kgqa_core.runs.finished import system_parts
 from kgqa_core.runs.records import newest_run, stage_artifact
-from kgqa_core.serving.limits import ADDRESS, SERVE_FOLDER
-from kgqa_core.store.artifacts import Home, write_json
+from kgqa_core.serving.home_server import announced
+from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
     from kgqa_core.serving.feedback import Feedback
@@ -34,7 +35,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
     workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1,
-    run_id: ServedRunOption = None,
+    run_id: AnsweringRunOption = None,
     knowledge: KnowledgeOption = None,
     min_confidence: MinConfidenceOption = None,
     allowed_host: Annotated[
@@ -48,10 +49,16 @@ def serve(
 ) -> None:
     """Answer questions over HTTP: JSON, OpenAI's chat protocol, the graph; Ctrl-C stops it.
 
-    Others than this machine reach it only with --host, and then need the token of KGQA_SERVE_TOKEN.
+    The champion is followed as it changes; in a home without one the newest finished run answers.  Others than this
+    machine reach it only with --host, and then need the token of KGQA_SERVE_TOKEN.
     """
     require_extra("serve", "kgqa serve")
-    chosen = session.prepare()
+    chosen = session.look()
+    if chosen.writable:
+        session.prepare()
+    else:
+        err.print(f"the home {chosen.root} cannot be written: no feedback, no traces, and `kgqa ask` does not ask this "
+                  "server", soft_wrap=True)  # fmt: skip
     session.start_logging()
     from kgqa_core.serving import run as server
     from kgqa_core.serving.addresses import bind
@@ -59,19 +66,20 @@ def serve(
     from kgqa_core.serving.systems import SystemSource
     from tasks.secrets import load_secrets
 
-    record = newest_run(chosen, SystemSource(chosen, run_id).current())
+    source = SystemSource(chosen, run_id).fixed()
+    record = newest_run(chosen, source.current())
     parts = system_parts(chosen, record, knowledge, min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph:
         common.mentions_folder(chosen, stage_artifact(record, "kg"), record)
     options = server.ServeOptions(
-        str(chosen.root), run_id, knowledge, min_confidence, host, port, workers,
+        str(chosen.root), source.run, knowledge, min_confidence, host, port, workers,
         queue=queue, hosts=tuple(allowed_host or ()), body_kb=body_kb, timeout_seconds=timeout, trace_share=trace_share,
+        key=secrets.token_hex(32),
     )  # fmt: skip
     options.http()
     hooks = serve_hooks(options)
     bound = bind(host, port)
-    place = chosen.root / SERVE_FOLDER / ADDRESS
     with contextlib.ExitStack() as stack:
         stack.callback(bound.close)
         service = None
@@ -84,10 +92,10 @@ def serve(
         else:  # before the workers import prometheus_client
             os.environ[MULTIPROCESS_VARIABLE] = stack.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-metrics-"))
         address = f"http://{in_url(host)}:{bound.getsockname()[1]}"
-        place.parent.mkdir(exist_ok=True)
-        stack.callback(place.unlink, missing_ok=True)
-        own = {"knowledge": knowledge, "min_confidence": min_confidence}
-        write_json(place, {"url": address, "process": os.getpid(), **own})
+        started_with = {"knowledge": knowledge, "min_confidence": min_confidence, "key": options.key}
+        there = stack.enter_context(announced(chosen, {"url": address, "process": os.getpid(), **started_with}))
+        if not there and chosen.writable:
+            err.print("another server of this home runs; `kgqa ask` asks that one", highlight=False)
         common.out.print(f"answering at {address}  (POST /ask, /v1/chat/completions; Ctrl-C stops)", highlight=False)
         server.serve(options, bound, service, hooks, worker="flows.cli.serve:worker_app")
     common.out.print("stopped")

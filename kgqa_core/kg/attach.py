@@ -15,7 +15,8 @@ BASE, OVERLAY = "kg_base", "kg_overlay"
 """Names under which an overlay's views look for the graph beneath, and under which the overlay itself is attached."""
 
 PLACE = f"{VOLATILE}/base.json"
-"""Where the base of an overlay lies, beside its file: `path`, or `relative` to the overlay's folder, or both."""
+"""Where the base of an overlay lies, beside its file: `path`, which begins with `artifacts` where both are of one home,
+or `relative` to the overlay's folder, or both."""
 
 CARRIED = f"{VOLATILE}/base"
 """Folder of an overlay with a copy of its base."""
@@ -70,8 +71,8 @@ def base_of(file: Path) -> Path | None:
         place = json.loads(note.read_text(encoding="utf-8"))
         seen_from_here = [file.parent / place["relative"]] if "relative" in place else []
         named = [Path(place["path"])] if "path" in place else []
-        candidates = [*seen_from_here, *named, *(_in_home_of(file, path) for path in named)]
-        first = candidates[0]
+        candidates = [*seen_from_here, *(_in_home_of(file, path) for path in named), *named]
+        first = [*seen_from_here, *named][0]
     except (OSError, ValueError, LookupError, TypeError) as fault:
         raise ArtifactError(f"{note} cannot be read ({fault}); build the overlay again") from None
     result = next((path for path in candidates if path.is_file()), None)
@@ -85,8 +86,13 @@ def base_of(file: Path) -> Path | None:
 
 def _in_home_of(overlay: Path, base: Path) -> Path:
     """Where an artifact of another home, or of this one before it was moved, lies in the home of an overlay."""
-    home = next((parent.parent for parent in overlay.resolve().parents if parent.name == "artifacts"), None)
+    home = home_of(overlay)
     return base if home is None else home.joinpath("artifacts", *base.parts[-3:])
+
+
+def home_of(path: Path) -> Path | None:
+    """The home that an artifact lies in or is made in; None where it is in none."""
+    return next((parent for parent in path.resolve().parents if (parent / "artifacts").is_dir()), None)
 
 
 def _check_base(connection: duckdb.DuckDBPyConnection, file: Path, base: Path) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.attach import BASE, CARRIED, OVERLAY, PLACE, base_of, shut_out
+from kgqa_core.kg.attach import BASE, CARRIED, OVERLAY, PLACE, base_of, home_of, shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, KgStore, write_meta
 from kgqa_core.store.artifacts import MANIFEST, content_digest, read_manifest, write_json
@@ -112,7 +112,9 @@ def write_overlay(out: Path, *, base: Path, hidden: Hidden, note: Mapping[str, A
         write_meta(connection, OVERLAY, meta | {"counts": counts, "overlay": about | sizes | dict(note or {})})
         run(f"CHECKPOINT {OVERLAY}")
     (out / PLACE).parent.mkdir(exist_ok=True)
-    write_json(out / PLACE, {"path": str(file.resolve())})
+    file, root = file.resolve(), home_of(out)
+    within = root is not None and file.is_relative_to(root / "artifacts")
+    write_json(out / PLACE, {"path": str(file.relative_to(root) if root is not None and within else file)})
     return counts
 
 

@@ -19,15 +19,36 @@ Record = Mapping[str, Any]
 
 
 def current_champions(home: Path) -> dict[str, str]:
-    """Registered system → id of the run that is its champion."""
-    found = {}
+    """Registered system → id of the run that is its champion.  Raises ArtifactError for a record that is damaged."""
+    champions = {}
     for path in sorted((home / "champions").glob("*.json")):
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-            found[path.stem] = str(record["champion"]["run_id"])
-        except (OSError, ValueError, KeyError, TypeError):
+            if (champion := json.loads(path.read_text(encoding="utf-8"))["champion"]) is not None:
+                champions[path.stem] = str(champion["run_id"])
+        except FileNotFoundError:
             continue
-    return found
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise ArtifactError(
+                f"{path} cannot be read ({type(fault).__name__}: {fault}), so it is unknown which run is the champion; "
+                "restore the file, delete it to start with a new champion, or name a run with --run newest or --run ID"
+            ) from None
+    return champions
+
+
+def default_run(home: Home) -> str:
+    """The word for the run that answers where none is named: the champion of the newest finished run's system.
+
+    `newest` where that system has no champion.  In a home of one graph and one question set this is its champion, else
+    its newest finished run.  Raises InputError where no run has finished, ArtifactError as `current_champions`.
+    """
+    champions = list(current_champions(home.root))
+    system = (newest_run(home).get("champion") or {}).get("name") or (champions[0] if len(champions) == 1 else None)
+    return f"champion:{system}" if system in champions else "newest"
+
+
+def answering_run(home: Home, word: str | None = None) -> dict[str, Any]:
+    """Record of the finished run that answers: the one that a word means (see `newest_run`), else `default_run`."""
+    return newest_run(home, word if word is not None else default_run(home))
 
 
 def choose_run(home: Path, word: str) -> dict[str, Any]:
@@ -36,7 +57,7 @@ def choose_run(home: Path, word: str) -> dict[str, Any]:
     Of a run of several question sets `RUN:SET` means one; the runs of its sets have ids of their own too.
     Raises InputError that names the nearest run when none is meant, or all when several are.
     """
-    word, colon, name = word.partition(":") if not word.startswith("champion:") else (word, "", "")
+    word, colon, name = word.partition(":") if not is_champion(word) else (word, "", "")
     record = _choose(home, word)
     if not colon and record.get("sets"):
         each = ", ".join(f"{word}:{one}" for one in record["sets"])
@@ -79,10 +100,8 @@ def _choose(home: Path, word: str) -> dict[str, Any]:
         if not done:
             raise InputError(f"the home {home} has no finished run; it has {_listed(records)}")
         return done[-1]
-    if word == "champion" or word.startswith("champion:"):
-        word = _champion(home, word.partition(":")[2])
-        if word not in records:
-            raise InputError(f"the champion is run {word}, whose record is gone from {home / 'runs'}")
+    if is_champion(word):
+        word = champion_run(home, word)
     found = [word] if word in records else [run for run in records if word and run.startswith(word)]
     if len(found) == 1:
         return records[found[0]]
@@ -92,11 +111,14 @@ def _choose(home: Path, word: str) -> dict[str, Any]:
 
 
 def newest_run(home: Home, run_id: str | None = None, *, whole: bool = False) -> dict[str, Any]:
-    """Record of a finished run of a home: the one of this id, or the newest.
+    """Record of a finished run of a home: the one of this id or unambiguous beginning of one, or the newest.
 
-    run_id: `RUN:SET`, or `newest:SET`, is one question set of a run of several.  whole: such a run itself where no set
-    is named; without it the run of its first set.  Raises InputError.
+    run_id: also `newest`, `champion` or `champion:SYSTEM`; `RUN:SET`, or `newest:SET`, is one question set of a run of
+    several.  whole: such a run itself where no set is named; without it the run of its first set.
+    Raises InputError, and ArtifactError where it is unknown which run is the champion.
     """
+    if run_id is not None and is_champion(run_id):
+        run_id = champion_run(home.root, run_id)
     word, colon, name = (run_id if run_id is not None else "newest").partition(":")
     record = _finished(home, None if word == "newest" else word)
     return dict(record) if whole and not colon else set_run(home.root, record, name if colon else None)
@@ -105,7 +127,11 @@ def newest_run(home: Home, run_id: str | None = None, *, whole: bool = False) ->
 def _finished(home: Home, run_id: str | None) -> dict[str, Any]:
     finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
     if run_id is not None:
-        chosen = [record for record in finished if record["run_id"] == run_id]
+        named = [record for record in finished if record["run_id"] == run_id]
+        chosen = named or [record for record in finished if run_id and record["run_id"].startswith(run_id)]
+        if len(chosen) > 1:
+            several = _listed(record["run_id"] for record in chosen)
+            raise InputError(f"{run_id!r} is the beginning of {len(chosen)} runs: {several}; give more of the id")
         if not chosen:
             known = [record["run_id"] for record in finished]
             raise InputError(
@@ -146,18 +172,26 @@ def artifact_folder(record: Record, name: str) -> Path:
     raise ArtifactError(f"run {record['run_id']} has no {name}")
 
 
-def _champion(home: Path, name: str) -> str:
+def is_champion(word: str) -> bool:
+    """Whether a word for a run is `champion` or `champion:SYSTEM`."""
+    return word.partition(":")[0] == "champion"
+
+
+def champion_run(home: Path, word: str) -> str:
+    """Id of the run that `champion` or `champion:SYSTEM` means.  Raises InputError, and as `current_champions`."""
+    name = word.partition(":")[2]
     known = current_champions(home)
     if not known:
         raise InputError(f"the home {home} has no champion yet; the first finished run becomes one")
-    if name:
-        if name not in known:
-            raise InputError(f"no champion of {name!r}; there are {', '.join(known)}{nearest(name, known)}")
-        return known[name]
-    if len(known) > 1:
+    if name and name not in known:
+        raise InputError(f"no champion of {name!r}; there are {', '.join(known)}{nearest(name, known)}")
+    if not name and len(known) > 1:
         several = ", ".join(f"champion:{one}" for one in known)
         raise InputError(f"the home {home} has {len(known)} champions; say which: {several}")
-    return next(iter(known.values()))
+    run_id = known[name or next(iter(known))]
+    if not (home / "runs" / run_id / "run.json").is_file():
+        raise InputError(f"the champion is run {run_id}, whose record is gone from {home / 'runs'}; give --run newest")
+    return run_id
 
 
 def _listed(runs: Iterable[str]) -> str:

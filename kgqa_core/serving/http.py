@@ -13,9 +13,9 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
@@ -48,7 +48,7 @@ class HttpOptions:
 
     body_kb: of a request's body.  body_seconds: in which it must come.  timeout_seconds: for an answer, waiting
     included.  hosts: names beside loopback's addresses that `Host` may have; None takes any.  token: that requests
-    must bear; None asks for none.
+    must bear; None asks for none.  proof: what `/ready` answers to a client's challenge.
     """
 
     body_kb: int = 1024
@@ -56,6 +56,7 @@ class HttpOptions:
     timeout_seconds: float = 120.0
     hosts: Sequence[str] | None = ()
     token: str | None = None
+    proof: Callable[[str], str] | None = None
 
 
 def create_app(
@@ -95,7 +96,7 @@ def create_app(
     add_graph_routes(app, lambda: service.view)
     if feedback is not None:
         _feedback_routes(app, service, feedback, metrics, on_feedback)
-    _state_routes(app, service, metrics)
+    _state_routes(app, service, metrics, options.proof)
     add_page_routes(
         app,
         lambda: service.view,
@@ -186,17 +187,18 @@ def _feedback_routes(
         return {"id": number}
 
 
-def _state_routes(app: FastAPI, service: Service, metrics: Metrics) -> None:
+def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Callable[[str], str] | None = None) -> None:
     @app.get("/health", summary="Whether the process is alive")
     async def health() -> dict[str, str]:
         return {"status": "alive"}
 
     @app.get("/ready", summary="Whether questions are answered, and by which run")
-    async def ready() -> JSONResponse:
+    async def ready(challenge: Annotated[str | None, Query(max_length=64)] = None) -> JSONResponse:
+        proved = {"proof": proof(challenge)} if proof is not None and challenge is not None else {}
         if not service.ready:
-            return JSONResponse({"ready": False}, status_code=503)
-        fault = {"fault": service.fault} if service.fault else {}
-        return JSONResponse({"ready": True, "run": service.run, "graph": service.name, "swaps": service.swaps, **fault})
+            return JSONResponse({"ready": False, **proved}, status_code=503)
+        more = proved | ({"fault": service.fault} if service.fault else {})
+        return JSONResponse({"ready": True, "run": service.run, "graph": service.name, "swaps": service.swaps, **more})
 
     @app.get("/metrics", summary="Counts, in Prometheus' text format")
     async def counts() -> Response:

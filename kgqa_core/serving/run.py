@@ -9,7 +9,8 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from kgqa_core.config import Profile
 from kgqa_core.serving.addresses import host_names
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.guard import Guard, serve_token
+from kgqa_core.serving.home_server import prove
 from kgqa_core.serving.http import CLOSE_SECONDS, HttpOptions, create_app
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.serving.service import Service
@@ -28,7 +30,7 @@ from kgqa_core.store.artifacts import Home
 from kgqa_core.tracing import QuestionTracer
 
 VARIABLE = "KGQA_SERVE_OPTIONS"
-"""Where a worker finds the options of its server, as JSON; they hold no secret."""
+"""Where a worker finds the options of its server, as JSON; of secrets they hold the key alone."""
 HEADER_SECONDS = 15.0
 """In which a connection must send the headers of its first request."""
 GRACE_SECONDS = 30
@@ -42,7 +44,8 @@ class ServeOptions:
     home: its folder.  run, knowledge, min_confidence: as `SystemSource` takes them.  host, port: 0 takes any free port.
     workers: processes; each has the networks for itself, and shares the memory-mapped graph.  connections: at once, of
     a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, body_kb, body_seconds, timeout_seconds:
-    as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when absent.
+    as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when absent.  key: by
+    which the server proves that it is the home's.
     """
 
     home: str
@@ -61,6 +64,7 @@ class ServeOptions:
     body_seconds: float = 20.0
     timeout_seconds: float = 120.0
     trace_share: float | None = None
+    key: str = field(default="", repr=False)
 
     def service(self, hooks: ServeHooks | None = None) -> Service:
         """The service, not started."""
@@ -84,7 +88,8 @@ class ServeOptions:
     def http(self) -> HttpOptions:
         """The limits of the HTTP server.  Raises ConfigError, as `serve_token`."""
         hosts = host_names(self.host, self.hosts)
-        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, serve_token(self.host))
+        proof = partial(prove, self.key, Path(self.home)) if self.key else None
+        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, serve_token(self.host), proof)
 
 
 @dataclass(frozen=True)

@@ -344,17 +344,24 @@ class Service:
     def _follow(self) -> None:
         failed = None
         while not self._ended.wait(self.poll_seconds):
+            run = None
             try:
                 run = self.source.current()
-                if run in (self.run, failed):
+                if run == failed:
+                    continue
+                failed = None
+                if run == self.run:
+                    self.fault = None
                     continue
                 opened = self._open(run)
             except Exception as fault:
-                failed = locals().get("run")
-                self.fault = f"run {failed} cannot be opened and the old one goes on: {fault}"
-                log.warning("%s", self.fault, exc_info=not isinstance(fault, KgqaError))
+                failed, before = run, self.fault
+                what = f"run {run} cannot be opened" if run is not None else "it is unknown which run is to answer"
+                self.fault = f"{what}, and run {self.run} goes on: {fault}"
+                if self.fault != before:
+                    log.warning("%s", self.fault, exc_info=not isinstance(fault, KgqaError))
                 continue
-            failed, self.fault = None, None
+            self.fault = None
             with self._some:
                 self._next = opened
                 self._some.notify_all()

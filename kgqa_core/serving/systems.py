@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kgqa_core.config import Profile
-from kgqa_core.errors import InputError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
-from kgqa_core.runs.records import choose_run, current_champions, newest_run
+from kgqa_core.runs.records import answering_run, champion_run, default_run, is_champion, newest_run
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.store.artifacts import Home
 from kgqa_core.system import System
@@ -21,8 +20,8 @@ from kgqa_core.tracing import NO_TRACER, QuestionTracer
 class SystemSource:
     """The systems of a home that a server answers with.
 
-    run: a run's id, `newest`, `champion` or `champion:SYSTEM`.  Without it the home's champion is followed, or its
-    newest finished run where there is no champion yet.  knowledge, min_confidence: as `System.from_run` takes them.
+    run: a run's id, `newest`, `champion` or `champion:SYSTEM`, which is followed as it changes; without it as
+    `default_run` says.  knowledge, min_confidence: as `System.from_run` takes them.
     tracer_of: from the record of a run to what keeps traces of its answers.  prepare: is called with the profile of a
     run before its system is opened, such as to load the secrets that it names.  seconds: in which a request to an
     endpoint has ended, its retries included, so that nobody waits behind an answer that nobody waits for any more.
@@ -38,18 +37,15 @@ class SystemSource:
     seconds: float | None = None
 
     def current(self) -> str:
-        """Id of the run that is to answer now.  Raises InputError when there is none, or several champions."""
-        if self.run is not None:
-            return str(choose_run(self.home.root, self.run)["run_id"])
-        champions = current_champions(self.home.root)
-        if not champions:
-            return str(newest_run(self.home, None)["run_id"])
-        if len(champions) > 1:
-            raise InputError(
-                f"the home {self.home.root} has several champions; say which one answers: "
-                + " or ".join(f"--run champion:{name}" for name in sorted(champions))
-            )
-        return next(iter(champions.values()))
+        """Id of the run that is to answer now.  Raises InputError where there is none, and as `current_champions`."""
+        if self.run is not None and is_champion(self.run):
+            return champion_run(self.home.root, self.run)  # without the records of all runs: it is asked often
+        return str(answering_run(self.home, self.run)["run_id"])
+
+    def fixed(self) -> SystemSource:
+        """The same of one system, so that a champion of another graph in the home is not followed."""
+        word = self.run if self.run is not None else default_run(self.home)
+        return replace(self, run=word) if is_champion(word) else self
 
     def open(
         self, run: str, on_view: Callable[[GraphView | None], None] | None = None

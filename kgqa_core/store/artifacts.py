@@ -36,6 +36,7 @@ from kgqa_core.store.files import storage_faults, write_json
 from kgqa_core.store.home import (
     FOLDERS,
     check_new,
+    check_version,
     forget_unpushed,
     note_unpushed,
     stamp,
@@ -123,9 +124,13 @@ class Home:
         """Check the home without writing into it: for commands that read.  Raises StorageError for a newer version."""
         if self.root.exists() and not self.root.is_dir():
             raise StorageError(f"the home {self.root} is not a folder; choose another with --home")
-        if version_of(self.root):
-            up_to_date(self.root)
+        check_version(self.root)
         return self
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a home in the folder.  Raises StorageError when its record cannot be read."""
+        return version_of(self.root) is not None
 
     @property
     def writable(self) -> bool:

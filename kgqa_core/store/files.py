@@ -151,9 +151,10 @@ def _elsewhere(fault: OSError, root: Path) -> Path | None:
     return None if path.is_relative_to(root) or root.is_relative_to(path) else path
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON with sorted keys, whole or not at all."""
+def write_json(path: Path, value: Any, mode: int = 0o666) -> None:
+    """Write JSON with sorted keys, whole or not at all.  mode: of the file, less the umask."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    temporary.touch(mode)
     temporary.write_text(json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
     os.replace(temporary, path)
 

@@ -1,4 +1,8 @@
-"""What a home says about itself: its version, its runs, and what it still owes the object store."""
+"""What a home says about itself: its version, its runs, and what it still owes the object store.
+
+Records are written with `{home}` for the home's folder (`portable`) and read with the folder where the home lies now
+(`located`), so that a home can be copied and moved.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import hashlib
 import importlib.metadata
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +26,12 @@ OLDEST = ("artifacts", "tmp", "work", "locks", "runs")
 SWEPT = ("tmp", "work", "runs")
 """Folders from which housekeeping deletes what no process needs."""
 RECORD = "home.json"
-SCHEMA_VERSION = 1
-MIGRATIONS: dict[int, Callable[[Path], None]] = {0: lambda root: None}
-"""How a home of each older version becomes one of the next; 0 are homes from before there was a version."""
+SCHEMA_VERSION = 2
+MIGRATIONS: dict[int, Callable[[Path], None]] = {0: lambda root: None, 1: lambda root: None}
+"""How a home of each older version becomes one of the next; 0 are homes from before there was a version.  Layout 2
+writes paths relative to the home; records of layout 1 are read as they are."""
+HOME = "{home}"
+"""Stands for the home's folder at the start of a path in a record."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +51,28 @@ def version_of(root: Path) -> int | None:
     """
     path = root / RECORD
     try:
-        return int(json.loads(path.read_text(encoding="utf-8"))["schema"])
+        version = json.loads(path.read_text(encoding="utf-8"))["schema"]
+        if type(version) is not int or version < 0:
+            raise ValueError(f"its schema is {version!r}")
+        return version
     except FileNotFoundError:
         return 0 if all((root / name).is_dir() for name in OLDEST) else None
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as fault:
         raise StorageError(
-            f"{path} is damaged, so the version of this home is unknown; delete the file if no newer kgqa used the home"
+            f"{path} is damaged ({fault}), so the version of this home is unknown; delete the file if no newer kgqa "
+            "used the home"
         ) from None
+
+
+def check_version(root: Path) -> int | None:
+    """Version of a home's layout, as of `version_of`.  Raises StorageError for a newer one."""
+    version = version_of(root)
+    if version is not None and version > SCHEMA_VERSION:
+        raise StorageError(
+            f"the home {root} was written by a newer kgqa (layout {version}, this one knows {SCHEMA_VERSION}); "
+            "update kgqa, or choose another home with --home"
+        )
+    return version
 
 
 def check_new(root: Path) -> None:
@@ -68,14 +90,9 @@ def check_new(root: Path) -> None:
 
 def up_to_date(root: Path) -> None:
     """Bring a home of an older version to this one.  Raises StorageError for a newer one."""
-    version = version_of(root)
+    version = check_version(root)
     if version is None or version == SCHEMA_VERSION:
         return
-    if version > SCHEMA_VERSION:
-        raise StorageError(
-            f"the home {root} was written by a newer kgqa (layout {version}, this one knows {SCHEMA_VERSION}); "
-            "update kgqa, or choose another home with --home"
-        )
     for step in range(version, SCHEMA_VERSION):
         MIGRATIONS[step](root)
     _write_record(root, {"migrated_from": version})
@@ -89,15 +106,60 @@ def stamp(root: Path) -> None:
 
 def read_runs(root: Path) -> list[dict[str, Any]]:
     """Records of the runs of a home, oldest first as `run_order` has it; unreadable ones are left out."""
-    found = []
-    for path in sorted((root / "runs").glob("*/run.json"), key=lambda path: run_order(path.parent.name)):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(record, dict) and record.get("run_id"):
-            found.append(record)
-    return found
+    paths = sorted((root / "runs").glob("*/run.json"), key=lambda path: run_order(path.parent.name))
+    return [record for path in paths if (record := read_run(root, path.parent.name)) is not None]
+
+
+def read_run(root: Path, run_id: str) -> dict[str, Any] | None:
+    """Record of a run, its paths where the home lies now; None where there is none that can be read."""
+    try:
+        record = json.loads((root / "runs" / run_id / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(record, dict) or not record.get("run_id"):
+        return None
+    return {**located(record, root), "home": str(root)}
+
+
+def portable(record: Any, root: Path) -> Any:
+    """A record as it is written: `{home}` at the start of paths in the home."""
+
+    def change(text: str) -> str:
+        inside = text == str(root) or text.startswith(f"{root}/")
+        return HOME + text.removeprefix(str(root)) if inside else text
+
+    return _texts_changed(record, change)
+
+
+def located(record: Any, root: Path) -> Any:
+    """A record as it is used: absolute paths where the home lies now.
+
+    Records of layout 1 have absolute paths: those in the home that the record names, and of artifacts that are here
+    under the same name, are paths in this home.
+    """
+    wrote = record.get("home") if isinstance(record, Mapping) else None
+
+    def change(text: str) -> str:
+        for start in (HOME, wrote) if isinstance(wrote, str) and wrote else (HOME,):
+            if text == start or text.startswith(f"{start}/"):
+                return f"{root}{text.removeprefix(start)}"
+        if text.startswith("/") and not text.startswith(f"{root}/"):
+            _, artifacts, inside = text.rpartition("/artifacts/")
+            if artifacts and inside.count("/") and (here := root / "artifacts" / inside).is_dir():
+                return str(here)
+        return text
+
+    return _texts_changed(record, change)
+
+
+def _texts_changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _texts_changed(inner, change) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_texts_changed(inner, change) for inner in value]
+    return value
 
 
 def note_unpushed(root: Path, kind: str, key: str, conflict: str = "") -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kgqa_core.store.dates import in_future, run_order, started
 from kgqa_core.store.digest import MANIFEST
-from kgqa_core.store.home import RECORD, unpushed, version_of
+from kgqa_core.store.home import RECORD, located, unpushed, version_of
 from kgqa_core.store.locks import idle, in_use, read_owner
 from kgqa_core.store.remote import RemoteStore
 
@@ -145,7 +145,7 @@ def _read_run(folder: Path) -> RunFolder:
     began = started(folder.name) or newest_change(folder)
     began = 0.0 if in_future(began) else began
     try:
-        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        record = located(json.loads((folder / "run.json").read_text(encoding="utf-8")), folder.parent.parent)
         stages = [stage for stage in record["stages"] if stage.get("artifact")]
         uses = frozenset(_artifact_id(folder.parent.parent, stage["artifact"]) for stage in stages)
         seconds = sum(float(stage.get("seconds") or 0.0) for stage in record["stages"])

@@ -24,6 +24,7 @@ from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.runs.champion import Challenger, ChampionDecision, decide, in_order
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
+from kgqa_core.store.home import located, portable, read_run
 from tasks.engine.corrected import corrected
 from tasks.engine.prefect_pages import plain
 from tasks.engine.run import Run, current_run, git_commit
@@ -46,12 +47,10 @@ def champion(profile: Profile, home: Home | None = None) -> dict[str, Any] | Non
     bearer = (truth.get("champion") or {}).get("run_id")
     if not bearer:
         return None
-    try:
-        found = json.loads((home.root / "runs" / bearer / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    record = read_run(home.root, bearer)
+    if record is None:
         log.warning("the champion of %s is run %s, whose record is gone", path.stem, bearer)
-        return None
-    return dict(found)
+    return record
 
 
 def contend(run: Run, record: dict[str, Any]) -> ChampionDecision:
@@ -150,7 +149,7 @@ def _write(run: Run, path: Path, truth: dict[str, Any], decision: ChampionDecisi
         scored.write_parquet(scratch, compression="zstd")
         os.replace(scratch, _copy(path, run.id))
         new["previous"], new["champion"] = truth.get("champion"), _bearer(run, decision, scored, now)
-    write_json(path, new)
+    write_json(path, portable(new, run.home.root))
     if decision.moved:
         needed = {(new[alias] or {}).get("run_id") for alias in ("champion", "previous")}
         for copy in path.with_suffix("").glob("*.parquet"):
@@ -232,4 +231,4 @@ def _read(path: Path) -> dict[str, Any]:
         raise ArtifactError(f"{path} cannot be read ({fault}); delete it to start with a new champion") from None
     if not isinstance(truth, dict):
         raise ArtifactError(f"{path} is not the record of a champion; delete it to start with a new champion")
-    return truth
+    return dict(located(truth, path.parent.parent))

@@ -91,7 +91,6 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     )
     report = run.folder / REPORT
     record = {
-        "home": str(run.home.root),
         "report": str(report),
         "flow_run_id": flow_run_id(),
         "mlflow_experiment_id": run.tracker.experiment,
@@ -245,7 +244,7 @@ def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], dec
         f"## Champion of {cell(decision.name)}",
         cell(decision.why),
         f"It is run `{decision.champion_run}`.",
-        f"Report of this run: `{run.folder / REPORT}`",
+        f"Report of this run: `runs/{run.id}/{REPORT}` of the home",
         links,
     ]
     show_page("kgqa-champion", markdown, decision.why)

@@ -63,7 +63,6 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
     show_page("kgqa-table", [f"## {cell(' · '.join(profile.set_names))}", links, table(rows)], "Question sets of a run")
     run.save(
         status="done",
-        home=str(run.home.root),
         report=str(report),
         flow_run_id=flow_run_id(),
         mlflow_experiment_id=tracker.experiment,

@@ -27,6 +27,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.runs.changes import flatten
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, storage_faults, write_json
+from kgqa_core.store.home import portable
 from tasks.engine import server_lost as outage
 from tasks.engine import temporary_server
 from tasks.engine.progress import StageMonitor
@@ -174,31 +175,29 @@ class Run:
     def save(self, **extra: Any) -> None:
         """Write the run's record."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_json(
-            self.folder / "run.json",
-            {
-                "run_id": self.id,
-                "profile": self.profile.model_dump(mode="json") if self.profile else None,
-                "mlflow_run_id": self.tracker.known(self.tracked),
-                "mlflow_handle": self.tracked,
-                "environment": environment(),
-                "decisions": self.decisions,
-                **({"table": self.outer.id} if self.outer else {}),
-                **({"sets": self.sets, "failed_sets": self.failed_sets} if self.sets or self.failed_sets else {}),
-                "stages": [
-                    {
-                        "name": stage.name,
-                        "title": stage.title,
-                        "status": stage.status,
-                        "seconds": stage.seconds,
-                        "counts": stage.counts,
-                        "artifact": stage.artifact.model_dump() if stage.artifact else None,
-                    }
-                    for stage in self.stages
-                ],
-                **extra,
-            },
-        )
+        record = {
+            "run_id": self.id,
+            "profile": self.profile.model_dump(mode="json") if self.profile else None,
+            "mlflow_run_id": self.tracker.known(self.tracked),
+            "mlflow_handle": self.tracked,
+            "environment": environment(),
+            "decisions": self.decisions,
+            **({"table": self.outer.id} if self.outer else {}),
+            **({"sets": self.sets, "failed_sets": self.failed_sets} if self.sets or self.failed_sets else {}),
+            "stages": [
+                {
+                    "name": stage.name,
+                    "title": stage.title,
+                    "status": stage.status,
+                    "seconds": stage.seconds,
+                    "counts": stage.counts,
+                    "artifact": stage.artifact.model_dump() if stage.artifact else None,
+                }
+                for stage in self.stages
+            ],
+            **extra,
+        }
+        write_json(self.folder / "run.json", portable(record, self.home.root))
 
     def settle(self) -> None:
         """The last word in the record: the tracker's id, should it have come late, and that the run has ended."""

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.store.home import located, portable
+
 UNTRACKED, REFUSED = "untracked.jsonl", "refused.jsonl"
 
 Row = dict[str, Any]
@@ -18,6 +20,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.path, self._refused = folder / UNTRACKED, folder / REFUSED
+        self._home = folder.parent.parent  # whose paths are written relative to it
 
     def add(self, row: Row) -> None:
         """Write one call down."""
@@ -37,7 +40,7 @@ class Journal:
             self.path.unlink(missing_ok=True)
             return
         scratch = self.path.with_suffix(".tmp")
-        scratch.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        scratch.write_text("".join(map(self._line, rows)), encoding="utf-8")
         os.replace(scratch, self.path)
 
     def _read(self) -> Iterator[Row]:
@@ -49,9 +52,12 @@ class Journal:
             except ValueError:
                 continue
             if isinstance(row, dict):
-                yield row
+                yield located(row, self._home)
 
     def _append(self, path: Path, row: Row) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row, default=str) + "\n")
+            stream.write(self._line(row))
+
+    def _line(self, row: Row) -> str:
+        return json.dumps(portable(row, self._home), default=str) + "\n"

@@ -30,6 +30,7 @@ from kgqa_core.store.sqlite import write_ahead
 from tasks.servers.database import SQLITE, ensure_database
 from tasks.servers.login import hand_to_clients
 from tasks.tracking.model_files import save_model
+from tasks.tracking.moved import follow_home
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -195,6 +196,16 @@ def without_credentials(text: str) -> str:
     return re.sub(r"(\w://)[^/\s]*@", r"\1", text)
 
 
+def open_database(home: Home) -> None:
+    """Make the database that MLflow's store is in, where it is one of SQLite; the home's own follows the home."""
+    uri = tracking_uri(home)
+    ensure_database(uri)
+    if not os.environ.get("MLFLOW_TRACKING_URI"):
+        path = Path(uri.removeprefix(SQLITE))
+        _write_ahead(path)
+        follow_home(home, path, EXPERIMENT)
+
+
 def answers(uri: str) -> bool:
     """Whether a tracking server gives any answer but a failure within seconds; true for what is not a server."""
     if not uri.startswith(("http://", "https://")):
@@ -270,9 +281,7 @@ class MlflowStore:
             raise ConnectionError(f"no answer from {self.uri}")
         client = import_client(self.uri)
         with home.locked("mlflow", "opening the MLflow store"):
-            ensure_database(self.uri)
-            if not os.environ.get("MLFLOW_TRACKING_URI"):
-                _write_ahead(Path(self.uri.removeprefix(SQLITE)))
+            open_database(home)
             self._client = client(tracking_uri=self.uri)
             self.experiment: str = self._open_experiment(home)
 

@@ -77,6 +77,10 @@ def _keep(folder: Path, template: Path) -> None:
         template.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(template.parent, "new") as scratch:
             shutil.copytree(folder, scratch / "model", ignore=shutil.ignore_patterns("__pycache__"))
+            record = yaml.safe_load((folder / RECORD).read_text(encoding="utf-8"))
+            record["flavors"]["python_function"].pop("config")
+            own = {key: value for key, value in record.items() if key != "artifact_path"}
+            (scratch / "model" / RECORD).write_text(yaml.safe_dump(own), encoding="utf-8")
             (scratch / "model").rename(template)
 
 

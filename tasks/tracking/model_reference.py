@@ -87,7 +87,7 @@ def open_system(reference: Reference, tracer: QuestionTracer = NO_TRACER) -> Sys
     home = _home_of(reference)
     run = str(reference["run"])
     try:
-        record = _moved(newest_run(home, run), reference, home)
+        record = newest_run(home, run)
     except InputError as fault:
         raise ArtifactError(f"the system of this model is run {run}: {fault}") from None
     try:
@@ -117,18 +117,6 @@ def _home_of(reference: Reference) -> Home:
             "now: KGQA_HOME=/path, or load_model(…, model_config={'home': '/path'})"
         )
     return home.look()
-
-
-def _moved(record: Mapping[str, Any], reference: Reference, home: Home) -> dict[str, Any]:
-    """The record of a run, its artifacts where the home is now."""
-    paths = {name: str(home.root / own["path"]) for name, own in reference["artifacts"].items()}
-    stages = [
-        {**stage, "artifact": {**stage["artifact"], "path": paths[stage["name"]]}}
-        if stage.get("artifact") and stage["name"] in paths
-        else stage
-        for stage in record["stages"]
-    ]
-    return {**record, "stages": stages}
 
 
 def _gone(reference: Reference, home: Home) -> list[str]:

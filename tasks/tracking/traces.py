@@ -12,6 +12,7 @@ import contextlib
 import json
 import logging
 import math
+import os
 import queue
 import random
 import secrets
@@ -145,13 +146,14 @@ class MlflowTracer:
 
 
 def open_tracer(home: Home, share: float, record: Mapping[str, Any], command: str) -> QuestionTracer:
-    """The tracer of a run's system; one that keeps nothing where the share is 0.  `close_tracer` ends it.
+    """The tracer of a run's system; one that keeps nothing where the share is 0, or the home that has MLflow's store
+    cannot be written.  `close_tracer` ends it.
 
     record: of the run.  Raises InputError for a share outside [0, 1].
     """
     if not 0 <= share <= 1:
         raise InputError(f"the share of traced questions is {share}; give a number from 0 (none) to 1 (all)")
-    if share == 0:
+    if share == 0 or not (home.writable or os.environ.get("MLFLOW_TRACKING_URI")):
         return NO_TRACER
     return MlflowTracer(
         home, share, run=str(record["run_id"]), mlflow_run=record.get("mlflow_run_id"), command=command

@@ -282,6 +282,7 @@ def test_compiled_code_goes_to_a_temporary_folder_where_no_other_can_be_written(
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")  # so that it is as before when the test ends
     monkeypatch.delenv("NUMBA_CACHE_DIR")
+    Home(own_home).prepare()
     session.look(own_home)
     assert "NUMBA_CACHE_DIR" not in os.environ
     monkeypatch.setattr(os, "access", lambda path, mode: False)

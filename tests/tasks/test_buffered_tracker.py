@@ -19,7 +19,7 @@ from kgqa_core.store.locks import idle
 from tasks.engine.run import tracked_run
 from tasks.engine.run_lock import OWNER, RunLock, reap_killed_runs
 from tasks.tracking.buffered_tracker import BufferedTracker
-from tasks.tracking.journal import REFUSED, UNTRACKED
+from tasks.tracking.journal import REFUSED, UNTRACKED, Journal
 from tasks.tracking.mlflow_store import PENDING, read_handle
 from tests.support.finished import publish
 
@@ -416,3 +416,11 @@ def test_a_stage_that_is_found_is_told_in_one_call_and_one_that_works_shows_its_
             record.artifact, record.status = made, "computed"
         assert store.calls - before == 7
     assert {row[0] for row in store.runs["run0"]["metrics"]} == {"seconds/kg"}
+
+
+def test_calls_that_wait_when_a_home_is_moved_name_its_files_where_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "runs" / "r"
+    Journal(folder).add({"call": "file", "run": "r", "path": str(folder / "report.html")})
+    (tmp_path / "home").rename(tmp_path / "moved")
+    moved = tmp_path / "moved" / "runs" / "r"
+    assert Journal(moved).rows() == [{"call": "file", "run": "r", "path": str(moved / "report.html")}]

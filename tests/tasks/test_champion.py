@@ -11,6 +11,7 @@ import pytest
 
 from kgqa_core.config import make_profile
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
+from kgqa_core.store.home import located
 from tasks.engine.champion import champion, contend, model_of
 from tasks.engine.publish import publish as publish_run
 from tasks.engine.run import Run, StageRecord
@@ -132,6 +133,23 @@ def test_champion_whose_artifacts_are_deleted_can_still_be_beaten(home: Home) ->
     run = finish(home, "run-b", 80)
     assert run.profile is not None and champion(run.profile, home) is None
     assert contend(run, {}).moved
+
+
+@pytest.mark.parametrize("older", [True, False], ids=["layout 1", "now"])
+def test_a_moved_home_has_its_champion_and_its_records_name_no_place(home: Home, tmp_path: Path, older: bool) -> None:
+    run = finish(home, "run-a", 50)
+    contend(run, {})
+    run.save(status="done")
+    record = home.root / "champions" / "kgqa-toy-asked.json"
+    for file in (record, run.folder / "run.json"):
+        assert str(home.root) not in file.read_text()
+        if older:
+            write_json(file, located(json.loads(file.read_text()), home.root))
+    shutil.rmtree(record.with_suffix(""))  # so that its scores are read where its artifacts lie
+    moved = Home(tmp_path / "moved")
+    home.root.rename(moved.root)
+    assert run.profile is not None and (champion(run.profile, moved) or {})["run_id"] == "run-a"
+    assert contend(finish(moved, "run-b", 80), {}).moved
 
 
 def test_champion_whose_scores_are_gone_everywhere_stays_and_the_way_out_is_said(home: Home) -> None:

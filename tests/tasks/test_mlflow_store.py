@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -121,6 +122,40 @@ def test_files_lie_in_the_home_where_the_address_is_a_database(tmp_path: Path, m
     store = MlflowStore(home)
     place = store._client.get_experiment(store.experiment).artifact_location
     assert place == (home.root / "mlflow" / "artifacts").as_uri()
+
+
+def test_the_records_of_a_copied_home_follow_it(
+    opened: tuple[Home, MlflowStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, store = opened
+    run = store.start(make_handle("r-copied", 1000), "copied", {}, None)
+    (tmp_path / "report.html").write_text("<p>")
+    store.file(run, str(tmp_path / "report.html"), None)
+    store.register(run, "copied", "", {}, "")
+    logged = store._client.create_logged_model(store.experiment, "system", run)
+    place = home.root / "mlflow" / "artifacts" / "models" / logged.model_id / "artifacts"
+    place.mkdir(parents=True)
+    described = {
+        "artifact_path": logged.artifact_location,
+        "flavors": {"python_function": {"config": {"home": str(home.root)}}},
+    }
+    (place / "MLmodel").write_text(yaml.safe_dump(described))
+    copy = Home(tmp_path / "a copy, é")
+    shutil.copytree(home.root, copy.root)
+    follower = MlflowStore(copy)
+    uri = (copy.root / "mlflow" / "artifacts").as_uri()
+    client = follower._client
+    assert client.get_experiment(follower.experiment).artifact_location == uri
+    [version] = client.search_model_versions("name = 'copied'")
+    told = yaml.safe_load((copy.root / place.relative_to(home.root) / "MLmodel").read_text())
+    assert told["flavors"]["python_function"]["config"]["home"] == str(copy.root)
+    for text in (
+        client.get_run(run).info.artifact_uri, version.source, told["artifact_path"],
+        client.get_logged_model(logged.model_id).artifact_location,
+    ):  # fmt: skip
+        assert text.startswith(f"{uri}/")
+    assert [file.path for file in client.list_artifacts(run)] == ["report.html"]
+    assert store._client.get_run(run).info.artifact_uri.startswith(home.root.as_uri()), "the original is as it was"
 
 
 @pytest.mark.parametrize("before", [None, "genai_development"])

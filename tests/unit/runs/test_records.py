@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.errors import InputError
+from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.report.runs import render, run_tables
 from kgqa_core.runs.answers import answer_table
 from kgqa_core.runs.diff import compare_runs
-from kgqa_core.runs.records import choose_run, newest_run
+from kgqa_core.runs.records import answering_run, choose_run, default_run, newest_run
+from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home, write_json
 from tests.support.finished import finished_run, questions
 
@@ -140,6 +141,37 @@ def test_champion_is_a_word_for_a_run(home: Home) -> None:
     with pytest.raises(InputError, match=r"champion:kgqa-a, champion:kgqa-b"):
         choose_run(home.root, "champion")
     assert choose_run(home.root, "champion:kgqa-b")["run_id"] == "20260101-000000-aaaa"
+
+
+def test_the_champion_answers_where_there_is_one_and_else_the_newest_run(home: Home) -> None:
+    first, second = "20260101-000000-aaaa", "20260102-000000-abbb"
+    assert default_run(home) == "newest" and answering_run(home)["run_id"] == second
+    (home.root / "champions").mkdir()
+    write_json(home.root / "champions" / "kgqa-a.json", {"champion": {"run_id": first}})
+    assert answering_run(home)["run_id"] == first == SystemSource(home).fixed().current()
+    assert answering_run(home, "newest")["run_id"] == second == newest_run(home)["run_id"]
+    assert newest_run(home, "champion")["run_id"] == first == newest_run(home, "20260101")["run_id"]
+    # of several graphs that of the newest run answers; a server goes on with the one it began with
+    server = SystemSource(home).fixed()
+    write_json(home.root / "champions" / "kgqa-b.json", {"champion": {"run_id": second}})
+    record = json.loads((home.root / "runs" / second / "run.json").read_text())
+    write_json(home.root / "runs" / second / "run.json", {**record, "champion": {"name": "kgqa-b"}})
+    assert default_run(home) == "champion:kgqa-b" and server.current() == first
+    with pytest.raises(InputError, match="beginning of 2 runs"):
+        newest_run(home, "2026")
+
+
+def test_a_damaged_record_of_a_champion_is_said_and_nothing_answers_in_its_place(home: Home) -> None:
+    (home.root / "champions").mkdir()
+    for text in ("{half", "[]", '{"champion": 7}'):
+        (home.root / "champions" / "kgqa-a.json").write_text(text)
+        for word in (None, "champion"):
+            with pytest.raises(ArtifactError, match=r"kgqa-a.json cannot be read .*--run newest"):
+                SystemSource(home, word).current()
+    assert answering_run(home, "newest")["run_id"] == "20260102-000000-abbb"
+    (home.root / "champions" / "kgqa-a.json").write_text('{"champion": {"run_id": "20260109-000000-gone"}}')
+    with pytest.raises(InputError, match="the champion is run 20260109-000000-gone, whose record is gone"):
+        SystemSource(home).current()
 
 
 def test_answer_table_has_gold_answer_and_scores_of_every_experiment(home: Home) -> None:
