@@ -146,12 +146,13 @@ class _Loader:
 def _serve_stdio(loader: _Loader) -> None:
     """Serve until stdin ends."""
     from kgqa_core.serving.mcp_server import mcp_server
+    from kgqa_core.serving.mcp_stdio import serve_stdio
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
     # Only the protocol may be on stdout: the SDK turns other output to stderr, from before `on_start` to the end.
-    mcp_server(loader.view, loader.ask, on_start=loader.start).run("stdio")
+    serve_stdio(mcp_server(loader.view, loader.ask, on_start=loader.start))
     if any(thread.daemon and thread.name.startswith("kgqa") for thread in threading.enumerate()):
         _end()  # nobody reads what they may still find, and native code of a daemon may not outlive the interpreter
 
@@ -170,6 +171,7 @@ def _serve_http(loader: _Loader, host: str, port: int | None, more_hosts: Sequen
     from kgqa_core.serving.guard import Guard, serve_token
     from kgqa_core.serving.mcp_http import MAX_BODY, PATH, McpEndpoint
     from kgqa_core.serving.mcp_server import mcp_server
+    from kgqa_core.serving.run import ImpatientProtocol
 
     token = serve_token(host)
     with bind(host, PORT if port is None else port) as socket:
@@ -186,6 +188,7 @@ def _serve_http(loader: _Loader, host: str, port: int | None, more_hosts: Sequen
         uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=ImpatientProtocol,
                 log_config=None,
                 access_log=False,
                 limit_concurrency=MOST_CONNECTIONS,

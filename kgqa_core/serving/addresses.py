@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from kgqa_core.errors import ConfigError
 
@@ -33,6 +34,23 @@ def host_names(host: str, more: Sequence[str] = ()) -> tuple[str, ...] | None:
     more: further ones, such as that of a proxy.
     """
     return None if is_wildcard(host) and not more else (*more, host)
+
+
+def header_name(host: str) -> str | None:
+    """The name or address in a `Host` header, in lower case and without its port; None where it is malformed."""
+    host = host.lower()
+    try:
+        parts = urlsplit(f"//{host}")
+        name, _ = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return name if name and parts.netloc == host and "@" not in host else None
+
+
+def same_origin(origin: str, host: str) -> bool:
+    """Whether an `Origin` header names a page of the server that `Host` names."""
+    scheme, _, rest = origin.lower().partition("://")
+    return scheme in ("http", "https") and rest == host.lower()
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from kgqa_core.serving.graph_view import Direction, GraphView
@@ -19,8 +20,24 @@ from kgqa_core.serving.limits import (
     MOST_SEARCHED,
     MOST_SHOWN,
 )
+from kgqa_core.serving.thread_gate import ThreadGate
 
 Name = Annotated[str, Query(max_length=LONGEST, description="A key, label or alias of the graph.")]
+
+Look = Callable[[Callable[[GraphView], Any]], Awaitable[JSONResponse]]
+"""Makes a call of the view, and gives its record as JSON.  Raises GateFull, TimeoutError, and what the call raises."""
+
+
+def gated(view: Callable[[], GraphView], gate: ThreadGate, seconds: float) -> Look:
+    """Calls through a gate.  view: gives the view of the graph that answers now.  seconds: most time, waiting included.
+
+    The JSON is made in the call's thread too, so that a long reply holds up no other request.
+    """
+
+    async def look(call: Callable[[GraphView], Any]) -> JSONResponse:
+        return await gate.run(lambda: JSONResponse(call(view()).to_json()), seconds)
+
+    return look
 
 
 class QueryRequest(BaseModel):
@@ -34,37 +51,38 @@ class QueryRequest(BaseModel):
     limit: Annotated[int, Field(ge=1, le=MOST_ROWS)] = 50
 
 
-def add_graph_routes(app: FastAPI, view: Callable[[], GraphView]) -> None:
-    """Adds the routes.  view: gives the view of the graph that answers now."""
+def add_graph_routes(app: FastAPI, look: Look) -> None:
+    """Adds the routes.  look: gives the JSON of what is read from the graph that answers now."""
 
     @app.get("/entities", summary="Entities by name or key, best first; typing errors too")
-    def search(q: Name, limit: Annotated[int, Query(ge=1, le=MOST_SEARCHED)] = 20) -> dict[str, Any]:
-        return view().search(q, limit).to_json()
+    async def search(q: Name, limit: Annotated[int, Query(ge=1, le=MOST_SEARCHED)] = 20) -> JSONResponse:
+        return await look(lambda graph: graph.search(q, limit))
 
     @app.get("/entities/{name:path}/neighbourhood", summary="An entity with its neighbours, for a picture")
-    def neighbourhood(name: str, limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 50) -> dict[str, Any]:
-        return view().neighbourhood(name, limit).to_json()
+    async def neighbourhood(name: str, limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 50) -> JSONResponse:
+        return await look(lambda graph: graph.neighbourhood(name, limit))
 
     @app.get("/entities/{name:path}", summary="What the graph says of an entity, in both directions")
-    def entity(
+    async def entity(
         name: str,
         limit: Annotated[int, Query(ge=1, le=MOST_FACTS)] = 50,
         offset: Annotated[int, Query(ge=0)] = 0,
         direction: Direction = "both",
         relation: Annotated[str | None, Query(max_length=LONGEST)] = None,
-    ) -> dict[str, Any]:
-        found = view().entity(name, limit=limit, offset=offset, direction=direction, relation=relation)
-        return found.to_json()
+    ) -> JSONResponse:
+        return await look(
+            lambda graph: graph.entity(name, limit=limit, offset=offset, direction=direction, relation=relation)
+        )
 
     @app.get("/paths", summary="The shortest relation paths between two entities")
-    def paths(
+    async def paths(
         start: Name,
         end: Name,
         max_hops: Annotated[int, Query(ge=1, le=MOST_HOPS)] = 3,
         limit: Annotated[int, Query(ge=1, le=MOST_PATHS)] = 20,
-    ) -> dict[str, Any]:
-        return view().paths(start, end, max_hops, limit).to_json()
+    ) -> JSONResponse:
+        return await look(lambda graph: graph.paths(start, end, max_hops, limit))
 
     @app.post("/query", summary="What a logical form denotes, with its proof")
-    def query(request: QueryRequest) -> dict[str, Any]:
-        return view().query(request.form, request.limit).to_json()
+    async def query(request: QueryRequest) -> JSONResponse:
+        return await look(lambda graph: graph.query(request.form, request.limit))

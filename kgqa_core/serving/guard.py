@@ -12,18 +12,19 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 
 from kgqa_core.errors import ConfigError
-from kgqa_core.serving.addresses import is_loopback
+from kgqa_core.serving.addresses import header_name, is_loopback, same_origin
 from kgqa_core.serving.limits import TOKEN_VARIABLE
 
 OPEN_PATHS = ("/health", "/ready", "/", "/entity")
 """Paths that need no token: probes have none, and learn nothing; the page is the same for all, and asks for it."""
 LEAST_TOKEN = 16
 """Characters of a token."""
+SHOWN = 100
+"""Characters of a header that a message repeats."""
 ASSETS = "/assets/"
 """Below it are the scripts and styles of the page, which need no token either."""
 
@@ -99,27 +100,31 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope, headers: dict[str, str]) -> None:
-        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-        if self._hosts is not None and host.lower() not in self._hosts and not is_loopback(host):
-            raise Refused(403, f"Host {host!r} is none of this server's; start it with --allowed-host {host or 'NAME'}")
+        given = headers.get("host", "")  # absent in HTTP/1.0
+        host = header_name(given) if given else ""
+        if host is None:
+            raise Refused(400, f"Host {given[:SHOWN]!r} is no name or address, with or without a port")
+        if self._hosts is not None and host not in self._hosts and not is_loopback(host):
+            name = host[:SHOWN]
+            raise Refused(403, f"Host {name!r} is none of this server's; start it with --allowed-host {name or 'NAME'}")
         origin = headers.get("origin")
-        if origin and urlsplit(origin).netloc != headers.get("host"):
-            raise Refused(403, f"requests by pages of {origin!r} are refused; ask from a page of this server")
+        if origin is not None and not same_origin(origin, given):
+            raise Refused(403, f"requests by pages of {origin[:SHOWN]!r} are refused; ask from a page of this server")
         if self._token is None or _is_open(scope["path"]):
             return
-        given = headers.get("authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+        bearer = headers.get("authorization", "")
+        if not hmac.compare_digest(bearer.encode(), f"Bearer {self._token}".encode()):
             raise Refused(401, f"give the token of the server's {TOKEN_VARIABLE} as `Authorization: Bearer TOKEN`")
 
     def _limited(self, receive: Receive, headers: dict[str, str]) -> Receive:
         """Receives a body that ends in time and in size.  Raises Refused."""
         length = headers.get("content-length", "0")
         if not length.isdecimal():
-            raise Refused(400, f"Content-Length {length[:40]!r} is no number")
+            raise Refused(400, f"Content-Length {length[:SHOWN]!r} is no number")
         too_long = Refused(
             413, f"the body may have {self._body_bytes:,} bytes; send less, or start the server with more --body-kb"
         )
-        if int(length) > self._body_bytes:
+        if len(length) > 18 or int(length) > self._body_bytes:
             raise too_long
         seen, whole = 0, False
         loop = asyncio.get_running_loop()
@@ -143,12 +148,16 @@ class Guard:
         return limited
 
 
+def error_body(status: int, message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
+    """The JSON of an error, in the shape that OpenAI's clients read."""
+    return {"error": {"message": message, "type": kind, "code": status}}
+
+
 async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": refused.detail[:120]})
         return
-    error = {"message": refused.detail, "type": "invalid_request_error", "code": refused.status_code}
-    body = json.dumps({"error": error}).encode()
+    body = json.dumps(error_body(refused.status_code, refused.detail)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(name.lower().encode(), value.encode()) for name, value in (refused.headers or {}).items()]
     await send({"type": "http.response.start", "status": refused.status_code, "headers": headers})

@@ -25,14 +25,15 @@ from kgqa_core.question_limits import shown
 from kgqa_core.serving.ask_record import Ask, AskResult
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
-from kgqa_core.serving.graph_routes import add_graph_routes
-from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send
+from kgqa_core.serving.graph_routes import add_graph_routes, gated
+from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send, error_body
 from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
 from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
 from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.page.routes import add_page_routes
 from kgqa_core.serving.service import Served, Service
+from kgqa_core.serving.thread_gate import ThreadGate
 
 log = logging.getLogger("kgqa")
 
@@ -40,6 +41,8 @@ RETRY_SECONDS = 1
 """`Retry-After` of a server that is busy."""
 CLOSE_SECONDS = 3.0
 """In which a batch ends that is being answered when no request is under way any more."""
+GRAPH_CALLS, GRAPH_WAITING = 1, 64
+"""Calls that look into the graph at once, of HTTP and MCP together, and that wait; each slows the answers down."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,10 @@ def create_app(
     """
     options, metrics = options or HttpOptions(), metrics or Metrics()
 
-    mcp = McpEndpoint(
-        mcp_server(lambda: service.view, service.answer, limits=McpLimits(ask_seconds=options.timeout_seconds))
-    )
+    limits = McpLimits(ask_seconds=options.timeout_seconds)
+    gate = ThreadGate("calls that look into the graph", GRAPH_CALLS, GRAPH_WAITING)
+    look = gated(lambda: service.view, gate, options.timeout_seconds)
+    mcp = McpEndpoint(mcp_server(lambda: service.view, service.answer, limits=limits, graph_gate=gate))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -93,20 +97,20 @@ def create_app(
     _answer_faults(app)
     _ask_routes(app, service, options, metrics)
     _chat_routes(app, service, options, metrics)
-    add_graph_routes(app, lambda: service.view)
+    add_graph_routes(app, look)
     if feedback is not None:
         _feedback_routes(app, service, feedback, metrics, on_feedback)
     _state_routes(app, service, metrics, options.proof)
     add_page_routes(
         app,
         lambda: service.view,
+        look,
         lambda: {"graph": service.name, "run": service.run, "feedback": feedback is not None},
     )
-    hosts = None if options.hosts is None else (*options.hosts, "localhost", "testserver")
     return Guard(
         Counted(app, metrics),
         token=options.token,
-        hosts=hosts,
+        hosts=options.hosts,
         body_bytes=options.body_kb * 1024,
         body_seconds=options.body_seconds,
     )
@@ -296,8 +300,7 @@ def _status(fault: Exception) -> tuple[int, str]:
 
 
 def _error(status: int, message: str, kind: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    body = {"error": {"message": message, "type": kind, "code": status}}
-    return JSONResponse(body, status_code=status, headers=headers)
+    return JSONResponse(error_body(status, message, kind), status_code=status, headers=headers)
 
 
 class Counted:

@@ -80,17 +80,18 @@ def mcp_server(
     ask: AskSystem,
     *,
     limits: McpLimits | None = None,
+    graph_gate: ThreadGate | None = None,
     on_start: Callable[[], None] | None = None,
 ) -> MCPServer:
     """A server with the tools `search_entities`, `entity`, `neighbours`, `paths`, `query` and `ask`.
 
     view: the graph, or what gives the one that is looked into now; it may wait for one that is still being opened,
     while the protocol's handshake is answered, and raise TimeoutError.  ask: answers questions; called from
-    `limits.asks` threads at once.  on_start: called when a transport is open, before the first message; on stdio,
-    stdout belongs to the protocol from then on.
+    `limits.asks` threads at once.  graph_gate: of a server whose other routes look into the graph too.  on_start:
+    called when a transport is open, before the first message; on stdio, stdout belongs to the protocol from then on.
     """
     bounds = limits or McpLimits()
-    graph_gate = ThreadGate("calls", bounds.graph_calls, bounds.waiting)
+    gate = graph_gate or ThreadGate("calls", bounds.graph_calls, bounds.waiting)
     ask_gate = ThreadGate("questions", bounds.asks, bounds.waiting)
 
     @asynccontextmanager
@@ -103,7 +104,7 @@ def mcp_server(
         """A call of the view, in a thread.  Raises ToolError."""
 
         with _told("the graph is still being loaded; try again in a while"):
-            return await graph_gate.run(lambda: call(view() if callable(view) else view))
+            return await gate.run(lambda: call(view() if callable(view) else view))
 
     async def search_entities(
         text: Annotated[str, Field(description="A name, its beginning, a part of it, or a key", max_length=LONGEST)],

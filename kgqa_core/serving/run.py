@@ -14,13 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa_core.config import Profile
+from kgqa_core.parent import end_with_parent
 from kgqa_core.serving.addresses import host_names
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
-from kgqa_core.serving.guard import Guard, serve_token
+from kgqa_core.serving.guard import Guard, error_body, serve_token
 from kgqa_core.serving.home_server import prove
 from kgqa_core.serving.http import CLOSE_SECONDS, HttpOptions, create_app
 from kgqa_core.serving.limits import SERVE_FOLDER
@@ -114,6 +116,15 @@ class ImpatientProtocol(H11Protocol):
         if cycle is None:
             self.transport.close()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is no HTTP as the guard answers what it refuses, where no reply has begun."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            headers = [("content-type", "application/json"), ("connection", "close")]
+            body = json.dumps(error_body(400, msg)).encode()
+            for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops the clock."""
         self._clock.cancel()
@@ -177,7 +188,11 @@ def serve(
 
 
 def worker_options() -> ServeOptions:
-    """The options of the server that this process is a worker of; its parent ends it, not a terminal's Ctrl-C."""
+    """The options of the server that this process is a worker of.
+
+    Its parent ends it, by a signal or by its own end, and not a terminal's Ctrl-C.
+    """
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     given = json.loads(os.environ[VARIABLE])
     return replace(ServeOptions(given["home"]), **{**given, "hosts": tuple(given["hosts"])})

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from kgqa_core.errors import KgqaError
+from kgqa_core.errors import ServerBusy
 
 T = TypeVar("T")
 
 
-class GateFull(KgqaError):
+class GateFull(ServerBusy):
     """As many calls are under way or wait as a server bears."""
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +16,7 @@ from kgqa_core.config import RunnerOptions
 from kgqa_core.cores import own_cores
 from kgqa_core.errors import ConfigError
 from kgqa_core.extras import require_extra
+from kgqa_core.parent import end_with_parent
 
 log = logging.getLogger("kgqa")
 
@@ -88,14 +87,7 @@ def server_named() -> Iterator[None]:
 def start_worker(threads: int) -> None:
     """Prepares a worker process: it ends with the process that started it, and keeps to its threads."""
     os.environ.update(dict.fromkeys(THREADS, str(threads)))
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), name="kgqa-parent", daemon=True).start()
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
+    end_with_parent()
 
 
 def _thread(options: RunnerOptions) -> TaskRunner[Any]:

@@ -136,14 +136,18 @@ def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(home: Path
     }
     with process(home, "--verbose") as running:
         assert running.stdin is not None and running.stdout is not None and running.stderr is not None
-        running.stdin.write(json.dumps(INITIALIZE) + "\nno JSON\n")
+        running.stdin.write(json.dumps(INITIALIZE) + "\nno JSON\n\n[]\n")
         running.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n' + json.dumps(call) + "\n")
         running.stdin.flush()
         answered: dict[Any, Any] = {}
+        refused: list[int] = []
         while not {1, 2} <= answered.keys():
             message = json.loads(running.stdout.readline())
-            answered[message.get("id")] = message
-        assert list(answered)[0] == 1 and answered[1]["result"]["serverInfo"]["name"] == "kgqa"
+            if message["id"] is None:
+                refused.append(message["error"]["code"])
+            answered[message["id"]] = message
+        assert refused == [-32700, -32600], "each line that is no message, and not the blank one"
+        assert answered[1] and answered[1]["result"]["serverInfo"]["name"] == "kgqa"
         assert answered[2]["result"]["structuredContent"]["matches"]
         running.stdin.close()
         rest = running.stdout.read()

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import uvicorn
+
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import EndpointError, InputError, KgqaError
+from kgqa_core.serving.addresses import bind
+from kgqa_core.serving.guard import Guard
+from kgqa_core.serving.http import create_app
+from kgqa_core.serving.run import ImpatientProtocol, worker_options
+from kgqa_core.serving.service import Service
 from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span
 from kgqa_core.types import Question
 
@@ -103,3 +111,28 @@ class EchoSource:
         if run in self.broken:
             raise InputError(f"run {run} is damaged")
         return self.systems[run]
+
+
+def echo_worker() -> Guard:
+    """The application of one worker of several."""
+    return create_app(Service(EchoSource()), worker_options().http())  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def listening(app: Any) -> Iterator[str]:
+    """An application on loopback; its address without path."""
+    bound = bind("127.0.0.1", 0)
+    bound.listen(128)
+    config = uvicorn.Config(
+        app, http=ImpatientProtocol, log_config=None, access_log=False, timeout_graceful_shutdown=2
+    )  # fmt: skip
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+    finally:
+        running.should_exit = True
+        thread.join(20)
+        bound.close()
+        assert not thread.is_alive()

@@ -12,11 +12,11 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from kgqa_core.errors import InputError
-from kgqa_core.serving.graph_routes import Name
+from kgqa_core.serving.graph_routes import Look, Name
 from kgqa_core.serving.graph_view import Direction, GraphView
 from kgqa_core.serving.guard import ASSETS
 from kgqa_core.serving.limits import MOST_FACTS, MOST_SHOWN
@@ -39,8 +39,13 @@ HEADERS = {
 }
 
 
-def add_page_routes(app: FastAPI, view: Callable[[], GraphView], state: Callable[[], Mapping[str, Any]]) -> None:
-    """Adds the page.  view: gives the view of the graph that answers now.  state: what the page says of the server."""
+def add_page_routes(
+    app: FastAPI, view: Callable[[], GraphView], look: Look, state: Callable[[], Mapping[str, Any]]
+) -> None:
+    """Adds the page.
+
+    view: gives the view of the graph that answers now.  look: calls it.  state: what the page says of the server.
+    """
     contents = {
         entry.name: entry.read_bytes() for entry in files(__package__).iterdir() if _ending(entry.name) in TYPES
     }
@@ -67,19 +72,20 @@ def add_page_routes(app: FastAPI, view: Callable[[], GraphView], state: Callable
     # as of `/entities/KEY`, but any key fits: in a path `..`, `a/neighbourhood` and empty segments mean something else
 
     @app.get("/page/entity", include_in_schema=False)
-    def entity(
+    async def entity(
         key: Name,
         limit: Annotated[int, Query(ge=1, le=MOST_FACTS)] = 25,
         offset: Annotated[int, Query(ge=0)] = 0,
         direction: Direction = "both",
         relation: Annotated[str | None, Query(max_length=1000)] = None,
-    ) -> dict[str, Any]:
-        found = view().entity(key, limit=limit, offset=offset, direction=direction, relation=relation)
-        return found.to_json()
+    ) -> JSONResponse:
+        return await look(
+            lambda graph: graph.entity(key, limit=limit, offset=offset, direction=direction, relation=relation)
+        )
 
     @app.get("/page/neighbourhood", include_in_schema=False)
-    def neighbourhood(key: Name, limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 25) -> dict[str, Any]:
-        return view().neighbourhood(key, limit).to_json()
+    async def neighbourhood(key: Name, limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 25) -> JSONResponse:
+        return await look(lambda graph: graph.neighbourhood(key, limit))
 
 
 def _file(request: Request, name: str, content: bytes) -> Response:

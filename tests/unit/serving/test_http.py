@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import http.client
+import itertools
 import json
+import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 from kgqa_core.errors import BudgetReached, EndpointError
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
+from kgqa_core.serving.graph_records import SearchResult
 from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
-from tests.support.served import EchoSource, EchoSystem
+from tests.support.served import EchoSource, EchoSystem, listening
 
 
 @contextmanager
@@ -24,7 +30,8 @@ def serving(
     system: EchoSystem | None = None, feedback: FeedbackStore | None = None, queue: int = 256, **options: Any
 ) -> Iterator[TestClient]:
     service = Service(EchoSource(one=system or EchoSystem()), queue=queue, poll_seconds=0.05)
-    with TestClient(create_app(service, HttpOptions(**options), feedback), raise_server_exceptions=False) as client:
+    app = create_app(service, HttpOptions(**options), feedback)
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         yield client
 
 
@@ -136,6 +143,30 @@ def test_a_full_queue_says_when_to_ask_again() -> None:
         assert reply.status_code == 503 and reply.headers["retry-after"] == "1"
 
 
+def test_calls_that_look_into_the_graph_wait_for_each_other_and_too_many_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kgqa_core.serving.http.GRAPH_WAITING", 1, raising=False)
+    source, begun, go = EchoSource(one=EchoSystem()), threading.Semaphore(0), threading.Event()
+
+    class View:
+        def search(self, text: str, limit: int) -> SearchResult:
+            begun.release()
+            go.wait(10)
+            return SearchResult(text, (), False)
+
+    source.looked_into = View()
+    app = create_app(Service(source), HttpOptions())  # type: ignore[arg-type]
+    with TestClient(app, base_url="http://localhost") as client, ThreadPoolExecutor() as pool:
+        calls = [pool.submit(client.get, "/entities", params={"q": "a"}) for _ in range(5)]
+        refused = [call.result() for call in itertools.islice(as_completed(calls), 3)]
+        assert begun.acquire(timeout=10) and not begun.acquire(timeout=0.2), "one begins, one waits"
+        assert {reply.headers["retry-after"] for reply in refused if error(reply)[0] == 503} == {"1"}
+        assert client.post("/ask", json={"question": "a"}).status_code == 200
+        go.set()
+        assert sorted(call.result().status_code for call in calls) == [200, 200, 503, 503, 503]
+
+
 def test_a_token_is_asked_of_all_but_probes() -> None:
     with serving(token="s3cret") as client:
         reply = client.post("/ask", json={"question": "a"})
@@ -153,8 +184,47 @@ def test_pages_of_other_origins_and_rebound_names_are_refused() -> None:
         status, message = error(client.get("/ready", headers={"Host": "evil.example"}))
         assert status == 403 and "--allowed-host evil.example" in message
         assert client.get("/ready", headers={"Host": "127.0.0.1:8000"}).status_code == 200
+        assert client.get("/ready", headers={"Host": "testserver"}).status_code == 403
     with serving(hosts=("kg.example",)) as client:
         assert client.get("/ready", headers={"Host": "kg.example"}).status_code == 200
+
+
+HEADERS = (
+    "Host", "Origin", "Referer", "Content-Length", "Content-Type", "Authorization", "Accept", "Transfer-Encoding",
+    "Expect", "Upgrade", "MCP-Protocol-Version", "MCP-Session-Id",
+)  # fmt: skip
+VALUES = (
+    b"", b"[", b"]", b"a]b", b"http://a]b", b"http://[", b"http://[::1", b"[::1]x", b"[v1.a]", b"::1:", b"a:b", b"a:-1",
+    b"a:99999", b"@", b"a@b", b"%", b"%00", b"\\", b"\xff", "http://\u2100".encode(), b"x" * 9000, b"0", b"-1", b"+5",
+    b"1e9", b"5, 6", b"\xb2", b"9" * 30, b"9" * 5000, b";", b"/", b"null", b"application/json; charset=x", b"\x01",
+    b"multipart/form-data", b"application/x-www-form-urlencoded", b"websocket", b"chunked, x", b"100-continue",
+)  # fmt: skip
+
+
+def replies(address: str, path: str, header: str) -> Iterator[tuple[bytes, http.client.HTTPResponse, bytes]]:
+    """Each value of a header, and what came of a question with it."""
+    body = b'{"question": "a"}'
+    for value in VALUES:
+        lines = {"Host": b"localhost", "Content-Type": b"application/json", "Content-Length": b"%d" % len(body)}
+        lines |= {header: value}
+        head = b"".join(name.encode() + b": " + text + b"\r\n" for name, text in lines.items())
+        with socket.create_connection(("127.0.0.1", urlsplit(address).port), 10) as connection:
+            connection.sendall(b"POST " + path.encode() + b" HTTP/1.1\r\nConnection: close\r\n" + head + b"\r\n" + body)
+            reply = http.client.HTTPResponse(connection)
+            reply.begin()
+            yield value, reply, reply.read()
+
+
+def test_no_value_of_a_header_makes_an_error_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    app = create_app(Service(EchoSource(one=EchoSystem())), HttpOptions(body_seconds=0.05))  # type: ignore[arg-type]
+    with listening(app) as address:
+        for path, header in itertools.product(("/ask", "/mcp"), HEADERS):
+            for value, reply, body in replies(address, path, header):
+                case = (path, header, value[:40], reply.status, body[:200])
+                assert reply.status == 200 or 400 <= reply.status < 500, case
+                if reply.status != 200:
+                    assert json.loads(body)["error"]["message"], case
+    assert not [record for record in caplog.records if record.exc_info], "no traceback"
 
 
 def test_a_chat_is_answered_with_its_proof_as_citations_and_the_whole_answer_beside() -> None:
@@ -256,7 +326,7 @@ def test_a_traced_answer_says_its_trace_and_feedback_on_it_is_told(tmp_path: Pat
         raise EndpointError("the tracker is away")
 
     app = create_app(Service(source), HttpOptions(), FeedbackStore(tmp_path), on_feedback=on_feedback)
-    with TestClient(app) as client:
+    with TestClient(app, base_url="http://localhost") as client:
         traces = [client.post("/ask", json={"question": text}).json().get("trace") for text in "abc"]
         given = {"question": "a", "answers": ["a"], "verdict": "up", "trace": traces[0]}
         assert client.post("/feedback", json=given).status_code == 201, "a tracker that is away loses nothing"

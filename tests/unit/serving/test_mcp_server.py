@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -32,6 +31,7 @@ from kgqa_core.serving.mcp_http import MAX_BODY, McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
 from kgqa_core.serving.run import ServeOptions
 from tests.support.question_graph import X
+from tests.support.served import listening
 from tests.support.served_graph import HOSTILE
 
 TOOLS = ["search_entities", "entity", "neighbours", "paths", "query", "ask"]
@@ -99,23 +99,6 @@ def asked() -> Asked:
 @pytest.fixture
 def server(view: GraphView, asked: Asked) -> MCPServer:
     return mcp_server(view, asked)
-
-
-@contextlib.contextmanager
-def served(app: Any) -> Iterator[str]:
-    """An application on loopback; its address without path."""
-    listening = bind("127.0.0.1", 0)
-    listening.listen(128)
-    running = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        thread.join(20)
-        listening.close()
-        assert not thread.is_alive()
 
 
 # -- tools -----------------------------------------------------------------------------------------------------------
@@ -278,7 +261,7 @@ def test_the_server_leaves_logging_to_the_application(view: GraphView, asked: As
 
 @pytest.fixture
 def address(server: MCPServer) -> Iterator[str]:
-    with served(guarded(server)) as found:
+    with listening(guarded(server)) as found:
         yield found
 
 
@@ -326,8 +309,28 @@ def test_foreign_hosts_origins_and_large_bodies_are_refused(address: str) -> Non
     assert post() == 200
 
 
+@pytest.mark.parametrize(
+    ("code", "bodies"),
+    [
+        (-32700, (b"no json", b"", b"[" * 1000)),
+        (
+            -32600,
+            (b"{}", b"[]", b"3", b'{"jsonrpc": "1.0", "id": 1, "method": "a"}', b'{"jsonrpc": "2.0", "method": 3}'),
+        ),
+    ],
+)
+def test_what_is_no_request_over_http_gets_an_error_of_json_rpc(
+    address: str, code: int, bodies: tuple[bytes, ...]
+) -> None:
+    for body in bodies:
+        reply = httpx.post(f"{address}/mcp", content=body, headers=HEADERS | {"Content-Type": "application/json"})
+        assert reply.status_code == 400 and (reply.json()["id"], reply.json()["error"]["code"]) == (None, code), body
+    odd = httpx.post(f"{address}/mcp", content=b"{}", headers=HEADERS | {"Content-Type": ";"})
+    assert odd.status_code == 400 and odd.json()["error"]["code"] == -32600
+
+
 def test_a_token_is_needed_where_one_is_set(server: MCPServer) -> None:
-    with served(guarded(server, SECRET)) as found:
+    with listening(guarded(server, SECRET)) as found:
         wrong = [None, b"Bearer wrong", f"Bearer {SECRET}x".encode(), SECRET.encode(), b"Bearer \xff"]
         for value in wrong:
             given = [*HEADERS.items(), *([] if value is None else [("Authorization", value)])]
@@ -353,7 +356,7 @@ def test_another_application_takes_the_endpoint_in(server: MCPServer) -> None:
         return {"status": "ok"}
 
     app.router.routes.append(endpoint.route("/tools/mcp"))
-    with served(app) as found:
+    with listening(app) as found:
         assert httpx.get(f"{found}/health").json() == {"status": "ok"}
         assert not call(f"{found}/tools/mcp", "entity", name="Norland").is_error
         assert httpx.post(f"{found}/tools/mcp", json=INITIALIZE, headers=HEADERS | {"Host": "any"}).status_code == 200

@@ -27,7 +27,8 @@ FILES = sorted(
 def serving(view: GraphView | None = None, **options: Any) -> Iterator[TestClient]:
     source = EchoSource()
     source.looked_into = view
-    with TestClient(create_app(Service(source), HttpOptions(**options)), raise_server_exceptions=False) as client:
+    app = create_app(Service(source), HttpOptions(**options))
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
         yield client
 
 
