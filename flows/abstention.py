@@ -61,7 +61,8 @@ def profile_for(base: Profile) -> Profile:
     """A profile's graph and models with a benchmark's questions: what `learn_abstention` runs.
 
     The answerer is the language model of the profile's own, `builtin` where that has none (`auto`, `symbolic`): the
-    abstainer learns from log-probabilities.  Raises ConfigError when no retriever is left that learns.
+    abstainer learns from log-probabilities.  Raises ConfigError when no retriever is left that learns, and for
+    passages.
     """
     chosen = base.abstention
     retrievers = [name for name, spec in RETRIEVERS.items() if spec.headline and name in base.retrieval.retrievers]
@@ -70,6 +71,11 @@ def profile_for(base: Profile) -> Profile:
         raise ConfigError(
             f"abstention.knowledge {chosen.knowledge!r} is of no retriever that learns; retrieval.retrievers has "
             f"{', '.join(retrievers) or 'none'}"
+        )
+    if read.holds_passages:
+        raise ConfigError(
+            f"abstention.knowledge {chosen.knowledge!r} holds passages, and the benchmark has none; write "
+            f"{read.retriever}/triples"
         )
     name = str(replace(read, topics=chosen.topics))
     layers = {

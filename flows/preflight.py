@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.answering.registry import check_explorer
+from kgqa_core.answering.registry import answerer_spec, check_explorer, knowledge_spec
 from kgqa_core.config import Answerer, Profile, QuestionSource
 from kgqa_core.datasets.jsonl import RawQuestion
 from kgqa_core.datasets.load import input_files, read_raw, sizes_of
@@ -36,15 +36,21 @@ def check(profile: Profile) -> None:
     load_secrets(profile)
     find_sources(profile.kg.files, profile.kg)
     check_format(profile.kg.format)
+    for retriever in (RETRIEVERS[name] for name in profile.retrieval.retrievers):
+        if (extra := retriever.extra(retriever.options(profile))) is not None:
+            require_extra(extra, f"the retriever {retriever.name}")
+    for name in profile.answering.knowledge:
+        if (extra := knowledge_spec(name).extra) is not None:
+            require_extra(extra, f"knowledge {name!r}")
     _check_sets(profile)
     profile.check_knowledge()
     if profile.reads_passages:
-        require_extra("passages", "knowledge 'passages'")
         find_corpus(profile.passages.corpus)
-    if "rank_amr" in profile.retrieval.retrievers:
-        require_extra("amr", "the retriever rank_amr")
     check_runner(profile.operations.runner)
     RemoteStore.current()
+    for key, name in _of_retrievers(profile, "file"):
+        if not Path(name).expanduser().exists():
+            raise InputError(f"{key} {name!r} is not there; name a file that is, or leave it out")
     for key, encoder in _encoders(profile):
         _check_folder(key, encoder, ("minilm", "scratch"))
     if profile.evaluation.nli is not None:
@@ -85,9 +91,29 @@ def _check_main_questions(profile: Profile) -> None:
         return
     source = profile.questions.path or profile.questions.source
     check_splits(sizes_of(rows, profile.questions, profile.seed), profile.needed_splits, source)
+    _check_annotations(profile, source)
     paths = [row["relation_paths"] for row in rows if row["split"] in (None, "train")]
     if all(paths):  # where some have none, only the graph tells how far their answers are
         check_hops([max(len(path) for path in own) for own in paths], profile.hop_limits)
+
+
+def _check_annotations(profile: Profile, source: str | None) -> None:
+    """Training questions have what the run's retrievers and answerers learn from."""
+    sets = [_read_questions(options, profile.seed) for options in profile.trained_on or (profile.questions,)]
+    rows = [row for own in sets for row in own if row["split"] in (None, "train")]
+    learners = [
+        (f"the retriever {name}", RETRIEVERS[name].learns_from(RETRIEVERS[name].options(profile)), "")
+        for name in profile.retrieval.retrievers
+    ]
+    for answerer in (one.answering.answerer for one in profile.each_answerer):
+        learners.append((f"the answerer {answerer}", answerer_spec(answerer).learns_from, ", such as auto"))
+    for learner, fields, others in learners:
+        if fields and all(sets) and not any(row.get(field) for row in rows for field in fields):
+            named = " or ".join(fields).replace("relation_paths", "relation_path")
+            raise QuestionFileError(
+                f"{learner} learns from {named}, and none of the {len(rows)} training questions of {source} has any; "
+                f"add them there, or use another{others}"
+            )
 
 
 def _read_questions(options: QuestionSource, seed: int) -> list[RawQuestion]:
@@ -106,6 +132,9 @@ def _encoders(profile: Profile) -> list[tuple[str, str]]:
     found = _of_retrievers(profile, "encoder")
     if profile.computes:
         found.append(("operation_classifier.encoder", profile.operation_classifier.encoder))
+    if profile.computes and profile.symbolic.parser != "none":
+        parser = profile.symbolic.parser
+        found.append((f"parsing.{parser}.encoder", getattr(profile.parsing, parser).encoder))
     if profile.reads_links and profile.linking.context == "encoder":
         found.append(("linking.encoder", profile.linking.encoder))
     if profile.reads_passages and profile.passages.retriever != "bm25":
@@ -114,12 +143,12 @@ def _encoders(profile: Profile) -> list[tuple[str, str]]:
 
 
 def _of_retrievers(profile: Profile, kind: str) -> list[tuple[str, str]]:
-    """Keys and values of the encoders or models that training and opening the retrievers needs."""
+    """Keys and values of the encoders, models or files that training and opening the retrievers needs."""
     found: dict[tuple[str, str], None] = {}
     for spec in (RETRIEVERS[name] for name in profile.retrieval.retrievers):
         options = spec.options(profile)
         for one in (*spec.trains_on(options), *spec.reads(options)):
-            if one.kind == kind:
+            if one.kind == kind and not one.optional:
                 found[f"{spec.section}.{one.field}", one.name] = None
     return list(found)
 

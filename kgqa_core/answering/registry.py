@@ -53,6 +53,7 @@ class AnswererSpec:
     language models with which it explores the graph from the topics, by the options of its own section; what it finds
     is written as computed answers (`answering.explore`).
     complete: the completions of a batch, in its order; the model is None where `reads` is False.
+    learns_from: fields of questions (`datasets.jsonl`); a training question needs one of them, where there are any.
     """
 
     name: str
@@ -61,6 +62,7 @@ class AnswererSpec:
     reads: bool
     complete: Callable[[Sequence[AnswerInput], LanguageModel | None, AnsweringOptions], list[Completion]]
     explores: tuple[str, ...] = ()
+    learns_from: tuple[str, ...] = ()
 
     def section(self, profile: Profile) -> Options:
         """Its own options in a profile, where it explores."""
@@ -106,13 +108,22 @@ def _complete_with_results(
     return [Completion(listed(one.computed.answers) if one.computed is not None else "", "stop") for one in batch]
 
 
+FORMS = ("s_expression", "relation_paths")
+"""Fields that a question's form is made of, from which operations are learnt."""
 ANSWERERS: Mapping[str, AnswererSpec] = {
     spec.name: spec
     for spec in (
         AnswererSpec("model", "a language model", False, True, _complete_with_model),
-        AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results),
+        AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results, learns_from=FORMS),
         AnswererSpec(AUTO, "all roads", True, False, _complete_with_results),
-        AnswererSpec("hybrid", "a language model that reads computed answers", True, True, _complete_with_model),
+        AnswererSpec(
+            "hybrid",
+            "a language model that reads computed answers",
+            True,
+            True,
+            _complete_with_model,
+            learns_from=FORMS,
+        ),
         AnswererSpec(AGENT, "an agent over the graph", False, False, _complete_with_results, ("openai",)),
         AnswererSpec(
             CONSTRAINED, "graph-constrained decoding", False, False, _complete_with_results, ("hf", "builtin")
@@ -166,7 +177,8 @@ class KnowledgeSpec:
     """A format of knowledge.
 
     label: what tables put behind the name of its retriever.  facts, passages: whether it holds a retriever's facts, and
-    passages of a corpus.  sentences: the facts are written as sentences.  rewriter: by a language model.
+    passages of a corpus.  sentences: the facts are written as sentences.  rewriter: by a language model.  extra: of
+    kgqa that it needs (`extras.EXTRAS`).
     """
 
     name: str
@@ -175,17 +187,18 @@ class KnowledgeSpec:
     passages: bool = False
     sentences: bool = False
     rewriter: bool = False
+    extra: str | None = None
 
 
 KNOWLEDGE_FORMATS: Mapping[str, KnowledgeSpec] = {
     spec.name: spec
     for spec in (
         KnowledgeSpec("none"),
-        KnowledgeSpec(PASSAGES, passages=True),
+        KnowledgeSpec(PASSAGES, passages=True, extra="passages"),
         KnowledgeSpec("triples", facts=True),
         KnowledgeSpec("template", " (template)", facts=True, sentences=True),
         KnowledgeSpec("rewritten", " (rewritten)", facts=True, sentences=True, rewriter=True),
-        KnowledgeSpec("both", " and passages", facts=True, passages=True),
+        KnowledgeSpec("both", " and passages", facts=True, passages=True, extra="passages"),
     )
 }
 """Formats by name, in the order of the tables."""

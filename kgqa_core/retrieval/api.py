@@ -101,12 +101,14 @@ class ExternalInput:
     """A file or model beside artifacts that training or retrieval reads.
 
     role: what it is for, its name in the key of the stage.  field: of the options, that names it.  name: as they do.
+    optional: a file that may be absent.
     """
 
     role: str
     kind: Literal["encoder", "model", "file"]
     field: str
     name: str
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,15 @@ class RetrieverSpec:
     limit: the option that cuts its search short, for messages, `{options}` being those of retrieval.
     reads: what retrieval reads beside artifacts, by its options.
     pays: it queries a language model.  divisible: its questions may be divided among workers.
-    packages: whose version decides what it retrieves.
+    packages: whose version decides what it retrieves.  extra: of kgqa that it needs, by its options (`extras.EXTRAS`).
 
     Of what is trained: artifact: its kind, the name of the stage too; None where nothing is.  artifact_label: in
     reports.  train: fills a folder and returns counts.  trains_on: what training reads beside artifacts.
     training_label: what the title of the stage has after its kind.  training_packages: whose version decides what is
     learnt.  further_sets: it learns from `questions.more` too.  feedback_run: the earlier run whose answers it learns
     from.  learns_links: whether it learns from linked questions.
+    learns_from: fields of questions (`datasets.jsonl`), by its options; a training question needs one of them, of all
+    fields where there are none.
     headline: its scores open a report, its facts are the examples there, and an abstainer learns from them.
     """
 
@@ -142,6 +146,7 @@ class RetrieverSpec:
     pays: bool = False
     divisible: bool = False
     packages: tuple[str, ...] = ()
+    extra: Callable[[Any], str | None] = lambda options: None
     artifact: str | None = None
     artifact_label: str = ""
     train: Callable[[Path, TrainingInputs], Mapping[str, Any]] | None = None
@@ -151,6 +156,7 @@ class RetrieverSpec:
     further_sets: bool = False
     feedback_run: Callable[[Any], str | None] = lambda options: None
     learns_links: Callable[[Any], bool] = lambda options: False
+    learns_from: Callable[[Any], tuple[str, ...]] = lambda options: ()
     headline: bool = False
 
     def options(self, profile: Profile) -> Any:

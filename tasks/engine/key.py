@@ -133,8 +133,14 @@ def _declares(name: str) -> bool:
 
 
 def _version(package: str) -> str:
-    """Version of a package without the build for CPU or CUDA, so that machines of both kinds share artifacts."""
-    return importlib.metadata.version(package).partition("+")[0]
+    """Version of a package without the build for CPU or CUDA, so that machines of both kinds share artifacts.
+
+    Empty where it is not installed: what cannot do without it is refused before a run starts.
+    """
+    try:
+        return importlib.metadata.version(package).partition("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def _is_artifact(value: Any) -> bool:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from flows.abstention import profile_for
 from flows.cli._session import check_data, choose_profile
 from flows.preflight import check
+from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import ConfigError, InputError, KgqaError, ModelError, QuestionFileError
+from kgqa_core.retrieval.registry import RETRIEVERS
 from tests.support.forked_command import forked_kgqa
 
 
@@ -99,6 +102,60 @@ def test_each_of_several_question_sets_is_looked_at_and_all_their_faults_are_tol
     assert [line.partition(": ")[0] for line in lines] == ["question set 'untested'", "question set 'gone'"]
     assert "in test " in lines[0] and "gone.jsonl" in lines[1]
     check(profile_of(tmp_path, [{}], {"questions": sets[:1]}))
+
+
+def learning(name: str) -> dict[str, object]:
+    """Options with a retriever or an answerer of a registry; nothing is searched for what is not annotated."""
+    if name in RETRIEVERS:
+        return {
+            "retrieval": {"retrievers": [name]},
+            "answering": {"knowledge": ["none"]},
+            "hop_path": {"searched_paths": 0},
+        }
+    answerer = {"hybrid": "hybrid:builtin", "model": "builtin", "agent": "agent:openai:m", "gcr": "gcr:builtin"}.get(
+        name, name
+    )
+    return {"retrieval": {"retrievers": ["random"]}, "answering": {"answerer": answerer, "knowledge": ["random"]}}
+
+
+@pytest.mark.parametrize("name", [*RETRIEVERS, *ANSWERERS])
+def test_what_has_nothing_to_learn_from_is_refused_and_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("flows.preflight.check_endpoint", lambda spec, llm: None)
+    annotated: dict[str, object] = {"s_expression": "(JOIN (R knows) a)", "relation_path": ["knows"]}
+    annotated["gold_triples"] = [["a", "knows", "b"]]
+    splits = [{"split": split} for split in ("train", "dev", "test")]
+    own = learning(name)
+    spec = RETRIEVERS.get(name)
+    needs = (
+        ANSWERERS[name].learns_from if spec is None else spec.learns_from(spec.options(profile_of(tmp_path, [{}], own)))
+    )
+    if "answers" in needs or not needs:
+        check(profile_of(tmp_path, splits, own))
+        return
+    with pytest.raises(QuestionFileError, match=rf"{name}.* learns from \S+( or \S+)?, and none of the 1 training"):
+        check(profile_of(tmp_path, splits, own))
+    for field in needs:
+        key = field.replace("relation_paths", "relation_path")
+        check(profile_of(tmp_path, [{**split, key: annotated[key]} for split in splits], own))
+
+
+def test_files_and_encoders_that_training_reads_are_looked_for(tmp_path: Path) -> None:
+    rows = [{"split": split, "relation_path": ["knows"]} for split in ("train", "dev", "test")]
+    ranking = {"retrieval": {"retrievers": ["rank_pair"]}, "answering": {"knowledge": ["none"]}}
+    gone = str(tmp_path / "gone")
+    with pytest.raises(InputError, match="relation_ranking.training_sets .*gone' is not there"):
+        check(profile_of(tmp_path, rows, ranking, {"relation_ranking": {"training_sets": [gone]}}))
+    for parser in ("rng", "decode"):
+        own = {**learning("symbolic"), "symbolic": {"parser": parser}, "parsing": {parser: {"encoder": gone}}}
+        with pytest.raises(ModelError, match=f"parsing.{parser}.encoder .*gone"):
+            check(profile_of(tmp_path, rows, own))
+
+
+def test_an_abstainer_is_given_no_passages() -> None:
+    with pytest.raises(ConfigError, match="'rigel/both' holds passages.* write rigel/triples"):
+        profile_for(make_profile({"abstention": {"knowledge": "rigel/both"}}))
 
 
 def test_every_answerer_is_looked_at(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import sys
 from pathlib import Path
 from typing import cast
@@ -11,14 +13,17 @@ import pytest
 
 from flows.cli.mcp import ServerSession, mcp
 from flows.preflight import check
+from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
 from kgqa_core.config import PassagesOptions, make_profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.extras import EXTRAS, require_extra
 from kgqa_core.nn.encoders import Encoder
 from kgqa_core.passages import bm25, dense
+from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.retrieval.relation_ranking.amr import read_penman
 from kgqa_core.retrieval.relation_ranking.network import AmrNetwork
 from kgqa_core.store.remote import RemoteStore
+from tasks.engine.key import _version
 
 NEEDED_BY: dict[str, dict[str, object]] = {
     "amr": {"retrieval": {"retrievers": ["rank_amr"]}, "answering": {"knowledge": ["none"]}},
@@ -59,6 +64,43 @@ def test_the_absence_of_an_extra_is_found_before_a_run_starts(
     message = str(fault.value)
     assert f"pip install 'kgqa[{absent}]'" in message and f"-e '.[{absent}]'" in message
     assert EXTRAS[absent][0] in message and "secret" not in message
+
+
+@pytest.mark.parametrize("name", [*RETRIEVERS, "rank_pair with graphs", *KNOWLEDGE_FORMATS])
+def test_every_retriever_and_format_names_the_extra_that_it_needs_and_the_others_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    modules = {module for extra in EXTRAS.values() for module in extra}
+    for module in {*modules, *(loaded for loaded in sys.modules if loaded.partition(".")[0] in modules)}:
+        monkeypatch.setitem(sys.modules, module, None)
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: version("absent" if name in modules else name))
+    (tmp_path / "graph.tsv").write_text("a\tknows\tb\n")
+    row = {"question": "a?", "topic_entities": ["a"], "answers": ["b"], "relation_path": ["knows"]}
+    rows = [json.dumps({"id": split, "split": split, **row}) + "\n" for split in ("train", "dev", "test")]
+    (tmp_path / "own.jsonl").write_text("".join(rows))
+    plain = name.partition(" ")[0]
+    own: dict[str, object] = {"kg": {"files": [str(tmp_path / "graph.tsv")]}}
+    own["questions"] = {"path": str(tmp_path / "own.jsonl")}
+    if plain in RETRIEVERS:
+        graphs = {"amr_graphs": "graphs.txt"} if plain != name else {}
+        own |= {"retrieval": {"retrievers": [plain]}, "answering": {"knowledge": ["none"]}, "relation_ranking": graphs}
+        profile = make_profile(own)
+        spec = RETRIEVERS[plain]
+        extra = spec.extra(spec.options(profile))
+        packages: tuple[str, ...] = (*spec.packages, *spec.training_packages)
+    else:
+        knowledge = name if name in ("none", "passages") else f"random/{name}"
+        profile = make_profile(
+            {**own, "retrieval": {"retrievers": ["random"]}, "answering": {"knowledge": [knowledge]}}
+        )
+        extra, packages = KNOWLEDGE_FORMATS[name].extra, ()
+    if extra is None:
+        check(profile)
+        assert all(isinstance(_version(package), str) for package in packages), "its stages have keys"
+    else:
+        with pytest.raises(ConfigError, match=rf"{plain}.*kgqa\[{extra}\]"):
+            check(profile)
 
 
 @pytest.mark.parametrize("absent", sorted(COMMANDS), indirect=True)

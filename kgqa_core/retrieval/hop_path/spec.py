@@ -41,5 +41,6 @@ SPEC = RetrieverSpec(
     trains_on=lambda options: (ExternalInput("encoder", "encoder", "encoder", options.encoder),),
     training_label=lambda options: "" if options.max_hops is None else f"{options.max_hops} hops",
     training_packages=("torch", "transformers", "tokenizers"),
+    learns_from=lambda options: ("relation_paths", "answers") if options.searched_paths else ("relation_paths",),
     headline=True,
 )

@@ -59,9 +59,9 @@ def trained_ranker(name: str) -> Callable[[RetrieverInputs, RelationRankingOptio
 def _amr(options: RelationRankingOptions) -> list[ExternalInput]:
     found = []
     if options.amr_parser:
-        found.append(ExternalInput("amr_parser", "file", "amr_parser", options.amr_parser.partition(":")[2]))
+        found.append(ExternalInput("amr_parser", "file", "amr_parser", options.amr_parser.partition(":")[2], True))
     if options.amr_graphs:
-        found.append(ExternalInput("amr_graphs", "file", "amr_graphs", options.amr_graphs))
+        found.append(ExternalInput("amr_graphs", "file", "amr_graphs", options.amr_graphs, True))
     return found
 
 
@@ -100,6 +100,7 @@ def _spec(
         reads=reads,
         pays=pays,
         packages=("torch", "torch_geometric", "transformers", "tokenizers", "openai"),
+        extra=lambda options: "amr" if name == "rank_amr" or (trained and _amr(options)) else None,
     )
     if not trained:
         return spec
@@ -111,6 +112,7 @@ def _spec(
         trains_on=_trains_on,
         training_label=lambda options: options.encoder,
         training_packages=("torch", "torch_geometric", "transformers", "tokenizers"),
+        learns_from=lambda options: () if options.training_sets else ("relation_paths", "gold_triples"),
     )
 
 

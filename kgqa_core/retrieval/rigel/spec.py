@@ -45,5 +45,6 @@ SPEC = RetrieverSpec(
     further_sets=True,
     feedback_run=lambda options: options.feedback,
     learns_links=lambda options: options.soft_start,
+    learns_from=lambda options: ("answers",),
     headline=True,
 )

@@ -41,4 +41,5 @@ SPEC = RetrieverSpec(
     train=train_transfernet,
     trains_on=lambda options: (ExternalInput("encoder", "encoder", "encoder", options.encoder),),
     training_packages=("torch", "transformers", "tokenizers"),
+    learns_from=lambda options: ("answers",),
 )
