@@ -11,12 +11,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def conditions(seed: int) -> dict[str, Any]:
-    """Seed, commit (and whether the tree had changes), date, cores and threads.
+def conditions(seed: int, root: Path = ROOT) -> dict[str, Any]:
+    """Seed, commit of a checkout (and whether the tree had changes), date, cores and threads.
 
     `KGQA_COMMIT` names the commit of a copy of the tree without its history.
     """
-    git = ["git", "-C", str(ROOT)]
+    git = ["git", "-C", str(root)]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     changed = subprocess.run(
         [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False
