@@ -4,9 +4,10 @@
         [--out benchmarks/results/feedback_loop.md]
 
 The graph is the 200 lines of `benchmarks/graph_alone.py` (invented names).  `kgqa run --kg` makes the system; `kgqa
-serve` answers; two sessions correct one answer over HTTP; `kgqa refresh` trains with it beside the questions made from
-the graph; the champion rule decides; the server follows, and is asked again: the corrected question, the same wording
-about other companies (never corrected), and questions that were right before.  Commands are processes of their own.
+serve` answers; three answers in one wording are corrected over HTTP and confirmed; `kgqa refresh` trains with two of
+them beside the questions made from the graph, and the third is held out; the champion rule decides; the server follows,
+and is asked again: the corrected questions, the same wording about other companies (never corrected), and questions
+that were right before.  Commands are processes of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 
 from benchmarks import results_file
 from benchmarks.conditions import conditions
-from benchmarks.kgqa_command import kgqa_json
+from benchmarks.kgqa_command import kgqa, kgqa_json
 from benchmarks.results_file import CONDITIONS
 from tests.support.kgqa_serve import Running, served
 from tests.support.toy import write_graph
@@ -30,7 +31,8 @@ RESULTS = Path(__file__).resolve().parent / "results"
 FIELDS = (*CONDITIONS, "runs/...", "asked/...", "refresh/...", "scores/...", "seconds/...")
 """What the result file holds (benchmarks/results_file.py)."""
 SEED, LINES = 7, 200
-CORRECTED = ("in which region is the seat of Tevite Ltd", "Tevite Ltd", ("Lukena",))
+CORRECTED = 3
+"""Companies about which the wording below is corrected."""
 LIKE = "in which region is the seat of {}"
 OTHERS = 8
 """Companies about which the same is asked without a correction."""
@@ -69,23 +71,16 @@ def transcript(found: dict[str, Any]) -> str:
     """The loop in Markdown."""
     said = found["conditions"]
     lines = [
-        "# A wrong answer, two corrections, a refresh, the right answer", "",
+        "# Wrong answers, three corrections, a refresh, right answers", "",
         f"Commit {said['commit']}, {said['date']}, {said['cores']} cores, threads of a process: {said['threads']}, "
         f"seed {said['seed']}. 200 lines of invented companies and towns; by `benchmarks/feedback_loop.py`.",
         "",
         "```console", "$ kgqa run --kg graph.tsv", f"… {found['seconds']['run']:,.0f} s, run {found['runs']['before']}",
         "$ kgqa serve &", *_shown(found["asked"]["before"]),
     ]  # fmt: skip
-    question, topic, right = CORRECTED
-    for session in ("a", "b"):
-        body = {
-            "question": question,
-            "topics": [topic],
-            "verdict": "down",
-            "correction": list(right),
-            "session": session,
-        }
-        lines.append(f"$ curl -X POST …/feedback -d '{json.dumps(body)}'")
+    for number, row in enumerate(found["asked"]["before"][:CORRECTED], start=1):
+        body = {"answer_id": "…", "verdict": "down", "correction": row["gold"]}
+        lines += [f"$ curl -X POST …/feedback -d '{json.dumps(body)}'", f"$ kgqa feedback confirm {number}"]
     lines += [
         "$ kgqa refresh --kg graph.tsv", f"… {found['seconds']['refresh']:,.0f} s, run {found['runs']['after']}: "
         f"{found['refresh']['why']}; {found['refresh']['champion']}",
@@ -118,21 +113,20 @@ def main() -> None:
     home, graph = work / "home", work / "graph.tsv"
     write_graph(graph, LINES)
     where = companies(graph)
-    others = [name for name in where if name != CORRECTED[1]][:OTHERS]
-    like = [(LIKE.format(name), (where[name],)) for name in others]
+    like = [(LIKE.format(name), (where[name],)) for name in list(where)[: CORRECTED + OTHERS]]
     groups = {
-        "the corrected question": [CORRECTED[::2]],
-        "the same about other companies": like,
+        "the corrected questions, the third of them held out": like[:CORRECTED],
+        "the same about other companies": like[CORRECTED:],
         "others": list(BEFORE),
     }
     settings = [word for one in given.set for word in ("--set", one)]
     run, run_seconds = kgqa_json("run", "--kg", str(graph), *settings, home=home)
     with served(home) as server:
         before = {name: answers(server, rows) for name, rows in groups.items()}
-        question, topic, right = CORRECTED
-        for session in ("a", "b"):
-            body = {"question": question, "topics": [topic], "verdict": "down", "correction": list(right)}
-            server.call("/feedback", {**body, "session": session})
+        for question, right in like[:CORRECTED]:
+            name = server.call("/ask", {"question": question})["answer_id"]
+            kept = server.call("/feedback", {"answer_id": name, "verdict": "down", "correction": list(right)})
+            kgqa("feedback", "confirm", str(kept["id"]), home=home)
         refreshed, refresh_seconds = kgqa_json("refresh", "--kg", str(graph), *settings, home=home)
         began = time.perf_counter()
         while server.call("/ready")["run"] != refreshed["run_id"] and time.perf_counter() - began < 60:

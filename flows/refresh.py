@@ -40,9 +40,8 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
 
     Goes on from the champion of the same graph and questions, else from the newest run; without one this is a whole
     run of the pipeline.  What learns is trained again when a relation came or went, when more of the triples changed
-    than `operations.retrain_share`, or when questions or options of a training changed; what people agree on in the
-    home's feedback is among the questions.  With the same files as
-    before nothing is done.
+    than `operations.retrain_share`, or when questions or options of a training changed; the confirmed feedback of the
+    home is among the questions.  With the same files as before nothing is done.
 
     Args:
         profile: What is run: the graph, the questions, the models, and how.

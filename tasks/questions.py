@@ -12,7 +12,8 @@ from kgqa_core.datasets.registry import GENERATED
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.report.page import GENERATED_SCORES
 from kgqa_core.serving.feedback import FILE as FEEDBACK
-from kgqa_core.serving.feedback import FeedbackStore, write_lessons
+from kgqa_core.serving.feedback import FeedbackStore
+from kgqa_core.serving.feedback_examples import training_examples, write_examples
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
 from tasks.engine.context import Call, Counts, StageContext, folders
@@ -134,18 +135,21 @@ def question_digests(options: QuestionsOptions) -> dict[str, str]:
 
 
 def with_feedback(profile: Profile, home: Home) -> Profile:
-    """The profile, with the home's feedback among what its questions train on; a file of the profile's own stays.
+    """The profile, with the home's confirmed feedback among its questions; a file of the profile's own stays.
 
-    What people agree on is written to a file whose name follows its content, so that a run can be made again.
+    It is written to a file whose name follows its content, so that a run can be made again.
     """
     folder = home.root / SERVE_FOLDER
     if profile.questions.also_train is not None or not (folder / FEEDBACK).is_file():
         return profile
     with contextlib.closing(FeedbackStore(folder)) as store:
-        found = store.lessons()
-    if not found:
+        rows = store.rows()
+    if faults := [row for row in rows if row["fault"]]:
+        log.warning("%d entries of the feedback cannot train and are left out: `kgqa feedback list`", len(faults))
+    if not (examples := training_examples(rows)):
         return profile
-    path = write_lessons(folder, found)
-    log.info("%d questions of the home's feedback train besides: %s", len(found), path)
+    path = write_examples(folder, examples)
+    held = sum(one.held_out for one in examples)
+    log.info("%d confirmed questions train besides, %d test what they teach: %s", len(examples) - held, held, path)
     questions = profile.questions.model_copy(update={"also_train": str(path)})
     return profile.model_copy(update={"questions": questions})

@@ -113,7 +113,7 @@ COMMANDS = (
     ),
     CommandRecord("kg", "kg_app", "Build, update and look into knowledge graphs."),
     CommandRecord("cache", "cache_app", "Completions of language models that this home keeps."),
-    CommandRecord("feedback", "feedback_app", "What people said of answers: list, confirm, export."),
+    CommandRecord("feedback", "feedback_app", "Verdicts on answers: list, confirm, quarantine, remove, export."),
     CommandRecord("ltgen", "ltgen_app", "Build a benchmark about little known entities from any graph."),
     CommandRecord("questions", "questions_app", "Make questions from a graph, and export question sets."),
     CommandRecord(

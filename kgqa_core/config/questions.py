@@ -40,8 +40,9 @@ class QuestionSource(Options):
     unscored: bool = False
     """Questions come without gold answers and all are to be answered (`kgqa answer`); their splits are ignored."""
     also_train: Execution[str | None] = None
-    """Question file whose questions train besides, such as the feedback that `kgqa feedback export` writes; those that
-    the set itself has for dev or test, in the same words, are left out.  Its content decides, not its place."""
+    """Question file whose questions train besides, such as the feedback that `kgqa feedback export` writes; those with
+    split `test` do not, but count for who is champion.  Those that the set itself has for dev or test, in the same
+    words, are left out.  Its content decides, not its place."""
     also_train_repeat: int = Field(default=5, ge=1)
     """How often each of them is there, beside the many others."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)

@@ -17,7 +17,7 @@ from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
 from kgqa_core.datasets.link import LinkedQuestions, link
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.datasets.registry import loader_of, resolved
-from kgqa_core.datasets.splits import hold_out, leakage, split_by_group, write_leakage
+from kgqa_core.datasets.splits import hold_out, leakage, near_duplicates, split_by_group, write_leakage
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.normalise import normalise
@@ -33,6 +33,10 @@ REJECTS = "rejects.jsonl"
 
 ALSO_TRAIN = "also_train"
 """Source of the questions of `questions.also_train`, in a `questions` artifact."""
+
+CORRECTED = "corrected"
+"""Folder of the questions of `questions.also_train` that are not trained on but test what the others taught; there only
+where there are some."""
 
 HELD_OUT = 0.1
 """Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
@@ -83,10 +87,10 @@ def load_rows(
 ) -> dict[str, Any]:
     """`load` of questions that are read already, as `jsonl.canonical` has them."""
     rows, unanswerable = _divided(rows, options)
-    further: set[str] = set()
+    further, besides = dict[str, str](), list[Question]()
     if options.also_train and not options.unscored:
         added = _further(rows, options, monitor)
-        rows, further = [*rows, *added], {row["id"] for row in added}
+        rows, further = [*rows, *added], {row["id"]: row["split"] for row in added}
     monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
@@ -96,10 +100,11 @@ def load_rows(
             own = [question for question in linked.questions if question.id not in further]
             besides = [question for question in linked.questions if question.id in further]
             besides = [replace(question, source=ALSO_TRAIN) for question in with_found_paths(besides, store)]
-            linked = replace(linked, questions=[*own, *besides])
+            linked = replace(linked, questions=[*own, *(one for one in besides if further[one.id] == "train")])
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(out, questions)
+    _write_corrected(out, questions, [one for one in besides if further[one.id] == "test"])
     unlinkable = sorted((question for question in questions if question.unlinkable), key=lambda question: question.id)
     _write_unlinkable(out, unlinkable)
     if unanswerable:
@@ -132,7 +137,7 @@ def load_rows(
 
 
 def _further(rows: Sequence[RawQuestion], options: QuestionSource, monitor: Monitor) -> list[RawQuestion]:
-    """The questions of `also_train` as often as they are to be there; they train.
+    """The questions of `also_train`: those that train as often as they are to be there, those with split test once.
 
     What the set has for dev, test, or for a split that is yet to be drawn, in the same words, is left out.
     """
@@ -141,19 +146,31 @@ def _further(rows: Sequence[RawQuestion], options: QuestionSource, monitor: Moni
     held = {normalise(row["question"]) for row in rows if row["split"] != "train"}
     taken = [row for row in further if normalise(row["question"]) not in held]
     monitor.note(
-        f"{len(taken)} questions of {options.also_train} train besides, {len(further) - len(taken)} are left out: "
-        "the set itself has them for dev or test"
+        f"{len(taken)} questions of {options.also_train} train besides, or test what was learnt where their split is "
+        f"test; {len(further) - len(taken)} are left out: the set itself has them for dev or test"
     )
     used = {row["id"] for row in rows}
     added = []
     for row in taken:
-        for time in range(options.also_train_repeat):
+        split = "test" if row["split"] == "test" else "train"
+        for time in range(options.also_train_repeat if split == "train" else 1):
             name = row["id"] if time == 0 else f"{row['id']}#{time + 1}"
             while name in used:
                 name = f"further-{name}"
             used.add(name)
-            added.append({**row, "id": name, "split": "train"})
+            added.append({**row, "id": name, "split": split})
     return added
+
+
+def _write_corrected(out: Path, questions: Sequence[Question], tested: Sequence[Question]) -> None:
+    """Writes those of `tested` that the graph can answer and that no training question is, or is nearly."""
+    learnt = [question for question in questions if question.split == "train"]
+    seen = near_duplicates(tested, [one for one in learnt if one.source == ALSO_TRAIN])
+    words = {normalise(question.text) for question in learnt}
+    left = [one for one in tested if not (one.unlinkable or one.id in seen or normalise(one.text) in words)]
+    if left:
+        (out / CORRECTED).mkdir()
+        write_questions(out / CORRECTED, left)
 
 
 def sizes_of(rows: Sequence[RawQuestion], options: QuestionSource, seed: int) -> dict[str, int]:

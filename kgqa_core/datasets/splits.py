@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.errors import ArtifactError, QuestionFileError
+from kgqa_core.metrics.normalise import tokens
 from kgqa_core.types import SPLITS, Question
 
 
@@ -141,6 +142,45 @@ def same_topic_and_path(question: Question) -> Hashable | None:
     """What two questions share when they start at the same entities along the same paths; None without a path."""
     topics: tuple[int | str, ...] = tuple(sorted(question.topic_entities)) or tuple(sorted(question.topic_keys))
     return (topics, tuple(sorted(question.relation_paths))) if question.relation_paths else None
+
+
+def near_duplicate(one: Question, other: Question) -> bool:
+    """Whether two questions have the same words, or share a topic and half of their words, or a topic and all answers.
+
+    Questions of which neither has a topic count as sharing one.
+    """
+    first, second = tokens(one.text), tokens(other.text)
+    if first == second:
+        return True
+    topics, others = _topics(one), _topics(other)
+    if topics.isdisjoint(others) and (topics or others):
+        return False
+    shared, every = len({*first} & {*second}), len({*first, *second})
+    return 2 * shared >= every or _answers(one) == _answers(other) != set()
+
+
+def near_duplicates(held: Iterable[Question], learnt: Iterable[Question]) -> set[str]:
+    """Ids of the questions of `held` that are near-duplicates of some of `learnt`."""
+    by_text: set[tuple[str, ...]] = set()
+    by_topic: dict[int | str | None, list[Question]] = {}
+    for question in learnt:
+        by_text.add(tokens(question.text))
+        for topic in _topics(question) or (None,):
+            by_topic.setdefault(topic, []).append(question)
+    return {
+        one.id
+        for one in held
+        if tokens(one.text) in by_text
+        or any(near_duplicate(one, other) for topic in _topics(one) or (None,) for other in by_topic.get(topic, ()))
+    }
+
+
+def _topics(question: Question) -> set[int | str]:
+    return set(question.topic_entities or question.topic_keys)
+
+
+def _answers(question: Question) -> set[int | str]:
+    return set(question.answers or question.answer_keys)
 
 
 def _shared(

@@ -2,8 +2,8 @@
 
 The new system takes the title only when the whole interval of the paired difference lies above 0 and, where all scores
 are 0 or 1, McNemar's exact test agrees: the bootstrap of a few differing questions is too sure of itself.  Or it
-answers more of the questions that people corrected, and nothing shows that it is worse.  In every other case the
-champion stays, and the decision says why.
+answers more of the corrected questions that were held out of its training, and nothing shows that it is worse.  In
+every other case the champion stays, and the decision says why.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Challenger:
 
 @dataclass(frozen=True)
 class Corrected:
-    """How many of `questions` that people corrected two systems answer exactly: the old one, and the new one."""
+    """How many of `questions`, corrected and held out of training, two systems answer exactly: the old and the new."""
 
     questions: int
     old: int
@@ -101,7 +101,7 @@ def decide(
 
     metric, experiment: what counts in both; without an experiment each contender's first that has the metric.  Without
     a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks the old run and
-    the new one what people corrected, where the scores alone do not decide; None where nothing was.
+    the new one the corrected questions that are held out, where the scores alone do not decide; None without any.
     """
     holder = old.run_id if old is not None else None
     if metric is None:
@@ -137,7 +137,7 @@ def decide(
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
     corrections = ""
     if corrected is not None:
-        counts = f"{corrected.new} instead of {corrected.old} of {corrected.questions} corrected questions are right"
+        counts = f"{corrected.new} instead of {corrected.old} of {corrected.questions} held-out corrections are right"
         corrections = f"{counts}, and nothing shows a loss: " if moved else f"{counts}; "
     return ChampionDecision(
         moved,

@@ -1,8 +1,7 @@
-"""What people said of answers: kept in the home, and turned into questions with answers that the next training uses.
+"""Verdicts of clients on answers, kept in the home; those that its owner confirms train.
 
-A thumb up confirms an answer, a correction names the right one.  Either counts as soon as two people say the same, or
-somebody who may confirms it; whoever contradicts must be outnumbered.  Kept is what was asked, answered and said, and
-no more of the person than the digest of a random id of the browser's session.
+A verdict names an answer by the id that the server issued with it: what was asked and answered is read from the
+server's own record.  However many clients say the same, nothing trains unconfirmed, since nobody can tell them apart.
 """
 
 from __future__ import annotations
@@ -10,82 +9,103 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
+import secrets
 import sqlite3
 import threading
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 from kgqa_core.errors import InputError, StorageError
-from kgqa_core.metrics.normalise import normalise
-from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
+from kgqa_core.serving.addresses import is_loopback
+from kgqa_core.serving.feedback_examples import TrainingExample, example_of, fault_of, training_examples
+from kgqa_core.serving.limits import (
+    FEEDBACK_CHARACTERS,
+    FEEDBACK_LIMITS,
+    FEEDBACK_PENDING,
+    ISSUED_ANSWERS,
+    ISSUED_DAYS,
+)
+from kgqa_core.store.sqlite import write_ahead
 
 FILE = "feedback.sqlite"
-AGREE = 2
-"""Sessions that must say the same before it counts unconfirmed."""
 MOST = 2**63 - 1
 """The largest number that SQLite holds."""
-
-Verdict = Literal["up", "down"]
+BUSY_SECONDS = 5.0
+"""How long a write waits for that of another process."""
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS feedback (
-    id INTEGER PRIMARY KEY, at TEXT NOT NULL, question TEXT NOT NULL, topics TEXT NOT NULL, answers TEXT NOT NULL,
-    form TEXT, run TEXT, trace TEXT, verdict TEXT NOT NULL, correction TEXT, session TEXT NOT NULL,
-    confirmed INTEGER NOT NULL DEFAULT 0
+CREATE TABLE IF NOT EXISTS answers (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, day TEXT NOT NULL, record TEXT NOT NULL
 );
+CREATE INDEX IF NOT EXISTS answers_day ON answers (day);
+CREATE TABLE IF NOT EXISTS verdicts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, question TEXT NOT NULL, topics TEXT NOT NULL,
+    answers TEXT NOT NULL, form TEXT, run TEXT, trace TEXT, verdict TEXT NOT NULL, correction TEXT,
+    client TEXT NOT NULL, answer_id TEXT, state TEXT NOT NULL DEFAULT 'new', turn INTEGER, UNIQUE (client, answer_id)
+);
+CREATE TABLE IF NOT EXISTS posts (client TEXT, minute INTEGER, count INTEGER, PRIMARY KEY (client, minute));
 """
+_FORMER = """
+INSERT INTO verdicts (id, at, question, topics, answers, form, run, trace, verdict, correction, client, state, turn)
+SELECT id, at, question, topics, answers, form, run, trace, verdict, correction, session,
+       CASE WHEN confirmed THEN 'confirmed' ELSE 'quarantined' END, CASE WHEN confirmed THEN id END FROM feedback
+"""
+"""Of a home from before answers had ids: what its owner had not confirmed is quarantined."""
+_COLUMNS = (
+    "id", "at", "question", "topics", "answers", "form", "run", "trace", "verdict", "correction", "client",
+    "answer_id", "state", "turn",
+)  # fmt: skip
+
+
+class FeedbackRefused(InputError):
+    """Feedback that is not kept.  status: of HTTP, which says why."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedAnswer:
+    """An answer that the server gave.
+
+    question, topics: as they were asked; topics are keys.  answers: names or values.  form: the logical form of the
+    answer.  run, trace: which run answered, and its trace in MLflow.
+    """
+
+    question: str
+    topics: Sequence[str] = ()
+    answers: Sequence[str] = ()
+    form: str | None = None
+    run: str | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What somebody said of an answer.
+    """A verdict on the answer of an id.
 
-    question, topics: as they were asked; topics are keys.  answers: what was answered, as names or values.  form: the
-    logical form of that answer.  run, trace: which run answered, and its trace in MLflow.  verdict: `up`, or `down`.
-    correction: the right answers, as keys, names or values; of a `down` only.  session: any text that tells people
-    apart; its digest is kept.
+    correction: the right answers, as keys, names or values; of a `down` only.  number, trace: its own, and that of the
+    answer in MLflow, once it is kept.
     """
 
-    question: str
-    verdict: Verdict
-    topics: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
+    answer_id: str
+    verdict: Literal["up", "down"]
     correction: tuple[str, ...] | None = None
-    form: str | None = None
-    run: str | None = None
+    number: int = 0
     trace: str | None = None
-    session: str = ""
-
-    def in_keys(self, keys: Mapping[str, str]) -> Feedback:
-        """The same with keys for names, so that people who mean the same say the same.  keys: by name, where known."""
-        answers = tuple(keys.get(text, text) for text in self.answers)
-        right = None if self.correction is None else tuple(keys.get(text, text) for text in self.correction)
-        return replace(self, answers=answers, correction=right)
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """A question with the answers that people agree on.  by: how many sessions.  confirmed: by somebody who may."""
-
-    question: str
-    topics: tuple[str, ...]
-    answers: tuple[str, ...]
-    form: str | None
-    by: int
-    confirmed: bool
-
-    def to_row(self) -> dict[str, Any]:
-        """A row of a question file, which trains."""
-        digest = hashlib.sha256(json.dumps([self.question, *self.topics]).encode()).hexdigest()[:12]
-        row = {
-            "id": f"feedback-{digest}", "question": self.question, "topic_entities": list(self.topics),
-            "answers": list(self.answers), "split": "train",
-        }  # fmt: skip
-        return row | ({"s_expression": self.form} if self.form else {})
+def client_of(host: str, token: str | None) -> str:
+    """Who counts as one client: all that have the server's token, all of this machine, or an address, as a digest."""
+    if token is not None:
+        return "token"
+    return "loopback" if is_loopback(host) else hashlib.sha256(host.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class FeedbackStore:
@@ -103,65 +123,174 @@ class FeedbackStore:
                 self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             write_ahead(self._connection)
+            self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.executescript(_SCHEMA)
+            self._inode = self.path.stat().st_ino
+        with self._writing() as connection:
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'feedback'").fetchone():
+                connection.execute(_FORMER)
+                connection.execute("DROP TABLE feedback")
 
     def close(self) -> None:
         """Lets the file go."""
         self._connection.close()
 
-    def add(self, said: Feedback) -> int:
-        """Keeps what somebody said; its number.  Raises InputError for a correction of a `up`, or an empty one."""
-        if said.correction is not None and (said.verdict == "up" or not said.correction):
-            raise InputError("a correction names at least one right answer, and comes with the verdict down")
-        if said.verdict == "up" and not said.answers:
-            raise InputError("a thumb up confirms answers; the feedback names none")
-        row = (
-            datetime.now(UTC).strftime("%Y-%m-%d"), said.question, _list(said.topics), _list(said.answers), said.form,
-            said.run, said.trace, said.verdict, None if said.correction is None else _list(said.correction),
-            hashlib.sha256(said.session.encode()).hexdigest()[:16],
-        )  # fmt: skip
-        with self._lock, self._faults():
-            cursor = self._connection.execute(
-                "INSERT INTO feedback (at, question, topics, answers, form, run, trace, verdict, correction, session) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
+    def issue(self, answers: Sequence[IssuedAnswer]) -> list[str | None]:
+        """Ids of answers that are given now, known for `ISSUED_DAYS`; None for one that is too long.
+
+        Of an answer with a long list only the question is remembered: it can be corrected, and not confirmed.
+        """
+        rows: list[tuple[str, str, str] | None] = []
+        for answer in answers:
+            records = (json.dumps(asdict(one)) for one in (answer, replace(answer, answers=())))
+            record = next((text for text in records if len(text) <= FEEDBACK_CHARACTERS), None)
+            rows.append(None if record is None else (secrets.token_urlsafe(18), _day(), record))
+        with self._writing() as connection:
+            connection.executemany("INSERT INTO answers (id, day, record) VALUES (?, ?, ?)", filter(None, rows))
+            connection.execute(
+                "DELETE FROM answers WHERE number <= (SELECT max(number) FROM answers) - ? OR day < ?",
+                [ISSUED_ANSWERS, _day(-ISSUED_DAYS)],
             )
-        return int(cursor.lastrowid or 0)
+        return [row and row[0] for row in rows]
 
-    def confirm(self, number: int) -> None:
-        """Lets one entry count by itself.  Raises InputError where there is none of this number."""
-        self._change("UPDATE feedback SET confirmed = 1 WHERE id = ?", number)
+    def add(self, said: Feedback, client: str) -> Feedback:
+        """Keeps a verdict, in place of the client's former one on the same answer; the verdict with its number.
 
-    def remove(self, number: int) -> None:
-        """Forgets one entry.  Raises InputError where there is none of this number."""
-        self._change("DELETE FROM feedback WHERE id = ?", number)
+        A verdict that changes gets another number, so that nobody confirms what he has not seen.
+        Raises FeedbackRefused (404, 409, 413, 429), and InputError for what contradicts itself or cannot train.
+        """
+        right = None if said.correction is None else _list(said.correction)
+        if right is not None and len(right) > FEEDBACK_CHARACTERS:
+            raise FeedbackRefused(413, f"a correction may have {FEEDBACK_CHARACTERS:,} characters; name fewer answers")
+        with self._writing() as connection:
+            self._count(connection, client)
+        with self._writing() as connection:
+            answer = _issued(connection, said.answer_id)
+            _check(said, answer)
+            former = connection.execute(
+                "SELECT id, state, verdict, correction FROM verdicts WHERE client = ? AND answer_id = ?",
+                [client, said.answer_id],
+            ).fetchone()
+            if former is not None and former[1] != "new":
+                raise FeedbackRefused(409, "your feedback on this answer was decided on and does not change any more")
+            if former is not None and former[2:] == (said.verdict, right):
+                return replace(said, number=former[0], trace=answer.trace)
+            connection.execute("DELETE FROM verdicts WHERE client = ? AND answer_id = ?", [client, said.answer_id])
+            [pending] = connection.execute("SELECT count(*) FROM verdicts WHERE state = 'new'").fetchone()
+            if pending >= FEEDBACK_PENDING:
+                raise FeedbackRefused(429, f"{pending:,} verdicts wait for the owner of this graph; give yours later")
+            cursor = connection.execute(
+                "INSERT INTO verdicts (at, question, topics, answers, form, run, trace, verdict, correction, client, "
+                "answer_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    _day(), answer.question, _list(answer.topics), _list(answer.answers), answer.form, answer.run,
+                    answer.trace, said.verdict, right, client, said.answer_id,
+                ],
+            )  # fmt: skip
+        return replace(said, number=int(cursor.lastrowid or 0), trace=answer.trace)
 
-    def _change(self, sql: str, number: int) -> None:
-        changed = 0
-        if abs(number) <= MOST:
-            with self._lock, self._faults():
-                changed = self._connection.execute(sql, [number]).rowcount
-        if not changed:
-            raise InputError(f"there is no feedback {number}; `kgqa feedback list` shows the numbers")
+    @staticmethod
+    def _count(connection: sqlite3.Connection, client: str) -> None:
+        """Counts one more verdict of a client.  Raises FeedbackRefused (429) where there are too many."""
+        minute = int(time.time() // 60)
+        connection.execute("DELETE FROM posts WHERE minute <= ?", [minute - 24 * 60])
+        counts = (
+            ("client = ? AND minute = ?", (client, minute)), ("client = ?", (client,)), ("minute = ?", (minute,)),
+        )  # fmt: skip
+        for (condition, values), (limit, span) in zip(counts, FEEDBACK_LIMITS, strict=True):
+            [count] = connection.execute(f"SELECT total(count) FROM posts WHERE {condition}", values).fetchone()
+            if count >= limit:
+                raise FeedbackRefused(429, f"there may be {limit:,} verdicts {span}; give this one later")
+        connection.execute(
+            "INSERT INTO posts VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1", [client, minute]
+        )
+
+    def confirm(self, number: int) -> TrainingExample:
+        """Lets one entry train; the example that it is.
+
+        Raises InputError where there is none of this number, or it cannot train.
+        """
+        with self._writing() as connection:
+            rows = self._rows(connection, "id = ?", [number]) if abs(number) <= MOST else []
+            if not rows:
+                raise InputError(_none([number]))
+            example, fault = example_of(rows[0]), rows[0]["fault"]
+            if fault is not None or not example.answers:
+                raise InputError(f"feedback {number} cannot train: {fault or 'it names no right answer'}")
+            connection.execute(
+                "UPDATE verdicts SET state = 'confirmed', "
+                "turn = coalesce(turn, (SELECT coalesce(max(turn), 0) + 1 FROM verdicts)) WHERE id = ?",
+                [number],
+            )
+        return example
+
+    def remove(self, numbers: Sequence[int] = (), **conditions: str | None) -> int:
+        """Forgets the entries that `quarantine` would take, and the answers that they are on; how many."""
+        forget = "DELETE FROM answers WHERE id IN (SELECT answer_id FROM verdicts WHERE {})"
+        return self._change((forget, "DELETE FROM verdicts WHERE {}"), numbers, **conditions)
+
+    def quarantine(self, numbers: Sequence[int] = (), **conditions: str | None) -> int:
+        """Takes entries out of training until they are confirmed again; how many.
+
+        numbers: theirs.  conditions: `client`, and `since` and `until`, the first and the last day; all must hold.
+        Raises InputError where neither is given, or where there is no such entry.
+        """
+        return self._change(("UPDATE verdicts SET state = 'quarantined' WHERE {}",), numbers, **conditions)
+
+    def _change(
+        self,
+        statements: Sequence[str],
+        numbers: Sequence[int],
+        client: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> int:
+        ids = [number for number in numbers if abs(number) <= MOST]
+        given: list[tuple[str, list[Any]]] = [(f"id IN ({', '.join('?' * len(ids))})", ids)] if numbers else []
+        for sql, value in (("client = ?", client), ("at >= ?", since), ("at <= ?", until)):
+            given += [] if value is None else [(sql, [value])]
+        if not given:
+            raise InputError("name the entries: their numbers, --client, --since or --until")
+        where, values = " AND ".join(sql for sql, _ in given), [value for _, some in given for value in some]
+        with self._writing() as connection:
+            changed = [connection.execute(sql.format(where), values).rowcount for sql in statements]
+        if not changed[-1]:
+            raise InputError(_none(numbers))
+        return changed[-1]
 
     def rows(self) -> list[dict[str, Any]]:
-        """All that was said, oldest first."""
-        names = (
-            "id", "at", "question", "topics", "answers", "form", "run", "trace", "verdict", "correction", "session",
-            "confirmed",
-        )  # fmt: skip
+        """All verdicts, oldest first; `fault` says why one cannot train."""
         with self._lock, self._faults():
-            found = self._connection.execute(f"SELECT {', '.join(names)} FROM feedback ORDER BY id").fetchall()
-        rows = [dict(zip(names, row, strict=True)) for row in found]
+            return self._rows(self._connection)
+
+    def examples(self) -> list[TrainingExample]:
+        """The confirmed questions with answers, as `training_examples` gives them."""
+        return training_examples(self.rows())
+
+    @staticmethod
+    def _rows(connection: sqlite3.Connection, where: str = "TRUE", values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        cells = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM verdicts WHERE {where} ORDER BY id", values)
+        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in cells.fetchall()]
         for row in rows:
-            row["confirmed"] = bool(row["confirmed"])
             for name in ("topics", "answers", "correction"):
                 row[name] = None if row[name] is None else json.loads(row[name])
+            row["fault"] = fault_of(row)
         return rows
 
-    def lessons(self) -> list[Lesson]:
-        """The questions with answers that count, in order of their first feedback."""
-        return lessons(self.rows())
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction beside which no other process writes."""
+        with self._lock, self._faults():
+            if os.stat(self.path).st_ino != self._inode:
+                raise OSError("another file is in its place")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
 
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:
@@ -173,51 +302,33 @@ class FeedbackStore:
             ) from None
 
 
-def lessons(rows: Sequence[dict[str, Any]]) -> list[Lesson]:
-    """The questions with answers that count, of rows as `FeedbackStore.rows` gives them, in order of the first.
-
-    Questions are alike up to case and punctuation, with the same topics.  What most sessions hold for right counts,
-    where they are at least `AGREE` and more than any others, or where one entry is confirmed: of several the last.
-    """
-    asked: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        asked[normalise(row["question"]), tuple(sorted(row["topics"]))].append(row)
-    found = []
-    for own in asked.values():
-        said = [(row, right) for row in own if (right := _right(row)) is not None]
-        latest = {(row["session"], row["id"] if not row["session"] else 0): right for row, right in said}
-        votes = Counter(latest.values())
-        confirmed = [right for row, right in said if row["confirmed"]]
-        ranked = votes.most_common(2)
-        agreed = bool(ranked) and ranked[0][1] >= AGREE and (len(ranked) == 1 or ranked[0][1] > ranked[1][1])
-        if not confirmed and not agreed:
-            continue
-        chosen = confirmed[-1] if confirmed else ranked[0][0]
-        first = own[0]
-        form = next((row["form"] for row, right in said if right == chosen and row["verdict"] == "up"), None)
-        found.append(Lesson(first["question"], tuple(first["topics"]), chosen, form, votes[chosen], bool(confirmed)))
-    return found
+def _issued(connection: sqlite3.Connection, answer_id: str) -> IssuedAnswer:
+    row = connection.execute("SELECT record FROM answers WHERE id = ?", [answer_id]).fetchone()
+    if row is None:
+        raise FeedbackRefused(
+            404, "the server gave no answer of this answer_id, or long ago; ask again and name the id of the new answer"
+        )
+    return IssuedAnswer(**json.loads(row[0]))
 
 
-def _right(row: dict[str, Any]) -> tuple[str, ...] | None:
-    said = row["answers"] if row["verdict"] == "up" else row["correction"]
-    return tuple(sorted(set(said))) if said else None
+def _check(said: Feedback, answer: IssuedAnswer) -> None:
+    """Raises InputError for a verdict that contradicts itself, or that no question file could hold."""
+    if said.correction is not None and (said.verdict == "up" or not said.correction):
+        raise InputError("a correction names at least one right answer, and comes with the verdict down")
+    if said.verdict == "up" and not answer.answers:
+        raise InputError("a thumb up confirms answers; this answer names none, or more than are remembered")
+    if fault := fault_of({**asdict(answer), "verdict": said.verdict, "correction": said.correction}):
+        raise InputError(f"this feedback cannot be kept: {fault}")
+
+
+def _none(numbers: Sequence[int]) -> str:
+    which = f"feedback {', '.join(map(str, numbers))}" if numbers else "such feedback"
+    return f"there is no {which}; `kgqa feedback list` shows numbers, days and clients"
 
 
 def _list(values: Sequence[str]) -> str:
     return json.dumps(list(values), ensure_ascii=False)
 
 
-def write_lessons(folder: Path, found: Sequence[Lesson]) -> Path:
-    """Writes lessons as a question file, whose name follows its content; its path.  Raises StorageError."""
-    lines = [json.dumps(lesson.to_row(), ensure_ascii=False, sort_keys=True) + "\n" for lesson in found]
-    text = "".join(sorted(lines))
-    path = folder / f"lessons-{hashlib.sha256(text.encode()).hexdigest()[:12]}.jsonl"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".part")
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as fault:
-        raise StorageError(f"{path} cannot be written ({fault}); free space or make its folder writable") from None
-    return path
+def _day(ahead: int = 0) -> str:
+    return (datetime.now(UTC) + timedelta(days=ahead)).strftime("%Y-%m-%d")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -241,13 +241,6 @@ class GraphView:
             why=found.why,
             seconds=found.seconds,
         )
-
-    def exact_keys(self, texts: Sequence[str]) -> dict[str, str]:
-        """Text → key of the only entity that it is a key or a name of; a text of several or of none is left out."""
-        with self._reading("names of entities") as reader:
-            meant = {text: ids[0] for text, ids in reader.store.resolve(texts).items() if len(ids) == 1}
-            keys = reader.store.entity_keys(meant.values())
-        return {text: keys[entity] for text, entity in meant.items()}
 
     # -- parts -------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -20,16 +20,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy
+from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy, StorageError
 from kgqa_core.question_limits import shown
 from kgqa_core.serving.ask_record import Ask, AskResult
 from kgqa_core.serving.chat import chunks, completion, question_of
-from kgqa_core.serving.feedback import Feedback, FeedbackStore
+from kgqa_core.serving.feedback import Feedback, FeedbackRefused, FeedbackStore, client_of
 from kgqa_core.serving.graph_routes import add_graph_routes, gated
 from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send, error_body
 from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
-from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, served_json
+from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, issued, served_json
 from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.page.routes import add_page_routes
 from kgqa_core.serving.service import Served, Service
@@ -92,14 +92,14 @@ def create_app(
             await asyncio.to_thread(service.close, CLOSE_SECONDS)
 
     app = FastAPI(title="kgqa", description=DESCRIPTION, version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.state.service = service
+    app.state.service, app.state.feedback = service, feedback
     app.router.routes.append(mcp.route())
     _answer_faults(app)
     _ask_routes(app, service, options, metrics)
     _chat_routes(app, service, options, metrics)
     add_graph_routes(app, look)
     if feedback is not None:
-        _feedback_routes(app, service, feedback, metrics, on_feedback)
+        _feedback_routes(app, feedback, options.token, metrics, on_feedback)
     _state_routes(app, service, metrics, options.proof)
     add_page_routes(
         app,
@@ -165,16 +165,11 @@ def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: 
 
 def _feedback_routes(
     app: FastAPI,
-    service: Service,
     feedback: FeedbackStore,
+    token: str | None,
     metrics: Metrics,
     on_feedback: Callable[[Feedback], None] | None,
 ) -> None:
-    def keep(said: Feedback) -> int:
-        with contextlib.suppress(KgqaError):  # of a system without a graph, or of one that is too slow now
-            said = said.in_keys(service.view.exact_keys([*said.answers, *(said.correction or ())]))
-        return feedback.add(said)
-
     def tell(said: Feedback) -> None:
         try:
             if on_feedback is not None:
@@ -183,12 +178,12 @@ def _feedback_routes(
             log.warning("the tracker was not told of feedback: %s", fault, exc_info=not isinstance(fault, KgqaError))
 
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
-    async def give(request: FeedbackRequest) -> dict[str, Any]:
-        said = request.feedback()
-        number = await asyncio.to_thread(keep, said)
+    async def give(request: FeedbackRequest, sent: Request) -> dict[str, Any]:
+        client = client_of(sent.client.host if sent.client else "", token)
+        said = await asyncio.to_thread(feedback.add, request.feedback(), client)
         metrics.feedback.labels(request.verdict).inc()
         await asyncio.to_thread(tell, said)
-        return {"id": number}
+        return {"id": said.number}
 
 
 def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Callable[[str], str] | None = None) -> None:
@@ -213,7 +208,7 @@ def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Calla
 async def _served(
     service: Service, asks: Sequence[Ask], options: HttpOptions, metrics: Metrics, sent: Request
 ) -> list[Served | Exception]:
-    """What came of each question of a request; a connection is a client.
+    """What came of each question of a request; a connection is a client.  An answer that takes feedback has an id.
 
     Raises ServerBusy, or TimeoutError when the answers took too long.
     """
@@ -241,7 +236,18 @@ async def _served(
             metrics.answers.labels("rejected" if isinstance(one, InputError) else "failed").inc()
             if not isinstance(one, Exception):
                 raise one
-    return [one for one in found if isinstance(one, Served | Exception)]
+    known = [one for one in found if isinstance(one, Served | Exception)]
+    feedback: FeedbackStore | None = sent.app.state.feedback
+    return known if feedback is None else await asyncio.to_thread(_with_ids, known, feedback)
+
+
+def _with_ids(found: list[Served | Exception], feedback: FeedbackStore) -> list[Served | Exception]:
+    try:
+        ids = iter(feedback.issue([issued(one) for one in found if isinstance(one, Served)]))
+    except StorageError as fault:  # an answer is worth more than feedback on it
+        log.warning("answers have no id, and take no feedback: %s", fault)
+        return found
+    return [replace(one, answer_id=next(ids)) if isinstance(one, Served) else one for one in found]
 
 
 def _answered(one: Served | Exception) -> Served:
@@ -269,6 +275,9 @@ def _answer_faults(app: FastAPI) -> None:
     async def known(request: Request, fault: Exception) -> JSONResponse:
         status, kind = _status(fault)
         headers = {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else None
+        if status == 500:  # its message is for who runs the server, and may name files
+            log.error("a request failed: %s", fault)
+            return await unknown(request, fault)
         return _error(status, str(fault), kind, headers)
 
     async def refused(request: Request, fault: Exception) -> JSONResponse:
@@ -286,6 +295,8 @@ def _answer_faults(app: FastAPI) -> None:
 
 
 def _status(fault: Exception) -> tuple[int, str]:
+    if isinstance(fault, FeedbackRefused):
+        return fault.status, "invalid_request_error"
     if isinstance(fault, InputError):
         return 400, "invalid_request_error"
     if isinstance(fault, ServerBusy):

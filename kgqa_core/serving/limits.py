@@ -18,3 +18,12 @@ LONGEST_FORM = 20_000
 MOST_SEARCHED, MOST_FACTS, MOST_SHOWN, MOST_PATHS, MOST_HOPS, MOST_ROWS = 100, 500, 500, 100, 3, 1000
 """Limits of what one call may ask for: entities searched, facts of a page, edges of a picture, relation paths and their
 hops, answers of a form."""
+
+ISSUED_ANSWERS, ISSUED_DAYS = 10_000, 14
+"""Answers that may have feedback: the latest, of the latest days."""
+FEEDBACK_CHARACTERS = 16_000
+"""Characters of such an answer as it is remembered, and of a correction."""
+FEEDBACK_LIMITS = ((60, "a minute of a client"), (1000, "a day of a client"), (300, "a minute of all clients"))
+"""Verdicts that are taken."""
+FEEDBACK_PENDING = 10_000
+"""Verdicts that may wait for the owner's decision."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from kgqa_core.question_limits import CHARACTERS as QUESTION_CHARACTERS
 from kgqa_core.serving.ask_record import Ask
-from kgqa_core.serving.feedback import Feedback
+from kgqa_core.serving.feedback import Feedback, IssuedAnswer
 from kgqa_core.serving.service import Served
 
 BATCH = 256
@@ -63,38 +63,27 @@ class BatchRequest(BaseModel):
 
 
 class FeedbackRequest(BaseModel):
-    """What somebody says of an answer.
+    """A verdict on an answer.
 
-    question, topics: as they were asked; topics are the keys that the answer came with.  answers, form, run, trace: of
-    the answer.  verdict: `up`, or `down`.  correction: the right answers, with `down`.  session: a random text that
-    tells people apart, such as a page makes for each visit; its digest is kept.
+    answer_id: came with the answer.  verdict: `up`, or `down`.  correction: the right answers, with `down`.
     """
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"question": "What is the capital of Bolivia?", "topics": ["Bolivia"],
-                                         "answers": ["La Paz"], "verdict": "down", "correction": ["Sucre"]}]},
+        json_schema_extra={"examples": [{"answer_id": "3q2-7wAAAAAAAAAAAAAAAAAA", "verdict": "down",
+                                         "correction": ["Sucre"]}]},
     )  # fmt: skip
 
-    question: Text
+    answer_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{16,64}$")]
     verdict: Literal["up", "down"]
-    topics: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=50)] = []
-    answers: Annotated[list[Annotated[str, Field(max_length=QUESTION_CHARACTERS)]], Field(max_length=1000)] = []
     correction: (
         Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(min_length=1, max_length=1000)]
         | None
     ) = None
-    form: Annotated[str, Field(max_length=10_000)] | None = None
-    run: Annotated[str, Field(max_length=200)] | None = None
-    trace: Annotated[str, Field(max_length=200)] | None = None
-    session: Annotated[str, Field(max_length=200)] = ""
 
     def feedback(self) -> Feedback:
         """The same as it is kept."""
-        return Feedback(
-            self.question, self.verdict, tuple(self.topics), tuple(self.answers),
-            None if self.correction is None else tuple(self.correction), self.form, self.run, self.trace, self.session,
-        )  # fmt: skip
+        return Feedback(self.answer_id, self.verdict, None if self.correction is None else tuple(self.correction))
 
 
 class ChatMessage(BaseModel):
@@ -150,4 +139,12 @@ def served_json(served: Served) -> dict[str, Any]:
         "stages": {"waiting": round(served.waited, 4), **served.stages},
         "batch": served.batch,
         **({"trace": served.trace} if served.trace else {}),
+        **({"answer_id": served.answer_id} if served.answer_id else {}),
     }
+
+
+def issued(served: Served) -> IssuedAnswer:
+    """What is remembered of an answer, so that feedback can name it."""
+    answer = served.answer
+    topics = [topic.key for topic in answer.topics]
+    return IssuedAnswer(answer.question, topics, answer.listed, answer.form, served.run, served.trace)

@@ -171,7 +171,7 @@ def serve(
     options.http()
     config: dict[str, Any] = {
         "http": ImpatientProtocol, "ws": "none", "loop": "asyncio", "lifespan": "on", "log_config": None,
-        "access_log": False, "server_header": False, "limit_concurrency": options.connections,
+        "access_log": False, "server_header": False, "proxy_headers": False, "limit_concurrency": options.connections,
         "timeout_keep_alive": 15, "timeout_graceful_shutdown": int(GRACE_SECONDS - 2 * CLOSE_SECONDS),
         "h11_max_incomplete_event_size": 64 * 1024,
     }  # fmt: skip

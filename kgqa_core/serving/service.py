@@ -45,7 +45,7 @@ class Served:
     """An answer, the run whose system gave it, and seconds: waiting for its batch, and answering the batch.
 
     batch: questions that were answered together.  stages: seconds of each step of the batch.  trace: id of its trace,
-    where it was traced.
+    where it was traced.  answer_id: by which feedback names the answer, where that is taken.
     """
 
     answer: Answer
@@ -55,6 +55,7 @@ class Served:
     batch: int
     stages: Mapping[str, float] = field(default_factory=dict)
     trace: str | None = None
+    answer_id: str | None = None
 
 
 class _Stages:

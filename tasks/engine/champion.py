@@ -25,7 +25,7 @@ from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.runs.champion import Challenger, ChampionDecision, decide, in_order
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
 from kgqa_core.store.home import located, portable, read_run
-from tasks.engine.corrected import corrected
+from tasks.engine.corrected import corrected, nearly_learnt
 from tasks.engine.prefect_pages import plain
 from tasks.engine.run import Run, current_run, git_commit
 from tasks.tracking.mlflow_store import model_name
@@ -93,7 +93,8 @@ def _decide(
     operations, name = profile.operations, path.stem
     scores, questions = (run.made(kind)[kind] for kind in ("scores", "questions"))
     scored = read_scored(scores.folder, questions.folder)
-    challenger = Challenger(run.id, scored, in_order(list(run.made("facts")), scored))
+    fresh = scored.filter(~pl.col("question").is_in(sorted(nearly_learnt(questions.folder))))
+    challenger = Challenger(run.id, fresh, in_order(list(run.made("facts")), scored))
     old, why = _holder(truth, path)
     if why:
         held = truth["champion"]["run_id"]

@@ -1,4 +1,4 @@
-"""Asks two finished runs what people corrected."""
+"""Asks two finished runs what was corrected and not trained on."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgqa_core.datasets.load import ALSO_TRAIN
+from kgqa_core.datasets.load import ALSO_TRAIN, CORRECTED
 from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.splits import near_duplicates
 from kgqa_core.errors import KgqaError
-from kgqa_core.metrics.normalise import normalise
 from kgqa_core.metrics.text import GoldAnswers, exact
 from kgqa_core.runs.champion import Corrected
 from kgqa_core.store.artifacts import Home
@@ -23,14 +23,14 @@ log = logging.getLogger("kgqa")
 
 
 def corrected(home: Home, questions: Path, runs: tuple[str, str]) -> Corrected | None:
-    """How many of the questions of `questions.also_train` two finished runs answer exactly, each as a user asks it.
+    """How many of the corrected questions that are held out two finished runs answer exactly, each as a user asks it.
 
-    questions: an artifact of them.  runs: the old and the new one.  None where there are no such questions, or where a
-    run can no longer be opened.
+    questions: an artifact of the new one's.  runs: the old and the new one.  None where there are no such questions, or
+    where a run can no longer be opened.
     """
-    wanted = corrected_questions(questions)
-    if not wanted:
+    if not (questions / CORRECTED).is_dir():
         return None
+    wanted = read_questions(questions / CORRECTED)
     from kgqa_core.system import System
 
     try:
@@ -41,13 +41,11 @@ def corrected(home: Home, questions: Path, runs: tuple[str, str]) -> Corrected |
     return Corrected(len(wanted), old, new)
 
 
-def corrected_questions(folder: Path) -> list[Question]:
-    """The questions of `questions.also_train` that the graph can answer, once each, in order of id."""
-    found: dict[tuple[str, tuple[str, ...]], Question] = {}
-    for question in sorted(read_questions(folder), key=lambda one: one.id):
-        if question.source == ALSO_TRAIN and question.unlinkable is None:
-            found.setdefault((normalise(question.text), question.topic_keys), question)
-    return list(found.values())
+def nearly_learnt(folder: Path) -> set[str]:
+    """Ids of the test questions of an artifact that are near-duplicates of corrected ones that it trains on."""
+    questions = read_questions(folder)
+    learnt = [one for one in questions if one.source == ALSO_TRAIN]
+    return near_duplicates((one for one in questions if one.split != "train"), learnt)
 
 
 def _right(system: System, wanted: Sequence[Question]) -> int:

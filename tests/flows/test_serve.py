@@ -21,10 +21,9 @@ from urllib.parse import urlsplit
 import pytest
 from openai import OpenAI
 
-from kgqa_core.datasets.load import ALSO_TRAIN
+from kgqa_core.datasets.load import ALSO_TRAIN, CORRECTED
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.runs.champion import Corrected
-from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.store.artifacts import Home
 from tasks.engine.corrected import corrected
 from tests.support.films_home import films_home
@@ -95,28 +94,23 @@ def test_another_confidence_is_for_its_own_request_only(server: Running) -> None
 
 def test_feedback_becomes_questions_that_the_command_exports(home: Path, server: Running, tmp_path: Path) -> None:
     reply = server.call("/ask", {"question": QUESTION})
-    given = {
-        "question": QUESTION, "topics": [topic["key"] for topic in reply["topics"]], "answers": reply["answers"],
-        "form": reply["form"], "run": reply["run"], "verdict": "up",
-    }  # fmt: skip
-    for session in "ab":
-        server.call("/feedback", {**given, "session": session})
+    number = server.call("/feedback", {"answer_id": reply["answer_id"], "verdict": "up"})["id"]
     listed = forked_kgqa("feedback", "list", "--home", home, "--json")
-    assert listed.code == 0 and [row["question"] for row in listed.json["lessons"]] == [QUESTION], listed.err
-    out = tmp_path / "lessons.jsonl"
+    assert listed.code == 0 and listed.json["examples"] == [] and len(listed.json["feedback"]) == 1, listed.err
+    confirmed = forked_kgqa("feedback", "confirm", number, "--home", home)
+    assert confirmed.code == 0 and "Norland City" in confirmed.out + confirmed.err
+    out = tmp_path / "examples.jsonl"
     assert forked_kgqa("feedback", "export", "--home", home, "--out", out).code == 0
     [row] = [json.loads(line) for line in out.read_text().splitlines()]
     assert row["s_expression"] == reply["form"]
-    [key] = row["answers"]  # names are kept as keys where one entity alone has them
-    assert server.call(f"/entities/{urllib.parse.quote(key, safe='')}")["entity"]["name"] == "Norland City"
-    store = FeedbackStore(home / "serve")
-    for entry in store.rows():
-        store.remove(entry["id"])
+    assert row["answers"] == ["Norland City"] and row["topic_entities"] == [topic["key"] for topic in reply["topics"]]
+    assert forked_kgqa("feedback", "quarantine", "--client", "loopback", "--home", home).code == 0
     refused = forked_kgqa("feedback", "export", "--home", home, "--out", tmp_path / "none.jsonl")
-    assert refused.code == 2 and "nothing counts yet" in refused.err
+    assert refused.code == 2 and "nothing is confirmed yet" in refused.err
+    assert forked_kgqa("feedback", "remove", "--since", "2026-01-01", "--home", home).code == 0
 
 
-def test_two_runs_are_asked_what_people_corrected(home: Path, server: Running, tmp_path: Path) -> None:
+def test_two_runs_are_asked_what_was_corrected_and_held_out(home: Path, server: Running, tmp_path: Path) -> None:
     run = server.call("/ready")["run"]
     record = json.loads((home / "runs" / run / "run.json").read_text())
     [folder] = [Path(one["artifact"]["path"]) for one in record["stages"] if one["name"] == "questions"]
@@ -124,7 +118,10 @@ def test_two_runs_are_asked_what_people_corrected(home: Path, server: Running, t
     right = replace(read_questions(folder)[0], id="a", text=QUESTION, source=ALSO_TRAIN, unlinkable=None)
     right = replace(right, topic_keys=(), answer_names=(("Norland City",),))
     wrong = replace(right, id="b", text=f"{QUESTION}?!", topic_keys=("other",), answer_names=(("Sudland City",),))
-    write_questions(tmp_path, [right, replace(right, id="a#2"), wrong])
+    write_questions(tmp_path, [right, wrong])
+    assert corrected(Home(home), tmp_path, (run, run)) is None, "what is trained on does not test"
+    (tmp_path / CORRECTED).mkdir()
+    write_questions(tmp_path / CORRECTED, [right, wrong])
     assert corrected(Home(home), tmp_path, (run, run)) == Corrected(2, 1, 1)
     assert corrected(Home(home), tmp_path, ("gone", run)) is None
 

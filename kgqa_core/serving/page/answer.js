@@ -23,7 +23,7 @@ export function turnCard(turn, actions) {
   if (known) writeAnswers(answer, served, new Map());
   else answer.append(...notHere(turn, actions));
   const nodes = new Map();
-  const feedback = actions.feedback ? feedbackBox(turn, nodes, actions.save) : null;
+  const feedback = actions.feedback && served.answer_id ? feedbackBox(turn, actions.save) : null;
   if (feedback) card.append(feedback);
   card.append(how(served));
   show(turn, answer, evidence, nodes, actions).catch(fault => { if (fault.name !== "AbortError") evidence.append(el("p", {class: "soft"}, `No picture: ${visible(fault.message)}`)); });

@@ -89,7 +89,3 @@ export function store(key, value) {
   } catch { /* it is full or switched off: what is shown stays */ }
 }
 
-/** A random text of this visit. */
-export function randomText() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, "0")).join("");
-}

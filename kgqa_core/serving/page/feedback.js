@@ -1,36 +1,18 @@
 // Thumbs, and the right answer where the one that was given is wrong.
 
-import {announce, el, name, randomText, store, stored, svg, visible} from "./dom.js";
+import {announce, el, name, svg, visible} from "./dom.js";
 import {request} from "./api.js";
 import {entityField} from "./search.js";
 
-const VISIT = "kgqa-visit", MOST = 100;
-
-function visit() {
-  const known = stored(VISIT) ?? randomText();
-  store(VISIT, known);
-  return known;
-}
+const MOST = 100;
 
 /** A thumb, drawn: not every system has the sign. */
 function thumb(way) {
   return svg("svg", {viewBox: "0 0 24 24", class: `thumb ${way}`, "aria-hidden": "true"}, svg("path", {d: "M3 11h4v10H3zM7 11l4.5-8.5c2 .2 2.7 1.6 2.3 3.4L13 9h6.2c1.4 0 2.1 1.1 1.8 2.3l-2 8c-.3 1.1-1 1.7-2 1.7H7"}));
 }
 
-/** What is sent for an answer: keys where all are known, so that people who mean the same say the same. */
-function given(turn, nodes) {
-  const {served} = turn, all = (served.answers ?? []).every(text => nodes.has(text));
-  const exact = text => all && nodes.get(text).kind !== "literal" ? nodes.get(text).key : text;
-  return {
-    question: turn.question, topics: (served.topics ?? []).map(topic => topic.key).filter(key => key.length <= 500).slice(0, 50),
-    answers: (served.answers ?? []).filter(text => text.length <= 4000).slice(0, 1000).map(exact), run: served.run, session: visit(),
-    ...(served.form && served.form.length <= 10_000 ? {form: served.form} : {}),
-    ...(served.trace ? {trace: served.trace} : {}),
-  };
-}
-
-/** The box under an answer.  nodes: those of its answers by name, once they are known.  save: keeps the turn. */
-export function feedbackBox(turn, nodes, save) {
+/** The box under an answer that has an id.  save: keeps the turn. */
+export function feedbackBox(turn, save) {
   const box = el("div", {class: "feedback", role: "group", "aria-label": "Feedback on this answer"});
   const note = el("span", {class: "soft"});
   const up = el("button", {type: "button", class: "plain", "aria-pressed": "false"}, thumb("up"), "Right");
@@ -46,7 +28,7 @@ export function feedbackBox(turn, nodes, save) {
   async function send(body, thanks) {
     for (const one of [up, down]) one.disabled = true;
     try {
-      await request("/feedback", {...given(turn, nodes), ...body});
+      await request("/feedback", {answer_id: turn.served.answer_id, ...body});
       turn.verdict = body.verdict; save(); pressed();
       note.className = "soft"; note.textContent = thanks; announce(thanks);
       return true;

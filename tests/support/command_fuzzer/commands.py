@@ -93,6 +93,7 @@ RECIPES: dict[str, Recipe] = {
     "serve": Recipe({"run_id": "asked"}, more=("--port", "0"), serves=True),
     "feedback list": Recipe(),
     "feedback confirm": Recipe(),
+    "feedback quarantine": Recipe(),
     "feedback remove": Recipe(),
     "feedback export": Recipe(),
     "kg build": Recipe(),

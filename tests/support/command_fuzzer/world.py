@@ -171,12 +171,12 @@ def _completions(folder: Path) -> None:
 
 
 def _feedback(folder: Path) -> None:
-    """What people said of one answer, so that there is something to confirm, to export and to lose."""
-    from kgqa_core.serving.feedback import Feedback, FeedbackStore
+    """Verdicts on one answer, so that there is something to confirm, to export and to lose."""
+    from kgqa_core.serving.feedback import Feedback, FeedbackStore, IssuedAnswer
 
     store = FeedbackStore(folder)
-    for session in "abcd":
-        store.add(Feedback("What is [bold]0[/bold]?", "down", ("Kasi",), ("no",), ("[/bold] yes",), session=session))
+    for name in store.issue([IssuedAnswer("What is [bold]0[/bold]?", ("Kasi",), ("no",))] * 4):
+        store.confirm(store.add(Feedback(str(name), "down", ("[/bold] yes",)), "loopback").number)
     store.close()
 
 

@@ -11,12 +11,13 @@ import pytest
 
 from kgqa_core.config import KgOptions, QuestionsOptions
 from kgqa_core.datasets.found_paths import named_in, path_to, with_found_paths
-from kgqa_core.datasets.load import load
+from kgqa_core.datasets.load import CORRECTED, load
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
+from tasks.engine.corrected import nearly_learnt
 
 TRIPLES = """\
 anna lives_in bonn
@@ -135,6 +136,27 @@ def test_further_questions_train_as_often_as_asked_and_tested_ones_are_left_out(
     assert sorted(found) == ["q1", "q2", "q3", "x", "x#2", "x#3"]
     assert {found[name].relation_paths for name in ("x", "x#2", "x#3")} == {(("lives_in", "located_in"),)}
     assert found["q1"].relation_paths == (), "the set's own questions are as they come"
+
+
+def test_questions_with_split_test_are_not_trained_on_and_test_only_what_is_no_near_duplicate(
+    kg: Path, tmp_path: Path
+) -> None:
+    further = [
+        row("x", "Which part of the country is Anna's?", "anna", "west"),
+        row("t1", "Of which part of the country is Carl?", "carl", "north", split="test"),
+        row("t2", "which part of our country is anna's", "anna", "west", split="test"),
+        row("t3", "Home region of Anna?", "anna", "west", split="test"),
+        row("t4", "WHERE does ANNA live", "anna", "bonn", split="test"),  # the set's own training
+        row("t5", "Which part is Berta's?", "berta", "west", split="test"),  # of no entity
+        row("t6", "Who lives where the sun sets?", "anna", "bonn", split="test"),
+    ]
+    own = [*OWN, row("q4", "The country's part, of which Anna is?", "anna", "land", split="test")]
+    options = QuestionsOptions(path=write(tmp_path / "q.jsonl", own), also_train=write(tmp_path / "f.jsonl", further))
+    load(tmp_path, kg=kg, options=options, seed=7)
+    trained = {one.id.partition("#")[0] for one in read_questions(tmp_path) if one.split == "train"}
+    assert trained == {"q1", "x"}
+    assert [one.id for one in read_questions(tmp_path / CORRECTED)] == ["t1", "t6"]
+    assert nearly_learnt(tmp_path) == {"q4"}, "near-duplicates of what is trained on do not decide who is champion"
 
 
 def test_ids_that_the_set_has_are_changed_and_a_file_that_is_none_is_named(kg: Path, tmp_path: Path) -> None:

@@ -60,16 +60,16 @@ def test_a_few_won_questions_do_not_move_the_title_though_the_interval_lies_abov
     assert graded.moved and graded.p is None
 
 
-def test_more_corrected_questions_move_the_title_where_nothing_shows_a_loss() -> None:
+def test_more_held_out_corrections_move_the_title_where_nothing_shows_a_loss() -> None:
     even = [1.0, 0.0] * 100
     moved = duel(even, even, ask=lambda old, new: Corrected(3, 0, 2))
     assert moved.moved and moved.champion_run == "new"
     assert moved.why == (
-        "champion moves: 2 instead of 0 of 3 corrected questions are right, and nothing shows a loss: "
+        "champion moves: 2 instead of 0 of 3 held-out corrections are right, and nothing shows a loss: "
         "0.0 points [0.0, 0.0] on hits_at_1 of rigel/-/-, 200 questions"
     )
     same = duel(even, even, ask=lambda old, new: Corrected(3, 2, 2))
-    assert not same.moved and "2 instead of 2 of 3 corrected questions are right; 0.0 points" in same.why
+    assert not same.moved and "2 instead of 2 of 3 held-out corrections are right; 0.0 points" in same.why
     assert not duel(even, even, ask=lambda old, new: None).moved
 
 

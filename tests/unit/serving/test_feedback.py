@@ -1,14 +1,33 @@
-"""Feedback is kept without the person, and counts when two agree or one is confirmed."""
+"""Feedback is on answers that were given, one verdict of a client on each, and trains when the owner confirms it."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.errors import InputError, StorageError
-from kgqa_core.serving.feedback import FILE, Feedback, FeedbackStore, write_lessons
+from kgqa_core.serving import feedback
+from kgqa_core.serving.feedback import FILE, Feedback, FeedbackRefused, FeedbackStore, IssuedAnswer, client_of
+from kgqa_core.serving.feedback_examples import write_examples
+
+FORMER = """
+CREATE TABLE feedback (
+    id INTEGER PRIMARY KEY, at TEXT NOT NULL, question TEXT NOT NULL, topics TEXT NOT NULL, answers TEXT NOT NULL,
+    form TEXT, run TEXT, trace TEXT, verdict TEXT NOT NULL, correction TEXT, session TEXT NOT NULL,
+    confirmed INTEGER NOT NULL DEFAULT 0
+);
+INSERT INTO feedback VALUES
+    (1, '2026-01-01', 'Capital of Bolivia?', '["Bolivia"]', '["La Paz"]', NULL, NULL, NULL, 'down', '["X"]', 'a', 0),
+    (2, '2026-01-01', 'capital of bolivia', '["Bolivia"]', '["La Paz"]', NULL, NULL, NULL, 'down', '["X"]', 'b', 0),
+    (3, '2026-01-01', '   ', '["Bolivia"]', '["La Paz"]', NULL, NULL, NULL, 'down', '["X"]', 'a', 1),
+    (4, '2026-01-01', 'Capital of Peru?', '[" "]', '["Lima"]', NULL, NULL, NULL, 'up', NULL, 'a', 1),
+    (5, '2026-01-02', 'Capital of Chad?', '["Chad"]', '["Abéché"]', NULL, NULL, NULL, 'down', '["N''Djamena"]', 'a', 1);
+"""
 
 
 @pytest.fixture
@@ -16,109 +35,200 @@ def store(tmp_path: Path) -> FeedbackStore:
     return FeedbackStore(tmp_path / "serve")
 
 
-def down(correction: tuple[str, ...] | None, session: str, question: str = "Capital of Bolivia?") -> Feedback:
-    return Feedback(question, "down", ("Bolivia",), ("La Paz",), correction, session=session)
+def issue(
+    store: FeedbackStore,
+    question: str = "Capital of Bolivia?",
+    answers: Sequence[str] = ("La Paz",),
+    topic: str = "Bolivia",
+) -> str:
+    [name] = store.issue([IssuedAnswer(question, (topic,), answers, "(JOIN (R capital) <Bolivia>)")])
+    assert name is not None
+    return name
 
 
-def up(answers: tuple[str, ...], session: str) -> Feedback:
-    return Feedback(
-        "capital of bolivia", "up", ("Bolivia",), answers, form="(JOIN (R capital) <Bolivia>)", session=session
+def down(store: FeedbackStore, name: str, *right: str, client: str = "a") -> int:
+    return store.add(Feedback(name, "down", right or None), client).number
+
+
+def refused(store: FeedbackStore, said: Feedback, client: str = "a") -> tuple[int, str]:
+    with pytest.raises(FeedbackRefused) as fault:
+        store.add(said, client)
+    return fault.value.status, str(fault.value)
+
+
+def test_nothing_trains_until_the_owner_confirms_it_however_many_say_it(store: FeedbackStore) -> None:
+    answers = [issue(store) for _ in range(30)]
+    numbers = [down(store, name, "X", client=f"client {n}") for n, name in enumerate(answers)]
+    assert len(set(numbers)) == 30 and store.examples() == []
+    number = down(store, issue(store), "Sucre")
+    assert store.confirm(number).answers == ("Sucre",)
+    [example] = store.examples()
+    assert (example.question, example.topics, example.answers) == ("Capital of Bolivia?", ("Bolivia",), ("Sucre",))
+    assert example.form is None and not example.held_out
+
+
+def test_a_verdict_names_an_answer_that_this_home_gave(store: FeedbackStore, tmp_path: Path) -> None:
+    other = FeedbackStore(tmp_path / "another")
+    for name in ("invented", "", issue(other), issue(store)[:-1], "' OR 1 --"):
+        assert refused(store, Feedback(name, "up"))[0] == 404
+    assert store.rows() == []
+    name = issue(store)
+    store.close()
+    again = FeedbackStore(tmp_path / "serve")
+    assert again.add(Feedback(name, "up"), "a").number == 1, "ids outlive the server"
+    assert again.confirm(1).form == "(JOIN (R capital) <Bolivia>)"
+
+
+def test_a_client_has_one_verdict_on_an_answer_and_a_changed_one_another_number(store: FeedbackStore) -> None:
+    name = issue(store)
+    first = down(store, name)
+    assert down(store, name) == first, "the same again changes nothing"
+    second = down(store, name, "Sucre")
+    assert second > first and [row["id"] for row in store.rows()] == [second]
+    with pytest.raises(InputError, match=f"no feedback {first};"):  # what the owner has seen is not there any more
+        store.confirm(first)
+    store.confirm(second)
+    assert refused(store, Feedback(name, "down", ("X",)))[0] == 409
+    assert [example.answers for example in store.examples()] == [("Sucre",)]
+    store.remove([second])
+    assert refused(store, Feedback(name, "down", ("X",)))[0] == 404, "its answer takes no feedback any more"
+    assert down(store, issue(store), "X") > second, "numbers are not used again"
+
+
+def test_eight_threads_leave_one_verdict_of_a_client_on_an_answer(store: FeedbackStore, tmp_path: Path) -> None:
+    name, beside = issue(store), FeedbackStore(tmp_path / "serve")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: down((store, beside)[n % 2], name, f"right {n}"), range(40)))
+    assert len(store.rows()) == 1
+
+
+def test_a_flood_ends_at_the_limits(store: FeedbackStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feedback, "FEEDBACK_LIMITS", ((3, "a minute of a client"), (5, "a day"), (6, "of all")))
+    minutes = iter([*(60 * [1, 1, 1, 1, 2, 2, 2][n] for n in range(7)), *[180] * 9])
+    monkeypatch.setattr(feedback.time, "time", lambda: next(minutes))
+    name = issue(store)
+    for _ in range(3):
+        down(store, name, "b")
+    assert refused(store, Feedback(name, "up")) == (
+        429,
+        "there may be 3 verdicts a minute of a client; give this one later",
     )
+    for _ in range(2):
+        down(store, name, "b")
+    assert "a day" in refused(store, Feedback(name, "up"))[1]
+    for n in range(6):
+        down(store, name, "b", client=f"other {n}")
+    assert "of all" in refused(store, Feedback(name, "up"), "yet another")[1]
+    monkeypatch.undo()
+    monkeypatch.setattr(feedback, "FEEDBACK_PENDING", len(store.rows()))
+    assert refused(store, Feedback(issue(store), "up"), "b")[0] == 429
+    assert refused(store, Feedback(name, "down", ("x" * 20_000,)), "b")[0] == 413
 
 
-def test_one_voice_does_not_count_and_two_that_agree_do(store: FeedbackStore) -> None:
-    store.add(down(("Sucre",), "a"))
-    store.add(down(("Sucre",), "a"))
-    assert store.lessons() == [], "the same session twice is one voice"
-    store.add(down(("Sucre",), "b"))
-    [lesson] = store.lessons()
-    assert (lesson.question, lesson.topics, lesson.answers) == ("Capital of Bolivia?", ("Bolivia",), ("Sucre",))
-    assert (lesson.by, lesson.confirmed) == (2, False)
+def test_what_is_remembered_of_answers_is_bounded(store: FeedbackStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feedback, "ISSUED_ANSWERS", 5)
+    names = [issue(store) for _ in range(9)]
+    assert refused(store, Feedback(names[3], "up"))[0] == 404
+    assert down(store, names[4], "Sucre")
+    assert store.issue([IssuedAnswer("q" * 20_000), IssuedAnswer("q", (), ["x" * 99] * 999)])[0] is None
+    [long] = store.issue([IssuedAnswer("q", (), ["x" * 99] * 999)])
+    assert long is not None and down(store, long, "y")
+    with pytest.raises(InputError, match="more than are remembered"):
+        store.add(Feedback(long, "up"), "a")
+    monkeypatch.setattr(feedback, "ISSUED_DAYS", -1)
+    assert refused(store, Feedback(issue(store), "up"))[0] == 404
 
 
-def test_a_thumb_up_agrees_with_a_correction_that_says_the_same(store: FeedbackStore) -> None:
-    store.add(down(("Sucre",), "a"))
-    store.add(up(("Sucre",), "b"))
-    [lesson] = store.lessons()
-    assert lesson.answers == ("Sucre",) and lesson.form == "(JOIN (R capital) <Bolivia>)"
-
-
-def test_names_and_keys_of_one_thing_are_one_answer(store: FeedbackStore) -> None:
-    keys = {"Sucre": "Q2907", "La Paz": "Q1491"}
-    store.add(down(("Sucre",), "a").in_keys(keys))
-    store.add(down(("Q2907",), "b").in_keys(keys))
-    [lesson] = store.lessons()
-    assert lesson.answers == ("Q2907",) and store.rows()[0]["answers"] == ["Q1491"]
-
-
-def test_voices_in_balance_count_for_neither(store: FeedbackStore) -> None:
-    for session, answer in (("a", "Sucre"), ("b", "Sucre"), ("c", "La Paz"), ("d", "La Paz")):
-        store.add(down((answer,), session))
-    assert store.lessons() == []
-    store.add(down(("Sucre",), "e"))
-    assert [lesson.answers for lesson in store.lessons()] == [("Sucre",)]
-
-
-def test_who_changes_his_mind_has_one_voice(store: FeedbackStore) -> None:
-    store.add(down(("La Paz",), "a"))
-    store.add(down(("Sucre",), "a"))
-    store.add(down(("La Paz",), "b"))
-    assert store.lessons() == []
-    store.add(down(("Sucre",), "b"))
-    assert [lesson.answers for lesson in store.lessons()] == [("Sucre",)]
-
-
-def test_a_confirmed_entry_counts_by_itself_and_against_many(store: FeedbackStore) -> None:
-    number = store.add(down(("Sucre",), "a"))
-    for session in "bcd":
-        store.add(down(("La Paz",), session))
-    store.confirm(number)
-    assert [(lesson.answers, lesson.confirmed) for lesson in store.lessons()] == [(("Sucre",), True)]
-    store.remove(number)
-    assert [lesson.answers for lesson in store.lessons()] == [("La Paz",)]
-    for other in (99, 0, -1, 10**40, -(10**40)):
-        with pytest.raises(InputError, match=f"no feedback {other};"):
-            store.confirm(other)
-        with pytest.raises(InputError, match=f"no feedback {other};"):
-            store.remove(other)
-
-
-def test_a_thumb_down_without_a_correction_says_nothing_of_what_is_right(store: FeedbackStore) -> None:
-    store.add(down(None, "a"))
-    store.add(down(None, "b"))
-    assert store.lessons() == [] and len(store.rows()) == 2
-
-
-def test_feedback_that_contradicts_itself_is_refused(store: FeedbackStore) -> None:
-    with pytest.raises(InputError, match="comes with the verdict down"):
-        store.add(Feedback("q", "up", answers=("a",), correction=("b",)))
-    with pytest.raises(InputError, match="confirms answers"):
-        store.add(Feedback("q", "up"))
+@pytest.mark.parametrize(
+    ("question", "topic", "right", "named"),
+    [("  ", "Bolivia", ["X"], "'question' is empty"), ("q", " ", ["X"], "topic_entities"), ("q", "t", [" "], "answers"),
+     ("q", "t", ["\ud800"], "surrogate"), ("q\ud800", "t", ["X"], "surrogate")],
+)  # fmt: skip
+def test_what_a_question_file_could_not_hold_is_refused_at_the_door(
+    store: FeedbackStore, question: str, topic: str, right: list[str], named: str
+) -> None:
+    name = issue(store, question, topic=topic)
+    with pytest.raises(InputError, match=named):
+        down(store, name, *right)
     assert store.rows() == []
 
 
-def test_the_session_is_kept_as_a_digest_and_the_time_as_a_day(store: FeedbackStore) -> None:
-    store.add(down(("Sucre",), "ada@example.org"))
-    store.close()
-    raw = store.path.read_bytes()
-    assert b"ada@example.org" not in raw and b"Sucre" in raw
-    [row] = FeedbackStore(store.path.parent).rows()
-    assert len(row["at"]) == len("2026-01-01") and len(row["session"]) == 16
+def test_feedback_that_contradicts_itself_is_refused(store: FeedbackStore) -> None:
+    for said, match in ((Feedback("", "up", ("b",)), "comes with"), (Feedback("", "down", ()), "comes with"),
+                        (Feedback("", "up"), "confirms answers")):  # fmt: skip
+        name = issue(store, answers=() if said.correction is None else ("a",))
+        with pytest.raises(InputError, match=match):
+            store.add(Feedback(name, said.verdict, said.correction), "a")
+    assert store.rows() == []
+    with pytest.raises(InputError, match="names no right answer"):
+        store.confirm(down(store, issue(store)))
+    for other in (99, 0, -1, 10**40, -(10**40)):
+        for change in (store.confirm, lambda number: store.remove([number]), lambda number: store.quarantine([number])):
+            with pytest.raises(InputError, match=f"no feedback {other};"):
+                change(other)
 
 
-def test_lessons_are_a_question_file_whose_name_follows_its_content(store: FeedbackStore, tmp_path: Path) -> None:
-    for session in "ab":
-        store.add(down(("Sucre",), session))
-        store.add(down(("Brasília",), session, "Capital of Brazil?"))
-    path = write_lessons(tmp_path, store.lessons())
-    assert path == write_lessons(tmp_path, list(reversed(store.lessons())))
-    rows = read_question_file(path)
-    assert sorted((row["question"], *row["answers"], row["split"]) for row in rows) == [
-        ("Capital of Bolivia?", "Sucre", "train"), ("Capital of Brazil?", "Brasília", "train"),
+def test_entries_of_a_home_from_before_ids_are_quarantined_and_bad_ones_are_listed(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.executescript(FORMER)
+    connection.close()
+    store, beside = FeedbackStore(tmp_path), FeedbackStore(tmp_path)
+    rows = store.rows()
+    assert rows == beside.rows()
+    assert [row["state"] for row in rows] == ["quarantined", "quarantined", "confirmed", "confirmed", "confirmed"]
+    assert [bool(row["fault"]) for row in rows] == [False, False, True, True, False]
+    assert [example.question for example in store.examples()] == ["Capital of Chad?"], "two that agree do not count"
+    store.confirm(2)
+    assert [example.answers for example in store.examples()] == [("N'Djamena",), ("X",)]
+    with pytest.raises(InputError, match="feedback 3 cannot train: field 'question' is empty"):
+        store.confirm(3)
+
+
+def test_entries_go_by_number_client_and_day(store: FeedbackStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day, client in (("2026-01-01", "a"), ("2026-01-02", "b"), ("2026-01-03", "a"), ("2026-01-04", "c")):
+        monkeypatch.setattr(feedback, "_day", lambda ahead=0, day=day: day)
+        store.confirm(down(store, issue(store, f"Capital of {day}?", topic=day), "X", client=client))
+    assert store.quarantine(client="a", since="2026-01-02") == 1
+    assert [row["state"] for row in store.rows()] == ["confirmed", "confirmed", "quarantined", "confirmed"]
+    assert len(store.examples()) == 3
+    assert store.quarantine(until="2026-01-02") == 2 and store.remove([1, 4, 99]) == 2
+    assert [row["id"] for row in store.rows()] == [2, 3]
+    for nothing in ({"client": "z"}, {}):
+        with pytest.raises(InputError, match="no such feedback|name the entries"):
+            store.remove(**nothing)
+    store.confirm(2)
+    assert len(store.examples()) == 1
+
+
+def test_every_third_question_is_held_out_with_its_near_duplicates(store: FeedbackStore, tmp_path: Path) -> None:
+    asked = [
+        ("Capital of Bolivia?", "Bolivia"), ("Capital of Peru?", "Peru"), ("Capital of Chad?", "Chad"),
+        ("the capital, of CHAD", "Chad"), ("What is the capital of Chad?", "Chad"), ("саpital of Chad", "Chad"),
+        ("Seat of government in Peru?", "Peru"), ("Capital of Fiji", "Fiji"),
     ]  # fmt: skip
+    for number, (question, topic) in enumerate(asked):
+        store.confirm(down(store, issue(store, question, topic=topic), f"city of {topic}", client=str(number)))
+    examples = store.examples()
+    held = {example.question for example in examples if example.held_out}
+    assert held == {"the capital, of CHAD", "What is the capital of Chad?", "саpital of Chad"}
+    rows = read_question_file(write_examples(tmp_path, examples))
+    assert {row["question"] for row in rows if row["split"] == "test"} == held and len(rows) == 7
+    assert write_examples(tmp_path, examples[::-1]) == write_examples(tmp_path, examples)
 
 
-def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+def test_all_of_this_machine_and_all_with_the_token_are_one_client() -> None:
+    assert {client_of(host, None) for host in ("127.0.0.1", "127.8.9.1", "::1", "localhost")} == {"loopback"}
+    assert client_of("10.0.0.1", None) != client_of("10.0.0.2", None) and "10.0.0.1" not in client_of("10.0.0.1", None)
+    assert {client_of(host, "secret") for host in ("10.0.0.1", "127.0.0.1", "")} == {"token"}
+
+
+def test_a_file_that_is_no_database_and_one_that_is_gone_are_named(store: FeedbackStore, tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no database" * 500)
     with pytest.raises(StorageError, match=r"feedback\.sqlite cannot be used"):
         FeedbackStore(tmp_path)
+    name = issue(store)
+    store.path.unlink()
+    for _ in range(2):
+        with pytest.raises(StorageError, match=r"feedback\.sqlite cannot be used"):
+            store.add(Feedback(name, "up"), "a")
+        FeedbackStore(store.path.parent)  # another one in its place is not written to either

@@ -85,14 +85,6 @@ def test_an_entity_is_meant_by_key_or_name(view: GraphView, name: str) -> None:
     assert population.kind == "literal" and str(population.datatype).endswith("integer")
 
 
-def test_names_of_one_entity_alone_stand_for_its_key(view: GraphView) -> None:
-    page = view.entity("Norland")
-    assert view.exact_keys(["Norland", page.entity.key, "Norlandia"]) == dict.fromkeys(
-        ["Norland", page.entity.key], page.entity.key
-    )
-    assert view.exact_keys([]) == {}
-
-
 def test_pages_of_facts_follow_each_other_and_one_relation_can_be_chosen(view: GraphView) -> None:
     whole = view.entity("Ada Stone", limit=100).incoming
     assert whole.total == len(whole.facts) > 8
@@ -147,7 +139,6 @@ def test_entities_of_one_name_are_told_apart(tmp_path: Path) -> None:
     page = view.entity("Paris")
     assert page.entity.key == f"{X}b", "the best connected"
     assert [other.key for other in page.others] == [f"{X}a"]
-    assert view.exact_keys(["Paris"]) == {}, "two bear that name"
     view.close()
     with pytest.raises(GraphMismatch, match="make them anew"):
         GraphView.open(extra / "kg", folders.dkg, folders.mentions)

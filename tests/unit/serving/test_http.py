@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -284,14 +285,43 @@ def test_counts_say_what_was_answered_and_refused() -> None:
         assert line in text
 
 
-def test_feedback_is_kept(tmp_path: Path) -> None:
+def test_feedback_is_kept_on_answers_that_were_given(tmp_path: Path) -> None:
     store = FeedbackStore(tmp_path)
-    given = {"question": "q", "topics": ["t"], "answers": ["a"], "verdict": "down", "correction": ["b"], "session": "x"}
+    chat = {"messages": [{"role": "user", "content": "c"}]}
     with serving(feedback=store) as client:
-        assert client.post("/feedback", json=given).status_code == 201
-        assert error(client.post("/feedback", json={**given, "verdict": "up"}))[0] == 400
-        assert error(client.post("/feedback", json={**given, "verdict": "meh"}))[0] == 422
-    assert [row["correction"] for row in store.rows()] == [["b"]]
+        ids = [client.post("/ask", json={"question": "a"}).json()["answer_id"]]
+        batch = {"questions": [{"question": "b"}, {"question": "x", "topics": ["nowhere"]}]}
+        ids += [row.get("answer_id") for row in client.post("/ask/batch", json=batch).json()["answers"]]
+        ids += [client.post("/v1/chat/completions", json=chat).json()["kgqa"]["answer_id"]]
+        assert ids.pop(2) is None and len(set(ids)) == 3
+        for name in ids:
+            given = {"answer_id": name, "verdict": "down", "correction": ["z"]}
+            assert client.post("/feedback", json=given).status_code == 201
+            for host in ("1.2.3.4", "5.6.7.8"):  # is one client whatever a header says
+                assert client.post("/feedback", json=given, headers={"X-Forwarded-For": host}).status_code == 201
+            assert error(client.post("/feedback", json={**given, "verdict": "up"}))[0] == 400
+            assert error(client.post("/feedback", json={**given, "verdict": "meh"}))[0] == 422
+            assert error(client.post("/feedback", json={**given, "answer_id": "a" * 24}))[0] == 404
+            assert error(client.post("/feedback", json={**given, "question": "invented"}))[0] == 422
+            assert error(client.post("/feedback", json={**given, "correction": [" "]}))[0] == 400
+            assert error(client.post("/feedback", json={**given, "correction": ["é" * 500] * 99}))[0] == 413
+            assert (
+                '"a\\ud800"'
+                not in client.post("/feedback", content=json.dumps({**given, "correction": ["a\ud800"]}).encode()).text
+            )
+    rows = [(row["question"], row["answers"], row["correction"], row["run"]) for row in store.rows()]
+    assert rows == [(text, [text], ["z"], "one") for text in "abc"]
+
+
+def test_feedback_of_a_deleted_home_is_not_kept_and_no_path_is_told(tmp_path: Path) -> None:
+    store = FeedbackStore(tmp_path / "serve")
+    with serving(feedback=store) as client:
+        given = {"answer_id": client.post("/ask", json={"question": "a"}).json()["answer_id"], "verdict": "up"}
+        shutil.rmtree(tmp_path / "serve")
+        status, message = error(client.post("/feedback", json=given))
+        assert status == 500 and str(tmp_path) not in message and "StorageError" in message
+        reply = client.post("/ask", json={"question": "a"}).json()
+    assert reply["answer"] == "a" and "answer_id" not in reply, "questions are answered as before"
 
 
 def test_openapi_describes_every_path_with_examples() -> None:
@@ -327,7 +357,7 @@ def test_a_traced_answer_says_its_trace_and_feedback_on_it_is_told(tmp_path: Pat
 
     app = create_app(Service(source), HttpOptions(), FeedbackStore(tmp_path), on_feedback=on_feedback)
     with TestClient(app, base_url="http://localhost") as client:
-        traces = [client.post("/ask", json={"question": text}).json().get("trace") for text in "abc"]
-        given = {"question": "a", "answers": ["a"], "verdict": "up", "trace": traces[0]}
+        replies = [client.post("/ask", json={"question": text}).json() for text in "abc"]
+        given = {"answer_id": replies[0]["answer_id"], "verdict": "up"}
         assert client.post("/feedback", json=given).status_code == 201, "a tracker that is away loses nothing"
-    assert traces == ["tr-1", None, "tr-3"] and told == ["tr-1"]
+    assert [reply.get("trace") for reply in replies] == ["tr-1", None, "tr-3"] and told == ["tr-1"]
