@@ -18,6 +18,7 @@ from flows.cli.usage import CommandApp
 from kgqa_core.errors import InputError
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.serving.feedback import FILE, FeedbackStore
+from kgqa_core.serving.feedback_examples import training_examples
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.outputs import claim_file
@@ -49,7 +50,8 @@ def _opened(home: Home) -> Iterator[FeedbackStore]:
 def list_entries(session: HomeSession) -> None:
     """Show the verdicts on answers, and how many questions with answers come of them."""
     with _opened(session.look()) as store:
-        rows, examples = store.rows(), store.examples()
+        rows = store.rows()
+    examples = training_examples(rows)
     table = Table(
         "no.", "day", "client", "question", "about", "answered", "verdict", "right", "state", title="Feedback",
         title_justify="left",
@@ -119,7 +121,7 @@ def export(
 ) -> None:
     """Write the confirmed questions with answers as a question file."""
     with _opened(session.look()) as store:
-        examples = store.examples()
+        examples = training_examples(store.rows())
     if not examples:
         raise InputError("nothing is confirmed yet: `kgqa feedback list`, then `kgqa feedback confirm NUMBER`")
     with claim_file(out, force=force).writing() as target:

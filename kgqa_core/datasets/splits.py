@@ -160,19 +160,9 @@ def near_duplicate(one: Question, other: Question) -> bool:
 
 
 def near_duplicates(held: Iterable[Question], learnt: Iterable[Question]) -> set[str]:
-    """Ids of the questions of `held` that are near-duplicates of some of `learnt`."""
-    by_text: set[tuple[str, ...]] = set()
-    by_topic: dict[int | str | None, list[Question]] = {}
-    for question in learnt:
-        by_text.add(tokens(question.text))
-        for topic in _topics(question) or (None,):
-            by_topic.setdefault(topic, []).append(question)
-    return {
-        one.id
-        for one in held
-        if tokens(one.text) in by_text
-        or any(near_duplicate(one, other) for topic in _topics(one) or (None,) for other in by_topic.get(topic, ()))
-    }
+    """Ids of the questions of `held` that are near-duplicates of some of `learnt`, of which there are few."""
+    different = {(one.text, one.topic_keys, one.answer_keys): one for one in learnt}.values()
+    return {one.id for one in held if any(near_duplicate(one, other) for other in different)}
 
 
 def _topics(question: Question) -> set[int | str]:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from kgqa_core.errors import InputError, StorageError
 from kgqa_core.serving.addresses import is_loopback
-from kgqa_core.serving.feedback_examples import TrainingExample, example_of, fault_of, training_examples
+from kgqa_core.serving.feedback_examples import TrainingExample, example_of, fault_of
 from kgqa_core.serving.limits import (
     FEEDBACK_CHARACTERS,
     FEEDBACK_LIMITS,
@@ -179,14 +179,12 @@ class FeedbackStore:
             [pending] = connection.execute("SELECT count(*) FROM verdicts WHERE state = 'new'").fetchone()
             if pending >= FEEDBACK_PENDING:
                 raise FeedbackRefused(429, f"{pending:,} verdicts wait for the owner of this graph; give yours later")
-            cursor = connection.execute(
-                "INSERT INTO verdicts (at, question, topics, answers, form, run, trace, verdict, correction, client, "
-                "answer_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    _day(), answer.question, _list(answer.topics), _list(answer.answers), answer.form, answer.run,
-                    answer.trace, said.verdict, right, client, said.answer_id,
-                ],
-            )  # fmt: skip
+            row = {
+                **asdict(answer), "topics": _list(answer.topics), "answers": _list(answer.answers), "at": _day(),
+                "verdict": said.verdict, "correction": right, "client": client, "answer_id": said.answer_id,
+            }  # fmt: skip
+            names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
+            cursor = connection.execute(f"INSERT INTO verdicts ({names}) VALUES ({marks})", row)
         return replace(said, number=int(cursor.lastrowid or 0), trace=answer.trace)
 
     @staticmethod
@@ -262,10 +260,6 @@ class FeedbackStore:
         """All verdicts, oldest first; `fault` says why one cannot train."""
         with self._lock, self._faults():
             return self._rows(self._connection)
-
-    def examples(self) -> list[TrainingExample]:
-        """The confirmed questions with answers, as `training_examples` gives them."""
-        return training_examples(self.rows())
 
     @staticmethod
     def _rows(connection: sqlite3.Connection, where: str = "TRUE", values: Sequence[Any] = ()) -> list[dict[str, Any]]:

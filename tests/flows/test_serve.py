@@ -25,6 +25,7 @@ from kgqa_core.datasets.load import ALSO_TRAIN, CORRECTED
 from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.runs.champion import Corrected
 from kgqa_core.store.artifacts import Home
+from kgqa_core.store.home import read_run
 from tasks.engine.corrected import corrected
 from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
@@ -112,7 +113,7 @@ def test_feedback_becomes_questions_that_the_command_exports(home: Path, server:
 
 def test_two_runs_are_asked_what_was_corrected_and_held_out(home: Path, server: Running, tmp_path: Path) -> None:
     run = server.call("/ready")["run"]
-    record = json.loads((home / "runs" / run / "run.json").read_text())
+    record = read_run(home, run) or {}
     [folder] = [Path(one["artifact"]["path"]) for one in record["stages"] if one["name"] == "questions"]
     assert corrected(Home(home), folder, (run, run)) is None, "nobody corrected anything"
     right = replace(read_questions(folder)[0], id="a", text=QUESTION, source=ALSO_TRAIN, unlinkable=None)

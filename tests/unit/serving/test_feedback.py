@@ -13,7 +13,7 @@ from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.errors import InputError, StorageError
 from kgqa_core.serving import feedback
 from kgqa_core.serving.feedback import FILE, Feedback, FeedbackRefused, FeedbackStore, IssuedAnswer, client_of
-from kgqa_core.serving.feedback_examples import write_examples
+from kgqa_core.serving.feedback_examples import training_examples, write_examples
 
 FORMER = """
 CREATE TABLE feedback (
@@ -59,10 +59,10 @@ def refused(store: FeedbackStore, said: Feedback, client: str = "a") -> tuple[in
 def test_nothing_trains_until_the_owner_confirms_it_however_many_say_it(store: FeedbackStore) -> None:
     answers = [issue(store) for _ in range(30)]
     numbers = [down(store, name, "X", client=f"client {n}") for n, name in enumerate(answers)]
-    assert len(set(numbers)) == 30 and store.examples() == []
+    assert len(set(numbers)) == 30 and training_examples(store.rows()) == []
     number = down(store, issue(store), "Sucre")
     assert store.confirm(number).answers == ("Sucre",)
-    [example] = store.examples()
+    [example] = training_examples(store.rows())
     assert (example.question, example.topics, example.answers) == ("Capital of Bolivia?", ("Bolivia",), ("Sucre",))
     assert example.form is None and not example.held_out
 
@@ -89,7 +89,7 @@ def test_a_client_has_one_verdict_on_an_answer_and_a_changed_one_another_number(
         store.confirm(first)
     store.confirm(second)
     assert refused(store, Feedback(name, "down", ("X",)))[0] == 409
-    assert [example.answers for example in store.examples()] == [("Sucre",)]
+    assert [example.answers for example in training_examples(store.rows())] == [("Sucre",)]
     store.remove([second])
     assert refused(store, Feedback(name, "down", ("X",)))[0] == 404, "its answer takes no feedback any more"
     assert down(store, issue(store), "X") > second, "numbers are not used again"
@@ -177,9 +177,11 @@ def test_entries_of_a_home_from_before_ids_are_quarantined_and_bad_ones_are_list
     assert rows == beside.rows()
     assert [row["state"] for row in rows] == ["quarantined", "quarantined", "confirmed", "confirmed", "confirmed"]
     assert [bool(row["fault"]) for row in rows] == [False, False, True, True, False]
-    assert [example.question for example in store.examples()] == ["Capital of Chad?"], "two that agree do not count"
+    assert [example.question for example in training_examples(store.rows())] == ["Capital of Chad?"], (
+        "two that agree do not count"
+    )
     store.confirm(2)
-    assert [example.answers for example in store.examples()] == [("N'Djamena",), ("X",)]
+    assert [example.answers for example in training_examples(store.rows())] == [("N'Djamena",), ("X",)]
     with pytest.raises(InputError, match="feedback 3 cannot train: field 'question' is empty"):
         store.confirm(3)
 
@@ -190,14 +192,14 @@ def test_entries_go_by_number_client_and_day(store: FeedbackStore, monkeypatch: 
         store.confirm(down(store, issue(store, f"Capital of {day}?", topic=day), "X", client=client))
     assert store.quarantine(client="a", since="2026-01-02") == 1
     assert [row["state"] for row in store.rows()] == ["confirmed", "confirmed", "quarantined", "confirmed"]
-    assert len(store.examples()) == 3
+    assert len(training_examples(store.rows())) == 3
     assert store.quarantine(until="2026-01-02") == 2 and store.remove([1, 4, 99]) == 2
     assert [row["id"] for row in store.rows()] == [2, 3]
     for nothing in ({"client": "z"}, {}):
         with pytest.raises(InputError, match="no such feedback|name the entries"):
             store.remove(**nothing)
     store.confirm(2)
-    assert len(store.examples()) == 1
+    assert len(training_examples(store.rows())) == 1
 
 
 def test_every_third_question_is_held_out_with_its_near_duplicates(store: FeedbackStore, tmp_path: Path) -> None:
@@ -208,7 +210,7 @@ def test_every_third_question_is_held_out_with_its_near_duplicates(store: Feedba
     ]  # fmt: skip
     for number, (question, topic) in enumerate(asked):
         store.confirm(down(store, issue(store, question, topic=topic), f"city of {topic}", client=str(number)))
-    examples = store.examples()
+    examples = training_examples(store.rows())
     held = {example.question for example in examples if example.held_out}
     assert held == {"the capital, of CHAD", "What is the capital of Chad?", "саpital of Chad"}
     rows = read_question_file(write_examples(tmp_path, examples))
