@@ -59,6 +59,8 @@ ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
 REASONS = (ENTITY, RELATION, FACT)
 """Why a graph does not hold an answer: it does not have the entity of the question; things of its kind have no relation
 like that of the question; or they have, and this one has no fact of it."""
+UNREAD = "not understood"
+"""Why the answerer `auto` declines besides: words of the question have no part in the form that it found."""
 
 
 ROADS = ("labels", "retriever", "parser")

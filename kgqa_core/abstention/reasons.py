@@ -12,10 +12,12 @@ from kgqa_core.abstention.labels import ENTITY, FACT, RELATION
 from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import BY_TAIL, is_indexed
-from kgqa_core.types import INVERSE, Question
+from kgqa_core.types import INVERSE, UNREAD, Question
 
 FOLLOWED = 200
 """Entities of a hop from which the next is looked for."""
+NEARLY = 0.4
+"""Likeness of a label to words that were not read, from which on it is shown."""
 _MASK = "…"
 """Stands in a text for a name that the graph has."""
 
@@ -24,9 +26,9 @@ _MASK = "…"
 class Reason:
     """Why a question is not answered.
 
-    kind: one of REASONS.  missing: what is not there, in words, where it is known.  nearest: what is there and comes
-    nearest: a name, a relation that the topic has, or a fact of another entity.  confidence: that this is the reason,
-    where there is one; None where it was not learnt.
+    kind: one of REASONS, or UNREAD.  missing: what is not there, in words, where it is known.  nearest: what is there
+    and comes nearest: a name, a relation that the topic has, or a fact of another entity.  confidence: that this is the
+    reason, where there is one; None where it was not learnt.
     """
 
     kind: str
@@ -73,7 +75,8 @@ class Explainer:
         strange: runs of words of the question that no answerable one has, longest first.  share: the reason's
         confidence.
         """
-        found = {ENTITY: self._entity, RELATION: self._relation, FACT: self._fact}[kind](evidence, strange)
+        makers = {ENTITY: self._entity, RELATION: self._relation, FACT: self._fact, UNREAD: self._unread}
+        found = makers[kind](evidence, strange)
         return replace(found, confidence=share)
 
     def _entity(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
@@ -99,6 +102,13 @@ class Explainer:
             return Reason(RELATION, wanted)
         text = " ".join([wanted or evidence.question.text, *guessed[:1]])
         return Reason(RELATION, wanted, min(labels, key=lambda label: (-likeness(label, text), -labels[label], label)))
+
+    def _unread(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
+        """The words that were not read, with the relation or type of the graph whose label is nearly one of them."""
+        labels = sorted({*self._names, *self._types})
+        near = [(likeness(words, label), label) for words in strange for label in labels]
+        best = max(near, default=(0.0, ""))
+        return Reason(UNREAD, ", ".join(strange) or None, best[1] if best[0] >= NEARLY else None)
 
     def _fact(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
         paths = [path for path, _ in evidence.paths if path] or self._paths_of_facts(evidence)
@@ -180,6 +190,12 @@ class Explainer:
     @cached_property
     def _names(self) -> list[str]:
         return self.store.relation_names()
+
+    @cached_property
+    def _types(self) -> list[str]:
+        """The labels of the types that things have."""
+        rows = self.store.connection.execute("SELECT DISTINCT type FROM types").fetchall()
+        return sorted(set(self.store.names([number for (number,) in rows]).values()))
 
     def _label(self, relation: str) -> str:
         """The words of a directed relation."""

@@ -29,15 +29,18 @@ from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
+from kgqa_core.symbolic.by_labels.phrases import NUMBER
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
-from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, Question
+from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, UNREAD, Question
 
 LABELS, RETRIEVER, PARSER = ROADS
 BATCH = 64
 UNCALIBRATED = 0.3
 """Share of the probability that an answer needs where no confidence was learnt."""
+UNREAD_MOST = 0.2
+"""Confidence in an answer at most whose form leaves words of the question unread; it is below the threshold, too."""
 GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""
 PROPOSED = 12
@@ -161,9 +164,10 @@ class AutoSolver:
         return _Named(self.store.names([*meant, *answered]), self.store.entity_keys(answered))
 
     def _answer(self, question: Question, query: LabelQuery, choice: Choice, named: _Named) -> ComputedAnswer:
-        confidence = round(self._confidence(choice), 6)
+        best, sure_of = choice.best, self._confidence(choice)
+        left = self.parser.unread(choice.ranked, best) if best is not None and choice.ranked is not None else ()
+        confidence = round(min(sure_of, UNREAD_MOST, 0.9 * self.threshold or 1.0) if left else sure_of, 6)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
-        best = choice.best
         sure = best is not None and not choice.empty and confidence >= self.threshold
         made = ComputedAnswer(
             question.id,
@@ -175,6 +179,8 @@ class AutoSolver:
             min_confidence=self.threshold,
         )
         if not sure or best is None:
+            if left and not choice.empty and sure_of >= self.threshold:
+                return replace(made, reason=UNREAD, missing=self._shown(question, query, left, named))
             kind, missing = self._reason(query, choice)
             if kind != RELATION:  # there is no answer to be sure of
                 made = replace(made, confidence=None)
@@ -224,6 +230,16 @@ class AutoSolver:
             labels = labels_of(best.form, self.graph)
             return FACT, labels[0] if labels else None
         return RELATION, self._strange(query, best)
+
+    def _shown(self, question: Question, query: LabelQuery, left: Sequence[str], named: _Named) -> str:
+        """Words that were not read: of a mention those of the question, of a number its value."""
+        mentions = dict(zip(question.topic_entities, question.topic_keys, strict=False))
+        shown = {NUMBER: query.values[0].text} if query.values else {}
+        for slot in query.slots:
+            entity = slot.entities[0][0]
+            words = mentions.get(entity, "")
+            shown[slot.word] = words if words and words in question.text else named.names.get(entity, words)
+        return ", ".join(" ".join(shown.get(word, word) for word in run.split()) for run in left)
 
     def _unknown(self, query: LabelQuery) -> str | None:
         """The words of a question that look like a name: no usual English, or in capitals within it."""

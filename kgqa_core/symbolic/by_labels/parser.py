@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import torch
@@ -25,10 +25,12 @@ from kgqa_core.symbolic.by_labels.candidates import (
     labels_of,
     nodes_of,
 )
+from kgqa_core.symbolic.by_labels.cues import cues_of, meets
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import Phrases
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
+from kgqa_core.symbolic.by_labels.unread import UnreadWords
 from kgqa_core.types import Question
 
 UNUSED, EXPLAINED, OUTWARD, WORST, MEAN, BETTER = 4, 17, 24, 25, 26, 29
@@ -169,6 +171,7 @@ class LabelParser:
         self._pairs = [_pairs(text) for text in self.ways]
         self._words = [stems(texts) for texts in own]
         self._way_block: EncodedTexts | None = None
+        self._unread = UnreadWords(graph, own, scorer)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
         self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]
@@ -233,10 +236,13 @@ class LabelParser:
             for place, (name, query) in enumerate(own):
                 fit = self.way_fit(query, encoded, place)
                 guess = [head[place] for head in heads]
-                candidates = self.maker.make(query, fit.likeness, guess[0].tolist())[:most]
+                cues = cues_of(query.text, bool(_YES_NO.search(query.text)))
+                made = self.maker.make(query, fit.likeness, guess[0].tolist())
+                candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), most))
                 known = {str(normalise(one.form)) for one in candidates} if proposed else set()
                 for one, road in proposed[start + place] if proposed else ():
-                    if (text := str(normalise(one.form))) not in known:
+                    text = str(normalise(one.form))
+                    if text not in known and meets(one, cues, query, self.graph):
                         known.add(text)
                         one.road = road
                         candidates.append(one)
@@ -254,6 +260,11 @@ class LabelParser:
     def nouns(self, candidates: Sequence[Candidate]) -> list[str]:
         """What each candidate finds, in a word or a few."""
         return [self.phrases.answer(one.form) for one in candidates]
+
+    def unread(self, ranked: Ranked, best: Candidate) -> tuple[str, ...]:
+        """Words of a question that its best form leaves unread, in runs; a mention by the word of its slot."""
+        query = ranked.prepared.query
+        return self._unread.of(query, best, [*self.texts(query, [best]), *self.nouns([best])], ranked.prepared.encoded)
 
     def way_fit(self, query: LabelQuery, encoded: EncodedTexts, place: int) -> WayFit:
         """How the words of each way fit one question of a batch."""

@@ -14,6 +14,7 @@ from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Literal
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery, Slot
+from kgqa_core.symbolic.by_labels.cues import question_words
 from kgqa_core.symbolic.by_labels.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
 from kgqa_core.symbolic.question_reader import MarkedMention, mark_mentions, place_in
@@ -60,6 +61,7 @@ def read_query(
     question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], graph: LabelGraph
 ) -> LabelQuery:
     """A question with its mentions as slots.  keys, names: of its topic entities, by id."""
+    question = _without(question, _operation_words(question))
     marked, mentions = mark_mentions(question, keys, names)
     mentions = _each_once(mentions, len(marked))
     unseen = [one for one in mentions if one.entities and one.mark not in marked]
@@ -70,7 +72,7 @@ def read_query(
     for number, one in enumerate(mentions):
         if number < MOST_SLOTS and one.entities:
             slots.append(Slot(SLOTS[number], one.entities))
-        marked = marked.replace(one.mark, f" {SLOTS[number]} " if number < MOST_SLOTS and one.entities else " ")
+        marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     rank = place_in(marked)
     marked = corrected(marked, graph)
     if len(slots) < MOST_SLOTS:
@@ -128,15 +130,7 @@ def other_readings(question: Question) -> list[tuple[Question, float, frozenset[
     gone = [{number} for number in doubtful] + ([set(doubtful)] if len(doubtful) > 1 else [])
     found: list[tuple[Question, float, frozenset[str]]] = []
     for numbers in gone[:MOST_READINGS]:
-        kept = [place for place, number in enumerate(question.topic_mentions) if number not in numbers]
-        renumbered = {old: new for new, old in enumerate(dict.fromkeys(question.topic_mentions[p] for p in kept))}
-        one = replace(
-            question,
-            topic_keys=tuple(question.topic_keys[place] for place in kept),
-            topic_entities=tuple(question.topic_entities[place] for place in kept),
-            topic_weights=tuple(question.topic_weights[place] for place in kept),
-            topic_mentions=tuple(renumbered[question.topic_mentions[place]] for place in kept),
-        )
+        one = _without(question, numbers)
         texts = {
             key for key, number in zip(question.topic_keys, question.topic_mentions, strict=True) if number in numbers
         }
@@ -145,6 +139,30 @@ def other_readings(question: Question) -> list[tuple[Question, float, frozenset[
         )
         found.append((one, sum(doubtful[number] for number in numbers), dropped))
     return found
+
+
+def _operation_words(question: Question) -> set[int]:
+    """Mentions that are words of a ranking, a comparison, a count or a negation, written as such: *most* is no town."""
+    lists = question_words()
+    plain = lists["superlatives"] | lists["comparatives"] | lists["counting"] | lists["negations"]
+    keys = [(number, question.topic_keys[place]) for place, number in enumerate(question.topic_mentions)]
+    first = question.text.lstrip()
+    return {n for n, key in keys if key.lower() in plain and (key.islower() or first.startswith(key))}
+
+
+def _without(question: Question, numbers: set[int]) -> Question:
+    """The question without some of its mentions, by their numbers."""
+    if not numbers:
+        return question
+    kept = [place for place, number in enumerate(question.topic_mentions) if number not in numbers]
+    renumbered = {old: new for new, old in enumerate(dict.fromkeys(question.topic_mentions[p] for p in kept))}
+    return replace(
+        question,
+        topic_keys=tuple(question.topic_keys[place] for place in kept),
+        topic_entities=tuple(question.topic_entities[place] for place in kept),
+        topic_weights=tuple(question.topic_weights[place] for place in kept),
+        topic_mentions=tuple(renumbered[question.topic_mentions[place]] for place in kept),
+    )
 
 
 def name_span(text: str, graph: LabelGraph) -> tuple[int, int] | None:

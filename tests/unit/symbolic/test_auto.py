@@ -93,7 +93,7 @@ def test_forms_of_retriever_and_parser_carry_their_roads(make: Callable[..., Aut
     assert (parsed.road, parsed.answers) == ("parser", walked.answers)
     both = ask(make(form_is(FAR)), text, "c0", paths={"q": [(path, 0.9)]}, parsed={"q": [(full(FAR), 0.0)]})
     assert both.road == "retriever"
-    known = ask(make(form_is(CAPITAL)), text, "c0", parsed={"q": [(full(CAPITAL), 0.0)]})
+    known = ask(make(form_is(CAPITAL)), "capital of Norland", "c0", parsed={"q": [(full(CAPITAL), 0.0)]})
     assert known.road == "labels"
 
 

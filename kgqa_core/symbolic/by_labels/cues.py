@@ -1,0 +1,168 @@
+"""What the words of a question demand of a form: to take something away, to find a number, a date, a person.
+
+A form that does not meet a demand is no candidate, whatever its score.  Only what is certain counts: the kind of an
+answer is judged by the types and datatypes that the graph states.  Words are English; others demand nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from kgqa_core.datasets import packaged_yaml, thesaurus
+from kgqa_core.logic.forms import Arg, Compare, Form, Greater, Minus, Nth
+from kgqa_core.logic.measures import TIME
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, nodes_of, slots_of
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+
+WORDS = Path(thesaurus.__file__).parent / "data" / "question_words.yaml"
+NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
+"""Numbers as a query has them: masked, or in letters where a label of the graph has them so."""
+LOOKED_AT = 8
+"""Things of an answer whose kinds are looked at."""
+LAST_YEAR = 3000
+"""Numbers below it may be years."""
+
+
+@cache
+def question_words() -> Mapping[str, frozenset[str]]:
+    """The lists of `question_words.yaml`, phrases with spaces between their words."""
+    table: dict[str, str] = packaged_yaml.read_yaml(WORDS.read_text(encoding="utf-8"))
+    return {name: frozenset(word.replace("_", " ") for word in text.split()) for name, text in table.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """What a question demands.
+
+    negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
+    as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, "" for any.
+    wh: it asks by a question word and not for yes or no.  several: it asks for so many things, 0 where it does not say.
+    """
+
+    negations: tuple[tuple[int, str], ...] = ()
+    bound: bool = False
+    kind: str = ""
+    wh: bool = False
+    several: bool = False
+
+
+_NOT = re.compile(r"(?:n['’]t|(?<=[a-z])nt)\b")
+_CONTRACTED = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|would|wo|should)"
+_TAG = re.compile(rf"(?:,|\?)?\s*{_CONTRACTED}(?:n['’]?t| not) (?:it|they|he|she|there|that|you|we)\s*\??\s*$", re.I)
+_FIRST = re.compile(rf"^\W*(?:(?:and|so|but|hey|hi|ok|well) )*{_CONTRACTED}n['’]?t\b", re.I)
+_BOUND = re.compile(r"\b(?:no|not|never) (?:more|less|fewer|later|earlier|older|younger|larger|smaller|higher|lower)\b")
+_BUT = re.compile(r"\b(?:all|every\w*|any\w*|none|nothing|nobody) but\b|\bbut (?=(?:the |a |an )?[xyzw]\b)")
+_NON = re.compile(r"\bnon[- ](?=\w)")
+_WH = re.compile(
+    r"\b(?:(?P<time>(?:since |until )?when|(?:what|which) (?:year|date|day|month|century))"
+    r"|(?P<person>who|whom)|(?P<place>where)"
+    r"|(?P<number>how (?:many|much|old|long|tall|high|big|large|wide|deep|heavy|fast|far)|what (?:number|percentage))"
+    r"|(?P<other>what|which|whose|why|how|whats))\b"
+)
+_SLOT = re.compile(r"\b[xyzw]\b")
+_SEVERAL = re.compile(
+    rf"\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
+    rf"|\b(?P<b>{NUMBERED}) (?:most|least|best|worst|top|\w{{3,}}est)\b"
+)
+
+
+@lru_cache(maxsize=1 << 12)
+def cues_of(text: str, yes_no: bool) -> Cues:
+    """The cues of a text with slots for its mentions and `n` for its numbers.  yes_no: whether it asks for that."""
+    low = " ".join(text.lower().split())
+    found = _WH.search(low)
+    kind = str(found.lastgroup) if found is not None and not yes_no else ""
+    several = next((one["a"] or one["b"] for one in _SEVERAL.finditer(low) if _is_rank(one[0])), "")
+    return Cues(
+        _negations(low), bool(_BOUND.search(low)), "" if kind == "other" else kind, found is not None and not yes_no,
+        bool(several),
+    )  # fmt: skip
+
+
+def _is_rank(text: str) -> bool:
+    return not question_words()["not_est"].intersection(text.split())
+
+
+def _negations(low: str) -> tuple[tuple[int, str], ...]:
+    low = _TAG.sub("", low)
+    low = _FIRST.sub(lambda found: " " * len(found[0]), low)
+    plain = _NOT.sub(" not", low)
+    blank = re.compile(rf"\b(?:{'|'.join(sorted(question_words()['no_negations'], key=len, reverse=True))})\b")
+    plain = blank.sub(lambda found: " " * len(found[0]), plain)
+    plain = re.sub(r"\bno\.? (?=n\b|\d|of\b)", " " * 4, plain)
+    words = "|".join(sorted(question_words()["negations"], key=len, reverse=True))
+    found = [(one.start(), one[0]) for one in re.finditer(rf"\b(?:{words})\b", plain)]
+    found += [(one.start(), "but") for one in _BUT.finditer(plain)]
+    found += [(one.start(), "non") for one in _NON.finditer(plain)]
+    return tuple(sorted(found))
+
+
+def meets(one: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph) -> bool:
+    """Whether a candidate may answer a question with these cues."""
+    if isinstance(one.value, bool):
+        if cues.wh:
+            return False
+    elif cues.several and (
+        any(isinstance(node, (Arg, Nth, Greater)) for node in nodes_of(one.form))
+        or (one.nodes is not None and len(one.nodes) == 1)
+    ):
+        return False
+    return _negated_alike(one.form, cues, query) and _of_kind(one, cues.kind, graph)
+
+
+def _negated_alike(form: Form, cues: Cues, query: LabelQuery) -> bool:
+    """Whether a form takes something away where the question does, and what it names behind the word for that."""
+    nodes = nodes_of(form)
+    away = [node for node in nodes if isinstance(node, Minus)]
+    if not cues.negations:
+        return not away
+    if cues.bound and any(isinstance(node, Compare) for node in nodes):
+        return True
+    if not away:
+        return False
+    out = {number for node in away for number in slots_of(node.without, query)}
+    words = [word for _, word in cues.negations]
+    first = cues.negations[0][0]
+    order = [slot.word for slot in query.slots]
+    places = [(one.start(), order.index(one[0])) for one in _SLOT.finditer(query.text) if one[0] in order]
+    behind = [number for place, number in places if place > first]
+    before = [number for place, number in places if place < first]
+    if "neither" in words or "nor" in words:
+        return set(behind) <= out
+    return not out or not behind or behind[0] in out or bool(before and before[-1] in out)
+
+
+def _of_kind(one: Candidate, kind: str, graph: LabelGraph) -> bool:
+    """Whether what a candidate finds may be of a kind, by the graph's types and datatypes."""
+    if not kind or isinstance(one.value, bool):
+        return True
+    if one.nodes is None:
+        return kind == "number"
+    nodes = one.nodes[:LOOKED_AT]
+    if not len(nodes):
+        return True
+    memory = graph.memory
+    dims = memory.dim[nodes]
+    if (dims >= 0).all():
+        timed = all(memory.dimensions[dim] == TIME for dim in dims.tolist())
+        if kind == "time":
+            x = memory.x[nodes]
+            return timed or bool(((x > 0) & (x < LAST_YEAR) & (x == x.round())).all())
+        return kind == "number" and not timed
+    if memory.literal[nodes].any() or not graph.typed(nodes).all():
+        return True
+    lists = question_words()
+    types = {graph.type_labels[place] for node in nodes.tolist() for place in graph.types_of(node)}
+    named = {word for label in types for word in (label, *label.split())}
+    match kind:
+        case "number":
+            return False
+        case "time":
+            return not named.isdisjoint(lists["times"])
+        case "person":
+            return named.isdisjoint(lists["no_person"]) or not named.isdisjoint(lists["persons"])
+    return named.isdisjoint(lists["no_place"])

@@ -1,0 +1,318 @@
+"""Words of a question that its best form leaves unread, and that so forbid a confident answer.
+
+A word is read where a mention or value of the form stands for it, where it is in a wording of a relation or type of the
+form, where the form does the operation that it names, where it is grammar, or where the encoder finds it as near to a
+wording as a paraphrase is.  A word that stands alone may paraphrase a relation that no other word of the question
+names; beside a word that is read it restricts that one, and has to be nearer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache, cached_property, lru_cache
+
+import torch
+
+from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
+from kgqa_core.linking.english import type_words
+from kgqa_core.linking.words import FUNCTION_WORDS, usualness
+from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Greater, Literal, Nth
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, labels_of, nodes_of
+from kgqa_core.symbolic.by_labels.cues import question_words
+from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
+from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
+from kgqa_core.symbolic.by_labels.reading import stem
+from kgqa_core.symbolic.by_labels.scorer import EncodedTexts, LabelScorer
+
+NEAR, PARAPHRASE = 0.75, 0.5
+"""Likeness to a wording of the form from which on a word is read: beside a word that is read, and of one that stands
+alone while no word of the question names a relation of the form."""
+MISTYPED = 0.75
+"""Share of letters that a word which English hardly has shares with the one of the form that it was meant for."""
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
+_ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
+_PEOPLE = frozenset(("people", "ppl", "persons"))
+GRAMMAR, READ, LIKELY, LEFT = "grammar", "read", "likely", ""
+"""What accounts for a word; nothing for one that is left."""
+
+
+@dataclass(slots=True)
+class _Token:
+    text: str
+    start: int
+    end: int
+    state: str = LEFT
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What a form reads.  words: roots of all its wordings; labels: of the graph's labels of what it names."""
+
+    best: Candidate
+    words: set[str]
+    labels: set[str]
+    number: bool
+    """Whether it finds one number, or how many there are."""
+
+    @cached_property
+    def ranks(self) -> list[Arg | Nth | Greater]:
+        return [node for node in nodes_of(self.best.form) if isinstance(node, (Arg, Nth, Greater))]
+
+    @cached_property
+    def compares(self) -> list[Compare]:
+        return [node for node in nodes_of(self.best.form) if isinstance(node, Compare)]
+
+    @cached_property
+    def valued(self) -> bool:
+        return any(isinstance(getattr(node, "value", node), Literal) for node in nodes_of(self.best.form))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts things by no number of theirs."""
+        return isinstance(self.best.form, Count) and not self.compares
+
+
+@lru_cache(maxsize=1 << 14)
+def root(word: str) -> str:
+    """A word without endings of plurals, of verbs and of nouns that are made of verbs.
+
+    >>> root("speaking") == root("speaks"), root("directors") == root("directed"), root("country") == root("county")
+    (True, True, False)
+    """
+    word = stem(word)
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word
+
+
+def roots(*texts: str) -> set[str]:
+    """The roots of the words of some texts."""
+    return {root(word) for text in texts for word in WORD.findall(text.lower())} - set(SLOTS)
+
+
+class UnreadWords:
+    """Finds what forms over one graph leave unread.  wordings: of each directed relation."""
+
+    def __init__(self, graph: LabelGraph, wordings: Sequence[tuple[str, ...]], scorer: LabelScorer) -> None:
+        self.graph, self.wordings, self.scorer = graph, wordings, scorer
+        self._known: dict[int, tuple[set[str], set[str]]] = {}
+
+    def of(self, query: LabelQuery, best: Candidate, texts: Sequence[str], encoded: EncodedTexts) -> tuple[str, ...]:
+        """Runs of words that are left, in the order of the text; a mention by the word of its slot.
+
+        texts: the phrase of the form, and the noun of what it finds.  encoded: the question.
+        """
+        text, tokens = query.text, [_Token(one[0].lower(), *one.span()) for one in WORD.finditer(query.text)]
+        slots = {slot.word: number in best.slots for number, slot in enumerate(query.slots)}
+        form, grammar = self._read(best, texts), _grammar(text)
+        idle = [found.span() for found in _phrases().finditer(text.lower())]
+        for token in tokens:
+            if token.text in SLOTS:
+                token.state = READ if slots.get(token.text) else LEFT
+            elif token.text == NUMBER:
+                token.state = READ if form.valued else LEFT
+            elif any(start <= token.start < end for start, end in idle):
+                token.state = GRAMMAR
+            else:
+                token.state = self._state(token.text, form, query) or (GRAMMAR if token.text in grammar else LEFT)
+        fixed = {*SLOTS, NUMBER}
+        left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
+        doubtful = [n for n in left if not _is_fixed(tokens[n].text, form)]
+        if doubtful:
+            self._paraphrases(tokens, doubtful, query, form, texts, encoded)
+        return tuple(_runs(text, tokens))
+
+    def _read(self, best: Candidate, texts: Sequence[str]) -> _Form:
+        types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
+        words = roots(*texts).union(*(self._way(way)[1] for way in best.ways))
+        words |= self._type_roots(types | set(best.types))
+        number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
+        return _Form(best, words, roots(*labels_of(best.form, self.graph)), number)
+
+    def _state(self, word: str, form: _Form, query: LabelQuery) -> str:
+        """What accounts for a word by itself, grammar left aside."""
+        lists = question_words()
+        if word in _PEOPLE and form.counts:
+            return READ if form.words & {"person", "human", "individual"} else LEFT
+        if root(word) in form.labels:
+            return READ
+        if _is_measure(word) and (form.ranks or (form.compares and not _is_superlative(word))):
+            return READ if self._measures(word, form, query) else LEFT
+        if _ORDINAL.fullmatch(word):
+            nth = next((node.n for node in form.ranks if isinstance(node, Nth)), 1)
+            return READ if form.ranks and nth == (query.place or 1) else LEFT
+        if word in lists["lexical"] or _is_superlative(word):
+            return LEFT
+        if word in lists["counting"]:
+            return GRAMMAR if form.number or form.ranks or word in ("much", "many", "how") else LEFT
+        if root(word) in form.words or (
+            word in lists["beside"] and form.words & {root(one) for one in lists["beside"]}
+        ):
+            return READ
+        if word in lists["negations"] or word in ("but", "non", "apart", "aside", "than"):
+            return GRAMMAR  # forms that do not take anything away are no candidates then
+        if word in lists["units"]:
+            return GRAMMAR if form.number or form.ranks or form.compares else LEFT
+        return GRAMMAR if not usualness(word) and sorted(word) in _mixed() else LEFT
+
+    def _measures(self, word: str, form: _Form, query: LabelQuery) -> bool:
+        """Whether an adjective or adverb fits what a form ranks or compares by.
+
+        The thesaurus has it for that relation or does not know one of them, or the question names the relation.
+        """
+        known = _adjectives().get(word)
+        if known is None or any(node.counted for node in (*form.ranks, *form.compares)):
+            return True
+        asked = roots(query.text)
+        for node in (*form.ranks, *form.compares):
+            label = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
+            entry = thesaurus().relation(label)
+            sides = known.get(entry.labels[0], frozenset()) if entry is not None else frozenset(BESTS)
+            if (isinstance(node, Compare) and sides) or (not isinstance(node, Compare) and node.best in sides):
+                return True
+            if not sides and roots(label) & asked:
+                return True
+        return False
+
+    def _paraphrases(
+        self, tokens: list[_Token], doubtful: Sequence[int], query: LabelQuery, form: _Form, texts: Sequence[str],
+        encoded: EncodedTexts,
+    ) -> None:  # fmt: skip
+        """Marks words as likely that are near enough to a wording of the form, or mistyped or shortened ones of it."""
+        text, ways = query.text, sorted(set(form.best.ways))
+        asked = {root(token.text) for token in tokens}
+        unnamed = any(not self._way(way)[0] & asked for way in ways)
+        wordings = dict.fromkeys([*texts, *(own for way in ways for own in self.wordings[way])])
+        likeness = self._likeness(text, tokens, [own for own in wordings if own], encoded)
+        capitals = any(one.text not in SLOTS and text[one.start].islower() for one in tokens)
+        for n in doubtful:
+            token = tokens[n]
+            around = tokens[max(n - 1, 0) : n] + tokens[n + 1 : n + 2]
+            restricts = any(one.state == READ and one.text not in SLOTS and one.text != NUMBER for one in around)
+            restricts = restricts and token.text not in question_words()["prepositions"]
+            name = n > 0 and capitals and text[token.start].isupper()
+            enough = PARAPHRASE if unnamed and not restricts and not name else NEAR
+            shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
+            if (
+                likeness[n] >= enough
+                or _is_mistyped(token.text, form.words)
+                or (shortened and any(one.startswith(token.text) for one in form.words))
+            ):
+                token.state = LIKELY
+
+    @torch.inference_mode()
+    def _likeness(self, text: str, tokens: Sequence[_Token], wordings: list[str], encoded: EncodedTexts) -> list[float]:
+        """Of each token its likeness to the nearest token of the wordings; 0 where it was not encoded."""
+        phrases = self.scorer.phrases(wordings)
+        length = int((encoded.weights[0] > 0).sum())
+        like = torch.einsum("td,pud->tpu", encoded.tokens[0, :length], phrases.tokens)
+        best = like.masked_fill(~(phrases.weights > 0)[None], -1.0).amax((1, 2))[:-1]
+        pieces, results, at = list(re.finditer(r"\S+", text)), [0.0] * len(tokens), 1
+        for piece, ids in zip(pieces, self.scorer.network.encoder.token_ids([one[0] for one in pieces]), strict=True):
+            own = best[at : at + len(ids) - 2]
+            at += len(ids) - 2
+            for number, token in enumerate(tokens):
+                if piece.start() <= token.start < piece.end() and len(own):
+                    results[number] = float(own.mean())
+        return results
+
+    # -- words of relations and types --------------------------------------------------------------------------
+
+    def _way(self, way: int) -> tuple[set[str], set[str]]:
+        """Roots that name a directed relation, and of all its wordings and the types at its ends."""
+        if way not in self._known:
+            relation = way % self.graph.relations
+            label = self.graph.labels[relation]
+            entry = thesaurus().relation(label) or RelationEntry()
+            verbs = [text for pair in entry.verb for text in pair]
+            ends = {int(self.graph.head_type[relation]), int(self.graph.tail_type[relation])}
+            named = roots(*self.wordings[way], *entry.nouns, *verbs) - self._type_roots(ends)
+            others = (*entry.labels, *entry.active, *entry.passive, *entry.ask, *entry.back, entry.head, entry.tail)
+            words = roots(*self.wordings[way], *entry.nouns, *verbs, *others, label) | self._type_roots(ends)
+            self._known[way] = (named | roots(label)) - {root(word) for word in ("the", "of", "is", "are")}, words
+        return self._known[way]
+
+    def _type_roots(self, places: set[int]) -> set[str]:
+        """Roots of the labels of types and of other words for these."""
+        labels = [self.graph.type_labels[place] for place in places if place >= 0]
+        return roots(*labels, *(other for label in labels for other in (*thesaurus().type(label), *_types(label))))
+
+
+@cache
+def _types(label: str) -> tuple[str, ...]:
+    return tuple(word for word, labels in type_words().items() if label in labels)
+
+
+def _is_superlative(word: str) -> bool:
+    lists = question_words()
+    return word in lists["superlatives"] or (word.endswith("est") and len(word) > 4 and word not in lists["not_est"])
+
+
+def _is_measure(word: str) -> bool:
+    return _is_superlative(word) or word in question_words()["comparatives"] or word in _adjectives()
+
+
+def _is_fixed(word: str, form: _Form) -> bool:
+    """Whether a word is never a paraphrase: one of time, arithmetic or rank."""
+    lists = question_words()
+    plain = word in lists["lexical"] or word in lists["counting"] or (word in _PEOPLE and form.counts)
+    return plain or _is_measure(word) or _ORDINAL.fullmatch(word) is not None
+
+
+def _is_mistyped(word: str, words: set[str]) -> bool:
+    if len(word) < 4 or usualness(word):
+        return False
+    return any(SequenceMatcher(None, root(word), one).ratio() >= MISTYPED for one in words if len(one) > 2)
+
+
+def _grammar(text: str) -> frozenset[str]:
+    """Words of grammar in the language of a text: all words of one that is not English, for it has no lists here."""
+    english, words = question_words()["grammar"], frozenset(WORD.findall(text.lower()))
+    foreign = (FUNCTION_WORDS - english) & words - question_words()["comparatives"] - question_words()["negations"]
+    return words if len(foreign) > len(english & words - _SHARED) else english
+
+
+_SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
+"""Words of English grammar that other languages have, too."""
+_PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "
+                   "rated populated densely".split())  # fmt: skip
+"""Words of rankings that tell nothing of what is measured."""
+
+
+@cache
+def _adjectives() -> dict[str, dict[str, frozenset[str]]]:
+    """Adjectives of rankings and comparisons: of each the first labels of the relations that it measures, and whether
+    it wants the largest or the smallest value of each."""
+    found: dict[str, dict[str, frozenset[str]]] = {}
+    for entry in thesaurus().relations.values():
+        for best, texts in zip(BESTS, ((*entry.most, *entry.more_than), (*entry.least, *entry.less_than)), strict=True):
+            for word in set(WORD.findall(" ".join(texts).lower())) - _PLAIN:
+                sides = found.setdefault(word, {})
+                sides[entry.labels[0]] = sides.get(entry.labels[0], frozenset()) | {best}
+    return found
+
+
+@cache
+def _mixed() -> list[list[str]]:
+    """The letters of words of grammar, sorted, by which those with swapped letters are known."""
+    return [sorted(word) for word in question_words()["grammar"] if len(word) > 2]
+
+
+@cache
+def _phrases() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(sorted(question_words()['phrases'], key=len, reverse=True))})\b")
+
+
+def _runs(text: str, tokens: Sequence[_Token]) -> Iterator[str]:
+    """What is left, words side by side as one text."""
+    start = end = -1
+    for token in (*tokens, _Token("", len(text), len(text), READ)):
+        if token.state == LEFT:
+            start, end = token.start if start < 0 else start, token.end
+        elif start >= 0:
+            yield text[start:end]
+            start = -1
