@@ -20,7 +20,7 @@ AFTER = (
 
 FUNCTION_WORDS = frozenset(
     "what who whom whose which where when why how is are was were be been being do does did has have had the a an of "
-    "in on at to from by for with that and or there it its their his her this these those me you i we they can could "
+    "in on at to from by for with that and there it its their his her this these those me you i we they can could "
     "would should will give list name show tell find please all any as into many much's".split()
 )
 

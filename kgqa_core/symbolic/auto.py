@@ -182,7 +182,7 @@ class AutoSolver:
             if left and not choice.empty and sure_of >= self.threshold:
                 return replace(made, reason=UNREAD, missing=self._shown(question, query, left, named))
             kind, missing = self._reason(query, choice)
-            if kind != RELATION:  # there is no answer to be sure of
+            if kind in (ENTITY, FACT):  # there is no answer to be sure of
                 made = replace(made, confidence=None)
             return replace(made, reason=kind, missing=missing)
         proof, truncated = self._proof(best.form)

@@ -8,6 +8,7 @@ unless they state what the graph has no fact of.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, permutations, product
@@ -32,6 +33,7 @@ from kgqa_core.logic.forms import (
     Literal,
     Minus,
     Nth,
+    Or,
     children,
 )
 from kgqa_core.logic.measures import measure
@@ -65,6 +67,8 @@ TYPED_OUT = 0.5
 """Share of what a type leaves out of a set that must have another type."""
 LOOKED_AT = 200
 """Things that a way leads to whose types are looked at."""
+OR = re.compile(r"\bor\b|或", re.IGNORECASE)
+"""What a question says that wants what either of two conditions holds of."""
 LARGE = 50_000
 """Nodes that a set may have."""
 
@@ -317,6 +321,11 @@ class _Maker:
             yield self._one(one.form, kind, one.nodes, [one])
         for members in self.classes:
             yield self._one(members.form, kind, members.nodes, [members])
+        if OR.search(self.query.text):
+            for one, other in combinations(range(len(self.paths)), 2):
+                for p, q in self._alike(one, other):
+                    if not np.array_equal(p.nodes, q.nodes):
+                        yield self._one(Or((p.form, q.form)), kind, np.union1d(p.nodes, q.nodes), [p, q])
 
     def _count(self, kind: int) -> Iterator[Candidate]:
         graph = self.graph
@@ -414,7 +423,8 @@ class _Maker:
 
     def _alike(self, one: int, other: int) -> Iterator[tuple[PathSet, PathSet]]:
         """Sets that the same ways lead to from two mentions."""
-        own = {p.ways: p for p in self.paths[other] if len(p.nodes) and len(p.ways) == 1}
+        alone = [p for p in self.paths[other] if len(p.nodes) and len(p.ways) == 1]
+        own = {p.ways: p for p in reversed(alone)}  # of the likeliest meaning, which comes first
         for p in self.paths[one]:
             if p.ways in own and len(p.nodes) and self.graph.to_entities(p.ways[-1]):
                 yield p, own[p.ways]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa_core.kg.vocabulary import XSD
-from kgqa_core.logic.forms import OPS, Arg, Compare, Form, Greater, Holds, Join, Literal, Nth
+from kgqa_core.logic.forms import OPS, Arg, Compare, Form, Greater, Holds, Join, Literal, Nth, Or
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.by_labels.candidates import (
@@ -215,6 +215,15 @@ def test_intersection_holds_what_both_mentions_lead_to(graph: LabelGraph) -> Non
     one = made["(AND (JOIN directed_by p0) (JOIN has_genre g0))"]
     assert names(graph, one) == ["f0", "f28"] and one.slots == (0, 1)
     assert made["(COUNT (AND (JOIN directed_by p0) (JOIN has_genre g0)))"].value == 2
+
+
+def test_union_holds_what_either_mention_leads_to_where_the_question_says_or(graph: LabelGraph) -> None:
+    slots = (slot_of(graph, "x", X + "p0"), slot_of(graph, "y", X + "p1", X + "p2"))  # y is more likely p1
+    made = by_form(graph, LabelQuery("films directed by x or y", slots))
+    either = made["(OR (JOIN directed_by p0) (JOIN directed_by p1))"]
+    each = [names(graph, made[f"(JOIN directed_by p{number})"]) for number in (0, 1)]
+    assert sorted(names(graph, either)) == sorted({*each[0], *each[1]}) and either.slots == (0, 1)
+    assert not any(isinstance(one.form, Or) for one in by_form(graph, LabelQuery("films by x and y", slots)).values())
 
 
 def test_code_is_a_start_of_paths_and_nothing_else(graph: LabelGraph) -> None:
