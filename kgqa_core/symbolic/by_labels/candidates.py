@@ -322,8 +322,8 @@ class _Maker:
         for members in self.classes:
             yield self._one(members.form, kind, members.nodes, [members])
         if OR.search(self.query.text):
-            for one, other in combinations(range(len(self.paths)), 2):
-                for p, q in self._alike(one, other):
+            for first, second in combinations(range(len(self.paths)), 2):
+                for p, q in self._alike(first, second):
                     if not np.array_equal(p.nodes, q.nodes):
                         yield self._one(Or((p.form, q.form)), kind, np.union1d(p.nodes, q.nodes), [p, q])
 
