@@ -327,12 +327,13 @@ def sql(
 ) -> None:
     """Ask the graph in SQL; nothing can be changed, and no other file read or written."""
     from kgqa_core.kg.look.query import query
+    from kgqa_core.report.console import result_table
 
     found = query(_folder(kg, run_id, session.home), statement, limit=limit)
     if session.as_json:
         print_json(found)
         return
-    _table("", [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]])
+    common.out.print(result_table(found["columns"], found["rows"]))
     if found["more"]:
         common.err.print(f"only the first {limit:,} rows; raise --limit")
 
@@ -345,7 +346,7 @@ def _show_found(found: dict[str, Any], limit: int) -> None:
 
     value = found["value"]
     if value is not None:
-        line("yes" if value is True else "no" if value is False else f"{value:,}")
+        line("yes" if value is True else "no" if value is False else f"{value}")
     elif found["answers"]:
         _table("", [{"answer": row["text"], "key": row["entity_key"]} for row in found["answers"]])
     else:

@@ -12,6 +12,8 @@ from kgqa_core.abstention.labels import ENTITY, FACT, RELATION
 from kgqa_core.datasets.masking import mask_topic
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import BY_TAIL, is_indexed
+from kgqa_core.rewriting.phrases import phrase
+from kgqa_core.symbolic.by_labels.graph import TYPE_KEYS
 from kgqa_core.types import INVERSE, UNREAD, Question
 
 FOLLOWED = 200
@@ -137,12 +139,13 @@ class Explainer:
             f"SELECT relation, $2 AS direction, count(*) FROM {self._triples} "
             "WHERE {end} IN (SELECT unnest($1::BIGINT[])) GROUP BY relation"
         )
-        found: Counter[str] = Counter()
+        found: Counter[str] = Counter()  # without the members of a type, which are no relation of it
         for end, mark in (("head", ""), ("tail", INVERSE)):
             for relation, direction, count in self.store.connection.execute(
                 sql.format(end=end), [list(entities), mark]
             ).fetchall():
-                found[direction + self._keys[relation]] += count
+                if not (direction and self._keys[relation] in TYPE_KEYS):
+                    found[direction + self._keys[relation]] += count
         return found
 
     def _follow(self, entities: Sequence[int], relation: str) -> list[int]:
@@ -202,7 +205,10 @@ class Explainer:
         key = relation.removeprefix(INVERSE)
         number = self._ids.get(key)
         name = key if number is None else self._names[number]
-        return f"{name} of" if relation.startswith(INVERSE) else name
+        if not relation.startswith(INVERSE):
+            return name
+        said = phrase(name)
+        return f"what {said.one} it" if said.is_verb else f"{name} of"
 
 
 def likeness(one: str, other: str) -> float:

@@ -13,7 +13,8 @@ from markupsafe import Markup
 from kgqa_core.evaluation.labels import percent
 from kgqa_core.report.grid import Cell
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 190, 38, 22, 10, 34
+CURVE_FRAME = 340, 190, 38, 22, 10, 34
+"""Width and height of a training curve, and its margins at the left, the right, the top and the bottom."""
 MOST_POINTS = 400
 
 Line = tuple[str, list[tuple[float, float]]]
@@ -44,6 +45,7 @@ def training_curves(curves: pl.DataFrame | Path | None) -> list[tuple[str, Marku
 
 def panel(lines: Sequence[Line], axis: str) -> Markup:
     """One chart with a line per split; x grows to the right, y is scaled to the values."""
+    width, height, left, right, top, bottom = CURVE_FRAME
     xs = [x for _, points in lines for x, _ in points]
     ys = [y for _, points in lines for _, y in points]
     x_low, x_high = min(xs), max(xs)
@@ -59,8 +61,8 @@ def panel(lines: Sequence[Line], axis: str) -> Markup:
     def at(x: float, y: float) -> tuple[float, float]:
         across = 0.5 if x_high == x_low else (x - x_low) / x_span
         return (
-            round(LEFT + across * (WIDTH - LEFT - RIGHT), 1),
-            round(HEIGHT - BOTTOM - (y - y_low) / y_span * (HEIGHT - TOP - BOTTOM), 1),
+            round(left + across * (width - left - right), 1),
+            round(height - bottom - (y - y_low) / y_span * (height - top - bottom), 1),
         )
 
     parts = []
@@ -69,14 +71,14 @@ def panel(lines: Sequence[Line], axis: str) -> Markup:
         parts.append(
             Markup(
                 '<path class="grid" d="M{l} {y}H{r}"/><text class="tick" x="{t}" y="{b}" text-anchor="end">{v}</text>'
-            ).format(l=LEFT, y=y, r=WIDTH - RIGHT, t=LEFT - 7, b=y + 4, v=f"{tick:g}")
+            ).format(l=left, y=y, r=width - right, t=left - 7, b=y + 4, v=f"{tick:g}")
         )
     whole = all(float(x).is_integer() for x in xs)
     for tick in nice_ticks(x_low, x_high, most=5, whole=whole):
         if x_low <= tick <= x_high:
             parts.append(
                 Markup('<text class="tick" x="{x}" y="{y}" text-anchor="middle">{v}</text>').format(
-                    x=at(tick, y_low)[0], y=HEIGHT - BOTTOM + 16, v=f"{tick:,g}"
+                    x=at(tick, y_low)[0], y=height - bottom + 16, v=f"{tick:,g}"
                 )
             )
     for place, (split, points) in enumerate(lines):
@@ -94,11 +96,11 @@ def panel(lines: Sequence[Line], axis: str) -> Markup:
             )
         )
     label = Markup('<text class="tick" x="{x}" y="{y}" text-anchor="end">{a}</text>').format(
-        x=WIDTH - RIGHT, y=HEIGHT - 5, a=axis
+        x=width - right, y=height - 5, a=axis
     )
     return Markup(
         '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="training curve">{body}{label}</svg>'
-    ).format(w=WIDTH, h=HEIGHT, body=Markup("").join(parts), label=label)
+    ).format(w=width, h=height, body=Markup("").join(parts), label=label)
 
 
 def line_class(split: str, place: int) -> str:
@@ -133,6 +135,7 @@ def _thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 270, 44, 14, 12, 42
+"""The same of the other charts."""
 COLOURS = 8
 """Colours of the page's style; a ninth series has the first one again, with a mark of another shape."""
 MARKS = (

@@ -208,6 +208,17 @@ def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def result_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """The result of a statement: every name and value as it can be copied into another one."""
+    table = Table()
+    for index, name in enumerate(columns):
+        numeric = all(isinstance(row[index], int | float | None) for row in rows)
+        table.add_column(VisibleText(name), overflow="fold", justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(VisibleText("NULL" if value is None else str(value)) for value in row))
+    return table
+
+
 def _facts(title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("relation")

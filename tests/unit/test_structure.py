@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,16 @@ def test_circles_are_found() -> None:
 
 def test_no_modules_import_each_other_in_a_circle(graph: dict[str, set[str]]) -> None:
     assert circles(graph) == []
+
+
+def test_no_module_gives_a_constant_a_second_value() -> None:
+    twice = []
+    for name, path in modules().items():
+        targets = [target for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)
+                   for target in node.targets]  # fmt: skip
+        names = Counter(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
+        twice += [f"{name}.{constant}" for constant, count in names.items() if count > 1]
+    assert twice == []
 
 
 def test_nothing_imports_the_offline_tools(graph: dict[str, set[str]]) -> None:

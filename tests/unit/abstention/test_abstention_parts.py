@@ -246,7 +246,17 @@ def test_a_relation_that_is_missing_is_reported_with_the_nearest_of_its_topic(st
     found = Explainer(store).explain(Evidence(question), RELATION, ["anthems"])
     assert (found.kind, found.missing, found.nearest) == (RELATION, "anthems", "anthem")
     lonely = replace(question, topic_entities=(of(store, "Country"),))
-    assert Explainer(store).explain(Evidence(lonely), RELATION, ["x"]).missing == "x"
+    assert Explainer(store).explain(Evidence(lonely), RELATION, ["x"]) == Reason(RELATION, "x"), "and not `type of`"
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [("owned by", "what was owned by it"), ("part of", "what is part of it"), ("capital", "capital of")],
+)
+def test_an_inverse_relation_is_worded_as_english_says_it(store: KgStore, label: str, words: str) -> None:
+    explainer = Explainer(store)
+    explainer.__dict__["_names"] = [label] * len(store.relation_keys())
+    assert explainer._label(f"<inv>-{CAPITAL[0]}") == words
 
 
 @pytest.mark.parametrize("indexed", [False, True])

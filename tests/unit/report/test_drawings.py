@@ -109,5 +109,8 @@ def test_curves_have_a_panel_per_metric_and_a_line_per_split() -> None:
     assert sorted(panels) == ["hits_at_1", "loss"]
     assert str(panels["loss"]).count("<g class=") == 2
     assert "nan" not in str(panels["loss"])
+    assert {FRAME.search(str(svg)).groups() for svg in panels.values()} == {("340", "190")}, (
+        "its frame, no other chart's"
+    )
     assert training_curves(None) == []
     assert training_curves(frame.clear()) == []

@@ -16,7 +16,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from kgqa_core.report.console import ask_tables, rows_table
+from kgqa_core.report.console import ask_tables, result_table, rows_table
 from kgqa_core.report.terminal import HIDDEN, TerminalConsole, VisibleRecord, VisibleText, visible, visible_json
 from tests.support.hostile import CONTROLS, FORBIDDEN, MARKUP, SHOWN, STYLES
 
@@ -79,6 +79,12 @@ def test_tables_stay_aligned() -> None:
     lines = printed(rows_table(MARKUP, [{"a": CONTROLS, "[b]": 1}, {"a": "plain", "[b]": 2}]), terminal=False)
     widths = {len(line) for line in lines.splitlines()[1:]}
     assert len(widths) == 1 and SHOWN in lines and "[b]" in lines
+
+
+def test_a_result_of_sql_can_be_copied_and_keeps_columns_of_one_name() -> None:
+    lines = printed(result_table(["year_of", "a", "a"], [[2020, 1234567.5, None], [1999, True, "x"]]), terminal=False)
+    rows = [line.replace("│", " ").replace("┃", " ").split() for line in lines.splitlines()]
+    assert ["year_of", "a", "a"] in rows and ["2020", "1234567.5", "NULL"] in rows and ["1999", "True", "x"] in rows
 
 
 def test_an_answer_of_a_model_is_shown_as_text() -> None:
