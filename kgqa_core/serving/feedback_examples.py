@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from kgqa_core.datasets.jsonl import canonical
 from kgqa_core.datasets.splits import near_duplicate
 from kgqa_core.errors import StorageError
 from kgqa_core.metrics.normalise import normalise
+from kgqa_core.question_limits import question_fault, shown, text_fault
 from kgqa_core.types import Question
 
 HELD_OUT = 3
@@ -49,12 +51,17 @@ def example_of(row: Mapping[str, Any]) -> TrainingExample:
 
 
 def fault_of(row: Mapping[str, Any]) -> str | None:
-    """Why a question file could not hold what a row says; None where it can."""
+    """Why what a row says cannot be asked, or no question file could hold it; None where both hold."""
+    example = example_of(row)
+    texts = (example.question, *example.topics, *example.answers)
     try:
-        canonical(example_of(row).to_row())
+        canonical(example.to_row())
     except ValueError as fault:
         return str(fault)
-    return None
+    if blank := next((text for text in texts if all(category(sign)[0] in "CZ" for sign in text)), None):
+        return f"the text {blank!a} shows nothing"
+    faults = (text_fault(f"answer {shown(text)!r}", text) for text in example.answers)
+    return question_fault(example.question, example.topics) or next(filter(None, faults), None)
 
 
 def training_examples(rows: Sequence[Mapping[str, Any]]) -> list[TrainingExample]:

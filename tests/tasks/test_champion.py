@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kgqa_core.config import make_profile
+from kgqa_core.datasets.load import ALSO_TRAIN
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.store.home import located
 from tasks.engine.champion import champion, contend, model_of
@@ -150,6 +152,14 @@ def test_a_moved_home_has_its_champion_and_its_records_name_no_place(home: Home,
     home.root.rename(moved.root)
     assert run.profile is not None and (champion(run.profile, moved) or {})["run_id"] == "run-a"
     assert contend(finish(moved, "run-b", 80), {}).moved
+
+
+def test_questions_that_a_run_was_nearly_taught_do_not_make_it_champion(home: Home) -> None:
+    asked = [replace(one, topic_keys=(one.text,)) for one in ASKED]
+    taught = [replace(one, id=f"x{one.id}", text=f"{one.text} Now", source=ALSO_TRAIN, split="train") for one in asked]
+    contend(finish(home, "run-a", 50, asked), {})
+    decision = contend(finish(home, "run-b", 80, [*asked, *taught[50:]]), {})
+    assert not decision.moved and decision.n == 50 and decision.difference == 0
 
 
 def test_champion_whose_scores_are_gone_everywhere_stays_and_the_way_out_is_said(home: Home) -> None:

@@ -142,7 +142,9 @@ def test_what_is_remembered_of_answers_is_bounded(store: FeedbackStore, monkeypa
 @pytest.mark.parametrize(
     ("question", "topic", "right", "named"),
     [("  ", "Bolivia", ["X"], "'question' is empty"), ("q", " ", ["X"], "topic_entities"), ("q", "t", [" "], "answers"),
-     ("q", "t", ["\ud800"], "surrogate"), ("q\ud800", "t", ["X"], "surrogate")],
+     ("q", "t", ["\ud800"], "surrogate"), ("q\ud800", "t", ["X"], "surrogate"),
+     ("q", "t", ["\u200b \u2060"], "shows nothing"), ("q\0", "t", ["X"], "NUL"), ("q", "t", ["X\0"], "NUL"),
+     ("q " * 900, "t", ["X"], "900 words"), ("q", "t" * 2000, ["X"], "2,000 characters")],
 )  # fmt: skip
 def test_what_a_question_file_could_not_hold_is_refused_at_the_door(
     store: FeedbackStore, question: str, topic: str, right: list[str], named: str
