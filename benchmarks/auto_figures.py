@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.conditions import commit_name
 from benchmarks.people import normal, share
 from kgqa_core.answering.reply import Answer
 from kgqa_core.logic.forms import Form
@@ -223,6 +224,17 @@ def table(results: Mapping[str, Any], targets: Mapping[str, str] = TARGETS) -> s
                 lines.append(
                     f"| {experiment}, {part}: {name} | {cell(value)} | {chance} | {target} | {number} | {shown_time} |"
                 )
+    made: dict[str, list[str]] = {}
+    for experiment in SHOWN:
+        if one := results.get(experiment):
+            changed = ", ".join(
+                f"{name} {value}" for name, value in one["settings"].items() if name != "most" and value
+            )
+            own = f"commit {commit_name(one['commit'])}, {one['date']}" + (
+                f"; label_parser: {changed}" if changed else ""
+            )
+            made.setdefault(own, []).append(experiment)
+    lines += ["", *(f"- {', '.join(experiments)}: {own}" for own, experiments in made.items())]
     return "\n".join(lines)
 
 

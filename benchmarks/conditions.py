@@ -30,6 +30,16 @@ def conditions(seed: int, root: Path = ROOT) -> dict[str, Any]:
     }
 
 
+def commit_name(commit: str) -> str:
+    """A commit as tables show it: seven digits, and whether the tree had changes.
+
+    >>> commit_name("f6697919538cb92353d6833eeb48fa57c2e078f7 with changes")
+    'f669791 with changes'
+    """
+    digits, _, rest = commit.partition(" ")
+    return f"{digits[:7]} {rest}".strip()
+
+
 def processor(unknown: str = "not known") -> str:
     """The processor's name, where the system tells it."""
     file = Path("/proc/cpuinfo")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.conditions import commit_name
 from benchmarks.kg_subset_page import table
 
 NAMES = {
@@ -31,7 +32,7 @@ def figures(found: Mapping[str, Any]) -> str:
         rows.append((text, *(one[column] for column in COLUMNS), same))
     made = found["conditions"]
     text = (
-        f"{made['date']}, commit {made['commit'][:10]}, seed {made['seed']}. *Same*: entities, triples, labels, types "
-        "and qualifiers are, by key, those of the file of triples above.\n\n"
+        f"{made['date']}, commit {commit_name(made['commit'])}, seed {made['seed']}. *Same*: entities, triples, "
+        "labels, types and qualifiers are, by key, those of the file of triples above.\n\n"
     )
     return text + table(("through", *COLUMNS, "same"), rows)

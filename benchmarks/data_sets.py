@@ -32,7 +32,7 @@ import numpy as np
 
 from benchmarks import results_file
 from benchmarks.auto_figures import is_hit
-from benchmarks.conditions import conditions
+from benchmarks.conditions import commit_name, conditions
 from benchmarks.people import normal, share
 from benchmarks.results_file import fields_below
 from benchmarks.sparql_road_sets import grailqa_queries, graph_of, webqsp_queries
@@ -279,7 +279,7 @@ def table(document: Mapping[str, Any]) -> str:
             head = f"{name}, {own['split']}, {own['sample']}" if key == "hits_at_1" else ""
             lines.append(f"| {head} | {title} | {' | '.join(shown)} |")
     notes = [f"{name}: {own['note']}" for name, own in sets.items() if own["note"]]
-    made = sorted({(own["conditions"]["commit"][:8], own["conditions"]["date"]) for own in sets.values()})
+    made = sorted({(commit_name(own["conditions"]["commit"]), own["conditions"]["date"]) for own in sets.values()})
     where = ", ".join(f"commit {commit}, {date}" for commit, date in made)
     return "\n".join([*lines, "", f"Notes. {'; '.join(notes)}. Conditions: {where}; seed {SEED}."])
 

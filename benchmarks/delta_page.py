@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.conditions import commit_name
 from benchmarks.kg_subset_page import table
 
 NAMES = {
@@ -33,7 +34,7 @@ def figures(found: Mapping[str, Any]) -> str:
             )  # fmt: skip
     loads = " and ".join(f"{size['load']:.1f}" for size in found["sizes"])
     text = (
-        f"{made['date']}, commit {made['commit'][:10]}, seed {made['seed']}, {machine['cores']} cores "
+        f"{made['date']}, commit {commit_name(made['commit'])}, seed {made['seed']}, {machine['cores']} cores "
         f"({machine['cpu']}), load {loads}, memory limit {found['memory_limit']}; "
         f"medians of {found['sizes'][0]['rounds']}, {found['share']:.1%} of the lines changed. Seconds of the "
         "command's work, of the whole process, and of the processor; *share* of making it anew, by work and by "

@@ -34,7 +34,7 @@ import torch
 from scipy import sparse
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions
+from benchmarks.conditions import commit_name, conditions
 from benchmarks.dkg_follow import SCALES, synthetic
 from benchmarks.kg_subset_page import table
 from benchmarks.results_file import CONDITIONS
@@ -238,7 +238,7 @@ def tables(found: Mapping[str, Any]) -> str:
         "## Following two hops without gradients, against libraries of sparse matrices",
         "",
         f"`benchmarks/dkg_peers.py`, {made['cores']} cores, {made['threads']} threads, commit "
-        f"{made['commit'][:8]}, seed {made['seed']}, medians of {found['rounds']} rounds; "
+        f"{commit_name(made['commit'])}, seed {made['seed']}, medians of {found['rounds']} rounds; "
         + ", ".join(f"{name} {version}" for name, version in packages.items())
         + ". Entities are drawn in proportion to degree; *edges*: followed by a question in both hops.",
         "",

@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import (  # noqa: E402
     connectors_page,
     delta_page,
+    demo,
     kg_subset_page,
     kill_commands,
     performance,
@@ -33,6 +34,7 @@ from benchmarks import (  # noqa: E402
     serving_page,
 )
 from benchmarks import docs_writers as writers  # noqa: E402
+from benchmarks.conditions import commit_name  # noqa: E402
 
 RESULTS_FOLDER = Path("benchmarks/results")
 
@@ -57,6 +59,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("connectors", "benchmarks/connectors.py"),
     ResultFile("data_sets", "benchmarks/data_sets.py"),
     ResultFile("delta", "benchmarks/delta.py"),
+    ResultFile("demo", "benchmarks/demo.py"),
     ResultFile("dkg_follow", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_follow_metaqa", "benchmarks/dkg_follow.py", False),
     ResultFile("dkg_scale", "benchmarks/dkg_scale.py", False),
@@ -150,6 +153,8 @@ TABLES: tuple[Table, ...] = (
     Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(writers.parsers, name="zjqa")),
     Table("auto", "docs/auto.md", "auto", _auto),
     Table("command_fuzzer", "docs/robustness.md", "command_fuzzer", _fuzzer),
+    Table("demo/sample", "README.md", "demo", demo.sample),
+    Table("demo/printed", "docs/demo.md", "demo", demo.printed),
     Table("easiness", "docs/evaluation.md", "easiness", writers.easiness),
     Table("fresh_model", "docs/tracking.md", "fresh_model", writers.fresh_model),
     Table("int8", "docs/models.md", "int8", performance.late("int8", "table")),
@@ -235,7 +240,7 @@ def result_files() -> str:
     """Every result file with its script and the commits that its figures were made at."""
     rows = []
     for one in RESULTS:
-        commits = sorted({commit[:7] for commit in _commits(load(one.name))})
+        commits = sorted({commit_name(commit) for commit in _commits(load(one.name))})
         rows.append((f"`{one.name}.json`", f"`{one.script}`", ", ".join(commits) or "not recorded"))
     return writers.result_files(rows)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.conditions import commit_name
 from benchmarks.performance import table
 from kgqa_core.report.answerability import rule_of
 
@@ -22,7 +23,7 @@ def conditions_line(conditions: Json | None) -> str:
         return "Commit not recorded (made before the scripts wrote it)."
     threads = conditions["threads"] or "as many as cores"
     return (
-        f"Commit {conditions['commit'][:7]}{' with changes' if 'with changes' in conditions['commit'] else ''}, "
+        f"Commit {commit_name(conditions['commit'])}, "
         f"{conditions['date']}, seed {conditions['seed']}, {conditions['cores']} cores, threads: {threads}."
     )
 
@@ -95,7 +96,7 @@ def _cost(cost: Json) -> str:
     return f"{cost['cpu_seconds']:,.0f} s, {cost['peak_mb']:,} MB"
 
 
-PARSERS = {"rng": "Rank and generate", "decode": "Retrieve and decode"}
+PARSERS = {"rng": "Rank only", "decode": "Retrieve and decode"}
 
 
 def parsers(found: Json, name: str) -> str:
@@ -123,8 +124,8 @@ OPTION_ROWS = (
     ("linked topics", "end to end and intersected", "linked", "tagger", "soft+product"),
     ("gold topics", "`intersect: product`", "intersect", "-", "product"),
     ("gold topics", "`intersect: min`", "intersect", "-", "min"),
-    ("the questions of the most hops", "and others, same number of passes", "mix", "-", "mix"),
-    ("the questions of the most hops", "and others, 4 times the passes", "mix", "-", "mix_long"),
+    ("the questions of the most hops", "and others", "mix", "-", "mix"),
+    ("the questions of the most hops", "and others, longer", "mix", "-", "mix_long"),
     ("1,000 questions", "feedback of the builtin model", "feedback", "-", "feedback"),
 )
 
@@ -135,6 +136,13 @@ def _difference(found: Json, data: str, comparison: str, condition: str, variant
     return rows[0] if rows else None
 
 
+def _passes(found: Json, variant: str) -> str:
+    """How many passes the trainings of a variant of `mix` took."""
+    cells = [cell for cell in found["cells"] if (cell["comparison"], cell["variant"]) == ("mix", variant)]
+    passes = sorted(cell["train"]["epochs"] for cell in cells)
+    return f", {passes[0]}–{passes[-1]} passes"
+
+
 def rigel_options(found: Json) -> str:
     """Each extension against the plain retriever, Hits@1."""
     rows = []
@@ -143,6 +151,8 @@ def rigel_options(found: Json) -> str:
         for data in ("atlas", "zjqa", "metaqa"):
             row = _difference(found, data, comparison, condition, variant)
             cells.append(f"{row['base_score']} → {row['variant_score']}, {row['difference']}" if row else "–")
+        if comparison == "mix":
+            plain, extended = plain + _passes(found, "alone"), extended + _passes(found, variant)
         rows.append((plain, extended, *cells))
     return table(("plain", "extended", "Atlas", "ZJQA", "MetaQA"), rows)
 

@@ -34,7 +34,7 @@ import numpy as np
 import torch
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions, processor
+from benchmarks.conditions import commit_name, conditions, processor
 from benchmarks.dkg_follow import SCALES, synthetic
 from benchmarks.kg_subset_page import table
 from benchmarks.llm import facts, question_prompts
@@ -274,9 +274,9 @@ def tables(found: Mapping[str, Any]) -> str:
     text = (
         "## On a GPU\n\n"
         f"`benchmarks/gpu.py`, {found['device']}, {made['cores']} cores of {found['processor']}, torch "
-        f"{found['torch']}, commit {made['commit'][:8]} ({_commits(found)}), {made['date']}, seed {made['seed']}, "
-        f"medians of {found['rounds']} rounds. This GPU copies {own['copy_gb']:,} GB/s (read and written) and "
-        "multiplies float32 matrices "
+        f"{found['torch']}, commit {commit_name(made['commit'])} ({_commits(found)}), {made['date']}, "
+        f"seed {made['seed']}, medians of {found['rounds']} rounds. This GPU copies {own['copy_gb']:,} GB/s (read and "
+        "written) and multiplies float32 matrices "
         f"at {own['product_tflops']['float32']} and bfloat16 at {own['product_tflops']['bfloat16']} · 10¹² "
         "operations a second.\n\nTwo hops through the graph, forward and backward, all questions of a batch at "
         f"once. The 14 bytes that an edge moves at least take {14 / own['copy_gb']:.4f} ns at the speed of copying: "
@@ -314,7 +314,7 @@ def tables(found: Mapping[str, Any]) -> str:
 def _commits(found: Mapping[str, Any]) -> str:
     """The parts that were measured at other commits."""
     last = found["conditions"]["commit"]
-    other = [f"{part} {commit[:7]}" for part, commit in found["commits"].items() if commit != last]
+    other = [f"{part} {commit_name(commit)}" for part, commit in found["commits"].items() if commit != last]
     return ", ".join(other) or "all parts"
 
 
@@ -327,7 +327,7 @@ def _training_rows(name: str, one: Mapping[str, Any]) -> list[tuple[str, ...]]:
         fastest = min((run["seconds"] for run in cuda), default=0)
         same = len({run["digest"] for run in cuda}) == 1
         rows.append(
-            (name, commit[:7], one["score"],
+            (name, commit_name(commit), one["score"],
              *(" / ".join(f"{run['seconds']:.1f}" for run in side) for side in (cpu, cuda)),
              f"{min(run['seconds'] for run in cpu) / fastest:.1f}×" if cpu and cuda else "",
              *(" / ".join(f"{run['dev_score']:.4f}" for run in side) for side in (cpu, cuda)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.conditions import commit_name
+
 ROADS = {
     "ntriples": "`kg subset`, N-Triples",
     "ntriples_gz": "`kg subset`, the same as gzip",
@@ -47,8 +49,8 @@ def _speed(found: Json) -> str:
         f"**Speed.** {speed['lines']:,} generated lines of N-Triples and a dump that repeats real entities; two "
         f"hops around {speed['seeds']} entities, every pass from the beginning, in a process of its own; of "
         f"{speed['rounds']} round(s) the one with the fewest processor seconds. {found['machine']}, "
-        f"load {found['load'][0]}, {found['date']}, commit {found['commit'][:10]}, seed {found['seed']}. The loop "
-        "reads the lines three times with `str.split` and keeps sets of strings; it takes "
+        f"load {found['load'][0]}, {found['date']}, commit {commit_name(found['commit'])}, seed {found['seed']}. "
+        "The loop reads the lines three times with `str.split` and keeps sets of strings; it takes "
         f"{speed['times_the_loop']} times as long as `kg subset`, and {speed['times_the_loop_processor']} times the "
         "processor seconds.\n\n" + table(("road", "MB", "s", "CPU s", "lines/s", "MB/s", "peak MB", "edges kept"), rows)
     )

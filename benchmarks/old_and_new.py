@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions, processor
+from benchmarks.conditions import commit_name, conditions, processor
 from benchmarks.kg_subset_page import table
 from benchmarks.results_file import CONDITIONS
 
@@ -176,7 +176,8 @@ def tables(found: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     text = (
         f"## What a user waits for on {found['machine']}, before and now\n\n"
-        f"`benchmarks/old_and_new.py`, commits {commits['old'][:7]} and {commits['new'][:7]} in turn, {made['cores']} "
+        f"`benchmarks/old_and_new.py`, commits {commit_name(commits['old'])} and {commit_name(commits['new'])} in "
+        f"turn, {made['cores']} "
         f"cores of {found['machine']}, {made['date']}; the yardstick, a float32 product of 1024³, takes "
         f"{found['product_ms']:.1f} ms here. *demo*: what the README starts, formerly every experiment, now the best "
         "system beside its baselines; *whole*: every experiment, of which there are more now (`auto` and what it "
@@ -207,7 +208,7 @@ def tables(found: Mapping[str, Any]) -> str:
 WAITED: Mapping[str, str] = {
     "install": "`make install`, 2.7 GB",
     "demo": "`kgqa demo`, first time",
-    "whole": "the whole comparison, `kgqa run --profile atlas` ([its tables](docs/demo.md#the-whole-comparison))",
+    "whole": "the whole comparison, `kgqa run --profile atlas` ([what it does](docs/demo.md#the-whole-comparison))",
     "cached": "the same again, all of it cached",
     "ask": "`kgqa ask` as a process, without a server",
     "test": "`make test`",

@@ -31,7 +31,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions
+from benchmarks.conditions import commit_name, conditions
 from benchmarks.dkg_follow import SCALES, synthetic
 from benchmarks.dkg_peers import Questions
 from benchmarks.kg_subset_page import table
@@ -141,8 +141,9 @@ def tables(found: Mapping[str, Any]) -> str:
     )  # fmt: skip
     return (
         "## What is left: the machine's limits\n\n"
-        f"`benchmarks/roofline.py`, {made['cores']} cores, {made['threads']} threads, commit {made['commit'][:8]}, "
-        f"medians of {found['rounds']} rounds. This machine copies {own['copy_gb']:.1f} GB/s and multiplies float32 "
+        f"`benchmarks/roofline.py`, {made['cores']} cores, {made['threads']} threads, commit "
+        f"{commit_name(made['commit'])}, medians of {found['rounds']} rounds. This machine copies "
+        f"{own['copy_gb']:.1f} GB/s and multiplies float32 "
         f"matrices at {own['product_gflops']:.0f} · 10⁹ operations a second; the yardstick, 1024 × 1024 times 1024 × "
         f"1024, takes {own['product_ms']:.1f} ms. The floor of an edge is reading its relation and tail at the speed "
         "of copying and adding to a random entity's weight; sorting what was reached comes on top.\n\n"

@@ -30,7 +30,7 @@ from typing import Any
 import polars as pl
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions
+from benchmarks.conditions import commit_name, conditions
 from benchmarks.results_file import CONDITIONS
 from benchmarks.rra_work import SEED, SETS, RraWork, SetPlan, some
 from kgqa_core.answering.answer import answer
@@ -246,7 +246,9 @@ def tables(record: Mapping[str, Any]) -> str:
             lines.append(f"| {row} | {_cell(own['answer_in_facts'])} | {_cell(own['hits_at_1'])} |")
         lines += ["", f"Retrieval: {own['questions']:,} test questions.", ""]
     made = record["conditions"]
-    lines.append(f"Seed {made['seed']}, commit {made['commit'][:7]}, {made['date']}, {made['threads']} thread.")
+    lines.append(
+        f"Seed {made['seed']}, commit {commit_name(made['commit'])}, {made['date']}, {made['threads']} thread."
+    )
     return "\n".join(lines) + "\n"
 
 

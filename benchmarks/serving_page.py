@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.conditions import commit_name
 from benchmarks.kg_subset_page import table
 
 
 def _made(found: Mapping[str, Any]) -> str:
     made = found["conditions"]
     return (
-        f"{made['date']}, commit {made['commit'][:10]}, {made['cores']} cores, threads of a process: "
+        f"{made['date']}, commit {commit_name(made['commit'])}, {made['cores']} cores, threads of a process: "
         f"{made['threads']}, seed {made['seed']}."
     )
 
@@ -68,7 +69,7 @@ def speed(found: Mapping[str, Any]) -> str:
 def _of(part: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
     """Which graph and commit a part was measured on, where it is another graph."""
     own = part["graph"]
-    at = f" (commit {part['commit'][:10]})" if "commit" in part else ""
+    at = f" (commit {commit_name(part['commit'])})" if "commit" in part else ""
     return f", over `{own['name']}` of {own['triples']:,} triples{at}" if own != graph else ""
 
 

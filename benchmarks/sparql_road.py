@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions
+from benchmarks.conditions import commit_name, conditions
 from benchmarks.results_file import fields_below
 from benchmarks.sparql_road_sets import SEED, SETS, AnnotatedQuery
 from kgqa_core.errors import FormError, FormTimeout
@@ -210,7 +210,7 @@ def table(record: dict[str, Any]) -> str:
         else:
             cells += ["–"] * 5
         lines.append(f"| {name} | {own['graph']} | {' | '.join(cells)} |")
-    made = {(own["conditions"]["commit"][:8], own["conditions"]["date"]) for own in record["sets"].values()}
+    made = {(commit_name(own["conditions"]["commit"]), own["conditions"]["date"]) for own in record["sets"].values()}
     lines += ["", f"Conditions: {', '.join(f'commit {commit}, {date}' for commit, date in sorted(made))}; seed {SEED}."]
     return "\n".join(lines)
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import conditions, processor
+from benchmarks.conditions import commit_name, conditions, processor
 from benchmarks.performance import table
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.builders.questions.generate import generate
@@ -186,7 +186,8 @@ def figures(document: Mapping[str, Any]) -> str:
         "graph", "training", "old, s", "new, s", "faster by", "by wall clock", "dev score", "old", "new", "same twice",
     )  # fmt: skip
     return (
-        f"`benchmarks/training.py`, commit {own['commit'][:7]} against {document['old_commit'][:7]}, {own['date']}, "
+        f"`benchmarks/training.py`, commit {commit_name(own['commit'])} against "
+        f"{commit_name(document['old_commit'])}, {own['date']}, "
         f"seed {own['seed']}, {document['processor']}, {own['cores']} cores, {own['threads']} thread(s) each, "
         f"load {document['load']:.1f} at the start{'; set in both: ' + changed if changed else ''}. Seconds are of the "
         "processor; the machine did other work, "

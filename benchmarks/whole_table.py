@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.conditions import conditions  # noqa: E402
+from benchmarks.conditions import commit_name, conditions  # noqa: E402
 from benchmarks.results_file import CONDITIONS, write  # noqa: E402
 from kgqa_core.report import set_tables  # noqa: E402
 from kgqa_core.report.grid import Cell, Grid  # noqa: E402
@@ -115,7 +115,7 @@ def figures(found: dict[str, Any]) -> str:
     asked = ", ".join(f"{size:,} of {name}" for name, size in sizes.items())
     took = ", ".join(f"{sum(one['seconds'].values()) / 60:.0f} min {name}" for name, one in found["runs"].items())
     line = (
-        f"Commit {when['commit'][:7]}{' with changes' if 'changes' in when['commit'] else ''}, {when['date']}, seed "
+        f"Commit {commit_name(when['commit'])}, {when['date']}, seed "
         f"{when['seed']}, {when['cores']} cores, OMP_NUM_THREADS={when['threads']}, beside other work. Test questions: "
         f"{asked}. Time of all stages: {took}. In percent, with 95 % bootstrap intervals."
     )

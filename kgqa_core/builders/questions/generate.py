@@ -33,6 +33,7 @@ from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.paths import to_paths
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
+from kgqa_core.types import SPLITS
 
 FILE = "questions.jsonl"
 SOURCE = "generated"
@@ -101,7 +102,16 @@ def make(
     rows += _unanswerable_rows(Missing(sampler.walker, write, drafts, seed).draw(wanted), language)
     rewrite(rows)
     rows = _typed(rows, Noise(options.noise, seed))
+    if not any(row["answers"] for row in rows):
+        raise InputError(
+            f"no question can be made from this graph ({len(graph_profile.relations)} relations, "
+            f"{int(graph_profile.askable.sum())} entities that words can name): no relation leads from one of these to "
+            "another or to a value; add facts or labels, or give a question file"
+        )
     _split(rows, options, seed)
+    repeated = _repeat(rows, options)
+    if repeated:
+        monitor.note(f"the graph gives few questions: {repeated} stand in several splits, and their scores say little")
     monitor.progress(options.size, options.size, "questions")
     return _numbered(rows)
 
@@ -224,8 +234,24 @@ def _split(rows: list[dict[str, Any]], options: GeneratedQuestionsOptions, seed:
         for place, row in enumerate(rows)
     }
     chosen = split_by_group(groups, options.split_shares, seed)
+    scored = {str(place): groups[str(place)] for place, row in enumerate(rows) if row["answers"]}
+    if {chosen[place] for place in scored} != _wanted(options):  # of few, those without an answer may fill a split
+        chosen |= split_by_group(scored, options.split_shares, seed)
     for place, row in enumerate(rows):
         row["split"] = chosen[str(place)]
+
+
+def _repeat(rows: list[dict[str, Any]], options: GeneratedQuestionsOptions) -> int:
+    """Repeats a question in each split that has none with an answer, because there are too few; how many that are."""
+    scored = [row for row in rows if row["answers"]]
+    lacking = sorted(_wanted(options) - {row["split"] for row in scored})
+    rows += [{**scored[place % len(scored)], "split": split} for place, split in enumerate(lacking)]
+    return len(lacking)
+
+
+def _wanted(options: GeneratedQuestionsOptions) -> set[str]:
+    """The splits that get questions."""
+    return {split for split, share in zip(SPLITS, options.split_shares, strict=True) if share > 0}
 
 
 def _numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,9 +11,12 @@ import pytest
 
 from kgqa_core.builders.questions.draft import COMPLEXITY
 from kgqa_core.builders.questions.generate import FILE, generate
+from kgqa_core.config import KgOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares, NoiseOptions
 from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.datasets.link import link
+from kgqa_core.errors import InputError
+from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import answer_texts, execute
 from kgqa_core.logic.parser import parse
@@ -48,6 +51,32 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(
         generate(film_kg, out, OPTIONS, seed)
         texts.append((out / FILE).read_bytes())
     assert texts[0] == (folder / FILE).read_bytes() != texts[1]
+
+
+TINY = {
+    "a star of two triples": "hub\thas\tleaf 0\nhub\thas\tleaf 1\n",
+    "two triples": "Ada\tknows\tBob\nBob\tlives in\tRome\n",
+    "one triple": "Ada\tknows\tBob\n",
+    "one value": '<http://x/Ada> <http://x/nick> "Addie" .\n',
+}
+
+
+@pytest.mark.parametrize("graph", TINY)
+def test_each_split_of_a_tiny_graph_has_a_question_with_an_answer(graph: str, tmp_path: Path) -> None:
+    file = tmp_path / ("g.nt" if "<" in TINY[graph] else "g.tsv")
+    file.write_text(TINY[graph])
+    build(tmp_path, options=KgOptions(files=(str(file),)))
+    counts = generate(tmp_path, tmp_path, OPTIONS, 7)
+    rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
+    assert {row["split"] for row in answerable(rows)} == {"train", "dev", "test"}
+    assert counts["questions"] == len(rows) == len({row["id"] for row in rows})
+
+
+def test_a_graph_in_which_nothing_leads_anywhere_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "g.tsv").write_text("Ada\tis\tAda\n")
+    build(tmp_path, options=KgOptions(files=(str(tmp_path / "g.tsv"),)))
+    with pytest.raises(InputError, match=r"no question can be made from this graph \(1 relations, 1 entities"):
+        generate(tmp_path, tmp_path, OPTIONS, 7)
 
 
 def test_every_form_gives_exactly_the_answers_of_its_question(film_kg: Path, rows: list[dict[str, Any]]) -> None:
