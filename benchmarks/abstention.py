@@ -29,6 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import results_file
 from benchmarks.conditions import conditions
 from benchmarks.results_file import fields_below
+from kgqa_core.runs.records import newest_run
+from kgqa_core.store.artifacts import Home
 
 FIELDS = (
     *fields_below("sets/*"), "machine", "seed", "sets/*/seconds", "sets/*/settings/*", "sets/*/scores/...",
@@ -55,7 +57,7 @@ def command(work: Path, folder: Path, profile: str, settings: Sequence[str]) -> 
 
 def artifacts(home: Path, run_id: str) -> dict[str, list[Path]]:
     """Folders of a run's stages by name, in order."""
-    record = json.loads((home / "runs" / run_id / "run.json").read_text(encoding="utf-8"))
+    record = newest_run(Home(home), run_id)
     found: dict[str, list[Path]] = {}
     for stage in record["stages"]:
         if stage["artifact"]:

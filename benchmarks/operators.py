@@ -28,6 +28,8 @@ from benchmarks import results_file  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
 from benchmarks.results_file import CONDITIONS  # noqa: E402
 from kgqa_core.metrics.text import GoldAnswers, exact  # noqa: E402
+from kgqa_core.runs.records import newest_run  # noqa: E402
+from kgqa_core.store.artifacts import Home  # noqa: E402
 from kgqa_core.types import COMPLEXITY_TYPES  # noqa: E402
 
 FIELDS = (
@@ -56,7 +58,7 @@ def figures(home: Path, run_id: str) -> tuple[str, dict[str, Any]]:
 
     from kgqa_core.datasets.question import read_questions
 
-    record = json.loads((home / "runs" / run_id / "run.json").read_text(encoding="utf-8"))
+    record = newest_run(Home(home), run_id)
     folders = {stage["name"]: Path(stage["artifact"]["path"]) for stage in record["stages"] if stage["artifact"]}
     aggregates = json.loads((folders["scores"] / "aggregates.json").read_text(encoding="utf-8"))
     [answers] = [folder for name, folder in folders.items() if name.startswith("answers/")]

@@ -35,6 +35,8 @@ from benchmarks import results_file
 from benchmarks.conditions import conditions
 from benchmarks.kgqa_command import kgqa_json
 from benchmarks.results_file import CONDITIONS
+from kgqa_core.runs.records import newest_run
+from kgqa_core.store.artifacts import Home
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.kgqa_serve import served
 from tests.support.toy import write_graph
@@ -192,7 +194,7 @@ def surroundings(home: Path, runs: dict[str, str], endpoint: ChatServer, end: Ca
         table.add("language model: answers again", lambda: answer(url, "who founded Gekobo Ltd"), None)
         end()
         table.add("language model: is gone", lambda: answer(url, "who set up Gekobo Ltd?"), None)
-    record = json.loads((home / "runs" / runs["auto"] / "run.json").read_text(encoding="utf-8"))
+    record = newest_run(Home(home), runs["auto"])
     made = {one["name"]: Path(one["artifact"]["path"]) for one in record["stages"] if one.get("artifact")}
     gone = {name: made[name] for name in ("label_parser", "kg")}
     with served(home, "--run", runs["auto"]) as running:

@@ -28,6 +28,7 @@ from kgqa_core.spool import regular_file, shorten, spool_in
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.store.files import check_room, watch_room
 from tasks.servers.clients import point_clients
+from tasks.tracking.moved import follow_home
 
 PROFILES = Path(__file__).parent.parent / "profiles"
 log = logging.getLogger("kgqa")
@@ -93,6 +94,7 @@ def prepare(home: Path | None, *, verbose: bool = False) -> Home:
     chosen = _choose(home).prepare()
     check_room(chosen.root)
     watch_room(chosen.root, log.error)
+    follow_home(chosen)
     return _set_environment(chosen, verbose=verbose)
 
 
@@ -102,10 +104,7 @@ def look(home: Path | None, *, verbose: bool = False, missing: bool = False) -> 
     missing: whether there may be none.  Raises InputError where there is none and must be.
     """
     without_pandas()
-    chosen = _choose(home)
-    if not missing:
-        _check_exists(chosen)
-    return _set_environment(chosen.look(), verbose=verbose)
+    return _set_environment(_choose(home).look() if missing else existing(home), verbose=verbose)
 
 
 def working_homes(home: Path | None, *, verbose: bool = False) -> tuple[Home, Home]:
@@ -113,22 +112,24 @@ def working_homes(home: Path | None, *, verbose: bool = False) -> tuple[Home, Ho
 
     Raises InputError where there is no home, and as `prepare`.
     """
-    chosen = _choose(home)
-    _check_exists(chosen)
+    chosen = existing(home)
     if chosen.writable:
         return chosen, prepare(home, verbose=verbose)
     err.print(f"the home {chosen.root} cannot be written; this command works in a temporary folder", soft_wrap=True)
     folder = tempfile.mkdtemp(prefix="kgqa-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return chosen.look(), prepare(Path(folder), verbose=verbose)
+    return chosen, prepare(Path(folder), verbose=verbose)
 
 
-def _check_exists(chosen: Home) -> None:
+def existing(home: Path | None) -> Home:
+    """The home, which is there.  Raises InputError where it is not, StorageError where it is of a newer version."""
+    chosen = _choose(home).look()
     if not chosen.exists:
         raise InputError(
             f"there is no home at {chosen.root}; name one with --home or KGQA_HOME, or make one with `kgqa demo` or "
             "`kgqa run`"
         )
+    return chosen
 
 
 def _choose(home: Path | None) -> Home:

@@ -57,9 +57,13 @@ COMMANDS = (
     CommandRecord(
         "ask",
         "ask",
-        "Answer one question with the newest run's graph, retriever and model, and show the facts behind it.",
+        "Answer one question with the champion's graph, retriever and model, and show the facts behind it.",
     ),
-    CommandRecord("ask", "answer", "Answer a file of questions with the newest run's graph, retriever and model."),
+    CommandRecord(
+        "ask",
+        "answer",
+        "Answer a file of questions with the champion's graph, retriever and model, else the newest finished run's.",
+    ),
     CommandRecord(
         "serve", "serve", "Answer questions over HTTP: JSON, OpenAI's chat protocol, the graph; Ctrl-C stops it."
     ),

@@ -25,7 +25,7 @@ def home(
     """Show where the home is, what it holds and how much of the disk each kind of artifact and each run takes."""
     from kgqa_core.store.inventory import survey
 
-    root = session.look().root
+    root = common.existing(session.home).root
     if verify:
         _verify(root, session)
         return
@@ -72,7 +72,7 @@ def gc(
     """Remove what no champion, recent run or run under way needs; first without --yes, to see what would go."""
     from kgqa_core.store.gc import plan, sweep
 
-    root = session.look().root
+    root = common.existing(session.home).root
     if yes:
         with err.status("tidying …"):
             result = sweep(root, keep=keep, older=older, cache=cache)

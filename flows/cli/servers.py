@@ -19,7 +19,7 @@ from kgqa_core.errors import ConfigError, InputError, KgqaError, StorageError
 from kgqa_core.store.artifacts import Home, write_json
 from tasks.servers import login, process
 from tasks.tracking.addresses import run_page, ui_addresses
-from tasks.tracking.mlflow_store import open_database, tracking_uri
+from tasks.tracking.mlflow_store import tracking_uri
 
 WAIT_SECONDS = 300
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -36,8 +36,6 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int, allowed_ho
             f"the UIs of {home.root} are running already; stop them first (Ctrl-C where they were started)"
         )
     auth_string = _auth_string(home)
-    with home.locked("mlflow", "opening the MLflow store"):
-        open_database(home)
     logs = home.root / "prefect" / "ui.log"
     record = login.record_file(home.root)
     with contextlib.ExitStack() as stack:

@@ -26,10 +26,10 @@ OLDEST = ("artifacts", "tmp", "work", "locks", "runs")
 SWEPT = ("tmp", "work", "runs")
 """Folders from which housekeeping deletes what no process needs."""
 RECORD = "home.json"
-SCHEMA_VERSION = 2
-MIGRATIONS: dict[int, Callable[[Path], None]] = {0: lambda root: None, 1: lambda root: None}
-"""How a home of each older version becomes one of the next; 0 are homes from before there was a version.  Layout 2
-writes paths relative to the home; records of layout 1 are read as they are."""
+SCHEMA_VERSION = 1
+"""A higher one locks out the code that is in logged models of older versions."""
+MIGRATIONS: dict[int, Callable[[Path], None]] = {0: lambda root: None}
+"""How a home of each older version becomes one of the next; 0 are homes from before there was a version."""
 HOME = "{home}"
 """Stands for the home's folder at the start of a path in a record."""
 
@@ -134,7 +134,7 @@ def portable(record: Any, root: Path) -> Any:
 def located(record: Any, root: Path) -> Any:
     """A record as it is used: absolute paths where the home lies now.
 
-    Records of layout 1 have absolute paths: those in the home that the record names, and of artifacts that are here
+    Older records have absolute paths: those in the home that the record names, and of artifacts that are here
     under the same name, are paths in this home.
     """
     wrote = record.get("home") if isinstance(record, Mapping) else None

@@ -196,16 +196,6 @@ def without_credentials(text: str) -> str:
     return re.sub(r"(\w://)[^/\s]*@", r"\1", text)
 
 
-def open_database(home: Home) -> None:
-    """Make the database that MLflow's store is in, where it is one of SQLite; the home's own follows the home."""
-    uri = tracking_uri(home)
-    ensure_database(uri)
-    if not os.environ.get("MLFLOW_TRACKING_URI"):
-        path = Path(uri.removeprefix(SQLITE))
-        _write_ahead(path)
-        follow_home(home, path, EXPERIMENT)
-
-
 def answers(uri: str) -> bool:
     """Whether a tracking server gives any answer but a failure within seconds; true for what is not a server."""
     if not uri.startswith(("http://", "https://")):
@@ -280,8 +270,11 @@ class MlflowStore:
         if not answers(self.uri):
             raise ConnectionError(f"no answer from {self.uri}")
         client = import_client(self.uri)
+        follow_home(home)
         with home.locked("mlflow", "opening the MLflow store"):
-            open_database(home)
+            ensure_database(self.uri)
+            if not os.environ.get("MLFLOW_TRACKING_URI"):
+                _write_ahead(Path(self.uri.removeprefix(SQLITE)))
             self._client = client(tracking_uri=self.uri)
             self.experiment: str = self._open_experiment(home)
 

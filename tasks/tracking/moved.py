@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sqlite3
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,28 +21,38 @@ LOCATIONS = (
 """Columns of MLflow's database that hold addresses of files."""
 
 
-def follow_home(home: Home, database: Path, experiment: str) -> None:
-    """Let the records of a home's own database name the files that lie in this home; changes nothing where they do.
+def follow_home(home: Home) -> None:
+    """Let the records of a home's own database name the files that lie in this home; changes nothing where they do."""
+    database, new = home.root / "mlflow" / "mlflow.db", (home.root / "mlflow" / "artifacts").as_uri()
+    used = os.environ.get("MLFLOW_TRACKING_URI") in (None, "", f"sqlite:///{database}")
+    if not (used and database.is_file() and _elsewhere(database, new)):
+        return
+    with home.locked("mlflow", "opening the MLflow store"):
+        for old in _elsewhere(database, new):
+            for file in (home.root / "mlflow" / "artifacts" / "models").glob("*/artifacts/MLmodel"):
+                _follow_model(file, old, new)
+            with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+                known = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+                columns = set(connection.execute(known))
+                for table, column in LOCATIONS:
+                    if (table, column) in columns:
+                        connection.execute(
+                            f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
+                            [new, len(old) + 1, len(old), old],
+                        )
+            log.info("MLflow's records of %s followed the home to %s", old, home.root)
 
-    experiment: whose files lie in the home.  Call it with the lock of the store held.
-    """
-    new = (home.root / "mlflow" / "artifacts").as_uri()
-    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
-        row = connection.execute("SELECT artifact_location FROM experiments WHERE name = ?", [experiment]).fetchone()
-        old = row[0] if row is not None else new
-        if old == new or not (old.startswith("file://") and old.endswith("/mlflow/artifacts")):
-            return
-        known = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-        columns = set(connection.execute(known))
-        for file in (home.root / "mlflow" / "artifacts" / "models").glob("*/artifacts/MLmodel"):
-            _follow_model(file, old, new)
-        for table, column in LOCATIONS:
-            if (table, column) in columns:
-                connection.execute(
-                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
-                    [new, len(old) + 1, len(old), old],
-                )
-    log.info("MLflow's records of %s followed the home to %s", old, home.root)
+
+def _elsewhere(database: Path, new: str) -> list[str]:
+    """Folders of homes at other places whose files the experiments of a database name."""
+    query = (
+        "SELECT DISTINCT artifact_location FROM experiments WHERE artifact_location LIKE 'file://%/mlflow/artifacts'"
+    )
+    try:
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            return [old for (old,) in connection.execute(query) if old != new]
+    except sqlite3.Error:  # busy, or no database of MLflow yet: whoever opens the store says so
+        return []
 
 
 def _follow_model(file: Path, old: str, new: str) -> None:

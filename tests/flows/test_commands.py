@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.cli.commands import COMMANDS, CommandRecord
+from kgqa_core.errors import InputError
+from kgqa_core.store.artifacts import Home
 from tests.support.command import ROOT
+from tests.support.finished import binary, finished_run, questions
 
 HEAVY = ("kgqa_core.config", "flows.cli._session", "duckdb", "torch", "numpy", "prefect", "mlflow")
 
@@ -50,3 +54,20 @@ def test_a_command_imports_no_other() -> None:
 def test_a_wrong_name_is_refused_with_the_nearest() -> None:
     refused = CliRunner().invoke(app, ["aks"])
     assert refused.exit_code == 2 and "'ask'" in refused.output
+
+
+def test_a_refresh_from_a_renamed_file_names_the_earlier_runs_and_starts_none(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    finished_run(
+        home, "20260101-000000-aaaa", binary([1.0]), questions(["where?"]), settings={"kg": {"files": ["a.tsv"]}}
+    )
+    words = ["refresh", "--home", str(home.root), "--kg", "b.tsv", "--questions", "asked.jsonl"]
+    refused = CliRunner().invoke(app, words)
+    assert isinstance(refused.exception, InputError), refused.output
+    for text in ("no run of graph 'b' with questions 'asked'", "--set kg.name=toy (graph files a.tsv)", "`kgqa run`"):
+        assert text in str(refused.exception)
+    both = CliRunner().invoke(app, [*words[:-1], "other.jsonl"])
+    assert "--set kg.name=toy --set questions.name=asked" in str(both.exception)
+    for more in (["--set", "kg.name=toy"], ["--set", "kg.name=new"]):  # a name that was chosen is what is meant
+        assert "earlier runs" not in str(CliRunner().invoke(app, [*words, *more]).exception)
+    assert len(list((home.root / "runs").iterdir())) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
+from kgqa_core.store.home import read_run
 from tests.support.chat_server import ChatServer
 from tests.support.command import kgqa
 from tests.support.extending_page import copy_packages, follow, section
@@ -40,7 +41,7 @@ def test_a_retriever_of_three_files_is_trained_asked_reported_and_tracked(tmp_pa
 
     assert {"common_relation/triples/openai:stub", "common_relation/-/-", "random/-/-"} <= set(ran.json["scores"])
     folder = home / "runs" / ran.json["run_id"]
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    record = read_run(home, folder.name) or {}
     artifacts = {stage["name"]: Path(stage["artifact"]["path"]) for stage in record["stages"] if stage["artifact"]}
     assert {"common_relation", "facts/common_relation", "answers/common_relation"} <= set(artifacts)
     counts = json.loads((artifacts["common_relation"] / "relations.json").read_text(encoding="utf-8"))

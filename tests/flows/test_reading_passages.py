@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from kgqa_core.store.home import read_run
 from tests.support.chat_server import ChatServer
 from tests.support.command import kgqa
 from tests.support.passages import write_jsonl
@@ -65,7 +66,7 @@ def test_settings_none_passages_triples_and_both_are_answered_and_reported(tmp_p
         assert both and all(text.split("\n[1] ")[0].startswith("(") for text in both)
         assert all("Relevant knowledge" in system["content"] for system, user in sent if "[1]" in user["content"])
 
-        record = json.loads((tmp_path / "home" / "runs" / ran.json["run_id"] / "run.json").read_text())
+        record = read_run(tmp_path / "home", ran.json["run_id"]) or {}
         folders = {stage["name"]: Path(stage["artifact"]["path"]) for stage in record["stages"]}
         answers = pl.read_parquet(folders["answers/oracle/both"] / "answers.parquet")
         assert answers["output"].unique().to_list() == ["It is said. In two lines."]

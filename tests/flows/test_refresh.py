@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from flows.refresh import refresh
 from flows.stages import evaluate
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.store.artifacts import Home, read_manifest
+from kgqa_core.store.home import read_run
 from tasks.engine.run import tracked_run
 from tasks.questions import load_questions
 from tasks.resume import refresh as refreshing
@@ -23,6 +23,7 @@ from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
 TRAINED = ("retriever", "hop_path")
+OF_SERVERS = ("mlflow", "prefect")
 QUICK = {
     "rigel": {"encoder": "scratch", "scratch_width": 32, "min_steps": 5, "epochs": 1},
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 1},
@@ -54,13 +55,23 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of this test's own that holds the first run; its artifacts are those of the first, where they lie."""
+def place(first: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the home after the first refresh, whose original is not there."""
     for name in ("graph.tsv", "questions.jsonl"):
         shutil.copy(first / name, tmp_path / name)
     shutil.copytree(first / "home", tmp_path / "home", symlinks=True, dirs_exist_ok=True)
     monkeypatch.setenv("KGQA_HOME", str(tmp_path / "home"))
-    return tmp_path
+    (first / "home").rename(first / "away")
+    yield tmp_path
+    (first / "away").rename(first / "home")
+
+
+def test_no_file_of_a_home_names_its_place_but_those_of_prefect_and_mlflow(first: Path) -> None:
+    """MLflow's files follow the home (`tasks.tracking.moved`), and Prefect's are not read at another place."""
+    home = first / "home"
+    files = [file for file in home.rglob("*") if file.is_file() and file.relative_to(home).parts[0] not in OF_SERVERS]
+    assert [str(file) for file in files if str(home).encode() in file.read_bytes()] == []
+    assert {"runs", "champions", "artifacts"} <= {file.relative_to(home).parts[0] for file in files}
 
 
 def profile_of(folder: Path, **sections: Any) -> Profile:
@@ -75,7 +86,7 @@ def profile_of(folder: Path, **sections: Any) -> Profile:
 
 
 def record_of(folder: Path, summary: dict[str, Any]) -> dict[str, Any]:
-    return json.loads((folder / "home" / "runs" / summary["run_id"] / "run.json").read_text())
+    return read_run(folder / "home", summary["run_id"]) or {}
 
 
 def statuses(folder: Path, summary: dict[str, Any]) -> dict[str, str]:

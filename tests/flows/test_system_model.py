@@ -45,11 +45,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with one finished run of a system that computes and has a language model read the result."""
     folder = tmp_path_factory.mktemp("model")
     write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 200)
-    settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
-    files = ("--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--home", folder / "home")
-    done = kgqa("run", "--json", *files, *settings)
+    done = kgqa("run", "--json", *inputs(folder), "--home", folder / "home")
     assert done.code == 0, done.err[-3000:]
     return folder / "home"
+
+
+def inputs(folder: Path) -> list[str | Path]:
+    """The options by which the run was made."""
+    settings = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    return ["--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", *settings]
 
 
 def kgqa(*words: str | Path) -> Outcome:
@@ -218,6 +222,32 @@ def test_a_home_that_moved_is_found_or_asked_for(home: Path, tmp_path: Path, mon
     system = open_system(reference)
     assert Path(system.store.path).is_relative_to(moved)
     assert system.ask(question(home)["question"]).answer
+
+
+def test_a_copy_whose_original_is_gone_answers_refreshes_and_loads(home: Path, tmp_path: Path) -> None:
+    copy, asked = tmp_path / "copy", question(home)
+    shutil.copytree(home, copy)
+    home.rename(home.with_name("away"))
+    try:
+        for words, wanted in (
+            (("refresh", *inputs(home.parent)), "nothing to do"),
+            (("ask", asked["question"], "--run", "champion"), asked["answers"][0]),
+            (("report",), str(copy)),
+            (("gc",), "nothing to remove"),
+        ):
+            done = kgqa(*words, "--home", copy)
+            assert done.code == 0 and wanted in done.out, (words, done.out, done.err[-3000:])
+        script = f"""
+import json, mlflow
+model = mlflow.pyfunc.load_model("{CHAMPION}")
+reply = model.predict({{"input": [{{"role": "user", "content": {asked["question"]!r}}}]}})
+files = mlflow.MlflowClient().list_artifacts(model.metadata.run_id)
+print(json.dumps([reply["custom_outputs"]["answer"]["answers"], [file.path for file in files]]))
+"""
+        answers, files = python(copy, script, tmp_path)
+        assert asked["answers"][0] in answers and "report.html" in files
+    finally:
+        home.with_name("away").rename(home)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.evaluation.paired import read_scored
+from kgqa_core.store.home import read_run
 from tests.support.chat_server import ChatServer
 from tests.support.command import ROOT, Outcome, environment, kgqa
 from tests.support.prefect_server import shared_environment
@@ -62,7 +63,7 @@ class Place:
         return kgqa(*self.words(command, *names, more=more), env={"OPENAI_API_KEY": "none"})
 
     def record(self, run_id: str) -> dict[str, Any]:
-        return json.loads((self.home / "runs" / run_id / "run.json").read_text(encoding="utf-8"))
+        return read_run(self.home, run_id) or {}
 
 
 @pytest.fixture(scope="module")

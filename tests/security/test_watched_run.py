@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from kgqa_core.store.home import read_runs
 from tests.support.hostile import EVIL, Dangers, dangers
 from tests.support.object_store import ObjectStore
 from tests.support.watched import KEYS, SECRETS, Watched, traces, watched_run
@@ -46,8 +46,7 @@ def test_names_with_dots_and_slashes_lead_nowhere(watched: Watched) -> None:
 
 
 def test_the_report_shows_hostile_names_and_runs_none(watched: Watched) -> None:
-    record = json.loads(next((watched.home / "runs").glob("*/run.json")).read_text(encoding="utf-8"))
-    page = Path(record["report"]).read_text(encoding="utf-8")
+    page = Path(read_runs(watched.home)[0]["report"]).read_text(encoding="utf-8")
     read = Dangers(page)
     assert read.found == []
     assert "../../evil<script>alert(3)</script>" in read.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from uuid import UUID
 
 import yaml
 
+from kgqa_core.store.home import read_runs
 from tests.support.command import ROOT, Outcome
 from tests.support.servers import Servers
 
@@ -188,7 +188,7 @@ def _own_file(out: Path, profile: Mapping[str, Any]) -> Path:
 
 def records(home: Path) -> list[dict[str, Any]]:
     """Records of a home's runs, oldest first."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((home / "runs").glob("*/run.json"))]
+    return read_runs(home)
 
 
 def digests(record: Mapping[str, Any]) -> dict[str, str]:

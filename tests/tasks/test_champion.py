@@ -137,7 +137,7 @@ def test_champion_whose_artifacts_are_deleted_can_still_be_beaten(home: Home) ->
     assert contend(run, {}).moved
 
 
-@pytest.mark.parametrize("older", [True, False], ids=["layout 1", "now"])
+@pytest.mark.parametrize("older", [True, False], ids=["as older versions wrote it", "now"])
 def test_a_moved_home_has_its_champion_and_its_records_name_no_place(home: Home, tmp_path: Path, older: bool) -> None:
     run = finish(home, "run-a", 50)
     contend(run, {})

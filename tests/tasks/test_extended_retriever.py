@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from prefect import flow
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import InputError
 from kgqa_core.store.artifacts import read_manifest
+from kgqa_core.store.home import read_run
 from tasks.answering import answer_all
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
@@ -103,7 +103,7 @@ def test_an_earlier_run_and_further_sets_teach_the_retriever(
     assert set(learnt["sets"]) == {"toy", "others"} and learnt["sets"]["others"]["weight"] == 0.5
     assert counts(second, "questions") == counts(first, "questions")
     assert [own.name for own in second.stages].count("linked") == 2
-    record = json.loads((second.folder / "run.json").read_text())
+    record = read_run(second.home.root, second.id) or {}
     learnt = training_inputs(record)
     assert set(learnt) == {MORE + "others", LINKED, FEEDBACK}
     profile = second.profile

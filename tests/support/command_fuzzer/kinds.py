@@ -301,7 +301,7 @@ def _home(kind: str, user: Path, place: Path, made: Prepared) -> str:
     if kind in NAMES:
         target = place / NAMES[kind]
         target.parent.mkdir(parents=True, exist_ok=True)
-        moved_home(user.parent / "home", target)
+        shutil.copytree(user.parent / "home", target, symlinks=True)
         made.home = target
         made.replaceable.append(target)
         return NAMES[kind] if kind == "dash" else str(target)
@@ -315,7 +315,7 @@ def _home(kind: str, user: Path, place: Path, made: Prepared) -> str:
         os.mkfifo(target)
         made.replaceable.clear()
     elif kind == "read-only":
-        moved_home(user.parent / "home", target)
+        shutil.copytree(user.parent / "home", target, symlinks=True)
         for path in [target, *target.rglob("*")]:
             path.chmod(0o555 if path.is_dir() else 0o444)
         made.replaceable.clear()
@@ -332,21 +332,6 @@ def _home(kind: str, user: Path, place: Path, made: Prepared) -> str:
         made.home = user / "kg"
         return str(user / "kg")
     return str(target)
-
-
-def moved_home(source: Path, target: Path) -> None:
-    """A copy of a home whose records name the new place."""
-    shutil.copytree(source, target, symlinks=True)
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, str) and value.startswith(str(source)):
-            return str(target) + value[len(str(source)) :]
-        if isinstance(value, dict):
-            return {name: moved(one) for name, one in value.items()}
-        return [moved(one) for one in value] if isinstance(value, list) else value
-
-    for path in (target / "runs").glob("*/run.json"):
-        path.write_text(json.dumps(moved(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
 
 
 def _copied(source: Path, place: Path, name: str) -> str:
