@@ -10,7 +10,7 @@ from typing import Any
 
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
-from kgqa_core.store.home import read_runs
+from kgqa_core.store.home import newest_runs, read_run, read_runs
 
 log = logging.getLogger("kgqa")
 
@@ -96,7 +96,7 @@ def _choose(home: Path, word: str) -> dict[str, Any]:
         raise InputError(f"the home {home} has no run yet; start one with `kgqa demo` or `kgqa run`, or give --home")
     if word == "newest":
         finished = [record for record in records.values() if record.get("status") == "done"]
-        done = [record for record in finished if _stands_alone(record, records)]
+        done = [record for record in finished if _stands_alone(home, record)]
         if not done:
             raise InputError(f"the home {home} has no finished run; it has {_listed(records)}")
         return done[-1]
@@ -125,31 +125,35 @@ def newest_run(home: Home, run_id: str | None = None, *, whole: bool = False) ->
 
 
 def _finished(home: Home, run_id: str | None) -> dict[str, Any]:
-    finished = [record for record in read_runs(home.root) if record.get("status") == "done"]
-    if run_id is not None:
-        named = [record for record in finished if record["run_id"] == run_id]
-        chosen = named or [record for record in finished if run_id and record["run_id"].startswith(run_id)]
-        if len(chosen) > 1:
-            several = _listed(record["run_id"] for record in chosen)
-            raise InputError(f"{run_id!r} is the beginning of {len(chosen)} runs: {several}; give more of the id")
-        if not chosen:
-            known = [record["run_id"] for record in finished]
-            raise InputError(
-                f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
-            )
-        return chosen[0]
-    if not finished:
+    if run_id is None:
+        done = (record for record in newest_runs(home.root) if record.get("status") == "done")
+        if (newest := next((record for record in done if _stands_alone(home.root, record)), None)) is not None:
+            return newest
         raise InputError(
             f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
             "or point to another home with --home"
         )
-    by_id = {record["run_id"]: record for record in finished}
-    return next(record for record in reversed(finished) if _stands_alone(record, by_id))
+    named = read_run(home.root, run_id) if run_id and "/" not in run_id else None
+    if named is not None and named["run_id"] == run_id and named.get("status") == "done":
+        return named
+    finished = {record["run_id"]: record for record in read_runs(home.root) if record.get("status") == "done"}
+    chosen = [known for known in finished if run_id and known.startswith(run_id)]
+    if len(chosen) > 1:
+        raise InputError(
+            f"{run_id!r} is the beginning of {len(chosen)} runs: {_listed(chosen)}; give more of the id"
+        )  # fmt: skip
+    if not chosen:
+        known = list(finished)
+        raise InputError(
+            f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
+        )
+    return finished[chosen[0]]
 
 
-def _stands_alone(record: Record, records: Mapping[str, Record]) -> bool:
+def _stands_alone(home: Path, record: Record) -> bool:
     """Whether a run is not the run of one set of a finished run among others, which stands for it."""
-    return records.get(str(record.get("table")), {}).get("status") != "done"
+    table = record.get("table")
+    return table is None or (read_run(home, str(table)) or {}).get("status") != "done"
 
 
 def stage_with_artifact(record: Record, name: str) -> dict[str, Any] | None:

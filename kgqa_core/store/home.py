@@ -11,7 +11,7 @@ import hashlib
 import importlib.metadata
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,8 +106,15 @@ def stamp(root: Path) -> None:
 
 def read_runs(root: Path) -> list[dict[str, Any]]:
     """Records of the runs of a home, oldest first as `run_order` has it; unreadable ones are left out."""
+    return list(newest_runs(root))[::-1]
+
+
+def newest_runs(root: Path) -> Iterator[dict[str, Any]]:
+    """Records of the runs of a home, newest first, each read when it is wanted; unreadable ones are left out."""
     paths = sorted((root / "runs").glob("*/run.json"), key=lambda path: run_order(path.parent.name))
-    return [record for path in paths if (record := read_run(root, path.parent.name)) is not None]
+    for path in reversed(paths):
+        if (record := read_run(root, path.parent.name)) is not None:
+            yield record
 
 
 def read_run(root: Path, run_id: str) -> dict[str, Any] | None:

@@ -12,12 +12,14 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError
+from kgqa_core.kg.attach import PLACE, base_of
 from kgqa_core.kg.build import build
 from kgqa_core.kg.diff import compare
 from kgqa_core.kg.ingest.restate import statements
 from kgqa_core.kg.look.query import query
 from kgqa_core.kg.overlay import Hidden, write_overlay
-from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.store import FILE, KgStore
+from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.digest import content_digest, hash_file
 
 FACTS = [
@@ -147,3 +149,21 @@ def test_a_view_in_the_place_of_a_table_reads_no_file_for_a_comparison_or_an_upd
     spoil(hostile / "kg.duckdb", f"filtered AS SELECT content AS rule, 1 AS statements {source}")
     with pytest.raises(duckdb.PermissionException):
         list(statements(hostile / "kg.duckdb"))
+
+
+def test_an_overlay_of_a_copied_home_is_over_the_base_in_the_copy(tmp_path: Path) -> None:
+    home, copy = tmp_path / "home", tmp_path / "copy"
+    base = home / "artifacts" / "kg" / "a"
+    base.parent.mkdir(parents=True)
+    graph(tmp_path / "made").rename(base)
+    (home / "tmp" / "overlay-b").mkdir(parents=True)
+    write_overlay(home / "tmp" / "overlay-b", base=base, hidden=Hidden(triples=(0,)))
+    assert base_of(home / "tmp" / "overlay-b" / FILE) == base / FILE
+    (home / "artifacts" / "overlay").mkdir()
+    (home / "tmp" / "overlay-b").rename(home / "artifacts" / "overlay" / "b")
+    assert str(home) not in (home / "artifacts" / "overlay" / "b" / PLACE).read_text()
+    shutil.copytree(home, copy)
+    overlay = copy / "artifacts" / "overlay" / "b"
+    for path in ("artifacts/kg/a/kg.duckdb", str(base / FILE)):  # as it is written, and as older versions wrote it
+        write_json(overlay / PLACE, {"path": path})
+        assert base_of(overlay / FILE) == copy / "artifacts" / "kg" / "a" / FILE
