@@ -226,7 +226,7 @@ def table(results: Mapping[str, Any], targets: Mapping[str, str] = TARGETS) -> s
                 )
     made: dict[str, list[str]] = {}
     for experiment in SHOWN:
-        if one := results.get(experiment):
+        if "commit" in (one := results.get(experiment, {})):
             changed = ", ".join(
                 f"{name} {value}" for name, value in one["settings"].items() if name != "most" and value
             )
