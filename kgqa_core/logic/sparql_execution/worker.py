@@ -18,6 +18,8 @@ from typing import Any
 
 import pyoxigraph as ox
 
+from kgqa_core.parent import end_with_parent
+
 MODULE = "kgqa_core.logic.sparql_execution.worker"
 MEMORY = 4 << 30
 """Bytes of address space that the process may have."""
@@ -93,7 +95,8 @@ class Worker:
 
 
 def main() -> None:
-    """Serves requests until the input ends."""
+    """Serves requests until the input ends, or the process that started it does while a query runs."""
+    end_with_parent()
     with suppress(ValueError, OSError):  # a lower limit is set already, or the system has none
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     worker = Worker()

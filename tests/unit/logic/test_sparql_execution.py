@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +25,7 @@ from kgqa_core.logic.sparql_execution.engine import NotExecuted
 from kgqa_core.logic.sparql_execution.run import QueryResult, SparqlRunner
 from kgqa_core.logic.sparql_execution.scopes import read_scopes
 from kgqa_core.logic.sparql_execution.slice import slice_of
+from tests.support.command import ROOT
 
 TRIPLES = """
 m.book  book.author  m.ann
@@ -221,6 +227,32 @@ def test_a_query_that_takes_too_long_is_ended_and_the_next_one_runs(freebase: Sp
         with pytest.raises(FormTimeout, match="longer than 1 s"):
             runner.run(f"SELECT (COUNT(*) AS ?n) WHERE {{ {product} FILTER(?a0 = ?b1 || ?a2 = ?b3) }}")
         assert keys(runner, runner.run("SELECT ?x WHERE { ns:m.rome ns:place.in ?x }")) == {"m.italy"}
+
+
+LONG = """
+from kgqa_core.logic.sparql_execution.engine import SparqlEngine
+engine = SparqlEngine(60)
+engine.load("".join(f"<urn:a{i}> <urn:p> <urn:b{i}> .\\n" for i in range(3000)), [])
+print(engine._running().pid, flush=True)
+engine.query("SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", {}, 5)
+"""
+
+
+def test_a_query_ends_with_a_process_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", LONG], cwd=ROOT, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        worker = int(parent.stdout.readline())
+        time.sleep(0.5)
+        parent.kill()
+    end = time.monotonic() + 5
+    try:
+        while time.monotonic() < end:
+            os.kill(worker, 0)
+            time.sleep(0.05)
+    except ProcessLookupError:
+        return
+    os.kill(worker, signal.SIGKILL)
+    pytest.fail("the query goes on 5 s after its parent was killed")
 
 
 def test_the_time_of_a_slice_and_the_rows_of_a_result_are_bounded(
