@@ -115,8 +115,6 @@ class System:
         Raises InputError when there is no such run or it has not trained what this needs, and what `open` raises.
         """
         home = home if isinstance(home, Home) else Home(Path(home))
-        if not home.root.is_dir():
-            raise InputError(f"there is no home at {home.root}; `kgqa demo` and `kgqa run` make one")
         record = answering_run(home, run)
         parts = system_parts(home, record, knowledge, min_confidence)
         return cls.open(with_mentions(parts, mentions_of_run(home, record, monitor)) if parts.reads_graph else parts)

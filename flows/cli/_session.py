@@ -61,10 +61,6 @@ class JsonSession:
         """A home that is only read; see `look`."""
         return look(self.home, verbose=self.verbose)
 
-    def working_homes(self) -> tuple[Home, Home]:
-        """The home that is read and the home to work in; see `working_homes`."""
-        return working_homes(self.home, verbose=self.verbose)
-
     def begin(self, profile: Profile) -> Home:
         """Everything set up for a flow; see `begin`."""
         return begin(profile, self.home, verbose=self.verbose)

@@ -129,7 +129,7 @@ def answer(
     force: ForceOption = False,
 ) -> None:
     """Answer a file of questions with the champion's graph, retriever and model, else the newest finished run's."""
-    chosen, _ = session.working_homes()
+    chosen, _ = common.working_homes(session.home, verbose=session.verbose)
     session.start_logging()
     record = answering_run(chosen, run_id)
     from flows.answer import answer_file

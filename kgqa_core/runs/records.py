@@ -58,7 +58,7 @@ def choose_run(home: Path, word: str) -> dict[str, Any]:
     Raises InputError that names the nearest run when none is meant, or all when several are.
     """
     word, colon, name = word.partition(":") if not is_champion(word) else (word, "", "")
-    record = _choose(home, word)
+    record = _named(home, word, finished=False)
     if not colon and record.get("sets"):
         each = ", ".join(f"{word}:{one}" for one in record["sets"])
         raise InputError(f"run {record['run_id']} answers several question sets; say which: {each}")
@@ -84,30 +84,41 @@ def set_run(home: Path, record: Record, name: str | None = None) -> dict[str, An
         raise InputError(
             f"run {record['run_id']} has no question set {name!r}; it has {', '.join(known)}{nearest(name, known)}"
         )
-    found = next((one for one in read_runs(home) if one["run_id"] == sets[name]), None)
+    found = read_run(home, sets[name])
     if found is None:
         raise InputError(f"the record of run {sets[name]}, which answered {name!r}, is gone from {home / 'runs'}")
     return found
 
 
-def _choose(home: Path, word: str) -> dict[str, Any]:
-    records = {record["run_id"]: record for record in read_runs(home)}
-    if not records:
-        raise InputError(f"the home {home} has no run yet; start one with `kgqa demo` or `kgqa run`, or give --home")
+def _named(home: Path, word: str, *, finished: bool) -> dict[str, Any]:
+    """Record of the run that a word means.  finished: of a finished one, as the newest is in any case."""
+
+    def counts(record: Record) -> bool:
+        return not finished or record.get("status") == "done"
+
     if word == "newest":
-        finished = [record for record in records.values() if record.get("status") == "done"]
-        done = [record for record in finished if _stands_alone(home, record)]
-        if not done:
-            raise InputError(f"the home {home} has no finished run; it has {_listed(records)}")
-        return done[-1]
+        done = (record for record in newest_runs(home) if record.get("status") == "done")
+        if (newest := next((record for record in done if _stands_alone(home, record)), None)) is not None:
+            return newest
+        raise InputError(
+            f"the home {home} has no finished run yet; start one with `kgqa demo` or `kgqa run`, or point to another "
+            "home with --home"
+        )
     if is_champion(word):
         word = champion_run(home, word)
-    found = [word] if word in records else [run for run in records if word and run.startswith(word)]
-    if len(found) == 1:
-        return records[found[0]]
-    if found:
-        raise InputError(f"{word!r} is the beginning of {len(found)} runs: {_listed(found)}; give more of the id")
-    raise InputError(f"no run {word!r} in {home}; it has {_listed(records)}{nearest(word, records, cutoff=0.3)}")
+    exact = read_run(home, word) if word and "/" not in word else None
+    if exact is not None and exact["run_id"] == word and counts(exact):
+        return exact
+    records = {record["run_id"]: record for record in read_runs(home) if counts(record)}
+    chosen = [run for run in records if word and run.startswith(word)]
+    if len(chosen) == 1:
+        return records[chosen[0]]
+    if chosen:
+        raise InputError(f"{word!r} is the beginning of {len(chosen)} runs: {_listed(chosen)}; give more of the id")
+    kind = "finished run" if finished else "run"
+    raise InputError(
+        f"no {kind} {word!r} in {home}; it has {_listed(records) or 'none'}{nearest(word, records, cutoff=0.3)}"
+    )
 
 
 def newest_run(home: Home, run_id: str | None = None, *, whole: bool = False) -> dict[str, Any]:
@@ -117,37 +128,10 @@ def newest_run(home: Home, run_id: str | None = None, *, whole: bool = False) ->
     several.  whole: such a run itself where no set is named; without it the run of its first set.
     Raises InputError, and ArtifactError where it is unknown which run is the champion.
     """
-    if run_id is not None and is_champion(run_id):
-        run_id = champion_run(home.root, run_id)
-    word, colon, name = (run_id if run_id is not None else "newest").partition(":")
-    record = _finished(home, None if word == "newest" else word)
+    word = run_id if run_id is not None else "newest"
+    word, colon, name = word.partition(":") if not is_champion(word) else (word, "", "")
+    record = _named(home.root, word, finished=True)
     return dict(record) if whole and not colon else set_run(home.root, record, name if colon else None)
-
-
-def _finished(home: Home, run_id: str | None) -> dict[str, Any]:
-    if run_id is None:
-        done = (record for record in newest_runs(home.root) if record.get("status") == "done")
-        if (newest := next((record for record in done if _stands_alone(home.root, record)), None)) is not None:
-            return newest
-        raise InputError(
-            f"the home {home.root} has no finished run yet; start one with `kgqa demo` or `kgqa run`, "
-            "or point to another home with --home"
-        )
-    named = read_run(home.root, run_id) if run_id and "/" not in run_id else None
-    if named is not None and named["run_id"] == run_id and named.get("status") == "done":
-        return named
-    finished = {record["run_id"]: record for record in read_runs(home.root) if record.get("status") == "done"}
-    chosen = [known for known in finished if run_id and known.startswith(run_id)]
-    if len(chosen) > 1:
-        raise InputError(
-            f"{run_id!r} is the beginning of {len(chosen)} runs: {_listed(chosen)}; give more of the id"
-        )  # fmt: skip
-    if not chosen:
-        known = list(finished)
-        raise InputError(
-            f"no finished run {run_id!r} in {home.root} (there are {known or 'none'}){nearest(run_id, known)}"
-        )
-    return finished[chosen[0]]
 
 
 def _stands_alone(home: Path, record: Record) -> bool:

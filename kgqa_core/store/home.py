@@ -28,8 +28,6 @@ SWEPT = ("tmp", "work", "runs")
 RECORD = "home.json"
 SCHEMA_VERSION = 1
 """A higher one locks out the code that is in logged models of older versions."""
-MIGRATIONS: dict[int, Callable[[Path], None]] = {0: lambda root: None}
-"""How a home of each older version becomes one of the next; 0 are homes from before there was a version."""
 HOME = "{home}"
 """Stands for the home's folder at the start of a path in a record."""
 
@@ -91,11 +89,8 @@ def check_new(root: Path) -> None:
 def up_to_date(root: Path) -> None:
     """Bring a home of an older version to this one.  Raises StorageError for a newer one."""
     version = check_version(root)
-    if version is None or version == SCHEMA_VERSION:
-        return
-    for step in range(version, SCHEMA_VERSION):
-        MIGRATIONS[step](root)
-    _write_record(root, {"migrated_from": version})
+    if version is not None and version < SCHEMA_VERSION:  # 0 needs no change
+        _write_record(root, {"migrated_from": version})
 
 
 def stamp(root: Path) -> None:
