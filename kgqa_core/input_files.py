@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa_core.errors import InputError, KgqaError
+from kgqa_core.errors import InputError, KgInputError, KgqaError
 from kgqa_core.spool import regular_file
 
 MAX_DOCUMENT = 256 << 20
@@ -123,11 +123,16 @@ _ZIPPED = (
 def refuse_other_files(path: Path, data: bytes, fault: type[InputError] = InputError) -> None:
     """Raises `fault` where `data`, how a file begins, show that it holds no text: a spreadsheet, an archive, a PDF."""
     if data.startswith(b"PK\x03\x04"):
-        what, way = _zipped(path)
+        found = [_zipped(path)]
+    else:
+        found = [(what, way) for at, magic, what, way in _OTHER_FILES if data.startswith(magic, at)]
+    for what, way in found:
+        way = (
+            way
+            if "CSV" not in way or issubclass(fault, KgInputError)
+            else "write what is needed of it as lines of text"
+        )
         raise fault(f"{path} is {what}, which we do not read; {way}")
-    for at, magic, what, way in _OTHER_FILES:
-        if data.startswith(magic, at):
-            raise fault(f"{path} is {what}, which we do not read; {way}")
     if data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html>", b"<html ")):
         raise fault(f"{path} is a page of HTML, which we do not read; {_SAVE}")
 

@@ -59,8 +59,9 @@ from kgqa_core.datasets.fields import (
     read_triples,
 )
 from kgqa_core.errors import QuestionFileError, nearest
-from kgqa_core.input_files import refuse_zeros, unchanged
+from kgqa_core.input_files import refuse_other_files, refuse_zeros, unchanged
 from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
+from kgqa_core.kg.formats.source import LineFeeds
 from kgqa_core.spool import regular_file
 from kgqa_core.types import ANSWER_TYPES, GENERALIZATION, LEVELS, SPLITS
 
@@ -230,7 +231,7 @@ def _opened(path: Path) -> Iterator[Stream]:
                 raise Damaged("is not gzip")
     stream = open_stream(path, QuestionFileError, MAX_PIPE)
     try:
-        yield stream
+        yield LineFeeds(stream)
     finally:
         stream.close()
 
@@ -251,6 +252,7 @@ def _bounded(path: Path, stream: Stream) -> Iterator[bytes]:
     while data := stream.read(_BLOCK):
         if not total:
             refuse_zeros(path, data, QuestionFileError)
+            refuse_other_files(path, data, QuestionFileError)
         total += len(data)
         if total > most and total > packed:
             raise QuestionFileError(

@@ -101,7 +101,7 @@ class Source:
 
     def _beginning(self) -> bytes:
         """The first HEAD bytes."""
-        stream = _LineFeeds(open_stream(self.path))
+        stream = LineFeeds(open_stream(self.path))
         try:
             data = stream.read(HEAD)
         except Damaged as fault:
@@ -140,7 +140,7 @@ class Source:
         first = 1  # number of the first line that is not given out yet
         rest = b""  # the beginning of that line, or what is left of it
         dropped = 0  # bytes dropped of an over-long line, whose beginning is `rest`
-        stream = _LineFeeds(open_stream(self.path))
+        stream = LineFeeds(open_stream(self.path))
         try:
             start = True
             while True:
@@ -203,7 +203,7 @@ class Source:
         return KgInputError(f"{self.path} {fault} after line {lines:,}; fetch or compress the file again")
 
 
-class _LineFeeds:
+class LineFeeds:
     """A stream with line feeds for the carriage returns, where its beginning has these only."""
 
     def __init__(self, stream: Stream) -> None:
@@ -212,9 +212,11 @@ class _LineFeeds:
 
     @property
     def fraction(self) -> float:
+        """Share of the file's bytes read so far."""
         return self._stream.fraction
 
     def read(self, size: int) -> bytes:
+        """The next bytes.  Raises Damaged."""
         data = self._stream.read(size)
         if self._returns is None:
             begin = data[:HEAD]
@@ -227,7 +229,7 @@ class SourceStream:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._stream: Stream = _LineFeeds(open_stream(source.path))
+        self._stream: Stream = LineFeeds(open_stream(source.path))
         self._lines = 0
         self._start = True
 

@@ -53,6 +53,16 @@ def test_a_minimal_row_gets_every_field() -> None:
     }
 
 
+def test_carriage_returns_alone_end_lines_and_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_bytes(b"\r".join(json.dumps(good(id=name)).encode() for name in "ab"))
+    assert [row["id"] for row in read_question_file(path)] == ["a", "b"]
+    path.write_bytes(gzip.compress(b"x" * 257 + b"ustar"))
+    assert "is a tar archive" in fault(path)
+    path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    assert "write what is needed of it as lines of text" in fault(path)
+
+
 def test_a_dialogue_with_its_reference_and_triples_is_read() -> None:
     turns = [{"role": "user", "text": " who? "}, {"role": "agent", "text": "Ada"}]
     row = canonical(good(level="II", dialogue=turns, reference="In 1815.", gold_triples=[["Ada", "born", "1815"]]))
