@@ -14,6 +14,7 @@
     ├── EndpointError                a language-model endpoint is down or refuses
     ├── BudgetReached                llm.budget leaves no room for the next request; what is done is kept
     ├── FormTimeout              a logical form took longer than it may
+    ├── QuestionTimeout          so did reading a question, or searching the graph for its answer
     ├── FailedSets                   some question sets of a run failed; the others are done
     ├── WorkerError                  a stage that another machine is to make cannot be made there
     └── TrainingError                training cannot start or diverged
@@ -115,6 +116,10 @@ class ServerBusy(KgqaError):
 
 class FormTimeout(KgqaError):
     """A logical form took longer than it may on this graph."""
+
+
+class QuestionTimeout(KgqaError):
+    """Reading a question, or searching the graph for its answer, took longer than it may."""
 
 
 class FailedSets(KgqaError):

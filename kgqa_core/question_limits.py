@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from kgqa_core.errors import InputError
+from kgqa_core.errors import InputError, QuestionTimeout
 
 CHARACTERS = 4000
 """Characters of a question, and of an earlier turn."""
@@ -14,6 +18,10 @@ TOPICS, TOPIC_CHARACTERS = 50, 1000
 """Topics that a question may name, and characters of each."""
 TURNS = 64
 """Earlier turns."""
+SECONDS = 20.0
+"""In which a question is linked, and in which each step of computing its answer ends."""
+TOO_LONG = "the question takes longer than "
+"""How the refusal of a question begins whose time is over."""
 SHOWN = 100
 """Characters of a refused text that are shown."""
 
@@ -71,6 +79,33 @@ def shown(text: str) -> str:
     """
     cut = text[:SHOWN].encode("utf-8", "replace").decode("utf-8")
     return cut + "…" if len(text) > SHOWN else cut
+
+
+_LIMIT: ContextVar[tuple[float, float]] = ContextVar("limit", default=(math.inf, math.inf))
+"""Seconds that a question may take, and when on the monotonic clock they are over."""
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Within it `check_time` ends what takes longer; `next_question` gives each of several the same time."""
+    token = _LIMIT.set((seconds, time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
+
+
+def next_question() -> None:
+    """Begins the time of the next question of a batch."""
+    seconds, _ = _LIMIT.get()
+    _LIMIT.set((seconds, time.monotonic() + seconds))
+
+
+def check_time() -> None:
+    """Raises QuestionTimeout where the time of the question is over."""
+    seconds, end = _LIMIT.get()
+    if time.monotonic() > end:
+        raise QuestionTimeout(f"{TOO_LONG}{seconds:g} s on this graph; ask for less at a time")
 
 
 def _is_unicode(text: str) -> bool:

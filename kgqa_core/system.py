@@ -36,14 +36,22 @@ from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import Answerer, AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.errors import EndpointError, InputError, KgqaError
+from kgqa_core.errors import EndpointError, InputError, KgqaError, QuestionTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.questions import dialogue_turns, link_question, with_topics
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.question_limits import check_question, question_fault, shown
+from kgqa_core.question_limits import (
+    SECONDS,
+    TOO_LONG,
+    check_question,
+    next_question,
+    question_fault,
+    shown,
+    time_limit,
+)
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
@@ -195,7 +203,9 @@ class System:
         return answer
 
     def failed(self, why: str) -> KgqaError:
-        """The error of a question on which the language model failed: EndpointError where it is behind one."""
+        """The error of a rejected question: of time, or of the language model, EndpointError where it is behind one."""
+        if why.startswith(TOO_LONG):
+            return QuestionTimeout(why)
         remote = self.model is not None and self.model.name.startswith("openai:")
         return EndpointError(why) if remote else KgqaError(why)
 
@@ -203,26 +213,35 @@ class System:
         """The answers to a batch of questions, in its order.
 
         A question starts from its topic_entities, else from the entities of its topic_keys, else from those that are
-        linked in its text and dialogue.  One on which the language model fails, or that is beyond `question_limits`,
-        comes back with `reject`.
+        linked in its text and dialogue.  One on which the language model fails, or that is beyond `question_limits`
+        or takes too long, comes back with `reject`.
         traces: filled with the trace's id of each question that was traced, by the question's id.  Raises InputError
         when a topic is not in the graph, or when two questions have one id.
         """
         if twice := [name for name, number in Counter(one.id for one in questions).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
-        rejects = {
-            one.id: Answer(one.id, shown(one.text), None, knowledge=self.knowledge, reject=fault)
-            for one in questions
-            if (fault := question_fault(one.text, one.topic_keys, one.dialogue))
-        }
-        good = [one for one in questions if one.id not in rejects]
+        faults = {one.id: question_fault(one.text, one.topic_keys, one.dialogue) for one in questions}
+        good = [one for one in questions if not faults[one.id]]
+        answers: list[Answer] = []
         with self.lock:
-            answers = iter(self._answer(good, traces) if good else ())
-        return [rejects.get(one.id) or next(answers) for one in questions]
+            try:
+                answers = self._answer(good, traces) if good else []
+            except QuestionTimeout as fault:
+                if len(good) == 1:
+                    faults[good[0].id] = str(fault)
+                else:  # one of them: each on its own
+                    answers = [self.answer([one], traces)[0] for one in good]
+        made = iter(answers)
+        return [
+            Answer(one.id, shown(one.text), None, knowledge=self.knowledge, reject=why)
+            if (why := faults[one.id])
+            else next(made)
+            for one in questions
+        ]
 
     def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:
         clock = StepClock()
-        with clock.step("linking"):
+        with clock.step("linking"), time_limit(SECONDS):
             linked = [self._link(question) for question in questions]
         batch = [question for question, _ in linked]
         with clock.step("retrieval"):
@@ -249,8 +268,10 @@ class System:
         with clock.step("wording"):
             wordings = self._wordings(batch, [own.text for own in written], computed)
         verdicts = self._judge(linked, retrieved, outputs, completions, computed)
-        for place, completion in enumerate(completions):
-            if completion.finish == "error" and not outputs[place]:
+        for place, (completion, solved) in enumerate(zip(completions, computed, strict=True)):
+            if solved is not None and solved.reject:
+                verdicts[place] = {"reject": solved.reject}
+            elif completion.finish == "error" and not outputs[place]:
                 verdicts[place] = {"reject": f"the language model failed: {completion.error or 'no completion'}"}
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
@@ -321,6 +342,7 @@ class System:
 
     def _link(self, question: Question) -> tuple[Question, list[Linked]]:
         """The question with its topics, and all candidates of its mentions where these were linked."""
+        next_question()
         if question.topic_entities:
             return question, []
         if question.topic_keys:

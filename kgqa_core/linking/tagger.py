@@ -9,10 +9,11 @@ the coherence with the entities that were chosen for the other mentions, which i
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from kgqa_core.linking.spots import NAME, SpottedName, find_spots
 from kgqa_core.linking.type_mentions import TypeMention, find_types, is_type_word
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.nn.vectors import ONE, Vectors, dots
-from kgqa_core.question_limits import length_fault
+from kgqa_core.question_limits import CHARACTERS, length_fault
 
 if TYPE_CHECKING:
     from kgqa_core.nn.sentence_encoder import SentenceEncoder
@@ -200,10 +201,13 @@ class Tagger:
 
         Names of all languages of the graph are looked for.
         dialogue: earlier turns as (role, text), oldest first; their mentions stay candidates, weaker with distance.
+        Of these the latest are read, of `question_limits.CHARACTERS` in all.
         Raises InputError for a text of more than `LONGEST_TEXT` characters.
         """
-        turns = [text, *(earlier for _, earlier in reversed(dialogue))][: self.options.turns + 1]
-        if fault := length_fault("the text", max(turns, key=len), LONGEST_TEXT):
+        earlier = [turn for _, turn in reversed(dialogue)][: self.options.turns]
+        read = [*accumulate(map(len, earlier))]
+        turns = [text, *earlier[: bisect_right(read, CHARACTERS)]]
+        if fault := length_fault("the text", text, LONGEST_TEXT):
             raise InputError(fault)
         spots = [
             spot

@@ -21,6 +21,7 @@ from kgqa_core.linking.english import demonyms
 from kgqa_core.linking.fold import Folded, is_unspaced
 from kgqa_core.linking.mentions import MANY, NUMBER, PARTIAL, MentionDictionary, Strings
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
+from kgqa_core.question_limits import check_time
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -149,6 +150,8 @@ LONGEST = 1_000
 """Characters of the longest stretch that is looked at; the table of distances has the square of it."""
 MOST_READ, MOST_NAMES = 512, 32
 """Most names read from one place of a text on, and most returned for one stretch: those of the best-known entities."""
+MOST_STRETCHES = 256
+"""Places of a text from which on names with typing errors are looked for, at most; a question has fewer words."""
 NearTexts = dict[int, list[tuple[int, int]]]
 """Size of a beginning of a text → (place, errors) of the nearest sorted texts."""
 LEAST_ADJECTIVE = 5
@@ -174,6 +177,7 @@ def near_names(
     """
     results: list[tuple[int, int, int, int]] = []
     for first, lasts, unknown in _to_correct(folded, covered, mentions, usual):
+        check_time()
         text = folded.slice(first, lasts[-1])
         spaced = not _unspaced(text)
         sizes = [len(folded.slice(first, last)) for last in lasts]
@@ -239,6 +243,8 @@ def _to_correct(
                 lasts.append(last)
         if lasts:
             results.append((first, lasts, [any(unknown[first : last + 1]) for last in lasts]))
+        if len(results) == MOST_STRETCHES:
+            break
     return results
 
 

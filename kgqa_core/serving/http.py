@@ -20,7 +20,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from kgqa_core.errors import BudgetReached, EndpointError, FormTimeout, InputError, KgqaError, ServerBusy, StorageError
+from kgqa_core.errors import (
+    BudgetReached,
+    EndpointError,
+    FormTimeout,
+    InputError,
+    KgqaError,
+    QuestionTimeout,
+    ServerBusy,
+    StorageError,
+)
 from kgqa_core.question_limits import shown
 from kgqa_core.serving.ask_record import Ask, AskResult
 from kgqa_core.serving.chat import chunks, completion, question_of
@@ -301,7 +310,7 @@ def _status(fault: Exception) -> tuple[int, str]:
         return 400, "invalid_request_error"
     if isinstance(fault, ServerBusy):
         return 503, "server_busy"
-    if isinstance(fault, FormTimeout):
+    if isinstance(fault, FormTimeout | QuestionTimeout):
         return 504, "timeout"
     if isinstance(fault, BudgetReached):
         return 429, "insufficient_quota"

@@ -34,8 +34,8 @@ MOST_KNOWLEDGE = 4
 """Systems of other knowledge than the server's own that stay open."""
 COST_CHARACTERS, DUE_SECONDS = 100, 0.2
 """Characters of a question that cost as much as asking it at all, and in how many seconds so much is due."""
-BATCH_COST = 48.0
-"""Cost of the questions of one batch, but for a single one that costs more."""
+BATCH_COST = 32.0
+"""Cost of the questions of one batch, but for one that costs more by itself: the longest are answered alone."""
 STUCK_SECONDS = 20.0
 """A server whose oldest question waits, or is being answered, for so long is not ready."""
 

@@ -7,13 +7,14 @@ none needs to be trusted before another.  Where no form is likely enough the que
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from kgqa_core.config import SymbolicOptions
-from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.errors import FormError, FormTimeout, QuestionTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
@@ -22,6 +23,7 @@ from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import from_path
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.question_limits import SECONDS, next_question, time_limit
 from kgqa_core.symbolic.arguments import Proposed, Weighted
 from kgqa_core.symbolic.by_labels.calibrate import Choice, choose
 from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, labels_of
@@ -34,6 +36,8 @@ from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, UNREAD, Question
+
+log = logging.getLogger("kgqa")
 
 LABELS, RETRIEVER, PARSER = ROADS
 BATCH = 64
@@ -108,36 +112,57 @@ class AutoSolver:
     ) -> list[ComputedAnswer]:
         """What is computed for each question, in their order.
 
-        paths: relation paths by question, from a retriever; parsed: forms by question, from a parser.
+        paths: relation paths by question, from a retriever; parsed: forms by question, from a parser.  One on which a
+        step takes longer than `question_limits.SECONDS` comes back with `reject`.
         """
         found: list[ComputedAnswer] = []
         for start in range(0, len(questions), BATCH):
             own = questions[start : start + BATCH]
-            readings = self.parser.readings(own)
-            flat = [(question, query) for question, some in zip(own, readings, strict=True) for query in some]
-            prepared = self.parser.prepare(
-                [(question.id, query) for question, query in flat],
-                proposed=[
-                    self._proposed(query, (paths or {}).get(question.id, ()), (parsed or {}).get(question.id, ()))
-                    for question, query in flat
-                ],
-            )
-            best = self.parser.best_readings(self.parser.rank(prepared), [len(some) for some in readings])
-            chosen: list[tuple[Question, LabelQuery, Choice]] = []
-            for question, ranked in zip(own, best, strict=True):
-                if question.topic_entities and not question.topic_weights:
-                    ranked = replace(ranked, none=ranked.none - GIVEN)
-                chosen.append((question, ranked.prepared.query, choose(ranked)))
-            named = self._named(chosen)
-            found += [self._answer(*one, named) for one in chosen]
+            try:
+                with time_limit(SECONDS):
+                    found += self._solve(own, paths or {}, parsed or {})
+            except QuestionTimeout as fault:
+                if len(questions) > 1:  # one of them: each on its own
+                    found += [made for question in own for made in self.solve([question], paths, parsed)]
+                    continue
+                log.warning("question %s: %s", own[0].id, fault)
+                self.timeouts += 1
+                found.append(
+                    ComputedAnswer(own[0].id, "none", min_confidence=self.threshold, reason=RELATION, reject=str(fault))
+                )
             monitor.progress(len(found), len(questions), "questions")
         return found
+
+    def _solve(
+        self,
+        questions: Sequence[Question],
+        paths: Mapping[str, Sequence[Weighted]],
+        parsed: Mapping[str, Sequence[Proposed]],
+    ) -> list[ComputedAnswer]:
+        readings = self.parser.readings(questions)
+        flat = [(question, query) for question, some in zip(questions, readings, strict=True) for query in some]
+        prepared = self.parser.prepare(
+            [(question.id, query) for question, query in flat],
+            proposed=[
+                self._proposed(query, paths.get(question.id, ()), parsed.get(question.id, ()))
+                for question, query in flat
+            ],
+        )
+        best = self.parser.best_readings(self.parser.rank(prepared), [len(some) for some in readings])
+        chosen: list[tuple[Question, LabelQuery, Choice]] = []
+        for question, ranked in zip(questions, best, strict=True):
+            if question.topic_entities and not question.topic_weights:
+                ranked = replace(ranked, none=ranked.none - GIVEN)
+            chosen.append((question, ranked.prepared.query, choose(ranked)))
+        named = self._named(chosen)
+        return [self._answer(*one, named) for one in chosen]
 
     def _proposed(
         self, query: LabelQuery, paths: Sequence[Weighted], parsed: Sequence[Proposed]
     ) -> list[tuple[Candidate, str]]:
         """Forms of the other roads as candidates, with the road of each."""
         forms: list[tuple[Form, str]] = []
+        next_question()
         for slot in query.slots:
             for entity, key, _ in slot.entities[:1]:
                 if not self.graph.memory.literal[entity]:

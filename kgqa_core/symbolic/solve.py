@@ -111,7 +111,8 @@ class ComputedAnswer:
     answer rests on; for a `no` those of what there is instead.  tried: forms that were run.  topics: names, by mention.
     words: the question without them.  Of the answerer `auto` also confidence: that the best answer, given or not, is
     right, None where that was not learnt or there is none; min_confidence: below which it declines; road: what proposed
-    the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines.
+    the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines; reject:
+    why nothing was computed, where it took too long.
     """
 
     question: str
@@ -130,6 +131,7 @@ class ComputedAnswer:
     road: str | None = None
     reason: str | None = None
     missing: str | None = None
+    reject: str | None = None
 
 
 @dataclass

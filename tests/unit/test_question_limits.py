@@ -6,14 +6,17 @@ import resource
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from kgqa_core.config import make_profile
-from kgqa_core.errors import InputError
-from kgqa_core.question_limits import CHARACTERS, TOPICS, TURNS, WORDS
+from kgqa_core.errors import InputError, QuestionTimeout
+from kgqa_core.question_limits import CHARACTERS, TOO_LONG, TOPICS, TURNS, WORDS, check_time, next_question, time_limit
 from kgqa_core.runs.finished import SystemParts
+from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
+from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.system import System
 from kgqa_core.types import Question
 from tests.support.long_questions import SHAPES, LongQuestion
@@ -105,3 +108,40 @@ def test_sixteen_threads_get_the_answers_of_one(system: System) -> None:
     with ThreadPoolExecutor(16) as pool:
         together = list(pool.map(ask, range(4 * len(texts))))
     assert together == alone * 4
+
+
+def test_the_time_of_a_question_ends_and_begins_anew_with_the_next() -> None:
+    check_time()
+    with time_limit(0.05):
+        check_time()
+        time.sleep(0.06)
+        with pytest.raises(QuestionTimeout, match=r"longer than 0\.05 s on this graph; ask for less"):
+            check_time()
+        next_question()
+        check_time()
+    check_time()
+
+
+@pytest.mark.parametrize("step", ["kgqa_core.linking.typos", "kgqa_core.symbolic.by_labels.graph"])
+def test_a_question_whose_time_is_over_is_refused_and_the_others_of_its_batch_are_answered(
+    system: System, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, good = Question("slow", "Who directed Nihgt A0?"), Question("good", GOOD)
+    alone, working, solve = system.ask(GOOD), [slow.id], AutoSolver._solve
+
+    def solve_these(solver: AutoSolver, questions: Sequence[Question], *more: Any) -> list[ComputedAnswer]:
+        working[:] = [one.id for one in questions]
+        return solve(solver, questions, *more)
+
+    def check() -> None:
+        if {slow.id, "ask"}.intersection(working):
+            raise QuestionTimeout(TOO_LONG)
+
+    monkeypatch.setattr(AutoSolver, "_solve", solve_these)
+    monkeypatch.setattr(f"{step}.check_time", check)
+    refused, answered = system.answer([slow, good])
+    assert answered.answer == alone.answer and answered.reject is None
+    assert refused.answer is None and str(refused.reject).startswith(TOO_LONG)
+    working[:] = [slow.id]
+    with pytest.raises(QuestionTimeout):
+        system.ask(slow.text)

@@ -19,6 +19,7 @@ from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.lookup import ending
 from kgqa_core.logic.measures import TIME
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
+from kgqa_core.question_limits import check_time
 
 TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"})
 """Relations that state types, which `Class` stands for in the other direction."""
@@ -71,6 +72,7 @@ class PathGraph(MemoryGraph):
 
     def nodes(self, form: Form) -> Ints:
         """Ids of what a form of sets denotes, ascending."""
+        check_time()
         if not isinstance(form, Join) or not isinstance(form.of, (Entity, Literal)):
             return super().nodes(form)
         start = nodes = super().nodes(form.of)
@@ -228,6 +230,7 @@ class LabelGraph:
 
         Of more than `MOST_ENDS` nodes those that a sample has, and those of entities of `end_type`, where it is given.
         """
+        check_time()
         if len(nodes) == 1:
             return self._ways_of(int(nodes[0]))
         if len(nodes) <= MOST_ENDS:
@@ -279,6 +282,7 @@ class LabelGraph:
 
     def follow(self, nodes: Ints, way: int) -> Ints:
         """What a way leads to from any of some nodes, ascending."""
+        check_time()
         if len(nodes) == 1:
             return self._follow_one(int(nodes[0]), way)
         reached = self.memory.hop(nodes, way % self.relations, backward=way >= self.relations)[1]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Literal, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
+from kgqa_core.question_limits import next_question
 from kgqa_core.symbolic.by_labels.candidates import (
     Candidate,
     CandidateMaker,
@@ -234,6 +235,7 @@ class LabelParser:
             encoded = self.scorer.questions([query.text for _, query in own])
             heads = [torch.log_softmax(head(encoded.pooled), -1).numpy() for head in network.heads]
             for place, (name, query) in enumerate(own):
+                next_question()
                 fit = self.way_fit(query, encoded, place)
                 guess = [head[place] for head in heads]
                 cues = cues_of(query.text, bool(_YES_NO.search(query.text)))
@@ -297,6 +299,7 @@ class LabelParser:
         """The candidates of each question, best first."""
         network, found = self.scorer.network, []
         for number, one in enumerate(prepared):
+            next_question()
             if number % BLOCK == 0:
                 block = prepared[number : number + BLOCK]
                 self.scorer.encode_new([text for own in block for text in (*own.texts, *own.nouns)])

@@ -56,8 +56,8 @@ def test_two_errors_need_a_long_name(tagger: Maker) -> None:
 def test_a_word_that_is_longer_than_any_name_is_left_alone(tagger: Maker) -> None:
     """The table of distances of a word of a million letters would take terabytes."""
     linker = tagger(CITIES, typos=2)
-    assert linker.entities("h" * 1_000_000) == []
-    assert [entity for entity, _ in linker.entities(f"Is {'h' * 1_000_000} in Gothenburgg?")] == [0]
+    assert linker.entities("h" * 100_000) == []
+    assert [entity for entity, _ in linker.entities(f"Is {'h' * 99_000} in Gothenburgg?")] == [0]
 
 
 def test_usual_words_are_not_corrected(tagger: Maker) -> None:
