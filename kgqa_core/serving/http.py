@@ -36,6 +36,7 @@ from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackRefused, FeedbackStore, client_of
 from kgqa_core.serving.graph_routes import add_graph_routes, gated
 from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send, error_body
+from kgqa_core.serving.limits import GRAPH_CALLS
 from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
 from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, issued, served_json
@@ -50,8 +51,8 @@ RETRY_SECONDS = 1
 """`Retry-After` of a server that is busy."""
 CLOSE_SECONDS = 3.0
 """In which a batch ends that is being answered when no request is under way any more."""
-GRAPH_CALLS, GRAPH_WAITING = 1, 64
-"""Calls that look into the graph at once, of HTTP and MCP together, and that wait; each slows the answers down."""
+GRAPH_WAITING = 64
+"""Calls of HTTP and MCP together that wait to look into the graph."""
 
 
 @dataclass(frozen=True)

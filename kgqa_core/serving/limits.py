@@ -11,6 +11,8 @@ SECONDS = 10.0
 """Most time of a call."""
 SCAN_SECONDS = 2.0
 """Most time that a search reads all names for, where the dictionary has none."""
+GRAPH_CALLS = 1
+"""Calls that look into the graph at once: each takes of the time of the thread that answers questions."""
 LONGEST = 1000
 """Characters of a key, a name or a text that is searched for."""
 LONGEST_FORM = 20_000

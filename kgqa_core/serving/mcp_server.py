@@ -31,6 +31,7 @@ from kgqa_core.serving.graph_records import (
     SearchResult,
 )
 from kgqa_core.serving.limits import (
+    GRAPH_CALLS,
     LONGEST,
     LONGEST_FORM,
     MOST_FACTS,
@@ -66,7 +67,7 @@ class McpLimits:
     wait; more are refused.  ask_seconds: most time of a question, its wait included.
     """
 
-    graph_calls: int = 8
+    graph_calls: int = GRAPH_CALLS
     asks: int = 4
     waiting: int = 32
     ask_seconds: float = 120.0
