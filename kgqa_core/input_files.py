@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,11 +110,14 @@ _OTHER_FILES: tuple[tuple[int, bytes, str, str], ...] = (
 )
 """Files that hold no text: position and bytes by which they are known, what they are, and the way out."""
 
+_DIRECTORY = 1 << 16
+"""Bytes at the end of a zip archive in which its names are looked for."""
+
 _ZIPPED = (
-    ("xl/", "a spreadsheet of Excel (.xlsx)", _EXPORT),
-    ("word/", "a document of Word (.docx)", "save it as plain text, or its tables as CSV"),
-    ("ppt/", "a presentation (.pptx)", "save its tables as CSV"),
-    ("content.xml", "a document of OpenDocument (.ods, .odt)", _EXPORT),
+    (b"xl/workbook.xml", "a spreadsheet of Excel (.xlsx)", _EXPORT),
+    (b"word/document.xml", "a document of Word (.docx)", "save it as plain text, or its tables as CSV"),
+    (b"ppt/presentation.xml", "a presentation (.pptx)", "save its tables as CSV"),
+    (b"content.xml", "a document of OpenDocument (.ods, .odt)", _EXPORT),
 )
 """Name within a zip archive, what the archive is, and the way out."""
 
@@ -139,11 +141,11 @@ def refuse_other_files(path: Path, data: bytes, fault: type[InputError] = InputE
 
 def _zipped(path: Path) -> tuple[str, str]:
     """What a zip archive is, and the way out."""
-    names: list[str] = []
-    with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(regular_file(path)) as archive:
-        names = archive.namelist()
-    for begin, what, way in _ZIPPED:
-        if any(name.startswith(begin) for name in names):
+    with regular_file(path).open("rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - _DIRECTORY))
+        names = stream.read()
+    for name, what, way in _ZIPPED:
+        if name in names:
             return what, way
     return "packed with zip", _UNPACK
 
