@@ -458,3 +458,17 @@ def fresh_model(found: Json) -> str:
 def result_files(rows: Iterable[tuple[str, str, str]]) -> str:
     """The table of result files: file, script, commits."""
     return table(("file", "made by", "commit"), rows)
+
+
+def head_start_calibration(found: Json) -> str:
+    """Errors of the confidence by source of the questions, before and after the calibration."""
+    rows = [
+        (
+            name, kind, str(of["questions"]), f"{of['ece']:.3f}", f"{of['brier']:.3f}",
+            *(str(of[level][answers]) for level in ("given", "above_0.8") for answers in ("right", "wrong")),
+        )
+        for name, own in found["cross_fitted"].items()
+        for kind, of in own.items()
+    ]  # fmt: skip
+    head = ("questions", "confidence", "n", "ECE", "Brier score", "given: right", "wrong", "above .8: right", "wrong")
+    return table(head, rows)

@@ -3,7 +3,8 @@
     P(answer is right) = logistic(w · x + b)
 
 x: from the softmax over all candidates and "none"; the first is the logit of the answer's share.  Learnt on questions
-whose right answer, or lack of one, is known, from w = (1, 0, …), b = 0, where the confidence is the share.
+whose right answer, or lack of one, is known, from the calibration of the packaged head start (`model.load`), or else
+from w = (1, 0, …), b = 0, where the confidence is the share.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.parser import EXPLAINED, UNUSED, Ranked
 
 INPUTS = 11
-LEAST = 20
-"""Questions that a calibration is learnt from at least."""
+SCALES = (4.0, 5.0, 6.0, 1.5, 0.8, 0.8, 0.35, 0.3, 0.3, 0.65, 0.3, 1.0)
+"""Typical size of each input, and of the bias: a coefficient times its scale is what moves a confidence."""
 RIDGE = 100.0
-"""Weight of the squared distances of the coefficients from those that take the share as it is, against one question.
+"""Weight of the squared distances of the scaled coefficients from those of the start, against one question.
 
 Generated questions teach what the graph holds, but are put in fewer words than people's: a confidence that is learnt
 from them alone is too low for people's.
@@ -76,10 +77,16 @@ class Calibration:
 
     def confidence(self, choice: Choice) -> float:
         """Probability that the answer of a choice is right, in [0, 1]."""
-        if choice.best is None:
-            return 0.0
-        x = self.bias + sum(w * v for w, v in zip(self.weights, choice.inputs(), strict=True))
+        return 0.0 if choice.best is None else self.at(choice.inputs())
+
+    def at(self, inputs: Sequence[float]) -> float:
+        """The same of `Choice.inputs`."""
+        x = self.bias + sum(w * v for w, v in zip(self.weights, inputs, strict=True))
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, x))))
+
+
+AS_IT_IS = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0)
+"""Takes the share for the confidence."""
 
 
 def choose(ranked: Ranked) -> Choice:
@@ -106,26 +113,35 @@ def answer_key(one: Candidate) -> object:
     return (type(one.value).__name__, one.value) if one.nodes is None else one.nodes.tobytes()
 
 
-def calibrate(choices: Sequence[Choice], right: Sequence[bool], threshold: float = 0.4) -> Calibration | None:
-    """A calibration learnt from choices and whether each is right.
-
-    None of fewer than `LEAST`, and where all or none are right.
-    """
+def calibrate(
+    choices: Sequence[Choice], right: Sequence[bool], threshold: float = 0.4, start: Calibration = AS_IT_IS
+) -> Calibration:
+    """A calibration learnt from choices and whether each is right; few of them move it little from the start."""
     rows = [(choice.inputs(), good) for choice, good in zip(choices, right, strict=True) if choice.best is not None]
-    if len(rows) < LEAST or len({good for _, good in rows}) < 2:
-        return None
-    x = torch.tensor([row for row, _ in rows], dtype=torch.float64)
-    y = torch.tensor([float(good) for _, good in rows], dtype=torch.float64)
-    plain = torch.zeros(INPUTS + 1, dtype=torch.float64)
-    plain[0] = 1.0
+    return fit_rows([row for row, _ in rows], [good for _, good in rows], threshold, start)
+
+
+def fit_rows(
+    inputs: Sequence[Sequence[float]],
+    right: Sequence[bool],
+    threshold: float,
+    start: Calibration = AS_IT_IS,
+    weights_of_rows: Sequence[float] | None = None,
+) -> Calibration:
+    """The calibration of rows of `Choice.inputs`, each with its weight in the loss, 1 where none is given."""
+    x = torch.tensor(inputs, dtype=torch.float64).reshape(-1, INPUTS)
+    y = torch.tensor(right, dtype=torch.float64)
+    each = None if weights_of_rows is None else torch.tensor(weights_of_rows, dtype=torch.float64)
+    plain = torch.tensor([*start.weights, start.bias], dtype=torch.float64)
+    scales = torch.tensor(SCALES, dtype=torch.float64)
     weights = plain.clone().requires_grad_(True)
     optimiser = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
 
     def closure() -> torch.Tensor:
         optimiser.zero_grad()
         logits = x @ weights[:-1] + weights[-1]
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, y, reduction="sum")
-        loss = loss + RIDGE * ((weights - plain) ** 2).sum()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, y, each, reduction="sum")
+        loss = loss + RIDGE * (((weights - plain) * scales) ** 2).sum()
         loss.backward()
         return loss
 

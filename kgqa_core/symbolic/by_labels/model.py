@@ -21,6 +21,8 @@ from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, Phrase, ScoreNetwork, describe
 
 KIND, VERSION = "label parser", 4
+CALIBRATION = "calibration.json"
+"""Of the head start: the calibration that those of graphs start from (`tools/head_start/calibrate.py`)."""
 PHRASES = "phrases.safetensors"
 MOST_KEPT = 20_000
 """Most phrases that are stored with a model."""
@@ -103,7 +105,10 @@ def load(folder: Path | None, *, merge: bool = True) -> LabelModel:
     if merge:
         network.encoder.merge()
     phrases = read_phrases(where) if merge else {}
-    return LabelModel(network, int(config["hops"]), _calibration(config.get("calibration"), where), phrases)
+    stored = config.get("calibration")  # earlier versions learnt none of small graphs
+    if stored is None and (HEAD_START / CALIBRATION).is_file():
+        stored = json.loads((HEAD_START / CALIBRATION).read_text(encoding="utf-8"))
+    return LabelModel(network, int(config["hops"]), _calibration(stored, where), phrases)
 
 
 def keep_phrases(folder: Path, texts: Sequence[str]) -> None:

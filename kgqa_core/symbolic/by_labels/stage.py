@@ -29,7 +29,7 @@ from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
-from kgqa_core.symbolic.by_labels.calibrate import answer_key, calibrate, choose
+from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Choice, answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.encoder import ADAPTED
 from kgqa_core.symbolic.by_labels.examples import LabelExample, candidate_of, make_examples
@@ -121,7 +121,8 @@ def train(
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
         left = made.get("dev", []) + made.get("test", [])
         dev += _drawn(left, options.calibration_questions, chooser)
-        calibration, measured = _calibrate(parser, link_some(dev, tagger, linking, chooser, gold=0.0), options)
+        choices, right, measured = judged(parser, link_some(dev, tagger, linking, chooser, gold=0.0))
+        calibration = calibrate(choices, right, options.threshold, start.calibration or AS_IT_IS)
     save(out, LabelModel(start.network, options.hops, calibration))
     keep_phrases(out, parser.ways)
     return counts | {"dev": measured}
@@ -161,8 +162,8 @@ def _learn_besides(
     return {"questions": len(own), "steps": steps}
 
 
-def _calibrate(parser: LabelParser, dev: Sequence[Labelled], options: LabelParserOptions) -> tuple[Any, dict[str, Any]]:
-    """A calibration learnt from dev questions, and how they were answered."""
+def judged(parser: LabelParser, dev: Sequence[Labelled]) -> tuple[list[Choice], list[bool], dict[str, int]]:
+    """The choice of each question, whether it is right, and how they were answered."""
     choices, right, hits = [], [], Counter[str]()
     ranked = parser.parse([question for question, _, _ in dev])
     for (_, text, _), one in zip(dev, ranked, strict=True):
@@ -176,8 +177,7 @@ def _calibrate(parser: LabelParser, dev: Sequence[Labelled], options: LabelParse
         hits["declined wrongly"] += declined and text is not None
         choices.append(choice)
         right.append(good and not choice.empty)
-    found = calibrate(choices, right, options.threshold)
-    return found, dict(sorted(hits.items()))
+    return choices, right, dict(sorted(hits.items()))
 
 
 def _of_run(every: Sequence[Question], unanswerable: Path, graph: LabelGraph) -> dict[str, list[Labelled]]:

@@ -117,15 +117,14 @@ def test_few_questions_move_the_confidence_less_than_many() -> None:
     assert 0.01 < moved[0] < moved[1] - 0.05
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_nothing_is_fitted_where_all_or_none_are_right(right: bool) -> None:
-    assert calibrate(some_choices([0.2, 0.8]), [right, right]) is None
-    assert calibrate([], []) is None
-
-
-def test_questions_without_candidates_are_no_evidence() -> None:
-    choices = [*some_choices([0.2, 0.8]), choose(ranked([], 0.0))]
-    assert calibrate(choices, [True, True, False]) is None
+def test_few_questions_move_the_confidence_a_little_from_the_start_and_none_leave_it() -> None:
+    start = Calibration((0.5,) + (0.0,) * (INPUTS - 1), -1.0)
+    [choice], nobody = some_choices([0.8]), choose(ranked([], 0.0))
+    before = start.confidence(choice)
+    assert calibrate([], [], start=start) == calibrate([nobody], [False], start=start) == start
+    for right in (True, False):
+        moved = calibrate([choice] * 5, [right] * 5, start=start).confidence(choice) - before
+        assert 0.001 < (moved if right else -moved) < 0.1
 
 
 def test_extreme_inputs_keep_confidence_in_range() -> None:

@@ -68,9 +68,10 @@ def test_model_is_below_ten_megabytes_and_the_same_bytes_each_time(
     assert all((tmp_path / file.name).read_bytes() == file.read_bytes() for file in folder.iterdir())
 
 
-def test_model_without_a_calibration_has_none(tmp_path: Path) -> None:
+def test_model_without_a_calibration_has_that_of_the_head_start(tmp_path: Path) -> None:
     save(tmp_path, LabelModel(untrained(1), 2))
-    assert load(tmp_path).calibration is None
+    calibration = load(tmp_path).calibration
+    assert calibration is not None and calibration == load(None).calibration
 
 
 def test_merged_model_is_not_saved_without_its_adapters(folder: Path, tmp_path: Path) -> None:
