@@ -15,10 +15,10 @@ from kgqa_core.store.artifacts import Home
 
 log = logging.getLogger("kgqa.tracking")
 LOCATIONS = (
-    ("experiments", "artifact_location"), ("runs", "artifact_uri"), ("logged_models", "artifact_location"),
-    ("model_versions", "source"), ("model_versions", "storage_location"), ("trace_tags", "value"),
+    ("runs", "artifact_uri"), ("logged_models", "artifact_location"), ("model_versions", "source"),
+    ("model_versions", "storage_location"), ("trace_tags", "value"), ("experiments", "artifact_location"),
 )  # fmt: skip
-"""Columns of MLflow's database that hold addresses of files."""
+"""Columns of MLflow's database that hold addresses of files; by the last it is known whether they follow the home."""
 
 
 def follow_home(home: Home) -> None:
@@ -32,10 +32,8 @@ def follow_home(home: Home) -> None:
             for file in (home.root / "mlflow" / "artifacts" / "models").glob("*/artifacts/MLmodel"):
                 _follow_model(file, old, new)
             with contextlib.closing(sqlite3.connect(database)) as connection, connection:
-                known = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-                columns = set(connection.execute(known))
                 for table, column in LOCATIONS:
-                    if (table, column) in columns:
+                    with contextlib.suppress(sqlite3.OperationalError):  # an older MLflow has no such column
                         connection.execute(
                             f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
                             [new, len(old) + 1, len(old), old],
@@ -48,11 +46,9 @@ def _elsewhere(database: Path, new: str) -> list[str]:
     query = (
         "SELECT DISTINCT artifact_location FROM experiments WHERE artifact_location LIKE 'file://%/mlflow/artifacts'"
     )
-    try:
-        with contextlib.closing(sqlite3.connect(database)) as connection:
-            return [old for (old,) in connection.execute(query) if old != new]
-    except sqlite3.Error:  # busy, or no database of MLflow yet: whoever opens the store says so
-        return []
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(database)) as connection:
+        return [old for (old,) in connection.execute(query) if old != new]
+    return []  # busy, or no database of MLflow yet: whoever opens the store says so
 
 
 def _follow_model(file: Path, old: str, new: str) -> None:
