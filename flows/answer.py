@@ -59,9 +59,9 @@ def answer_file(
     started = time.time()
     made = answer_questions(parts)
     folders = {name: ref.folder for name, ref in made.items()}
-    facts = folders.pop("facts", None)
+    facts, loaded = folders.pop("facts", None), folders.pop("loaded")
     answers = read_answers(**folders, needs_topics=parts.reads_graph)
-    answers += [Answer(one.row, "", None, reject=one.reason) for one in read_rejects(folders["questions"])]
+    answers += [Answer(one.row, "", None, reject=one.reason) for one in read_rejects(loaded)]
     _trace(tracer, answers, parts, started, folders, facts)
     with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
         for one in answers:
@@ -129,7 +129,7 @@ def answer_questions(parts: SystemParts) -> dict[str, ArtifactRef]:
         name, spec = parts.knowledge, answerer_spec(profile.answering.answerer)
         retriever = str(Knowledge.parse(name).variant)
         kg, dkg = verify(parts.kg), verify(parts.dkg)
-        questions = load_questions(kg, profile.questions, profile.seed)
+        questions = loaded = load_questions(kg, profile.questions, profile.seed)
         facts = passages = knowledge = computed = wording = None
         if parts.reads_graph:
             questions = _with_topics(kg, questions, profile)
@@ -149,6 +149,7 @@ def answer_questions(parts: SystemParts) -> dict[str, ArtifactRef]:
         else:
             answers = answer(questions, knowledge, name, profile.answering, profile.llm, profile.seed)
         made = {
+            "loaded": loaded,
             "questions": questions,
             "answers": answers,
             "knowledge": knowledge,

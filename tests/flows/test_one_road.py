@@ -140,6 +140,7 @@ def compare(road: Road, home: Path, out: Path, retriever: str, topics: Sequence[
         for question in road.questions
         for linked in (False, True)
     ]
+    lines.append({"id": "long", "question": "a" * 5000})
     (out / "own.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for word in topics:
         record = json.loads(json.dumps(road.record))
@@ -148,6 +149,7 @@ def compare(road: Road, home: Path, out: Path, retriever: str, topics: Sequence[
         system = System.from_run(Home(home), record["run_id"], knowledge=retriever)
         answer_file(record, out / "own.jsonl", out / "answers.jsonl", retriever, force=True)
         rows = {row["id"]: row for row in map(json.loads, (out / "answers.jsonl").read_text().splitlines())}
+        assert "5,000 characters" in rows.pop("long")["reject"]
         for linked in TOPICS[word]:
             given = [question.topic_keys if not linked else () for question in road.questions]
             pairs = list(zip(road.questions, given, strict=True))
