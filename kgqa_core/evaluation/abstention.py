@@ -141,10 +141,11 @@ def _reasons(labels: Sequence[AnswerabilityLabel], verdicts: Sequence[Verdict]) 
         if not label.answerable and verdict.reason is not None
     ]
     by_drop = [(WANTED[label.drop], system_verdict) for label, system_verdict in pairs if label.drop in WANTED]
+    kinds = (*REASONS, *sorted({kind for _, kind in pairs} - set(REASONS)))
     table: Mapping[str, dict[str, int]] = {
         why: {
             system_verdict: sum(label.why == why and summary_names == system_verdict for label, summary_names in pairs)
-            for system_verdict in REASONS
+            for system_verdict in kinds
         }
         for why in REASONS
     }

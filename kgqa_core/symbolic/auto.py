@@ -190,7 +190,7 @@ class AutoSolver:
 
     def _answer(self, question: Question, query: LabelQuery, choice: Choice, named: _Named) -> ComputedAnswer:
         best, sure_of = choice.best, self._confidence(choice)
-        left = self.parser.unread(choice.ranked, best) if best is not None and choice.ranked is not None else ()
+        left = self._left(query, choice, named)
         confidence = round(min(sure_of, UNREAD_MOST, 0.9 * self.threshold or 1.0) if left else sure_of, 6)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
         sure = best is not None and not choice.empty and confidence >= self.threshold
@@ -206,6 +206,8 @@ class AutoSolver:
         if not sure or best is None:
             if left and not choice.empty and sure_of >= self.threshold:
                 return replace(made, reason=UNREAD, missing=self._shown(question, query, left, named))
+            if best is None and (away := self.parser.cues(query).negations):
+                return replace(made, confidence=None, reason=UNREAD, missing=", ".join(word for _, word in away))
             kind, missing = self._reason(query, choice)
             if kind in (ENTITY, FACT):  # there is no answer to be sure of
                 made = replace(made, confidence=None)
@@ -225,6 +227,17 @@ class AutoSolver:
             truncated=truncated,
             road=best.road,
         )
+
+    def _left(self, query: LabelQuery, choice: Choice, named: _Named) -> tuple[str, ...]:
+        """Words of a question that its best form leaves unread; among them those for a number or a date, where none of
+        what the form finds has a digit."""
+        best, ranked = choice.best, choice.ranked
+        if best is None or ranked is None or choice.empty:
+            return ()
+        cues = self.parser.cues(query)
+        names = [named.names.get(node, "0") for node in best.nodes.tolist()] if best.nodes is not None else ["0"]
+        other = cues.kind in ("number", "time") and not any(letter.isdigit() for name in names for letter in name)
+        return (*self.parser.unread(ranked, best), *([cues.words] if other else []))
 
     def _confidence(self, choice: Choice) -> float:
         """That the best answer is right; below the default threshold where "no form" is likelier, 0 without any."""

@@ -75,10 +75,15 @@ LARGE = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A mention of a question.  entities: (id, key, rho) of each entity that it may mean, best first."""
+    """A mention of a question.  entities: (id, key, rho) of each entity that it may mean, best first.
+
+    mention: its words, where it was linked.  names: of the entities.
+    """
 
     word: str
     entities: tuple[tuple[int, str, float], ...]
+    mention: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,29 +39,44 @@ class Cues:
     """What a question demands.
 
     negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
-    as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, "" for any.
-    wh: it asks by a question word and not for yes or no.  several: it asks for so many things, 0 where it does not say.
+    as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place` and `which` (no
+    truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.  several:
+    it asks for the first few of a ranking.
     """
 
     negations: tuple[tuple[int, str], ...] = ()
     bound: bool = False
     kind: str = ""
+    words: str = ""
     wh: bool = False
     several: bool = False
 
 
-_NOT = re.compile(r"(?:n['’]t|(?<=[a-z])nt)\b")
 _CONTRACTED = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|would|wo|should)"
+_NOT = re.compile(rf"\b({_CONTRACTED})n['’]?t\b")
 _TAG = re.compile(rf"(?:,|\?)?\s*{_CONTRACTED}(?:n['’]?t| not) (?:it|they|he|she|there|that|you|we)\s*\??\s*$", re.I)
 _FIRST = re.compile(rf"^\W*(?:(?:and|so|but|hey|hi|ok|well) )*{_CONTRACTED}n['’]?t\b", re.I)
-_BOUND = re.compile(r"\b(?:no|not|never) (?:more|less|fewer|later|earlier|older|younger|larger|smaller|higher|lower)\b")
+_BOUND = re.compile(
+    r"\b(?:no|not|never) (?:more|less|fewer|later|earlier|older|younger|larger|smaller|higher|lower|"
+    r"before|after|until|above|below|over|under|exceeding)\b"
+)
 _BUT = re.compile(r"\b(?:all|every\w*|any\w*|none|nothing|nobody) but\b|\bbut (?=(?:the |a |an )?[xyzw]\b)")
+_NUMBER_SIGN = re.compile(r"\bno\.? (?=n\b|\d|of\b)|^no[,.!] ")
 _NON = re.compile(r"\bnon[- ](?=\w)")
+_ASKS = (
+    r"(?:^\W*|[,.:;!?-] *|\b(?:me|us|you|know|wonder|wondering|out|ask|asking|say|guess|hey|hi|hello|ok|so|and|but|"
+    r"well|then|now|please|pls|question|idea|sure|curious|remember|from|since|until) )"
+)
+"""What stands before a question word that asks; behind a noun it begins a relative clause."""
+_AMOUNT = re.compile(
+    r"\b(?P<number>how (?:many|much|long|tall|high|big|large|wide|deep|heavy|fast|far)|what (?:number|percentage))\b"
+    r"|\b(?P<time>(?:what|which) (?:year|date|day|month|century))\b"
+)
 _WH = re.compile(
-    r"\b(?:(?P<time>(?:since |until )?when|(?:what|which) (?:year|date|day|month|century))"
-    r"|(?P<person>who|whom)|(?P<place>where)"
-    r"|(?P<number>how (?:many|much|old|long|tall|high|big|large|wide|deep|heavy|fast|far)|what (?:number|percentage))"
-    r"|(?P<other>what|which|whose|why|how|whats))\b"
+    r"\b(?:in|on|at|to|by|for|with|of|under) (?:(?P<in_which>which)|(?P<in_other>what|whose))\b"
+    rf"|{_ASKS}(?:(?P<when>when)|(?P<person>who|whom)|(?P<place>where)|(?P<which>which)|(?P<other>what|whose|why|how))"
+    r"(?:['’]?s)?\b"
+    r"|\b(?:(?P<last_when>when)|(?P<last_person>who|whom)|(?P<last_place>where)|(?P<last_other>what|which))\W*$"
 )
 _SLOT = re.compile(r"\b[xyzw]\b")
 _SEVERAL = re.compile(
@@ -74,13 +89,13 @@ _SEVERAL = re.compile(
 def cues_of(text: str, yes_no: bool) -> Cues:
     """The cues of a text with slots for its mentions and `n` for its numbers.  yes_no: whether it asks for that."""
     low = " ".join(text.lower().split())
-    found = _WH.search(low)
-    kind = str(found.lastgroup) if found is not None and not yes_no else ""
+    found = _AMOUNT.search(low) or _WH.search(low)
+    kind = str(found.lastgroup).rpartition("_")[2] if found is not None and not yes_no else ""
+    kind = {"other": "", "when": "time"}.get(kind, kind)
     several = next((one["a"] or one["b"] for one in _SEVERAL.finditer(low) if _is_rank(one[0])), "")
-    return Cues(
-        _negations(low), bool(_BOUND.search(low)), "" if kind == "other" else kind, found is not None and not yes_no,
-        bool(several),
-    )  # fmt: skip
+    asks = found is not None and not yes_no
+    words = found[0].strip() if found is not None else ""
+    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, bool(several))
 
 
 def _is_rank(text: str) -> bool:
@@ -90,10 +105,10 @@ def _is_rank(text: str) -> bool:
 def _negations(low: str) -> tuple[tuple[int, str], ...]:
     low = _TAG.sub("", low)
     low = _FIRST.sub(lambda found: " " * len(found[0]), low)
-    plain = _NOT.sub(" not", low)
+    plain = _NOT.sub(r"\1 not", low)
     blank = re.compile(rf"\b(?:{'|'.join(sorted(question_words()['no_negations'], key=len, reverse=True))})\b")
     plain = blank.sub(lambda found: " " * len(found[0]), plain)
-    plain = re.sub(r"\bno\.? (?=n\b|\d|of\b)", " " * 4, plain)
+    plain = _NUMBER_SIGN.sub(lambda found: " " * len(found[0]), plain)
     words = "|".join(sorted(question_words()["negations"], key=len, reverse=True))
     found = [(one.start(), one[0]) for one in re.finditer(rf"\b(?:{words})\b", plain)]
     found += [(one.start(), "but") for one in _BUT.finditer(plain)]
@@ -141,18 +156,20 @@ def _of_kind(one: Candidate, kind: str, graph: LabelGraph) -> bool:
     if not kind or isinstance(one.value, bool):
         return True
     if one.nodes is None:
-        return kind == "number"
+        return kind in ("number", "which")
     nodes = one.nodes[:LOOKED_AT]
     if not len(nodes):
         return True
     memory = graph.memory
+    if graph.truths.issuperset(nodes.tolist()):
+        return False
     dims = memory.dim[nodes]
     if (dims >= 0).all():
         timed = all(memory.dimensions[dim] == TIME for dim in dims.tolist())
         if kind == "time":
             x = memory.x[nodes]
             return timed or bool(((x > 0) & (x < LAST_YEAR) & (x == x.round())).all())
-        return kind == "number" and not timed
+        return kind == "which" or (kind == "number" and not timed)
     if memory.literal[nodes].any() or not graph.typed(nodes).all():
         return True
     lists = question_words()
@@ -161,6 +178,8 @@ def _of_kind(one: Candidate, kind: str, graph: LabelGraph) -> bool:
     match kind:
         case "number":
             return False
+        case "which":
+            return True
         case "time":
             return not named.isdisjoint(lists["times"])
         case "person":

@@ -349,6 +349,14 @@ class LabelGraph:
             found[key.lower()] = (*found.get(key.lower(), ()), node)
         return found
 
+    @cached_property
+    def truths(self) -> frozenset[int]:
+        """Literals that are true or false."""
+        rows = self.store.connection.execute(
+            "SELECT id FROM entities WHERE kind = 'literal' AND datatype = $1", [f"{XSD}boolean"]
+        ).fetchall()
+        return frozenset(node for (node,) in rows)
+
     def text_of(self, node: int) -> str:
         """A short literal as the graph has it."""
         return self._text_keys[node]

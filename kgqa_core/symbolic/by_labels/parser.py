@@ -26,7 +26,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
     labels_of,
     nodes_of,
 )
-from kgqa_core.symbolic.by_labels.cues import cues_of, meets
+from kgqa_core.symbolic.by_labels.cues import Cues, cues_of, meets
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import Phrases
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
@@ -238,7 +238,7 @@ class LabelParser:
                 next_question()
                 fit = self.way_fit(query, encoded, place)
                 guess = [head[place] for head in heads]
-                cues = cues_of(query.text, bool(_YES_NO.search(query.text)))
+                cues = self.cues(query)
                 made = self.maker.make(query, fit.likeness, guess[0].tolist())
                 candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), most))
                 known = {str(normalise(one.form)) for one in candidates} if proposed else set()
@@ -262,6 +262,10 @@ class LabelParser:
     def nouns(self, candidates: Sequence[Candidate]) -> list[str]:
         """What each candidate finds, in a word or a few."""
         return [self.phrases.answer(one.form) for one in candidates]
+
+    def cues(self, query: LabelQuery) -> Cues:
+        """What the words of a question demand of its form."""
+        return cues_of(query.text, bool(_YES_NO.search(query.text)))
 
     def unread(self, ranked: Ranked, best: Candidate) -> tuple[str, ...]:
         """Words of a question that its best form leaves unread, in runs; a mention by the word of its slot."""

@@ -69,9 +69,12 @@ def read_query(
         marked = f"{marked[: span[0]]} {unseen[0].mark} {marked[span[1] :]}"
         mentions.sort(key=lambda one: (marked.find(one.mark) % (len(marked) + 1), one.mark))
     slots = []
+    mentioned = dict(zip(question.topic_entities, question.topic_keys, strict=False)) if question.topic_weights else {}
     for number, one in enumerate(mentions):
         if number < MOST_SLOTS and one.entities:
-            slots.append(Slot(SLOTS[number], one.entities))
+            own = one.entities[0][0]
+            named = tuple(name for entity, _, _ in one.entities for name in names.get(entity, ()))
+            slots.append(Slot(SLOTS[number], one.entities, mentioned.get(own, ""), named))
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     rank = place_in(marked)
     marked = corrected(marked, graph)

@@ -17,23 +17,28 @@ from functools import cache, cached_property, lru_cache
 import torch
 
 from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
-from kgqa_core.linking.english import type_words
+from kgqa_core.linking.english import singulars, type_words
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Greater, Literal, Nth
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, labels_of, nodes_of
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, labels_of, nodes_of
 from kgqa_core.symbolic.by_labels.cues import question_words
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
 from kgqa_core.symbolic.by_labels.reading import stem
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts, LabelScorer
 
-NEAR, PARAPHRASE = 0.75, 0.5
-"""Likeness to a wording of the form from which on a word is read: beside a word that is read, and of one that stands
-alone while no word of the question names a relation of the form."""
+NEAR, ALONE, PARAPHRASE = 0.75, 0.65, 0.5
+"""Likeness to a wording of the form from which on a word is read: of a name or a word beside one that is read, of one
+that stands alone, and that where no other word of the question names some relation of the form."""
 MISTYPED = 0.75
 """Share of letters that a word which English hardly has shares with the one of the form that it was meant for."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
+_SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
+"""Adjectives that may be of how many there are."""
+_DETERMINERS = frozenset("which what whose many all the every any".split())
+"""Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
+_PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
 _PEOPLE = frozenset(("people", "ppl", "persons"))
 GRAMMAR, READ, LIKELY, LEFT = "grammar", "read", "likely", ""
 """What accounts for a word; nothing for one that is left."""
@@ -56,6 +61,8 @@ class _Form:
     labels: set[str]
     number: bool
     """Whether it finds one number, or how many there are."""
+    typed: bool
+    """Whether the graph has a type of anything in it."""
 
     @cached_property
     def ranks(self) -> list[Arg | Nth | Greater]:
@@ -107,31 +114,41 @@ class UnreadWords:
         texts: the phrase of the form, and the noun of what it finds.  encoded: the question.
         """
         text, tokens = query.text, [_Token(one[0].lower(), *one.span()) for one in WORD.finditer(query.text)]
-        slots = {slot.word: number in best.slots for number, slot in enumerate(query.slots)}
-        form, grammar = self._read(best, texts), _grammar(text)
+        used = [slot for number, slot in enumerate(query.slots) if number in best.slots]
+        names = roots(*(name for slot in used for name in slot.names))
+        slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= names for slot in query.slots}
+        form, grammar = self._read(best, texts, used), _grammar(text)
+        fixed = {*SLOTS, NUMBER}
         idle = [found.span() for found in _phrases().finditer(text.lower())]
-        for token in tokens:
+        for before, token in zip([_Token("", 0, 0), *tokens], tokens, strict=False):
             if token.text in SLOTS:
                 token.state = READ if slots.get(token.text) else LEFT
             elif token.text == NUMBER:
-                token.state = READ if form.valued else LEFT
+                token.state = READ if form.valued and not (before.text == "in" and form.compares) else LEFT
+            elif token.text in ("number", "numbers") and before.state == READ:
+                token.state = READ
             elif any(start <= token.start < end for start, end in idle):
                 token.state = GRAMMAR
             else:
                 token.state = self._state(token.text, form, query) or (GRAMMAR if token.text in grammar else LEFT)
-        fixed = {*SLOTS, NUMBER}
+            if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, form):
+                kind = not form.typed and (
+                    before.text in _DETERMINERS or not _kinds().isdisjoint(singulars(token.text))
+                )
+                token.state = READ if kind or root(token.text) in names else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, form)]
         if doubtful:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
         return tuple(_runs(text, tokens))
 
-    def _read(self, best: Candidate, texts: Sequence[str]) -> _Form:
+    def _read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot]) -> _Form:
         types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
         words = roots(*texts).union(*(self._way(way)[1] for way in best.ways))
-        words |= self._type_roots(types | set(best.types))
+        topics = {place for slot in used for place in self.graph.types_of(slot.entities[0][0])}
+        words |= self._type_roots(types | set(best.types) | topics)
         number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
-        return _Form(best, words, roots(*labels_of(best.form, self.graph)), number)
+        return _Form(best, words, roots(*labels_of(best.form, self.graph)), number, bool(best.types or topics))
 
     def _state(self, word: str, form: _Form, query: LabelQuery) -> str:
         """What accounts for a word by itself, grammar left aside."""
@@ -166,7 +183,7 @@ class UnreadWords:
         """
         known = _adjectives().get(word)
         if known is None or any(node.counted for node in (*form.ranks, *form.compares)):
-            return True
+            return known is None or word in _SIZES
         asked = roots(query.text)
         for node in (*form.ranks, *form.compares):
             label = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
@@ -191,11 +208,13 @@ class UnreadWords:
         capitals = any(one.text not in SLOTS and text[one.start].islower() for one in tokens)
         for n in doubtful:
             token = tokens[n]
-            around = tokens[max(n - 1, 0) : n] + tokens[n + 1 : n + 2]
+            around = [*tokens[max(n - 1, 0) : n], *tokens[n + 1 : n + 2]]
+            if n + 2 < len(tokens) and tokens[n + 1].text in SLOTS:
+                around.append(tokens[n + 2])  # as in `landlocked x countries`
             restricts = any(one.state == READ and one.text not in SLOTS and one.text != NUMBER for one in around)
-            restricts = restricts and token.text not in question_words()["prepositions"]
+            restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             name = n > 0 and capitals and text[token.start].isupper()
-            enough = PARAPHRASE if unnamed and not restricts and not name else NEAR
+            enough = NEAR if restricts or name else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             if (
                 likeness[n] >= enough
@@ -243,6 +262,12 @@ class UnreadWords:
 
 
 @cache
+def _kinds() -> frozenset[str]:
+    """Words for kinds of things."""
+    return frozenset((*type_words(), *thesaurus().types))
+
+
+@cache
 def _types(label: str) -> tuple[str, ...]:
     return tuple(word for word, labels in type_words().items() if label in labels)
 
@@ -261,6 +286,16 @@ def _is_fixed(word: str, form: _Form) -> bool:
     lists = question_words()
     plain = word in lists["lexical"] or word in lists["counting"] or (word in _PEOPLE and form.counts)
     return plain or _is_measure(word) or _ORDINAL.fullmatch(word) is not None
+
+
+def _leads(tokens: Sequence[_Token], n: int) -> bool:
+    """Whether a preposition and a mention that is read follow a word, as in `live in x`."""
+    return (
+        n + 2 < len(tokens)
+        and tokens[n + 1].text in _PREPOSITIONS
+        and tokens[n + 2].text in SLOTS
+        and tokens[n + 2].state == READ
+    )
 
 
 def _is_mistyped(word: str, words: set[str]) -> bool:
@@ -308,11 +343,14 @@ def _phrases() -> re.Pattern[str]:
 
 
 def _runs(text: str, tokens: Sequence[_Token]) -> Iterator[str]:
-    """What is left, words side by side as one text."""
+    """What is left, words side by side as one text and parts of words with a hyphen whole."""
     start = end = -1
     for token in (*tokens, _Token("", len(text), len(text), READ)):
         if token.state == LEFT:
             start, end = token.start if start < 0 else start, token.end
-        elif start >= 0:
-            yield text[start:end]
+        elif start >= 0 and text[end : token.start] != "-":
+            first = text.rfind(" ", 0, start) + 1
+            yield text[first if text[first:start].replace("-", "").isalpha() else start : end]
             start = -1
+        elif start >= 0:
+            end = token.end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,10 @@ from kgqa_core.config import SymbolicOptions
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.candidates import Candidate
+from kgqa_core.symbolic.by_labels.cues import cues_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel
+from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
 from tests.support.label_graph import Preferring, X, question_about
@@ -62,3 +65,89 @@ def test_word_that_the_form_leaves_unread_forbids_the_answer(
     found = ask(text, *topics, forms=(form,))
     assert (found.answers, found.reason, found.missing) == ((), "not understood", missing)
     assert found.confidence is not None and found.confidence < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "topics", "form"),
+    [
+        ("capital of Norland", ("c0",), CAPITAL),
+        ("please tell me the capital city of Norland, thanks", ("c0",), CAPITAL),
+        ("whats the captial of Norland", ("c0",), CAPITAL),
+        ("which is the largest country", (), LARGEST),
+        ("how many films are there", (), "(COUNT (TYPE film))"),
+        ("countries that border Norland", ("c0",), BORDERS),
+        ("neighbours of Norland", ("c0",), BORDERS),
+    ],
+)  # fmt: skip
+def test_words_of_grammar_and_other_words_for_a_relation_are_read(
+    ask: Ask, text: str, topics: tuple[str, ...], form: str
+) -> None:
+    found = ask(text, *topics, forms=(form,))
+    assert found.answers and found.confidence is not None and found.confidence > 0.9
+
+
+def test_negated_question_takes_away_or_is_declined_by_the_negation(ask: Ask) -> None:
+    users = "(JOIN borders c0)", BORDERS
+    found = ask("which countries do not border Norland", "c0", forms=users)
+    assert not set(found.answers) & {"Sudland", "Obara"} and "MINUS" not in "".join(users)
+    without = ask("which countries don't border Norland", "c0", forms=("(MINUS (TYPE country) (JOIN borders c0))",))
+    assert {"Estia", "Midland"} <= set(without.answers) and "Sudland" not in without.answers
+    none = ask("who does not like Norland", "c0", forms=users)
+    assert (none.answers, none.reason, none.missing) == ((), "not understood", "not")
+    for text in ("does Norland not border Estia", "which countries border Norland"):
+        forms = () if "not" in text else ("(MINUS (TYPE country) (JOIN borders c0))",)
+        assert not ask(text, "c0", "c2", forms=forms).answers
+
+
+@pytest.mark.parametrize(
+    ("text", "topics", "form"),
+    [
+        ("which countries border Norland", ("c0",), "(HOLDS (TYPE country) c0)"),
+        ("how many neighbours does Norland have", ("c0",), BORDERS),
+        ("when was the capital of Norland built", ("c0",), CAPITAL),
+        ("who was born in Norland City", ("city0",), "(COUNT (JOIN place_of_birth city0))"),
+        ("where was Ada Stone born", ("p0",), "(JOIN (R date_of_birth) p0)"),
+        ("the five largest countries", (), LARGEST),
+        ("top 3 countries by population", (), LARGEST),
+    ],
+)  # fmt: skip
+def test_answer_of_another_kind_than_the_question_wants_is_not_given(
+    ask: Ask, text: str, topics: tuple[str, ...], form: str
+) -> None:
+    assert str(ask(text, *topics, forms=(form,)).form).replace(X, "") != form
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "kind"),
+    [
+        ("which countries don't use the x", ["not"], "which"),
+        ("films by x without y", ["without"], ""),
+        ("countries outside x", ["outside"], ""),
+        ("all countries but x", ["but"], ""),
+        ("non-european countries", ["non"], ""),
+        ("siblings of x other than y", ["other than"], ""),
+        ("languages of neither x nor y", ["neither", "nor"], ""),
+        ("who is the president of the continent", [], "person"),
+        ("isn't x in y?", [], ""),
+        ("x is in y, isn't it?", [], ""),
+        ("no. of countries around x", [], ""),
+        ("not only x but also y", [], ""),
+        ("is x in y or not", [], ""),
+        ("I don't know when x was born", [], "time"),
+        ("language of the country where x is", [], ""),
+        ("x was born when", [], "time"),
+        ("tell me how many x there are", [], "number"),
+    ],
+)  # fmt: skip
+def test_cues_of_a_question_are_its_negations_and_the_kind_of_its_answer(
+    text: str, words: list[str], kind: str
+) -> None:
+    cues = cues_of(text, yes_no=text.startswith(("is", "x is")))
+    assert ([word for _, word in cues.negations], cues.kind) == (words, kind)
+
+
+def test_lower_case_word_of_an_operation_is_no_mention(graph: LabelGraph, scorer: LabelScorer) -> None:
+    question = question_about(graph, "q", "country with the most neighbours", X + "c0")
+    linked = replace(question, topic_keys=("most",), topic_weights=(0.9,), topic_mentions=(0,))
+    [query] = LabelParser(graph, scorer).read([linked])
+    assert (query.text, query.slots) == ("country with the most neighbours", ())
