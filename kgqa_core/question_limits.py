@@ -16,6 +16,8 @@ WORDS = 800
 """Words of a question."""
 TOPICS, TOPIC_CHARACTERS = 50, 1000
 """Topics that a question may name, and characters of each."""
+TOPIC_ENTITIES = 500
+"""Entities that the topics of a question may mean."""
 TURNS = 64
 """Earlier turns."""
 SECONDS = 20.0

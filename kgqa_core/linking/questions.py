@@ -18,6 +18,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, select_entities
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.question_limits import TOPIC_ENTITIES
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import ROLES, Linked, Question
 
@@ -170,7 +171,10 @@ def _counts(questions: Sequence[Question], links: int) -> dict[str, Any]:
 
 
 def with_topics(question: Question, topics: Sequence[str], store: KgStore) -> Question:
-    """The question about every entity that these keys or labels mean.  Raises InputError for one that means none."""
+    """The question about every entity that these keys or labels mean.
+
+    Raises InputError for one that means none, and where they mean more than `question_limits.TOPIC_ENTITIES`.
+    """
     resolved = store.resolve([*topics, *(topic.strip() for topic in topics)])
     topic_of: dict[int, str] = {}
     for topic in topics:
@@ -181,4 +185,6 @@ def with_topics(question: Question, topics: Sequence[str], store: KgStore) -> Qu
             raise InputError(f"topic entity {topic!r} is not in this graph{hint}; `kgqa kg show` looks entities up")
         for entity in ids:
             topic_of[entity] = topic
+    if len(topic_of) > TOPIC_ENTITIES:
+        raise InputError(f"the topics mean {len(topic_of):,} entities, and may mean {TOPIC_ENTITIES}; give their keys")
     return replace(question, topic_entities=tuple(topic_of), topic_keys=tuple(topic_of.values()))

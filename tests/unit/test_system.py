@@ -79,6 +79,13 @@ def test_what_it_is_told_wins_over_what_it_reads(system: System) -> None:
     assert reply.topics == (AnswerTopic("Bergonia", "Bergonia"),)
 
 
+def test_topics_that_mean_too_many_entities_are_refused(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(system.ask("What is the capital?", ["Twinham"]).topics) == 2
+    monkeypatch.setattr("kgqa_core.linking.questions.TOPIC_ENTITIES", 1)
+    with pytest.raises(InputError, match="the topics mean 2 entities, and may mean 1; give their keys"):
+        system.ask("What is the capital?", ["Twinham"])
+
+
 def test_the_first_line_says_what_was_linked_and_how_surely(system: System) -> None:
     linked = {**system.ask("What is the capital of Avalonia?").to_json(), "seconds": 0.1}
     rho = linked["topics"][0]["rho"]
