@@ -155,6 +155,8 @@ class UnreadWords:
         lists = question_words()
         if word in _PEOPLE and form.counts:
             return READ if form.words & {"person", "human", "individual"} else LEFT
+        if (word == "person" or word in _PEOPLE) and "who" in form.words:
+            return READ  # the thesaurus has it that one asks who
         if root(word) in form.labels:
             return READ
         if _is_measure(word) and (form.ranks or (form.compares and not _is_superlative(word))):

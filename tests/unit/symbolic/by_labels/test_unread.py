@@ -151,3 +151,9 @@ def test_lower_case_word_of_an_operation_is_no_mention(graph: LabelGraph, scorer
     linked = replace(question, topic_keys=("most",), topic_weights=(0.9,), topic_mentions=(0,))
     [query] = LabelParser(graph, scorer).read([linked])
     assert (query.text, query.slots) == ("country with the most neighbours", ())
+
+
+def test_person_is_read_where_one_asks_who_and_the_union_of_two_is_an_answer(ask: Ask) -> None:
+    forms = ("(OR (JOIN (R directed_by) f0) (JOIN (R directed_by) f1))",)
+    found = ask("the person that directed f0 or the person that directed f1", "f0", "f1", forms=forms)
+    assert found.reason is None and len(found.answers) == 2
