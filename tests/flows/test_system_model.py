@@ -224,6 +224,7 @@ def test_a_home_that_moved_is_found_or_asked_for(home: Path, tmp_path: Path, mon
     assert system.ask(question(home)["question"]).answer
 
 
+@pytest.mark.slow
 def test_a_copy_whose_original_is_gone_answers_refreshes_and_loads(home: Path, tmp_path: Path) -> None:
     copy, asked = tmp_path / "copy", question(home)
     shutil.copytree(home, copy)
