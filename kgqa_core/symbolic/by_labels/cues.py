@@ -7,31 +7,21 @@ answer is judged by the types and datatypes that the graph states.  Words are En
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
-from kgqa_core.datasets import packaged_yaml, thesaurus
 from kgqa_core.logic.forms import Arg, Compare, Form, Greater, Minus, Nth
 from kgqa_core.logic.measures import TIME
 from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, nodes_of, slots_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.question_words import question_words
 
-WORDS = Path(thesaurus.__file__).parent / "data" / "question_words.yaml"
 NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
 """Numbers as a query has them: masked, or in letters where a label of the graph has them so."""
 LOOKED_AT = 8
 """Things of an answer whose kinds are looked at."""
 LAST_YEAR = 3000
 """Numbers below it may be years."""
-
-
-@cache
-def question_words() -> Mapping[str, frozenset[str]]:
-    """The lists of `question_words.yaml`, phrases with spaces between their words."""
-    table: dict[str, str] = packaged_yaml.read_yaml(WORDS.read_text(encoding="utf-8"))
-    return {name: frozenset(word.replace("_", " ") for word in text.split()) for name, text in table.items()}
 
 
 @dataclass(frozen=True, slots=True)

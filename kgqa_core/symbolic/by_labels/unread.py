@@ -12,18 +12,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 
 from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
-from kgqa_core.linking.english import singulars, type_words
-from kgqa_core.linking.words import FUNCTION_WORDS, usualness
+from kgqa_core.linking.english import singulars
+from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Greater, Literal, Nth
 from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, labels_of, nodes_of
-from kgqa_core.symbolic.by_labels.cues import question_words
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
+from kgqa_core.symbolic.by_labels.question_words import (
+    adjectives,
+    grammar_of,
+    idle_phrases,
+    is_measure,
+    is_superlative,
+    kinds,
+    mixed_letters,
+    other_types,
+    question_words,
+)
 from kgqa_core.symbolic.by_labels.reading import stem
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts, LabelScorer
 
@@ -117,9 +127,9 @@ class UnreadWords:
         used = [slot for number, slot in enumerate(query.slots) if number in best.slots]
         names = roots(*(name for slot in used for name in slot.names))
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= names for slot in query.slots}
-        form, grammar = self._read(best, texts, used), _grammar(text)
+        form, grammar = self._read(best, texts, used), grammar_of(text)
         fixed = {*SLOTS, NUMBER}
-        idle = [found.span() for found in _phrases().finditer(text.lower())]
+        idle = [found.span() for found in idle_phrases().finditer(text.lower())]
         for before, token in zip([_Token("", 0, 0), *tokens], tokens, strict=False):
             if token.text in SLOTS:
                 token.state = READ if slots.get(token.text) else LEFT
@@ -132,9 +142,7 @@ class UnreadWords:
             else:
                 token.state = self._state(token.text, form, query) or (GRAMMAR if token.text in grammar else LEFT)
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, form):
-                kind = not form.typed and (
-                    before.text in _DETERMINERS or not _kinds().isdisjoint(singulars(token.text))
-                )
+                kind = not form.typed and (before.text in _DETERMINERS or not kinds().isdisjoint(singulars(token.text)))
                 token.state = READ if kind or root(token.text) in names else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, form)]
@@ -159,12 +167,12 @@ class UnreadWords:
             return READ  # the thesaurus has it that one asks who
         if root(word) in form.labels:
             return READ
-        if _is_measure(word) and (form.ranks or (form.compares and not _is_superlative(word))):
+        if is_measure(word) and (form.ranks or (form.compares and not is_superlative(word))):
             return READ if self._measures(word, form, query) else LEFT
         if _ORDINAL.fullmatch(word):
             nth = next((node.n for node in form.ranks if isinstance(node, Nth)), 1)
             return READ if form.ranks and nth == (query.place or 1) else LEFT
-        if word in lists["lexical"] or _is_superlative(word):
+        if word in lists["lexical"] or is_superlative(word):
             return LEFT
         if word in lists["counting"]:
             return GRAMMAR if form.number or form.ranks or word in ("much", "many", "how") else LEFT
@@ -176,14 +184,14 @@ class UnreadWords:
             return GRAMMAR  # forms that do not take anything away are no candidates then
         if word in lists["units"]:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
-        return GRAMMAR if not usualness(word) and sorted(word) in _mixed() else LEFT
+        return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
 
     def _measures(self, word: str, form: _Form, query: LabelQuery) -> bool:
         """Whether an adjective or adverb fits what a form ranks or compares by.
 
         The thesaurus has it for that relation or does not know one of them, or the question names the relation.
         """
-        known = _adjectives().get(word)
+        known = adjectives().get(word)
         if known is None or any(node.counted for node in (*form.ranks, *form.compares)):
             return known is None or word in _SIZES
         asked = roots(query.text)
@@ -260,34 +268,14 @@ class UnreadWords:
     def _type_roots(self, places: set[int]) -> set[str]:
         """Roots of the labels of types and of other words for these."""
         labels = [self.graph.type_labels[place] for place in places if place >= 0]
-        return roots(*labels, *(other for label in labels for other in (*thesaurus().type(label), *_types(label))))
-
-
-@cache
-def _kinds() -> frozenset[str]:
-    """Words for kinds of things."""
-    return frozenset((*type_words(), *thesaurus().types))
-
-
-@cache
-def _types(label: str) -> tuple[str, ...]:
-    return tuple(word for word, labels in type_words().items() if label in labels)
-
-
-def _is_superlative(word: str) -> bool:
-    lists = question_words()
-    return word in lists["superlatives"] or (word.endswith("est") and len(word) > 4 and word not in lists["not_est"])
-
-
-def _is_measure(word: str) -> bool:
-    return _is_superlative(word) or word in question_words()["comparatives"] or word in _adjectives()
+        return roots(*labels, *(other for label in labels for other in (*thesaurus().type(label), *other_types(label))))
 
 
 def _is_fixed(word: str, form: _Form) -> bool:
     """Whether a word is never a paraphrase: one of time, arithmetic or rank."""
     lists = question_words()
     plain = word in lists["lexical"] or word in lists["counting"] or (word in _PEOPLE and form.counts)
-    return plain or _is_measure(word) or _ORDINAL.fullmatch(word) is not None
+    return plain or is_measure(word) or _ORDINAL.fullmatch(word) is not None
 
 
 def _leads(tokens: Sequence[_Token], n: int) -> bool:
@@ -304,44 +292,6 @@ def _is_mistyped(word: str, words: set[str]) -> bool:
     if len(word) < 4 or usualness(word):
         return False
     return any(SequenceMatcher(None, root(word), one).ratio() >= MISTYPED for one in words if len(one) > 2)
-
-
-def _grammar(text: str) -> frozenset[str]:
-    """Words of grammar in the language of a text: all words of one that is not English, for it has no lists here."""
-    english, words = question_words()["grammar"], frozenset(WORD.findall(text.lower()))
-    foreign = (FUNCTION_WORDS - english) & words - question_words()["comparatives"] - question_words()["negations"]
-    return words if len(foreign) > len(english & words - _SHARED) else english
-
-
-_SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
-"""Words of English grammar that other languages have, too."""
-_PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "
-                   "rated populated densely".split())  # fmt: skip
-"""Words of rankings that tell nothing of what is measured."""
-
-
-@cache
-def _adjectives() -> dict[str, dict[str, frozenset[str]]]:
-    """Adjectives of rankings and comparisons: of each the first labels of the relations that it measures, and whether
-    it wants the largest or the smallest value of each."""
-    found: dict[str, dict[str, frozenset[str]]] = {}
-    for entry in thesaurus().relations.values():
-        for best, texts in zip(BESTS, ((*entry.most, *entry.more_than), (*entry.least, *entry.less_than)), strict=True):
-            for word in set(WORD.findall(" ".join(texts).lower())) - _PLAIN:
-                sides = found.setdefault(word, {})
-                sides[entry.labels[0]] = sides.get(entry.labels[0], frozenset()) | {best}
-    return found
-
-
-@cache
-def _mixed() -> list[list[str]]:
-    """The letters of words of grammar, sorted, by which those with swapped letters are known."""
-    return [sorted(word) for word in question_words()["grammar"] if len(word) > 2]
-
-
-@cache
-def _phrases() -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(sorted(question_words()['phrases'], key=len, reverse=True))})\b")
 
 
 def _runs(text: str, tokens: Sequence[_Token]) -> Iterator[str]:

@@ -1,0 +1,85 @@
+"""Lists of English words of questions, and what tells superlatives and words of grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from kgqa_core.datasets import packaged_yaml
+from kgqa_core.datasets import thesaurus as thesaurus_file
+from kgqa_core.datasets.thesaurus import thesaurus
+from kgqa_core.linking.english import type_words
+from kgqa_core.linking.words import FUNCTION_WORDS
+from kgqa_core.logic.forms import BESTS
+from kgqa_core.symbolic.by_labels.graph import WORD
+
+WORDS = Path(thesaurus_file.__file__).parent / "data" / "question_words.yaml"
+_SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
+"""Words of English grammar that other languages have, too."""
+_PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "
+                   "rated populated densely".split())  # fmt: skip
+"""Words of rankings that tell nothing of what is measured."""
+
+
+@cache
+def question_words() -> Mapping[str, frozenset[str]]:
+    """The lists of `question_words.yaml`, phrases with spaces between their words."""
+    table: dict[str, str] = packaged_yaml.read_yaml(WORDS.read_text(encoding="utf-8"))
+    return {name: frozenset(word.replace("_", " ") for word in text.split()) for name, text in table.items()}
+
+
+@cache
+def kinds() -> frozenset[str]:
+    """Words for kinds of things."""
+    return frozenset((*type_words(), *thesaurus().types))
+
+
+@cache
+def other_types(label: str) -> tuple[str, ...]:
+    """Other words for a type's label."""
+    return tuple(word for word, labels in type_words().items() if label in labels)
+
+
+def is_superlative(word: str) -> bool:
+    """Whether a word wants the first of a ranking."""
+    lists = question_words()
+    return word in lists["superlatives"] or (word.endswith("est") and len(word) > 4 and word not in lists["not_est"])
+
+
+def is_measure(word: str) -> bool:
+    """Whether a word ranks or compares."""
+    return is_superlative(word) or word in question_words()["comparatives"] or word in adjectives()
+
+
+def grammar_of(text: str) -> frozenset[str]:
+    """Words of grammar in the language of a text: all words of one that is not English, for it has no lists here."""
+    english, words = question_words()["grammar"], frozenset(WORD.findall(text.lower()))
+    foreign = (FUNCTION_WORDS - english) & words - question_words()["comparatives"] - question_words()["negations"]
+    return words if len(foreign) > len(english & words - _SHARED) else english
+
+
+@cache
+def adjectives() -> dict[str, dict[str, frozenset[str]]]:
+    """Adjectives of rankings and comparisons: of each the first labels of the relations that it measures, and whether
+    it wants the largest or the smallest value of each."""
+    found: dict[str, dict[str, frozenset[str]]] = {}
+    for entry in thesaurus().relations.values():
+        for best, texts in zip(BESTS, ((*entry.most, *entry.more_than), (*entry.least, *entry.less_than)), strict=True):
+            for word in set(WORD.findall(" ".join(texts).lower())) - _PLAIN:
+                sides = found.setdefault(word, {})
+                sides[entry.labels[0]] = sides.get(entry.labels[0], frozenset()) | {best}
+    return found
+
+
+@cache
+def mixed_letters() -> list[list[str]]:
+    """The letters of words of grammar, sorted, by which those with swapped letters are known."""
+    return [sorted(word) for word in question_words()["grammar"] if len(word) > 2]
+
+
+@cache
+def idle_phrases() -> re.Pattern[str]:
+    """Phrases that say nothing of what is asked for."""
+    return re.compile(rf"\b(?:{'|'.join(sorted(question_words()['phrases'], key=len, reverse=True))})\b")
