@@ -18,7 +18,7 @@ from kgqa_core.types import INVERSE, UNREAD, Question
 
 FOLLOWED = 200
 """Entities of a hop from which the next is looked for."""
-NEARLY = 0.4
+NEARLY = 0.5
 """Likeness of a label to words that were not read, from which on it is shown."""
 _MASK = "…"
 """Stands in a text for a name that the graph has."""
