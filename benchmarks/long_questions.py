@@ -37,7 +37,7 @@ FIELDS = (
     "beside/*/costly_questions", "beside/*/not_ready",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
-SEED, LENGTHS, SECONDS = 7, (100, 1000, 3990, 10_000, 1_000_000), 30.0
+SEED, LENGTHS, SECONDS = 7, (100, 1000, 3990, 10_000, 1_000_000), 25.0
 NORMAL, COSTLY = 4, (0, 1, 4)
 QUESTIONS = (
     "What is the capital of France?", "Which countries border Germany?", "How many cities are in Peru?",
