@@ -83,13 +83,12 @@ def _scores(aggregates: Mapping[str, Any]) -> Table:
 
 def _answered(answer: Answer) -> RenderableType:
     """A question with its answer and its proof, or why there is none."""
+    from kgqa_core.answering.reply import refusal_text
     from kgqa_core.report.console import confidence_text
 
     question = ("\n" + answer.question + "\n", "bold")
     if answer.answer is None:
-        what = f": {answer.missing}" if answer.missing else ""
-        near = f"; the nearest is {answer.nearest}" if answer.nearest else ""
-        return VisibleText.assemble(question, f"  not in this graph: {answer.reason}{what}{near}")
+        return VisibleText.assemble(question, f"  {refusal_text(answer.reason, answer.missing, answer.nearest)}")
     sure = f"   ({sure})" if (sure := confidence_text(answer.to_json())) else ""
     more = len(answer.proof) - PROOF
     rest = f"\n  … and {more} more" if more > 0 else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kgqa_core.types import UNREAD
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerTopic:
@@ -175,3 +177,13 @@ class Answer:
 
 def _without_none(topic: AnswerTopic) -> dict[str, Any]:
     return {name: value for name, value in asdict(topic).items() if value is not None}
+
+
+def refusal_text(reason: str | None, missing: str | None, nearest: str | None) -> str:
+    """Why a question has no answer, in words.
+
+    >>> refusal_text("no such relation", "height", "population"), refusal_text("not understood", "former", None)
+    ('not in this graph: no such relation: height (nearest: population)', 'not understood: former')
+    """
+    why = UNREAD if reason == UNREAD else f"not in this graph: {reason or 'nothing was found'}"
+    return why + (f": {missing}" if missing else "") + (f" (nearest: {nearest})" if nearest else "")

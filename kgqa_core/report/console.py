@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from kgqa_core.answering.reply import refusal_text
 from kgqa_core.config import AUTO
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.types import ENTITY, FACT
@@ -46,7 +47,9 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     """The linked entities where no topic was given, the answer, and its facts."""
     about = ", ".join(topic["name"] for topic in reply["topics"]) or "nothing"
     answer_text = (
-        (reply["answer"] or "(no answer)", "bold green") if reply.get("answerable", True) else _withheld(reply)
+        (reply["answer"] or "(no answer)", "bold green")
+        if reply.get("answerable", True)
+        else (refusal_text(reply["reason"], reply["missing"], reply["nearest"]), "bold yellow")
     )
     sure = confidence_text(reply)
     head = VisibleText.assemble(answer_text, f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s")
@@ -114,13 +117,6 @@ def confidence_text(reply: Mapping[str, Any]) -> str:
     if answered:
         return f"confidence {sure:.2f}"
     return f"confidence of the best answer {floor(100 * sure) / 100:.2f}, needs {reply['min_confidence']:.2f}"
-
-
-def _withheld(reply: Mapping[str, Any]) -> tuple[str, str]:
-    """`not in this graph: no such relation: height (nearest: population)`, and its style."""
-    missing = f": {reply['missing']}" if reply["missing"] else ""
-    nearest = f" (nearest: {reply['nearest']})" if reply["nearest"] else ""
-    return f"not in this graph: {reply['reason']}{missing}{nearest}", "bold yellow"
 
 
 def _linked_line(topics: Sequence[Mapping[str, Any]]) -> VisibleText:

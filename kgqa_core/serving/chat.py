@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kgqa_core.answering.reply import Answer
+from kgqa_core.answering.reply import Answer, refusal_text
 from kgqa_core.errors import InputError
 from kgqa_core.question_limits import CHARACTERS, TURNS
 from kgqa_core.serving.ask_record import Ask
@@ -40,7 +40,8 @@ def _turn(message: ChatMessage) -> tuple[str, str]:
 def answer_text(answer: Answer) -> str:
     """What a chat shows: the answer with its proof as numbered citations, or why there is none."""
     if answer.answer is None or not answer.listed:
-        return refusal_text(answer)
+        why = refusal_text(answer.reason, answer.missing, answer.nearest)
+        return f"{why[0].upper()}{why[1:]}."
     said = answer.wording or ", ".join(answer.listed)
     cited = answer.proof[:CITED]
     if not cited:
@@ -49,14 +50,6 @@ def answer_text(answer: Answer) -> str:
     lines = [f"[{number}] {text}" for number, text in enumerate(cited, start=1)]
     lines += [f"… and {rest:,} more"] if rest > 0 else []
     return f"{said} [1]\n\n" + "\n".join(lines)
-
-
-def refusal_text(answer: Answer) -> str:
-    """`This graph does not hold the answer: no such relation: height (nearest: population).`"""
-    why = answer.reason or "nothing was found"
-    missing = f": {answer.missing}" if answer.missing else ""
-    near = f" (nearest: {answer.nearest})" if answer.nearest else ""
-    return f"This graph does not hold the answer: {why}{missing}{near}."
 
 
 def usage(ask: Ask, text: str) -> dict[str, int]:

@@ -6,7 +6,7 @@ import {Picture, ofFacts} from "./picture.js";
 import {feedbackBox} from "./feedback.js";
 
 const PROOF = 100, LISTED = 20, PATHS_TO = 4, CANDIDATES = 6;
-const ENTITY = "entity not found", FACT = "no fact";  // reasons that there is no answer to be sure of
+const UNREAD = "not understood", ENTITY = "entity not found", FACT = "no fact";  // reasons that there is no answer to be sure of
 const ROADS = {labels: "by names of relations in the question", retriever: "by relation paths that the retriever ranks", parser: "by a form of the trained parser"};
 
 /** A turn.  actions: `again(turn, changes)` asks it anew, `save()` keeps what changed. */
@@ -31,6 +31,7 @@ export function turnCard(turn, actions) {
 }
 
 /** Whether a turn has an answer. */
+export function refused(turn) { return turn.served.reason === UNREAD ? `not understood: ${visible(turn.served.missing ?? "", 200)}` : "not in this graph"; }
 export function answered(turn) { return Boolean(turn.served) && turn.served.answer !== null && turn.served.answer !== undefined && turn.served.answerable !== false; }
 
 // -- the question
@@ -103,8 +104,8 @@ function notHere(turn, actions) {
   const {served} = turn, say = text => el("bdi", {class: "strong"}, visible(text, 200));
   const anyway = turn.anyway || !served.model_answer ? null : el("button", {type: "button", class: "plain", onclick: () => actions.again(turn, {anyway: true})}, "Answer anyway");
   const unsure = served.reason === null && served.confidence < served.min_confidence;
-  return [el("p", {class: "not-here"}, served.answerable === false ? "Not in this graph" : "No answer"),
-    el("p", {}, served.reason ? [visible(served.reason, 400), served.missing ? [": ", say(served.missing)] : "", ". "] : unsure ? "The system is too unsure of its answer. " : "",
+  return [el("p", {class: "not-here"}, served.reason === UNREAD ? "Not understood" : served.answerable === false ? "Not in this graph" : "No answer"),
+    el("p", {}, served.reason ? [visible(served.reason === UNREAD ? "These words were not read" : served.reason, 400), served.missing ? [": ", say(served.missing)] : "", ". "] : unsure ? "The system is too unsure of its answer. " : "",
       served.nearest ? ["Nearest in the graph: ", say(served.nearest), ". "] : ""), anyway].filter(Boolean);
 }
 

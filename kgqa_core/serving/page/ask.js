@@ -2,7 +2,7 @@
 
 import {announce, count, el, name, store, stored, visible} from "./dom.js";
 import {request} from "./api.js";
-import {answered, turnCard} from "./answer.js";
+import {answered, refused, turnCard} from "./answer.js";
 
 const KEPT = "kgqa-conversation", MOST = 30, SENT_TURNS = 30, LONGEST = 4000;
 
@@ -65,7 +65,7 @@ export function askPage(main, server) {
     pending = null;
     if (place >= 0 && !turn.fault) turns.splice(place, 1);  // asked anew: the last turn is always the newest
     turns.push(turn); save(); draw();
-    announce(turn.fault ? `Error: ${visible(turn.fault)}` : answered(turn) ? `Answer: ${visible(turn.served.answer, 300)}` : `Not in this graph. ${visible(turn.served.reason ?? "")}`);
+    announce(turn.fault ? `Error: ${visible(turn.fault)}` : answered(turn) ? `Answer: ${visible(turn.served.answer, 300)}` : refused(turn));
   }
 
   function waiting(question) {
@@ -84,7 +84,7 @@ export function askPage(main, server) {
       return;
     }
     list.replaceChildren(turnCard(newest, actions), ...(earlier.length ? [el("h2", {class: "earlier"}, "Earlier in this conversation")] : []), ...earlier.map(turn => {
-      const said = turn.fault ? "could not be answered" : answered(turn) ? turn.served.answer : "not in this graph";
+      const said = turn.fault ? "could not be answered" : answered(turn) ? turn.served.answer : refused(turn);
       const box = el("details", {class: "past card"}, el("summary", {}, name(turn.question, 300), el("span", {class: "soft"}, " ", name(said, 120))));
       box.addEventListener("toggle", () => { if (box.open && box.children.length === 1) box.append(turnCard(turn, actions)); });
       return box;
