@@ -163,6 +163,7 @@ class FeedbackStore:
         if right is not None and len(right) > FEEDBACK_CHARACTERS:
             raise FeedbackRefused(413, f"a correction may have {FEEDBACK_CHARACTERS:,} characters; name fewer answers")
         with self._writing() as connection:
+            _issued(connection, said.answer_id)  # what names no answer uses up nothing of what others may say
             self._count(connection, client)
         with self._writing() as connection:
             answer = _issued(connection, said.answer_id)

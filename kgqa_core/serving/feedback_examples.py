@@ -19,6 +19,8 @@ from kgqa_core.types import Question
 
 HELD_OUT = 3
 """One of so many confirmed questions is not trained on, but tests what the others taught."""
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols that show nothing: fillers of Korean writing, and the empty pattern of Braille."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,9 @@ def fault_of(row: Mapping[str, Any]) -> str | None:
         canonical(example.to_row())
     except ValueError as fault:
         return str(fault)
-    if blank := next((text for text in texts if all(category(sign)[0] in "CZ" for sign in text)), None):
+    if blank := next(
+        (text for text in texts if all(category(sign)[0] in "CMZ" or sign in _BLANK for sign in text)), None
+    ):
         return f"the text {blank!a} shows nothing"
     faults = (text_fault(f"answer {shown(text)!r}", text) for text in example.answers)
     return question_fault(example.question, example.topics) or next(filter(None, faults), None)

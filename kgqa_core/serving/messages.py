@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kgqa_core.answering.reply import AnswerTopic
+from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.question_limits import CHARACTERS as QUESTION_CHARACTERS
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.feedback import Feedback, IssuedAnswer
@@ -144,7 +146,18 @@ def served_json(served: Served) -> dict[str, Any]:
 
 
 def issued(served: Served) -> IssuedAnswer:
-    """What is remembered of an answer, so that feedback can name it."""
-    answer = served.answer
-    topics = [topic.key for topic in answer.topics]
-    return IssuedAnswer(answer.question, topics, answer.listed, answer.form, served.run, served.trace)
+    """What is remembered of an answer, so that feedback can name it.
+
+    Topics and form only where the question itself names the topics: who confirms feedback does not see what others,
+    which the client gave or earlier turns named, would teach.
+    """
+    answer, topics, form = served.answer, [topic.key for topic in served.answer.topics], served.answer.form
+    if not all(_names(answer.question, topic) for topic in answer.topics):
+        topics, form = [], None
+    return IssuedAnswer(answer.question, topics, answer.listed, form, served.run, served.trace)
+
+
+def _names(question: str, topic: AnswerTopic) -> bool:
+    if topic.mention is not None:
+        return topic.mention.casefold() in question.casefold()
+    return bool(contains(GoldAnswers(((topic.name,),)), question))

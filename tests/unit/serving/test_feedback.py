@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from kgqa_core.answering.reply import Answer, AnswerTopic
 from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.errors import InputError, StorageError
 from kgqa_core.serving import feedback
 from kgqa_core.serving.feedback import FILE, Feedback, FeedbackRefused, FeedbackStore, IssuedAnswer, client_of
 from kgqa_core.serving.feedback_examples import training_examples, write_examples
+from kgqa_core.serving.messages import issued
+from kgqa_core.serving.service import Served
 
 FORMER = """
 CREATE TABLE feedback (
@@ -236,3 +239,30 @@ def test_a_file_that_is_no_database_and_one_that_is_gone_are_named(store: Feedba
         with pytest.raises(StorageError, match=r"feedback\.sqlite cannot be used"):
             store.add(Feedback(name, "up"), "a")
         FeedbackStore(store.path.parent)  # another one in its place is not written to either
+
+
+@pytest.mark.parametrize(
+    ("question", "topic", "named"),
+    [("Which money is used in Peru?", AnswerTopic("Q1", "Lima"), False),
+     ("Which money is used in Peru?", AnswerTopic("Q2", "Peru"), True),
+     ("Which money is used in PERU?", AnswerTopic("Q2", "Republic of Peru", "Peru", 0.5), True),
+     ("And its money?", AnswerTopic("Q2", "Peru", "Peru", 0.5), False)],
+)  # fmt: skip
+def test_a_topic_that_the_question_does_not_name_teaches_nothing(
+    question: str, topic: AnswerTopic, named: bool
+) -> None:
+    answer = Answer("1", question, "Sol", answers=("Sol",), topics=(topic,), form="(JOIN (R money) Q)")
+    record = issued(Served(answer, "run", 0.0, 0.0, 1))
+    assert (list(record.topics), record.form) == (([topic.key], answer.form) if named else ([], None))
+
+
+def test_invented_ids_use_up_nothing_of_what_a_client_may_say(store: FeedbackStore) -> None:
+    for _ in range(70):
+        assert refused(store, Feedback("invented", "up"))[0] == 404
+    assert down(store, issue(store), "Sucre")
+
+
+@pytest.mark.parametrize("text", ["\u3164", "\u2800 ", "\u034f\u0301"])
+def test_a_correction_that_shows_nothing_is_refused(store: FeedbackStore, text: str) -> None:
+    with pytest.raises(InputError, match="shows nothing"):
+        down(store, issue(store), text)
