@@ -119,6 +119,7 @@ class FeedbackStore:
         self._lock = threading.Lock()
         with self._faults():
             folder.mkdir(parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)  # questions and ids of answers are nobody else's
             self._connection = sqlite3.connect(
                 self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )

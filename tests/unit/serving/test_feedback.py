@@ -266,3 +266,9 @@ def test_invented_ids_use_up_nothing_of_what_a_client_may_say(store: FeedbackSto
 def test_a_correction_that_shows_nothing_is_refused(store: FeedbackStore, text: str) -> None:
     with pytest.raises(InputError, match="shows nothing"):
         down(store, issue(store), text)
+
+
+def test_no_other_user_of_the_machine_reads_the_feedback(store: FeedbackStore) -> None:
+    down(store, issue(store), "Sucre")
+    files = [path for path in store.path.parent.iterdir() if path.stat().st_size]
+    assert len(files) >= 2 and not any(path.stat().st_mode & 0o077 for path in files)
