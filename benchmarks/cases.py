@@ -7,7 +7,8 @@ CASES has a folder for each graph: its files, `questions.jsonl` and `case.md`, w
 says with which settings it is read.  The system is that of `kgqa run --kg FILES` with SETTINGS, which train nothing; of
 a graph that is refused the message is the result.  --ask: answers question files with finished homes in place of these.
 Answers stay in DIR/COMMIT and are not asked for again.  --root: a checkout whose code runs.  --queue: a command that
-each process is given to, such as one that waits for its turn on the machine; a process ends after SECONDS.
+each process is given to, such as one that waits for its turn on the machine; a process begins no
+further graph after --seconds.
 """
 
 from __future__ import annotations
@@ -54,7 +55,6 @@ APART = {
 """Files that are graphs of their own, and the last signs of the ids of their questions; all where there is none."""
 SURE = (0.5, 0.8)
 SECONDS = 120
-"""After which a process begins no further graph, so that others get their turn on the machine."""
 
 
 def jobs_of(folder: Path, work: Path) -> list[dict[str, Any]]:
@@ -83,7 +83,9 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def run(jobs: Sequence[dict[str, Any]], work: Path, root: Path, queue: Sequence[str]) -> dict[str, dict[str, Any]]:
+def run(
+    jobs: Sequence[dict[str, Any]], work: Path, root: Path, queue: Sequence[str], seconds: float
+) -> dict[str, dict[str, Any]]:
     """The answers to each job by its name, from processes that run the code of a checkout.
 
     Raises SystemExit where a process gives none.
@@ -95,7 +97,7 @@ def run(jobs: Sequence[dict[str, Any]], work: Path, root: Path, queue: Sequence[
         if not left:
             return results
         (work / "jobs.json").write_text(json.dumps(left), encoding="utf-8")
-        words = [str(ROOT / "benchmarks" / "case_systems.py"), "jobs.json", "home", str(SECONDS)]
+        words = [str(ROOT / "benchmarks" / "case_systems.py"), "jobs.json", "home", str(seconds)]
         with (work / "log").open("a", encoding="utf-8") as log:
             done = subprocess.run(
                 [*queue, sys.executable, *words], env=os.environ | {"PYTHONPATH": str(root)}, cwd=work, stderr=log,
@@ -147,6 +149,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=())
     parser.add_argument("--root", type=Path, default=ROOT)
     parser.add_argument("--queue", type=shlex.split, default=())
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     root = given.root.resolve()
@@ -159,7 +162,7 @@ def main() -> None:
     for questions, _, home in (pair.partition("=") for pair in given.ask):
         name = "/".join((*Path(questions).with_suffix("").parts[-2:], Path(home).name))
         jobs.append({"name": name, "questions": str(Path(questions).resolve()), "home": str(Path(home).resolve())})
-    answered = run(jobs, work, root, given.queue)
+    answered = run(jobs, work, root, given.queue, given.seconds)
     graphs = {job["name"]: result(job, answered[job["name"]]) for job in jobs}
     total = counts([row for graph in graphs.values() for row in graph["questions"]])
     whole = {"benchmark": "cases", "conditions": made, "settings": SETTINGS, "total": total, "graphs": graphs}
