@@ -2,9 +2,9 @@
 
     PYTHONPATH=CHECKOUT python benchmarks/case_systems.py JOBS HOME SECONDS
 
-JOBS is a JSON list in a file; a job has a name, a question file, and the folder of a home, or graph files and settings
-from which a run in HOME makes a system.  A line of JSON is printed for each job: its answers, or why its graph was
-refused.  After SECONDS no further job begins.  It imports the checkout's code alone and writes no result
+JOBS is a JSON list in a file; a job has a name, a question file, and the folder of a home (and a run's id), or graph
+files and settings from which a run in HOME makes a system.  A line of JSON is printed for each job: its answers, or why
+its graph was refused.  After SECONDS no further job begins.  It imports the checkout's code alone and writes no result
 (benchmarks/cases.py does).
 """
 
@@ -23,15 +23,16 @@ from kgqa_core.system import System
 FIELDS = ("confidence", "calibrated", "min_confidence", "form", "road", "reason", "missing")
 
 
-def system_of(job: dict[str, Any], session: Session) -> System:
-    """The system of a job's home, or of a run over its files."""
+def system_of(job: dict[str, Any], session: Session) -> tuple[str | None, System]:
+    """The system of a job's home, or of a run over its files, and the run's id."""
     if "home" in job:
-        return System.from_run(job["home"])
+        return job.get("run"), System.from_run(job["home"], job.get("run"))
     profile = choose_profile(None, [Path(file) for file in job["files"]], settings=job["settings"])
     home = session.begin(profile)
     from flows.pipeline import pipeline
 
-    return System.from_run(home, pipeline(profile)["run_id"])
+    run = pipeline(profile)["run_id"]
+    return run, System.from_run(home, run)
 
 
 def answers(system: System, questions: Path) -> list[dict[str, Any]]:
@@ -54,7 +55,8 @@ def main() -> None:
         if time.monotonic() - began > float(seconds):
             break
         try:
-            result: dict[str, Any] = {"replies": answers(system_of(job, session), Path(job["questions"]))}
+            run, system = system_of(job, session)
+            result: dict[str, Any] = {"run": run, "replies": answers(system, Path(job["questions"]))}
         except KgqaError as fault:
             result = {"refused": str(fault)}
         except Exception as fault:  # a defect of the checkout, which is a result too

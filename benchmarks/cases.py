@@ -114,7 +114,8 @@ def judged(row: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
     answerable = row.get("answerable", True)
     verdict = "declined wrongly" if answerable else "declined rightly"
     if reply["answers"]:
-        verdict = "exact" if answerable and normal(reply["answers"]) == normal(row["answers"]) else "wrong"
+        good = normal(reply["answers"]) == normal(row["answers"]) or reply["form"] == row.get("s_expression", "")
+        verdict = "exact" if answerable and good else "wrong"  # of more than 200 answers the form alone can be compared
     style = {"style": row["style"]} if "style" in row else {}
     return {"question": row["question"], "gold": row["answers"], "verdict": verdict, **style, **reply}
 
