@@ -55,6 +55,8 @@ APART = {
 """Files that are graphs of their own, and the last signs of the ids of their questions; all where there is none."""
 SURE = (0.5, 0.8)
 SECONDS = 120
+SHOWN = 10
+"""Answers of a question in the result file."""
 
 
 def jobs_of(folder: Path, work: Path) -> list[dict[str, Any]]:
@@ -117,7 +119,8 @@ def judged(row: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
         good = normal(reply["answers"]) == normal(row["answers"]) or reply["form"] == row.get("s_expression", "")
         verdict = "exact" if answerable and good else "wrong"  # of more than 200 answers the form alone can be compared
     style = {"style": row["style"]} if "style" in row else {}
-    return {"question": row["question"], "gold": row["answers"], "verdict": verdict, **style, **reply}
+    shown = {"gold": row["answers"][:SHOWN], "answers": reply["answers"][:SHOWN]}
+    return {"question": row["question"], "verdict": verdict, **style, **reply, **shown}
 
 
 def counts(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
