@@ -33,7 +33,7 @@ from benchmarks.people import normal  # noqa: E402
 from benchmarks.results_file import CONDITIONS  # noqa: E402
 
 FIELDS = (
-    *CONDITIONS, "benchmark", "settings/*", "total/...", "graphs/*/refused", "graphs/*/counts/...",
+    *CONDITIONS, "benchmark", "settings/...", "total/...", "graphs/*/refused", "graphs/*/counts/...",
     "graphs/*/questions/*/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
@@ -169,7 +169,8 @@ def main() -> None:
     answered = run(jobs, work, root, given.queue, given.seconds)
     graphs = {job["name"]: result(job, answered[job["name"]]) for job in jobs}
     total = counts([row for graph in graphs.values() for row in graph["questions"]])
-    whole = {"benchmark": "cases", "conditions": made, "settings": SETTINGS, "total": total, "graphs": graphs}
+    settings = SETTINGS if given.cases else ()  # of the systems that are made here
+    whole = {"benchmark": "cases", "conditions": made, "settings": settings, "total": total, "graphs": graphs}
     if given.out is not None:
         results_file.write(given.out, whole, FIELDS)
     for name, graph in graphs.items():

@@ -98,6 +98,8 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("serve_faults", "benchmarks/serve_faults.py"),
     ResultFile("sparql_road", "benchmarks/sparql_road.py"),
     ResultFile("training", "benchmarks/training.py"),
+    ResultFile("unread", "benchmarks/cases.py"),
+    ResultFile("unread_5303c6b", "benchmarks/cases.py"),
     ResultFile("unseen_relations", "benchmarks/unseen_relations.py", False),
     ResultFile("webqsp_paths", "benchmarks/webqsp_paths.py", False),
     ResultFile("whole_table", "benchmarks/whole_table.py"),
