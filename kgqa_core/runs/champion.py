@@ -2,8 +2,8 @@
 
 The new system takes the title only when the whole interval of the paired difference lies above 0 and, where all scores
 are 0 or 1, McNemar's exact test agrees: the bootstrap of a few differing questions is too sure of itself.  Or it
-answers more of the corrected questions that were held out of its training, and nothing shows that it is worse.  In
-every other case the champion stays, and the decision says why.
+answers more of the corrected questions that were held out of its training, or the old one was trained on feedback that
+is withdrawn, and nothing shows that it is worse.  In every other case the champion stays, and the decision says why.
 """
 
 from __future__ import annotations
@@ -96,12 +96,14 @@ def decide(
     level: float = 0.95,
     seed: int = 0,
     ask: Callable[[str, str], Corrected | None] = lambda old, new: None,
+    withdrawn: bool = False,
 ) -> ChampionDecision:
     """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
 
     metric, experiment: what counts in both; without an experiment each contender's first that has the metric.  Without
     a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks the old run and
     the new one the corrected questions that are held out, where the scores alone do not decide; None without any.
+    withdrawn: whether the old one was trained on feedback that is withdrawn.
     """
     holder = old.run_id if old is not None else None
     if metric is None:
@@ -132,13 +134,16 @@ def decide(
     above = found.low > 0
     significant = above and (found.p is None or found.p < 1 - level)
     corrected = ask(old.run_id, new.run_id) if not significant and found.high >= 0 else None
-    moved = significant or (corrected is not None and corrected.new > corrected.old)
+    better = significant or (corrected is not None and corrected.new > corrected.old)
+    moved = better or (withdrawn and found.high >= 0 and (corrected is None or corrected.new == corrected.old))
     doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not significant else ""
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
     corrections = ""
     if corrected is not None:
         counts = f"{corrected.new} instead of {corrected.old} of {corrected.questions} held-out corrections are right"
-        corrections = f"{counts}, and nothing shows a loss: " if moved else f"{counts}; "
+        corrections = f"{counts}, and nothing shows a loss: " if better else f"{counts}; "
+    if moved and not better:
+        corrections += "the old one was trained on feedback that is withdrawn, and nothing shows a loss: "
     return ChampionDecision(
         moved,
         f"champion {'moves' if moved else 'stays'}: {corrections}{interval} on {metric} of {new_key}, "

@@ -19,6 +19,8 @@ from kgqa_core.types import Question
 
 HELD_OUT = 3
 """One of so many confirmed questions is not trained on, but tests what the others taught."""
+FEEDBACK_ID = "feedback-"
+"""How the ids of the questions begin."""
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols that show nothing: fillers of Korean writing, and the empty pattern of Braille."""
 
@@ -37,7 +39,7 @@ class TrainingExample:
         """A row of a question file."""
         digest = hashlib.sha256(json.dumps([self.question, *self.topics]).encode()).hexdigest()[:32]
         row = {
-            "id": f"feedback-{digest}", "question": self.question, "topic_entities": list(self.topics),
+            "id": f"{FEEDBACK_ID}{digest}", "question": self.question, "topic_entities": list(self.topics),
             "answers": list(self.answers), "split": "test" if self.held_out else "train",
         }  # fmt: skip
         return row | ({"s_expression": self.form} if self.form else {})

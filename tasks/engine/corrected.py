@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from kgqa_core.datasets.load import ALSO_TRAIN, CORRECTED
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.datasets.splits import near_duplicates
-from kgqa_core.errors import KgqaError
+from kgqa_core.errors import ArtifactError, KgqaError
 from kgqa_core.metrics.text import GoldAnswers, exact
 from kgqa_core.runs.champion import Corrected
+from kgqa_core.serving.feedback_examples import FEEDBACK_ID
 from kgqa_core.store.artifacts import Home
 from kgqa_core.types import Question
 
@@ -46,6 +47,20 @@ def nearly_learnt(folder: Path) -> set[str]:
     questions = read_questions(folder)
     learnt = [one for one in questions if one.source == ALSO_TRAIN]
     return near_duplicates((one for one in questions if one.split != "train"), learnt)
+
+
+def withdrawn(old: Path, new: Path) -> bool:
+    """Whether the questions of `old` train on feedback that those of `new` do not have; both are artifacts."""
+    try:
+        return not _feedback(old) <= _feedback(new) | _feedback(new / CORRECTED)
+    except ArtifactError as fault:
+        log.warning("whether feedback was withdrawn is not known: %s", fault)
+        return False
+
+
+def _feedback(folder: Path) -> set[tuple[str, frozenset[str]]]:
+    questions = read_questions(folder) if folder.is_dir() else []
+    return {(one.text, frozenset(one.answer_keys)) for one in questions if one.id.startswith(FEEDBACK_ID)}
 
 
 def _right(system: System, wanted: Sequence[Question]) -> int:

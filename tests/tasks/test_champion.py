@@ -14,6 +14,7 @@ from kgqa_core.config import make_profile
 from kgqa_core.datasets.load import ALSO_TRAIN
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.store.home import located
+from kgqa_core.types import Question
 from tasks.engine.champion import champion, contend, model_of
 from tasks.engine.publish import publish as publish_run
 from tasks.engine.run import Run, StageRecord
@@ -160,6 +161,17 @@ def test_questions_that_a_run_was_nearly_taught_do_not_make_it_champion(home: Ho
     contend(finish(home, "run-a", 50, asked), {})
     decision = contend(finish(home, "run-b", 80, [*asked, *taught[50:]]), {})
     assert not decision.moved and decision.n == 50 and decision.difference == 0
+
+
+@pytest.mark.parametrize(("right", "moves"), [(50, True), (20, False)])
+def test_a_champion_taught_by_withdrawn_feedback_falls_to_a_run_without_it_that_is_no_worse(
+    home: Home, right: int, moves: bool
+) -> None:
+    lie = Question("feedback-1", "Who?", answer_keys=("X",), source=ALSO_TRAIN, split="train")
+    contend(finish(home, "run-a", 50, [*ASKED, lie]), {})
+    assert not contend(finish(home, "run-b", 50, [*ASKED, lie]), {}).moved, "it is still confirmed"
+    decision = contend(finish(home, "run-c", right), {})
+    assert decision.moved == moves and ("withdrawn" in decision.why) == moves
 
 
 def test_champion_whose_scores_are_gone_everywhere_stays_and_the_way_out_is_said(home: Home) -> None:
