@@ -179,11 +179,13 @@ def _without_none(topic: AnswerTopic) -> dict[str, Any]:
     return {name: value for name, value in asdict(topic).items() if value is not None}
 
 
-def refusal_text(reason: str | None, missing: str | None, nearest: str | None) -> str:
-    """Why a question has no answer, in words.
+def refusal_text(
+    reason: str | None, missing: str | None, nearest: str | None, absent: str = "not in this graph"
+) -> str:
+    """Why a question has no answer, in words.  absent: how that begins which the graph does not hold.
 
     >>> refusal_text("no such relation", "height", "population"), refusal_text("not understood", "former", None)
     ('not in this graph: no such relation: height (nearest: population)', 'not understood: former')
     """
-    why = UNREAD if reason == UNREAD else f"not in this graph: {reason or 'nothing was found'}"
+    why = UNREAD if reason == UNREAD else f"{absent}: {reason or 'nothing was found'}"
     return why + (f": {missing}" if missing else "") + (f" (nearest: {nearest})" if nearest else "")
