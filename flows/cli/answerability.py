@@ -282,7 +282,7 @@ def _copy(made: Any, claim: FolderClaim) -> Path:
     def fill(folder: Path, work: Path) -> dict[str, Any]:
         shutil.copytree(made.folder, folder, dirs_exist_ok=True, ignore=not_copied)
         (folder / MANIFEST).unlink()
-        carry_base(folder / GRAPH)
+        carry_base(folder / GRAPH, made.folder / GRAPH)
         return dict(read_manifest(made.folder)["counts"])
 
     return claim.publish(fill).folder

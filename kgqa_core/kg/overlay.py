@@ -118,13 +118,14 @@ def write_overlay(out: Path, *, base: Path, hidden: Hidden, note: Mapping[str, A
     return counts
 
 
-def carry_base(overlay: Path) -> Path:
+def carry_base(overlay: Path, original: Path | None = None) -> Path:
     """Copies the graph under an overlay into the overlay's folder, which can be moved alone from now on; its place.
 
-    The copy is in `volatile/`, so the overlay's digest stays the same.
+    original: the overlay in a home that it is a copy of.  The copy of the graph is in `volatile/`, so that the digest
+    stays the same.
     Raises ArtifactError when it is no overlay, or its graph is not there.
     """
-    base = base_of(overlay / FILE)
+    base = base_of((original or overlay) / FILE)
     if base is None:
         raise ArtifactError(f"{overlay} is no overlay")
     carried = overlay / CARRIED

@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -255,7 +255,8 @@ class FeedbackStore:
         with self._writing() as connection:
             changed = [connection.execute(sql.format(where), values).rowcount for sql in statements]
         if not changed[-1]:
-            raise InputError(_none(numbers))
+            conditions = {"client": client, "since": since, "until": until}
+            raise InputError(_none(numbers, {name: value for name, value in conditions.items() if value is not None}))
         return changed[-1]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -317,9 +318,12 @@ def _check(said: Feedback, answer: IssuedAnswer) -> None:
         raise InputError(f"this feedback cannot be kept: {fault}")
 
 
-def _none(numbers: Sequence[int]) -> str:
-    which = f"feedback {', '.join(map(str, numbers))}" if numbers else "such feedback"
-    return f"there is no {which}; `kgqa feedback list` shows numbers, days and clients"
+def _none(numbers: Sequence[int], conditions: Mapping[str, str] | None = None) -> str:
+    which = f"feedback {', '.join(map(str, numbers))}" if numbers else "feedback"
+    given = " and ".join(f"{name} {value!r}" for name, value in (conditions or {}).items())
+    return (
+        f"there is no {which}{f' with {given}' if given else ''}; `kgqa feedback list` shows numbers, days and clients"
+    )
 
 
 def _list(values: Sequence[str]) -> str:

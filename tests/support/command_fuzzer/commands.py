@@ -177,6 +177,10 @@ ROLES: dict[str, tuple[Role, str]] = {
     "topics": ("text", "gold"),
     "parsed": ("text", "rng/A=parsed"),
     "number": ("text", "1"),
+    "numbers": ("text", "1"),
+    "client": ("text", "loopback"),
+    "since": ("text", "2026-01-01"),
+    "until": ("text", "2026-01-01"),
 }
 """Role and good value of parameters by name, where `OWN` says nothing else."""
 
