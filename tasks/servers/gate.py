@@ -13,9 +13,8 @@ import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
-from kgqa_core.serving.addresses import header_name, same_origin
 from tasks.servers.login import LOGIN, PROOF, prove
 from tasks.servers.login_page import page
 
@@ -75,7 +74,7 @@ class Gate:
         if not self._knows(host):
             return f"the Host {host!r} is none of this server's names"
         origin = headers.get("origin")
-        if origin is not None and not same_origin(origin, host):
+        if origin is not None and not _same(origin, host):
             return f"it comes from the origin {origin!r}"
         if headers.get("sec-fetch-site") in ELSEWHERE:
             opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
@@ -84,8 +83,12 @@ class Gate:
         return ""
 
     def _knows(self, host: str) -> bool:
-        name = header_name(host)
-        if name is None:
+        try:
+            parts = urlsplit(f"//{host}")
+            name, _ = parts.hostname or "", parts.port
+        except ValueError:
+            return False
+        if not name or parts.netloc != host or "@" in host:
             return False
         if host in self._hosts or name in self._hosts:
             return True
@@ -107,6 +110,11 @@ def _single(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str] | None:
             return None
         headers[name] = value.decode("latin-1")
     return headers
+
+
+def _same(origin: str, host: str) -> bool:
+    scheme, _, rest = origin.lower().partition("://")
+    return scheme in ("http", "https") and rest == host
 
 
 def _is_address(name: str) -> bool:
