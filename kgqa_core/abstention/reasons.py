@@ -123,7 +123,7 @@ class Explainer:
                 name = self.store.names(entities[:1])[entities[0]]
                 return Reason(FACT, f"{name}, {self._label(relation)}", self._example(entities[0], relation))
             entities = reached
-        return Reason(FACT, None, None)
+        return Reason(FACT, next(iter(strange), None))
 
     def _paths_of_facts(self, evidence: Evidence) -> list[RelationPath]:
         """The relation of the best fact of the first retriever that has one, as a path."""

@@ -301,6 +301,14 @@ class MemoryGraph:
         ]
         return np.unique(np.concatenate(results))
 
+    def is_certain(self, form: Greater) -> bool:
+        """Whether no date of one side of a comparison lies within a less precise one of the other."""
+        if form.counted:
+            return True
+        one, other = (self.pairs(self.nodes(part), form.path)[1] for part in (form.one, form.other))
+        overlap = (self.x[one, None] < self.hi[other]) & (self.x[other] < self.hi[one, None])
+        return not (overlap & ((self.x[one, None] != self.x[other]) | (self.hi[one, None] != self.hi[other]))).any()
+
 
 def outside(form: Form) -> bool:
     """Whether a form needs what is not in memory: qualifiers, or TC."""

@@ -204,8 +204,9 @@ class AutoSolver:
             min_confidence=self.threshold,
         )
         if not sure or best is None:
-            if left and not choice.empty and sure_of >= self.threshold:
-                return replace(made, reason=UNREAD, missing=self._shown(question, query, left, named))
+            words = self._shown(question, query, left, named)
+            if words and not choice.empty and sure_of >= self.threshold:
+                return replace(made, reason=UNREAD, missing=words)
             if best is None and (away := self.parser.cues(query).negations):
                 return replace(made, confidence=None, reason=UNREAD, missing=", ".join(word for _, word in away))
             kind, missing = self._reason(query, choice)
@@ -216,6 +217,9 @@ class AutoSolver:
         if best.nodes is not None and len(best.nodes) > self.options.most_answers:
             best, truncated = replace(best, nodes=best.nodes[: self.options.most_answers]), True
         answers = answers_of(best, named.names)
+        if any(name.startswith("_:") for name in answers):
+            missing = f"names of the {', '.join(labels_of(best.form, self.graph))}"
+            return replace(made, confidence=None, reason=FACT, missing=missing)
         keys = answers if best.nodes is None else tuple(named.keys[node] for node in best.nodes.tolist())
         return replace(
             made,
@@ -277,7 +281,7 @@ class AutoSolver:
             entity = slot.entities[0][0]
             words = mentions.get(entity, "")
             shown[slot.word] = words if words and words in question.text else named.names.get(entity, words)
-        return ", ".join(" ".join(shown.get(word, word) for word in run.split()) for run in left)
+        return ", ".join(" ".join(shown.get(word, word) for word in run.split()) for run in left if run)
 
     def _unknown(self, query: LabelQuery) -> str | None:
         """The words of a question that look like a name: no usual English, or in capitals within it."""

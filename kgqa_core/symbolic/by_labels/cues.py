@@ -29,9 +29,9 @@ class Cues:
     """What a question demands.
 
     negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
-    as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place` and `which` (no
-    truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.  several:
-    it asks for the first few of a ranking.
+    as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, `reason` and
+    `which` (no truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.
+    several: it asks for the first few of a ranking.
     """
 
     negations: tuple[tuple[int, str], ...] = ()
@@ -64,7 +64,9 @@ _AMOUNT = re.compile(
 )
 _WH = re.compile(
     r"\b(?:in|on|at|to|by|for|with|of|under) (?:(?P<in_which>which)|(?P<in_other>what|whose))\b"
-    rf"|{_ASKS}(?:(?P<when>when)|(?P<person>who|whom)|(?P<place>where)|(?P<which>which)|(?P<other>what|whose|why|how))"
+    rf"|{_ASKS}(?:(?P<when>when)|(?P<person>who|whom)|(?P<place>where)|(?P<which>which)|"
+    r"(?P<reason>why|how(?= (?:do|does|did|to|can|could|should|is|are|was|were|come)\b(?!.* (?:called|named)\b)))|"
+    r"(?P<other>what|whose|how))"
     r"(?:['’]?s)?\b"
     r"|\b(?:(?P<last_when>when)|(?P<last_person>who|whom)|(?P<last_place>where)|(?P<last_other>what|which))\W*$"
 )
@@ -116,7 +118,8 @@ def meets(one: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph) -> b
         or (one.nodes is not None and len(one.nodes) == 1)
     ):
         return False
-    return _negated_alike(one.form, cues, query) and _of_kind(one, cues.kind, graph)
+    certain = all(graph.memory.is_certain(node) for node in nodes_of(one.form) if isinstance(node, Greater))
+    return certain and _negated_alike(one.form, cues, query) and _of_kind(one, cues.kind, graph)
 
 
 def _negated_alike(form: Form, cues: Cues, query: LabelQuery) -> bool:
@@ -168,7 +171,7 @@ def _of_kind(one: Candidate, kind: str, graph: LabelGraph) -> bool:
     match kind:
         case "number":
             return False
-        case "which":
+        case "which" | "reason":
             return True
         case "time":
             return not named.isdisjoint(lists["times"])

@@ -3,7 +3,8 @@
 A word is read where a mention or value of the form stands for it, where it is in a wording of a relation or type of the
 form, where the form does the operation that it names, where it is grammar, or where the encoder finds it as near to a
 wording as a paraphrase is.  A word that stands alone may paraphrase a relation that no other word of the question
-names; beside a word that is read it restricts that one, and has to be nearer.
+names; beside a word that is read it restricts that one, and has to be nearer.  A relation of a form that no word names
+is read where it is the only one between things that the question names, or is called as one of them.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import torch
 
 from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
-from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Greater, Literal, Nth
+from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Greater, Join, Literal, Nth
 from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, labels_of, nodes_of
+from kgqa_core.symbolic.by_labels.cues import LOOKED_AT, cues_of
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
 from kgqa_core.symbolic.by_labels.question_words import (
@@ -50,6 +52,13 @@ _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
 _PEOPLE = frozenset(("people", "ppl", "persons"))
+_BEFORE_DATES = frozenset("until till since before after in by during from".split())
+_BEFORE_NUMBERS = frozenset("than over above below under exceeding least most exactly about around with".split())
+_NO_NAMES = frozenset(
+    "a an the of in on at by to from for with is are was were do does did has have had what which who whom whose how "
+    "many much it n".split()
+)
+"""Words of wordings that name no relation."""
 GRAMMAR, READ, LIKELY, LEFT = "grammar", "read", "likely", ""
 """What accounts for a word; nothing for one that is left."""
 
@@ -119,7 +128,7 @@ class UnreadWords:
         self._known: dict[int, tuple[set[str], set[str]]] = {}
 
     def of(self, query: LabelQuery, best: Candidate, texts: Sequence[str], encoded: EncodedTexts) -> tuple[str, ...]:
-        """Runs of words that are left, in the order of the text; a mention by the word of its slot.
+        """Runs of words that are left, in the order of the text; a mention by the word of its slot; "" for a relation.
 
         texts: the phrase of the form, and the noun of what it finds.  encoded: the question.
         """
@@ -127,14 +136,21 @@ class UnreadWords:
         used = [slot for number, slot in enumerate(query.slots) if number in best.slots]
         names = roots(*(name for slot in used for name in slot.names))
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= names for slot in query.slots}
-        form, grammar = self._read(best, texts, used), grammar_of(text)
+        form, grammar = self._read(best, texts, used, roots(text)), grammar_of(text)
+        cues = cues_of(text, yes_no=False)
         fixed = {*SLOTS, NUMBER}
         idle = [found.span() for found in idle_phrases().finditer(text.lower())]
-        for before, token in zip([_Token("", 0, 0), *tokens], tokens, strict=False):
+        numbers = iter(_years(query))
+        behind = [*(token.text for token in tokens[1:]), ""]
+        for before, token, after in zip([_Token("", 0, 0), *tokens], tokens, behind, strict=False):
             if token.text in SLOTS:
                 token.state = READ if slots.get(token.text) else LEFT
             elif token.text == NUMBER:
-                token.state = READ if form.valued and not (before.text == "in" and form.compares) else LEFT
+                year = next(numbers, False) and before.text not in _BEFORE_NUMBERS and (
+                    before.text in _BEFORE_DATES or after in ("", *grammar)
+                )  # fmt: skip
+                wrong = (year and not self._dated(form)) or (before.text == "in" and form.compares)
+                token.state = READ if form.valued and not wrong else LEFT
             elif token.text in ("number", "numbers") and before.state == READ:
                 token.state = READ
             elif any(start <= token.start < end for start, end in idle):
@@ -148,13 +164,22 @@ class UnreadWords:
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, form)]
         if doubtful:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
-        return tuple(_runs(text, tokens))
+        reasons = [cues.words] if cues.kind == "reason" and not self._reasons(form) else []
+        words = [token for token in tokens if token.text not in fixed]
+        head = next((one for one in words if one.state in (READ, LIKELY) and one.text not in grammar), None)
+        rest = {root(token.text) for token in words if token is not head}
+        unnamed = self._unnamed(form, used, roots(text), rest) > sum(token.state == LIKELY for token in tokens)
+        return (*reasons, *_runs(text, tokens), *([""] if unnamed else []))
 
-    def _read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot]) -> _Form:
+    def _read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> _Form:
         types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
         words = roots(*texts).union(*(self._way(way)[1] for way in best.ways))
         topics = {place for slot in used for place in self.graph.types_of(slot.entities[0][0])}
         words |= self._type_roots(types | set(best.types) | topics)
+        places, labels = (types | set(best.types) | topics) - {-1}, self.graph.type_labels
+        twice = {place for place in places if roots(labels[place]) <= asked}  # of `states of the country x` one is read
+        labelled = roots(*(labels[place] for place in twice))
+        words -= self._type_roots(twice).difference(labelled, *(self._way(way)[1] for way in best.ways))
         number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
         return _Form(best, words, roots(*labels_of(best.form, self.graph)), number, bool(best.types or topics))
 
@@ -182,9 +207,68 @@ class UnreadWords:
             return READ
         if word in lists["negations"] or word in ("but", "non", "apart", "aside", "than"):
             return GRAMMAR  # forms that do not take anything away are no candidates then
+        if word in lists["stated_units"]:
+            return READ if root(word) in self._units(form.best) else LEFT
         if word in lists["units"]:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
+
+    def _units(self, best: Candidate) -> set[str]:
+        """Roots of the units of what a form's relations measure."""
+        memory, ways = self.graph.memory, filter(self.graph.is_measure, set(best.ways))
+        tails = [memory.tail[memory.relation == way][:LOOKED_AT].tolist() for way in ways]
+        units = self.graph.store.connection.execute(
+            "SELECT DISTINCT unit FROM entities WHERE unit IS NOT NULL AND id IN (SELECT unnest($1::INTEGER[]))",
+            [sum(tails, [])],
+        ).fetchall()
+        keys = [key for (key,) in units]  # a unit that is no entity is called as its key
+        return roots(*keys, *self.graph.store.names(memory.know(keys).values()).values())
+
+    def _dated(self, form: _Form) -> bool:
+        """Whether what a form compares with a value of the question is a date, or is asked for by *when*."""
+        for node in nodes_of(form.best.form):
+            if isinstance(getattr(node, "value", getattr(node, "of", None)), Literal):
+                relation = self.graph.memory.relation_ids[node.path[-1].relation]  # type: ignore[attr-defined]
+                entry = thesaurus().relation(self.graph.labels[relation])
+                if self.graph.dated[relation] > 0 or (entry is not None and entry.wh == "when"):
+                    return True
+        return False
+
+    def _reasons(self, form: _Form) -> bool:
+        """Whether a relation or type of a form is a reason or a method, or is asked for by *why* or *how*."""
+        entries = [thesaurus().relation(self.graph.labels[way % self.graph.relations]) for way in form.best.ways]
+        asks = [text for entry in entries if entry is not None for text in entry.ask]
+        labels = form.labels.union(*(self._way(way)[0] for way in form.best.ways))
+        return not labels.isdisjoint(map(root, question_words()["reasons"])) or any(
+            cues_of(text, yes_no=False).kind == "reason" for text in asks
+        )
+
+    def _unnamed(self, form: _Form, used: Sequence[Slot], asked: set[str], rest: set[str]) -> int:
+        """How many relations of a form no word names, nor are plain from the things at both of their ends.
+
+        asked: roots of the question; rest: without the noun of what it asks for, which names nothing on the way to it.
+        """
+        graph, measured = self.graph, {self.graph.way(node.path[-1]) for node in (*form.ranks, *form.compares)}
+        topics = {place for slot in used for entity in slot.entities[:1] for place in graph.types_of(entity[0])}
+        joins = [node for node in nodes_of(form.best.form) if isinstance(node, Join)]
+        inner = [step for node in joins for step in node.path[1:]]
+        inner += [step for node in joins if isinstance(node.of, Join) for step in node.of.path]
+        inside = {graph.way(step) % graph.relations for step in inner}
+        number = 0
+        for way in {*form.best.ways} - measured:
+            relation = way % graph.relations
+            ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
+            named = self._way(relation)[1] | self._way(relation + graph.relations)[1]
+            if (named - self._type_roots({*ends}) - _no_names()) & asked or -1 in ends:
+                continue
+            same = (graph.head_type == ends[0]) & (graph.tail_type == ends[1])
+            same |= (graph.head_type == ends[1]) & (graph.tail_type == ends[0])
+            same &= graph.triples != graph.triples[relation]  # itself, and one that says the same backwards
+            plain = not same.any() or roots(graph.labels[relation]) in self._type_names({*ends})
+            nouns = rest if relation in inside else asked
+            known = way >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
+            number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
+        return number
 
     def _measures(self, word: str, form: _Form, query: LabelQuery) -> bool:
         """Whether an adjective or adverb fits what a form ranks or compares by.
@@ -215,6 +299,7 @@ class UnreadWords:
         unnamed = any(not self._way(way)[0] & asked for way in ways)
         wordings = dict.fromkeys([*texts, *(own for way in ways for own in self.wordings[way])])
         likeness = self._likeness(text, tokens, [own for own in wordings if own], encoded)
+        timed = cues_of(text, yes_no=False).kind == "time"  # the verb alone tells which of a thing's dates
         capitals = any(one.text not in SLOTS and text[one.start].islower() for one in tokens)
         for n in doubtful:
             token = tokens[n]
@@ -224,7 +309,7 @@ class UnreadWords:
             restricts = any(one.state == READ and one.text not in SLOTS and one.text != NUMBER for one in around)
             restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             name = n > 0 and capitals and text[token.start].isupper()
-            enough = NEAR if restricts or name else PARAPHRASE if unnamed else ALONE
+            enough = NEAR if restricts or name or timed else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             if (
                 likeness[n] >= enough
@@ -252,7 +337,7 @@ class UnreadWords:
     # -- words of relations and types --------------------------------------------------------------------------
 
     def _way(self, way: int) -> tuple[set[str], set[str]]:
-        """Roots that name a directed relation, and of all its wordings and the types at its ends."""
+        """Roots that name a directed relation, and of all its wordings."""
         if way not in self._known:
             relation = way % self.graph.relations
             label = self.graph.labels[relation]
@@ -261,21 +346,37 @@ class UnreadWords:
             ends = {int(self.graph.head_type[relation]), int(self.graph.tail_type[relation])}
             named = roots(*self.wordings[way], *entry.nouns, *verbs) - self._type_roots(ends)
             others = (*entry.labels, *entry.active, *entry.passive, *entry.ask, *entry.back, entry.head, entry.tail)
-            words = roots(*self.wordings[way], *entry.nouns, *verbs, *others, label) | self._type_roots(ends)
+            words = roots(*self.wordings[way], *entry.nouns, *verbs, *others, label)
             self._known[way] = (named | roots(label)) - {root(word) for word in ("the", "of", "is", "are")}, words
         return self._known[way]
 
     def _type_roots(self, places: set[int]) -> set[str]:
         """Roots of the labels of types and of other words for these."""
+        return set[str]().union(*self._type_names(places))
+
+    def _type_names(self, places: set[int]) -> list[set[str]]:
+        """The roots of each label of types and of each other name of these."""
         labels = [self.graph.type_labels[place] for place in places if place >= 0]
-        return roots(*labels, *(other for label in labels for other in (*thesaurus().type(label), *other_types(label))))
+        return [roots(name) for label in labels for name in (label, *thesaurus().type(label), *other_types(label))]
 
 
 def _is_fixed(word: str, form: _Form) -> bool:
     """Whether a word is never a paraphrase: one of time, arithmetic or rank."""
     lists = question_words()
     plain = word in lists["lexical"] or word in lists["counting"] or (word in _PEOPLE and form.counts)
-    return plain or is_measure(word) or _ORDINAL.fullmatch(word) is not None
+    return plain or is_measure(word) or word in lists["stated_units"] or _ORDINAL.fullmatch(word) is not None
+
+
+@cache
+def _no_names() -> set[str]:
+    return {root(word) for word in _NO_NAMES}
+
+
+def _years(query: LabelQuery) -> Iterator[bool]:
+    """Of each number of a text whether it may be a year."""
+    for value, after in zip(query.values, (*query.values[1:], None), strict=True):
+        if not value.datatype.endswith("gYear"):
+            yield after is not None and after.datatype.endswith("gYear")
 
 
 def _leads(tokens: Sequence[_Token], n: int) -> bool:

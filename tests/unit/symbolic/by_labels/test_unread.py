@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from kgqa_core.config import SymbolicOptions
+from kgqa_core.kg.store import KgStore
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.candidates import Candidate
@@ -17,10 +19,13 @@ from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
-from tests.support.label_graph import Preferring, X, question_about
+from tests.support.label_graph import XSD, Preferring, X, question_about
+from tests.support.question_graph import RDFS, TYPE, build_graph
 
 Ask = Callable[..., ComputedAnswer]
 CAPITAL, BORDERS = "(JOIN (R capital) c0)", "(JOIN (R borders) c0)"
+POPULATION, OF_CITY = "(JOIN (R population) c0)", "(JOIN borders (JOIN (R country) city0))"
+BEFORE = f"(AND (TYPE country) (gt population 1989^^{XSD}decimal))"
 LARGEST, POPULATIONS = "(ARGMAX (TYPE country) population)", "(JOIN (R population) (JOIN (R borders) c0))"
 
 
@@ -57,6 +62,11 @@ def ask(graph: LabelGraph, scorer: LabelScorer) -> Iterator[Ask]:
         ("oldest country", (), LARGEST, "oldest"),
         ("second largest country", (), LARGEST, "second"),
         ("largest city on the Moon", (), "(TYPE city)", "largest, Moon"),
+        ("why does Norland have neighbours", ("c0",), BORDERS, "why"),
+        ("how do the neighbours of Norland border it", ("c0",), BORDERS, "how"),
+        ("countries before 1989", (), BEFORE, "1989"),
+        ("population of Norland in euros", ("c0",), POPULATION, "euros"),
+        ("when did Ada Stone retire", ("p0",), "(JOIN (R date_of_birth) p0)", "retire"),
     ],
 )  # fmt: skip
 def test_word_that_the_form_leaves_unread_forbids_the_answer(
@@ -77,6 +87,10 @@ def test_word_that_the_form_leaves_unread_forbids_the_answer(
         ("how many films are there", (), "(COUNT (TYPE film))"),
         ("countries that border Norland", ("c0",), BORDERS),
         ("neighbours of Norland", ("c0",), BORDERS),
+        ("how is the capital of Norland called", ("c0",), CAPITAL),
+        ("which countries have more than 1989 people", (), BEFORE),
+        ("population of Norland in tonnes", ("c0",), POPULATION),
+        ("countries that border the country of Norland City", ("city0",), OF_CITY),
     ],
 )  # fmt: skip
 def test_words_of_grammar_and_other_words_for_a_relation_are_read(
@@ -84,6 +98,43 @@ def test_words_of_grammar_and_other_words_for_a_relation_are_read(
 ) -> None:
     found = ask(text, *topics, forms=(form,))
     assert found.answers and found.confidence is not None and found.confidence > 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "form"),
+    [
+        ("which countries border Norland City", "city0", OF_CITY),
+        ("population of Norland City", "city0", "(JOIN (R population) (JOIN (R country) city0))"),
+    ],
+)  # fmt: skip
+def test_relation_that_no_word_names_forbids_the_answer(ask: Ask, text: str, topic: str, form: str) -> None:
+    found = ask(text, topic, forms=(form,))
+    assert (found.answers, found.reason) == ((), "no such relation")
+
+
+def test_blank_node_and_comparison_of_dates_that_overlap_are_no_answer(scorer: LabelScorer, tmp_path: Path) -> None:
+    born = {"a": ("Ama", "1950-06-01", "date"), "b": ("Bela", "1950", "gYear"), "c": ("Cato", "1962", "gYear")}
+    lines = [f"<{X}a> <{X}address> _:home .", f"<{X}d> <{X}capital> <{X}e> ."]
+    lines += [f"<{X}{city}> <{X}country> <{X}d> ." for city in "ef"]
+    for key, name, kind in (("d", "Norland", "country"), ("e", "Eton", "city"), ("f", "Fenn", "city")):
+        lines += [f"<{X}{key}> <{TYPE}> <{X}{kind}> .", f'<{X}{key}> <{RDFS}label> "{name}"@en .']
+    for key, (name, text, kind) in born.items():
+        lines.append(f'<{X}{key}> <{RDFS}label> "{name}"@en .')
+        lines.append(f'<{X}{key}> <{X}date_of_birth> "{text}"^^<{XSD}{kind}> .')
+    with KgStore.open(build_graph(tmp_path, lines)) as store:
+        solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2), 0.0)
+        solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+        solver.parser.wanted = lambda one: str(one.form).startswith(("(LESS", f"(JOIN (R {X}"))
+        about = [
+            question_about(solver.graph, "q", text, *(X + key for key in topics))
+            for text, topics in (("address of Ama", "a"), ("who is older, Ama or Bela", "ab"),
+                                 ("who is older, Ama or Cato", "ac"), ("cities of Norland", "d"))
+        ]  # fmt: skip
+        address, overlap, apart, cities = solver.solve(about)
+        sure = solver.at_confidence(0.5).solve(about[-1:])
+    assert (address.answers, address.reason) == ((), "no fact") and "address" in str(address.missing)
+    assert "LESS" not in str(overlap.form) and apart.answers == ("Ama",)
+    assert cities.answers == ("Eton",) and not sure[0].answers
 
 
 def test_negated_question_takes_away_or_is_declined_by_the_negation(ask: Ask) -> None:
