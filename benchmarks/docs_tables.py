@@ -99,6 +99,8 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("sparql_road", "benchmarks/sparql_road.py"),
     ResultFile("training", "benchmarks/training.py"),
     ResultFile("unread", "benchmarks/cases.py"),
+    ResultFile("unread2", "benchmarks/cases.py"),
+    ResultFile("unread2_5303c6b", "benchmarks/cases.py"),
     ResultFile("unread_5303c6b", "benchmarks/cases.py"),
     ResultFile("unseen_relations", "benchmarks/unseen_relations.py", False),
     ResultFile("webqsp_paths", "benchmarks/webqsp_paths.py", False),
