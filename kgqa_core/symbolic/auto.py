@@ -85,7 +85,7 @@ class AutoSolver:
         model = self.model or load(None)
         self.graph = LabelGraph(self.store)
         self.calibration = model.calibration
-        self.parser = LabelParser(self.graph, LabelScorer(model.network, model.phrases), model.hops)
+        self.parser = LabelParser(self.graph, LabelScorer(model.network, model.phrases), model.hops, model.words)
 
     @property
     def default_threshold(self) -> float:

@@ -34,12 +34,14 @@ class LabelModel:
 
     hops: longest path of its candidates.  calibration: of its confidence, None where none was learnt.
     phrases: wordings of the graph that it was trained on, encoded with merged adapters.
+    words: of its training questions with the relations that they stand for (`learnt_words`).
     """
 
     network: ScoreNetwork
     hops: int
     calibration: Calibration | None = None
     phrases: Mapping[str, Phrase] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def learned(network: ScoreNetwork) -> dict[str, Tensor]:
@@ -77,7 +79,14 @@ def save(folder: Path, model: LabelModel, encoder: str = "minilm") -> None:
     calibration = asdict(model.calibration) if model.calibration is not None else None
     save_config(
         folder,
-        {"kind": KIND, "version": VERSION, "encoder": encoder, "hops": model.hops, "calibration": calibration}
+        {
+            "kind": KIND,
+            "version": VERSION,
+            "encoder": encoder,
+            "hops": model.hops,
+            "calibration": calibration,
+            "words": dict(model.words),
+        }
         | describe(model.network),
     )
 
@@ -108,7 +117,7 @@ def load(folder: Path | None, *, merge: bool = True) -> LabelModel:
     stored = config.get("calibration")  # earlier versions learnt none of small graphs
     if stored is None and (HEAD_START / CALIBRATION).is_file():
         stored = json.loads((HEAD_START / CALIBRATION).read_text(encoding="utf-8"))
-    return LabelModel(network, int(config["hops"]), _calibration(stored, where), phrases)
+    return LabelModel(network, int(config["hops"]), _calibration(stored, where), phrases, config.get("words", {}))
 
 
 def keep_phrases(folder: Path, texts: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -157,9 +158,15 @@ class Ranked:
 
 
 class LabelParser:
-    """Ranks forms of questions over one graph with a trained scorer."""
+    """Ranks forms of questions over one graph with a trained scorer.  learnt: as of `learnt_words`."""
 
-    def __init__(self, graph: LabelGraph, scorer: LabelScorer, hops: int = 2) -> None:
+    def __init__(
+        self,
+        graph: LabelGraph,
+        scorer: LabelScorer,
+        hops: int = 2,
+        learnt: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         self.graph, self.scorer, self.hops = graph, scorer, hops
         self.maker = CandidateMaker(graph, hops)
         self.phrases = Phrases(graph)
@@ -172,7 +179,7 @@ class LabelParser:
         self._pairs = [_pairs(text) for text in self.ways]
         self._words = [stems(texts) for texts in own]
         self._way_block: EncodedTexts | None = None
-        self._unread = UnreadWords(graph, own, scorer)
+        self._unread = UnreadWords(graph, own, scorer, learnt)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
         self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]

@@ -34,6 +34,7 @@ from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.encoder import ADAPTED
 from kgqa_core.symbolic.by_labels.examples import LabelExample, candidate_of, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.learnt_words import learnt_words
 from kgqa_core.symbolic.by_labels.model import LabelModel, average, keep_phrases, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
@@ -121,11 +122,24 @@ def train(
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
         left = made.get("dev", []) + made.get("test", [])
         dev += _drawn(left, options.calibration_questions, chooser)
+        words = _words(
+            [one for one in own.get("train", []) if one[0].source != ALSO_TRAIN] + made.get("train", []), store
+        )
         choices, right, measured = judged(parser, link_some(dev, tagger, linking, chooser, gold=0.0))
         calibration = calibrate(choices, right, options.threshold, start.calibration or AS_IT_IS)
-    save(out, LabelModel(start.network, options.hops, calibration))
+    save(out, LabelModel(start.network, options.hops, calibration, words=words))
     keep_phrases(out, parser.ways)
     return counts | {"dev": measured}
+
+
+def _words(some: Sequence[Labelled], store: KgStore) -> dict[str, list[str]]:
+    """What the words of questions with a form stand for; English alone."""
+    asked = [(question, form) for question, form, _ in some if form is not None and question.language == "en"]
+    names = store.surface_forms({entity for question, _ in asked for entity in question.topic_entities})
+    return learnt_words(
+        (question.text, form, {name for entity in question.topic_entities for name in names[entity]})
+        for question, form in asked
+    )
 
 
 def _learn_besides(

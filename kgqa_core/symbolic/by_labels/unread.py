@@ -10,7 +10,7 @@ is read where it is the only one between things that the question names, or is c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
@@ -84,6 +84,10 @@ class _Form:
     """Whether the graph has a type of anything in it."""
 
     @cached_property
+    def relations(self) -> set[str]:
+        return {step.relation for node in nodes_of(self.best.form) for step in getattr(node, "path", ())}
+
+    @cached_property
     def ranks(self) -> list[Arg | Nth | Greater]:
         return [node for node in nodes_of(self.best.form) if isinstance(node, (Arg, Nth, Greater))]
 
@@ -121,10 +125,19 @@ def roots(*texts: str) -> set[str]:
 
 
 class UnreadWords:
-    """Finds what forms over one graph leave unread.  wordings: of each directed relation."""
+    """Finds what forms over one graph leave unread.
 
-    def __init__(self, graph: LabelGraph, wordings: Sequence[tuple[str, ...]], scorer: LabelScorer) -> None:
-        self.graph, self.wordings, self.scorer = graph, wordings, scorer
+    wordings: of each directed relation.  learnt: as of `learnt_words`.
+    """
+
+    def __init__(
+        self,
+        graph: LabelGraph,
+        wordings: Sequence[tuple[str, ...]],
+        scorer: LabelScorer,
+        learnt: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.graph, self.wordings, self.scorer, self.learnt = graph, wordings, scorer, learnt
         self._known: dict[int, tuple[set[str], set[str]]] = {}
 
     def of(self, query: LabelQuery, best: Candidate, texts: Sequence[str], encoded: EncodedTexts) -> tuple[str, ...]:
@@ -156,12 +169,14 @@ class UnreadWords:
             elif any(start <= token.start < end for start, end in idle):
                 token.state = GRAMMAR
             else:
-                token.state = self._state(token.text, form, query) or (GRAMMAR if token.text in grammar else LEFT)
-            if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, form):
+                token.state = self._state(token.text, before.text, form, query) or (
+                    GRAMMAR if token.text in grammar else LEFT
+                )
+            if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
                 kind = not form.typed and (before.text in _DETERMINERS or not kinds().isdisjoint(singulars(token.text)))
-                token.state = READ if kind or root(token.text) in names else LEFT
+                token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
-        doubtful = [n for n in left if not _is_fixed(tokens[n].text, form)]
+        doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
         if doubtful:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
         reasons = [cues.words] if cues.kind == "reason" and not self._reasons(form) else []
@@ -183,10 +198,10 @@ class UnreadWords:
         number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
         return _Form(best, words, roots(*labels_of(best.form, self.graph)), number, bool(best.types or topics))
 
-    def _state(self, word: str, form: _Form, query: LabelQuery) -> str:
-        """What accounts for a word by itself, grammar left aside."""
+    def _state(self, word: str, before: str, form: _Form, query: LabelQuery) -> str:
+        """What accounts for a word by itself and the one before it, grammar left aside."""
         lists = question_words()
-        if word in _PEOPLE and form.counts:
+        if _counts_people(word, before, form):
             return READ if form.words & {"person", "human", "individual"} else LEFT
         if (word == "person" or word in _PEOPLE) and "who" in form.words:
             return READ  # the thesaurus has it that one asks who
@@ -212,6 +227,17 @@ class UnreadWords:
         if word in lists["units"]:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
+
+    def _is_learnt(self, word: str, form: _Form) -> bool:
+        """Whether training questions have a word with relations of the form alone, or, but for types, with any."""
+        relations = self.learnt.get(root(word))
+        if relations:
+            return form.relations.issuperset(relations)
+        return relations is not None and root(word) not in self._types
+
+    @cached_property
+    def _types(self) -> set[str]:
+        return self._type_roots(set(range(len(self.graph.type_labels))))
 
     def _units(self, best: Candidate) -> set[str]:
         """Roots of the units of what a form's relations measure."""
@@ -360,10 +386,15 @@ class UnreadWords:
         return [roots(name) for label in labels for name in (label, *thesaurus().type(label), *other_types(label))]
 
 
-def _is_fixed(word: str, form: _Form) -> bool:
+def _counts_people(word: str, before: str, form: _Form) -> bool:
+    """Whether a question asks how many people there are, of a form that counts things."""
+    return word in _PEOPLE and form.counts and before in ("many", "of")
+
+
+def _is_fixed(word: str, before: str, form: _Form) -> bool:
     """Whether a word is never a paraphrase: one of time, arithmetic or rank."""
     lists = question_words()
-    plain = word in lists["lexical"] or word in lists["counting"] or (word in _PEOPLE and form.counts)
+    plain = word in lists["lexical"] or word in lists["counting"] or _counts_people(word, before, form)
     return plain or is_measure(word) or word in lists["stated_units"] or _ORDINAL.fullmatch(word) is not None
 
 

@@ -28,12 +28,13 @@ POPULATION, OF_CITY = "(JOIN (R population) c0)", "(JOIN borders (JOIN (R countr
 BEFORE = f"(AND (TYPE country) (gt population 1989^^{XSD}decimal))"
 LARGEST, POPULATIONS = "(ARGMAX (TYPE country) population)", "(JOIN (R population) (JOIN (R borders) c0))"
 
+FLAT = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0, 0.5)
+
 
 @pytest.fixture(scope="module")
 def ask(graph: LabelGraph, scorer: LabelScorer) -> Iterator[Ask]:
     """Asks a solver that prefers the forms with these texts, and every form where none is given."""
-    flat = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0, 0.5)
-    solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2, flat))
+    solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
     solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
 
     def asked(text: str, *topics: str, forms: tuple[str, ...] = (), least: float | None = None) -> ComputedAnswer:
@@ -135,6 +136,21 @@ def test_blank_node_and_comparison_of_dates_that_overlap_are_no_answer(scorer: L
     assert (address.answers, address.reason) == ((), "no fact") and "address" in str(address.missing)
     assert "LESS" not in str(overlap.form) and apart.answers == ("Ama",)
     assert cities.answers == ("Eton",) and not sure[0].answers
+
+
+def test_word_of_training_questions_is_read_with_its_relations(graph: LabelGraph, scorer: LabelScorer) -> None:
+    learnt = {"coastal": [X + "borders"], "upland": [X + "borders", X + "continent"], "nois": []}
+    parser = Preferring(graph, LabelScorer(scorer.network), 2, learnt)
+    parser.wanted = lambda one: str(one.form).replace(X, "") == BORDERS
+    solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
+    solver.parser = parser
+
+    def missing(text: str) -> str | None:
+        [answer] = solver.solve([question_about(graph, "q", text, X + "c0")])
+        return answer.missing
+
+    assert missing("coastal noisy countries bordering Norland") is None
+    assert missing("upland countries bordering Norland") == "upland"
 
 
 def test_negated_question_takes_away_or_is_declined_by_the_negation(ask: Ask) -> None:
