@@ -34,6 +34,7 @@ from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
 from kgqa_core.symbolic.by_labels.phrases import NUMBER
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.by_labels.unread import Unread
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, UNREAD, Question
 
@@ -43,8 +44,9 @@ LABELS, RETRIEVER, PARSER = ROADS
 BATCH = 64
 UNCALIBRATED = 0.3
 """Share of the probability that an answer needs where no confidence was learnt."""
-UNREAD_MOST = 0.2
-"""Confidence in an answer at most whose form leaves words of the question unread; it is below the threshold, too."""
+UNREAD_MOST, UNREAD_SHARE = 0.2, 0.45
+"""Confidence at most in an answer whose form leaves words unread that restrict it, which is below the threshold, too;
+what is left of the confidence where the words that are unread stand alone."""
 GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""
 PROPOSED = 12
@@ -191,7 +193,10 @@ class AutoSolver:
     def _answer(self, question: Question, query: LabelQuery, choice: Choice, named: _Named) -> ComputedAnswer:
         best, sure_of = choice.best, self._confidence(choice)
         left = self._left(query, choice, named)
-        confidence = round(min(sure_of, UNREAD_MOST, 0.9 * self.threshold or 1.0) if left else sure_of, 6)
+        if left.restricting:
+            confidence = round(min(sure_of, UNREAD_MOST, 0.9 * self.threshold or 1.0), 6)
+        else:
+            confidence = round(UNREAD_SHARE * sure_of if left.words else sure_of, 6)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
         sure = best is not None and not choice.empty and confidence >= self.threshold
         made = ComputedAnswer(
@@ -204,7 +209,7 @@ class AutoSolver:
             min_confidence=self.threshold,
         )
         if not sure or best is None:
-            words = self._shown(question, query, left, named)
+            words = self._shown(question, query, left.words, named)
             if words and not choice.empty and sure_of >= self.threshold:
                 return replace(made, reason=UNREAD, missing=words)
             if best is None and (away := self.parser.cues(query).negations):
@@ -232,16 +237,17 @@ class AutoSolver:
             road=best.road,
         )
 
-    def _left(self, query: LabelQuery, choice: Choice, named: _Named) -> tuple[str, ...]:
+    def _left(self, query: LabelQuery, choice: Choice, named: _Named) -> Unread:
         """Words of a question that its best form leaves unread; among them those for a number or a date, where none of
         what the form finds has a digit."""
         best, ranked = choice.best, choice.ranked
         if best is None or ranked is None or choice.empty:
-            return ()
+            return Unread()
         cues = self.parser.cues(query)
         names = [named.names.get(node, "0") for node in best.nodes.tolist()] if best.nodes is not None else ["0"]
         other = cues.kind in ("number", "time") and not any(letter.isdigit() for name in names for letter in name)
-        return (*self.parser.unread(ranked, best), *([cues.words] if other else []))
+        left = self.parser.unread(ranked, best)
+        return Unread((*left.words, cues.words), True) if other else left
 
     def _confidence(self, choice: Choice) -> float:
         """That the best answer is right; below the default threshold where "no form" is likelier, 0 without any."""

@@ -32,7 +32,7 @@ from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import Phrases
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
-from kgqa_core.symbolic.by_labels.unread import UnreadWords
+from kgqa_core.symbolic.by_labels.unread import Unread, UnreadWords
 from kgqa_core.types import Question
 
 UNUSED, EXPLAINED, OUTWARD, WORST, MEAN, BETTER = 4, 17, 24, 25, 26, 29
@@ -274,7 +274,7 @@ class LabelParser:
         """What the words of a question demand of its form."""
         return cues_of(query.text, bool(_YES_NO.search(query.text)))
 
-    def unread(self, ranked: Ranked, best: Candidate) -> tuple[str, ...]:
+    def unread(self, ranked: Ranked, best: Candidate) -> Unread:
         """Words of a question that its best form leaves unread, in runs; a mention by the word of its slot."""
         query = ranked.prepared.query
         return self._unread.of(query, best, [*self.texts(query, [best]), *self.nouns([best])], ranked.prepared.encoded)

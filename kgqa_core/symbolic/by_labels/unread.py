@@ -1,10 +1,11 @@
 """Words of a question that its best form leaves unread, and that so forbid a confident answer.
 
 A word is read where a mention or value of the form stands for it, where it is in a wording of a relation or type of the
-form, where the form does the operation that it names, where it is grammar, or where the encoder finds it as near to a
-wording as a paraphrase is.  A word that stands alone may paraphrase a relation that no other word of the question
-names; beside a word that is read it restricts that one, and has to be nearer.  A relation of a form that no word names
-is read where it is the only one between things that the question names, or is called as one of them.
+form, where the form does the operation that it names, where it is grammar, where training questions have it with the
+relations of the form, or where the encoder finds it as near to a wording as a paraphrase is.  A word that stands alone
+may paraphrase a relation that no other word of the question names, and lowers the confidence; beside a word that is
+read it restricts that one, and has to be nearer.  A relation of a form that no word names is read where it is the only
+one between things that the question names, or is called as one of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
+from typing import NamedTuple
 
 import torch
 
@@ -52,6 +54,7 @@ _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
 _PEOPLE = frozenset(("people", "ppl", "persons"))
+_BEING = frozenset("is are was were be been isn aren wasn weren".split())
 _BEFORE_DATES = frozenset("until till since before after in by during from".split())
 _BEFORE_NUMBERS = frozenset("than over above below under exceeding least most exactly about around with".split())
 _NO_NAMES = frozenset(
@@ -69,6 +72,15 @@ class _Token:
     start: int
     end: int
     state: str = LEFT
+    alone: bool = False
+    """Whether it restricts no other word, and is no name."""
+
+
+class Unread(NamedTuple):
+    """What a form leaves of a question: runs of words, and whether one of them restricts the answer."""
+
+    words: tuple[str, ...] = ()
+    restricting: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +152,7 @@ class UnreadWords:
         self.graph, self.wordings, self.scorer, self.learnt = graph, wordings, scorer, learnt
         self._known: dict[int, tuple[set[str], set[str]]] = {}
 
-    def of(self, query: LabelQuery, best: Candidate, texts: Sequence[str], encoded: EncodedTexts) -> tuple[str, ...]:
+    def of(self, query: LabelQuery, best: Candidate, texts: Sequence[str], encoded: EncodedTexts) -> Unread:
         """Runs of words that are left, in the order of the text; a mention by the word of its slot; "" for a relation.
 
         texts: the phrase of the form, and the noun of what it finds.  encoded: the question.
@@ -184,7 +196,8 @@ class UnreadWords:
         head = next((one for one in words if one.state in (READ, LIKELY) and one.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
         unnamed = self._unnamed(form, used, roots(text), rest) > sum(token.state == LIKELY for token in tokens)
-        return (*reasons, *_runs(text, tokens), *([""] if unnamed else []))
+        bound = any(token.state == LEFT and not token.alone for token in tokens)
+        return Unread((*reasons, *_runs(text, tokens), *([""] if unnamed else [])), bool(reasons or unnamed or bound))
 
     def _read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> _Form:
         types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
@@ -326,15 +339,18 @@ class UnreadWords:
         wordings = dict.fromkeys([*texts, *(own for way in ways for own in self.wordings[way])])
         likeness = self._likeness(text, tokens, [own for own in wordings if own], encoded)
         timed = cues_of(text, yes_no=False).kind == "time"  # the verb alone tells which of a thing's dates
+        idle = {*SLOTS, NUMBER, *grammar_of(text)}
         capitals = any(one.text not in SLOTS and text[one.start].islower() for one in tokens)
         for n in doubtful:
             token = tokens[n]
             around = [*tokens[max(n - 1, 0) : n], *tokens[n + 1 : n + 2]]
             if n + 2 < len(tokens) and tokens[n + 1].text in SLOTS:
                 around.append(tokens[n + 2])  # as in `landlocked x countries`
-            restricts = any(one.state == READ and one.text not in SLOTS and one.text != NUMBER for one in around)
+            restricts = any(one.state == READ and one.text not in idle for one in around)
+            restricts |= root(token.text) in self._types or _is_predicate(tokens, n)
             restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             name = n > 0 and capitals and text[token.start].isupper()
+            token.alone = not (restricts or name or timed)
             enough = NEAR if restricts or name or timed else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             if (
@@ -418,6 +434,12 @@ def _leads(tokens: Sequence[_Token], n: int) -> bool:
         and tokens[n + 2].text in SLOTS
         and tokens[n + 2].state == READ
     )
+
+
+def _is_predicate(tokens: Sequence[_Token], n: int) -> bool:
+    """Whether a word tells what something is, as in `are coastal` or `is a monarchy`."""
+    before = [token.text for token in tokens[max(n - 2, 0) : n]]
+    return bool(before) and (before[-1] in _BEING or (before[-1] in ("a", "an", "t") and before[0] in _BEING))
 
 
 def _is_mistyped(word: str, words: set[str]) -> bool:
