@@ -77,8 +77,8 @@ def confirm(session: Session, number: NumberArgument) -> None:
     """Let one entry train; nothing does unconfirmed."""
     with _opened(session.look()) as store:
         example = store.confirm(number)
-    told = f"feedback {number} is confirmed: {example.question} → {', '.join(example.answers)}"
-    session.console.print(VisibleText(told))
+    message = f"feedback {number} is confirmed: {example.question} → {', '.join(example.answers)}"
+    session.console.print(VisibleText(message))
 
 
 @feedback_app.command()

@@ -186,15 +186,15 @@ def _check_names(folder: Path | None, profile: Profile, from_files: Sequence[str
     wanted = {"kg": profile.kg.name, "questions": profile.questions.name}
     known: dict[str, str] = {}
     for record in read_runs(home.root):
-        told = record.get("profile")
-        if record.get("status") != "done" or record.get("sets") or not isinstance(told, dict):
+        stored = record.get("profile")
+        if record.get("status") != "done" or record.get("sets") or not isinstance(stored, dict):
             continue
-        names = {key: told[key]["name"] for key in wanted}
+        names = {key: stored[key]["name"] for key in wanted}
         if names["kg"] == wanted["kg"] and names["questions"] in profile.set_names:
             return
         if all(names[key] == wanted[key] for key in wanted if key not in from_files):
             differing = " ".join(f"--set {key}.name={name}" for key, name in names.items() if name != wanted[key])
-            known[differing] = f"{differing} (graph files {', '.join(told['kg'].get('files') or ())})"
+            known[differing] = f"{differing} (graph files {', '.join(stored['kg'].get('files') or ())})"
     if known:
         raise InputError(
             f"the home {home.root} has no run of graph {wanted['kg']!r} with questions {wanted['questions']!r}: "

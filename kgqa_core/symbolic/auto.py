@@ -243,11 +243,13 @@ class AutoSolver:
         best, ranked = choice.best, choice.ranked
         if best is None or ranked is None or choice.empty:
             return Unread()
-        cues = self.parser.cues(query)
-        names = [named.names.get(node, "0") for node in best.nodes.tolist()] if best.nodes is not None else ["0"]
-        other = cues.kind in ("number", "time") and not any(letter.isdigit() for name in names for letter in name)
-        left = self.parser.unread(ranked, best)
-        return Unread((*left.words, cues.words), True) if other else left
+        left, cues = self.parser.unread(ranked, best), self.parser.cues(query)
+        if cues.kind not in ("number", "time") or best.nodes is None:
+            return left
+        names = (named.names.get(node, "0") for node in best.nodes.tolist())
+        if any(letter.isdigit() for name in names for letter in name):
+            return left
+        return Unread((*left.words, cues.words), True)
 
     def _confidence(self, choice: Choice) -> float:
         """That the best answer is right; below the default threshold where "no form" is likelier, 0 without any."""

@@ -151,6 +151,7 @@ class UnreadWords:
     ) -> None:
         self.graph, self.wordings, self.scorer, self.learnt = graph, wordings, scorer, learnt
         self._known: dict[int, tuple[set[str], set[str]]] = {}
+        self._unit_roots: dict[frozenset[int], set[str]] = {}
 
     def of(self, query: LabelQuery, best: Candidate, texts: Sequence[str], encoded: EncodedTexts) -> Unread:
         """Runs of words that are left, in the order of the text; a mention by the word of its slot; "" for a relation.
@@ -236,7 +237,7 @@ class UnreadWords:
         if word in lists["negations"] or word in ("but", "non", "apart", "aside", "than"):
             return GRAMMAR  # forms that do not take anything away are no candidates then
         if word in lists["stated_units"]:
-            return READ if root(word) in self._units(form.best) else LEFT
+            return READ if root(word) in self._units(frozenset(form.best.ways)) else LEFT
         if word in lists["units"]:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
@@ -252,16 +253,19 @@ class UnreadWords:
     def _types(self) -> set[str]:
         return self._type_roots(set(range(len(self.graph.type_labels))))
 
-    def _units(self, best: Candidate) -> set[str]:
-        """Roots of the units of what a form's relations measure."""
-        memory, ways = self.graph.memory, filter(self.graph.is_measure, set(best.ways))
-        tails = [memory.tail[memory.relation == way][:LOOKED_AT].tolist() for way in ways]
+    def _units(self, ways: frozenset[int]) -> set[str]:
+        """Roots of the units of what a form's relations measure; looked up once for the same relations."""
+        if ways in self._unit_roots:
+            return self._unit_roots[ways]
+        memory, measures = self.graph.memory, filter(self.graph.is_measure, ways)
+        tails = [memory.tail[memory.relation == way][:LOOKED_AT].tolist() for way in measures]
         units = self.graph.store.connection.execute(
             "SELECT DISTINCT unit FROM entities WHERE unit IS NOT NULL AND id IN (SELECT unnest($1::INTEGER[]))",
             [sum(tails, [])],
         ).fetchall()
         keys = [key for (key,) in units]  # a unit that is no entity is called as its key
-        return roots(*keys, *self.graph.store.names(memory.know(keys).values()).values())
+        self._unit_roots[ways] = roots(*keys, *self.graph.store.names(memory.know(keys).values()).values())
+        return self._unit_roots[ways]
 
     def _dated(self, form: _Form) -> bool:
         """Whether what a form compares with a value of the question is a date, or is asked for by *when*."""
