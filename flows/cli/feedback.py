@@ -7,18 +7,21 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from flows.cli._options import ForceOption
 from flows.cli._session import HomeSession, Session, print_json
 from flows.cli.usage import CommandApp
-from kgqa_core.errors import InputError
+from kgqa_core.errors import InputError, KgqaError
+from kgqa_core.kg.store import KgStore
 from kgqa_core.report.terminal import VisibleText
+from kgqa_core.runs.records import answering_run, stage_artifact
 from kgqa_core.serving.feedback import FILE, FeedbackStore
-from kgqa_core.serving.feedback_examples import training_examples
+from kgqa_core.serving.feedback_examples import reviewed, training_examples
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.outputs import claim_file
@@ -49,19 +52,20 @@ def _opened(home: Home) -> Iterator[FeedbackStore]:
 @feedback_app.command("list")
 def list_entries(session: HomeSession) -> None:
     """Show the verdicts on answers, and how many questions with answers come of them."""
-    with _opened(session.look()) as store:
+    home = session.look()
+    with _opened(home) as store:
         rows = store.rows()
     examples = training_examples(rows)
-    table = Table(
-        "no.", "day", "client", "question", "about", "answered", "verdict", "right", "state", title="Feedback",
-        title_justify="left",
-    )  # fmt: skip
-    for row in rows:
-        cells = (
-            row["client"], row["question"], ", ".join(row["topics"]), ", ".join(row["answers"]), row["verdict"],
-            ", ".join(row["correction"] or ()), row["state"] if not row["fault"] else f"unusable: {row['fault']}",
-        )  # fmt: skip
-        table.add_row(str(row["id"]), row["at"], *(VisibleText(text) for text in cells))
+    table = Table("no.", "question, and what was said of its answer", "state", title="Feedback", title_justify="left")
+    for row, (about, warnings) in zip(rows, _reviewed(home, rows), strict=True):
+        right = f"{row['verdict']}; right: {', '.join(row['correction'])}" if row["correction"] else row["verdict"]
+        lines = [
+            row["question"], f"about: {', '.join(about) or 'nothing that it names'}",
+            f"answered: {', '.join(row['answers']) or 'nothing'}", right, *(f"! {warning}" for warning in warnings),
+        ]  # fmt: skip
+        state = "unusable" if row["fault"] else row["state"]
+        cells = (Text("\n").join(map(VisibleText, some)) for some in (lines, (state, row["at"], row["client"])))
+        table.add_row(str(row["id"]), *cells)
     session.console.print(table)
     held = sum(example.held_out for example in examples)
     session.console.print(
@@ -75,42 +79,43 @@ def list_entries(session: HomeSession) -> None:
 @feedback_app.command()
 def confirm(session: Session, number: NumberArgument) -> None:
     """Let one entry train; nothing does unconfirmed."""
-    with _opened(session.look()) as store:
+    home = session.look()
+    with _opened(home) as store:
         example = store.confirm(number)
-    message = f"feedback {number} is confirmed: {example.question} → {', '.join(example.answers)}"
-    session.console.print(VisibleText(message))
+        rows = [row for row in store.rows() if row["id"] == number]
+    for about, warnings in _reviewed(home, rows):
+        message = f"feedback {number} is confirmed: {example.question} → {', '.join(example.answers)}"
+        session.console.print(VisibleText(f"{message}; it is about {', '.join(about) or 'nothing that it names'}"))
+        for warning in warnings:
+            session.console.print(VisibleText(f"! {warning}; `kgqa feedback quarantine {number}` takes it back"))
 
 
-@feedback_app.command()
-def quarantine(
-    session: Session,
-    numbers: NumbersArgument = None,
-    client: ClientOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-) -> None:
-    """Take entries out of training until they are confirmed again; all that is given must hold."""
-    with _opened(session.look()) as store:
-        count = store.quarantine(numbers or (), client=client, since=_day(since), until=_day(until))
-    session.console.print(f"{count} in quarantine")
+def _reviewed(home: Home, rows: list[dict[str, Any]]) -> list[tuple[list[str], list[str]]]:
+    """As of `reviewed`, over the graph of the run that answers where there is one."""
+    with contextlib.suppress(KgqaError), KgStore.open(stage_artifact(answering_run(home), "kg").folder) as store:
+        return reviewed(rows, store)
+    return reviewed(rows, None)
 
 
-@feedback_app.command()
-def remove(
-    session: Session,
-    numbers: NumbersArgument = None,
-    client: ClientOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-) -> None:
-    """Forget entries, whose answers take no feedback any more; all that is given must hold."""
-    with _opened(session.look()) as store:
-        count = store.remove(numbers or (), client=client, since=_day(since), until=_day(until))
-    session.console.print(f"{count} removed")
+def _add_change(verb: Literal["quarantine", "remove"], help: str, result: str) -> None:
+    """Adds the command that calls this method of the store with the entries that are named."""
+
+    @feedback_app.command(verb, help=f"{help}; all that is given must hold.")
+    def change(
+        session: Session,
+        numbers: NumbersArgument = None,
+        client: ClientOption = None,
+        since: SinceOption = None,
+        until: UntilOption = None,
+    ) -> None:
+        first, last = (None if day is None else day.strftime("%Y-%m-%d") for day in (since, until))
+        with _opened(session.look()) as store:
+            count = getattr(store, verb)(numbers or (), client=client, since=first, until=last)
+        session.console.print(f"{count} {result}")
 
 
-def _day(day: datetime | None) -> str | None:
-    return None if day is None else day.strftime("%Y-%m-%d")
+_add_change("quarantine", "Take entries out of training until they are confirmed again", "in quarantine")
+_add_change("remove", "Forget entries, whose answers take no feedback any more", "removed")
 
 
 @feedback_app.command()

@@ -42,6 +42,10 @@ def serve(
         list[str] | None,
         typer.Option(help="Further name by which clients reach the server, such as that of a proxy; may be repeated."),
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address or network of a proxy whose X-Forwarded-For names the client; may be repeated."),
+    ] = None,
     trace_share: TraceShareOption = None,
     timeout: Annotated[float, typer.Option(help="Seconds for an answer, waiting included.", min=0.1)] = 120.0,
     queue: Annotated[int, typer.Option(help="Questions that wait at most.", min=1)] = 256,
@@ -74,8 +78,8 @@ def serve(
         common.mentions_folder(chosen, stage_artifact(record, "kg"), record)
     options = server.ServeOptions(
         str(chosen.root), source.run, knowledge, min_confidence, host, port, workers,
-        queue=queue, hosts=tuple(allowed_host or ()), body_kb=body_kb, timeout_seconds=timeout, trace_share=trace_share,
-        key=secrets.token_hex(32),
+        queue=queue, hosts=tuple(allowed_host or ()), proxies=tuple(trusted_proxy or ()), body_kb=body_kb,
+        timeout_seconds=timeout, trace_share=trace_share, key=secrets.token_hex(32),
     )  # fmt: skip
     options.http()
     hooks = serve_hooks(options)

@@ -3,12 +3,14 @@
 The new system takes the title only when the whole interval of the paired difference lies above 0 and, where all scores
 are 0 or 1, McNemar's exact test agrees: the bootstrap of a few differing questions is too sure of itself.  Or it
 answers more of the corrected questions that were held out of its training, or the old one was trained on feedback that
-is withdrawn, and nothing shows that it is worse.  In every other case the champion stays, and the decision says why.
+is withdrawn, and nothing shows that it is worse.  One that was trained on corrections must not have lost a relation
+either.  In every other case the champion stays, and the decision says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +22,9 @@ from kgqa_core.evaluation.paired import difference, pair, points
 
 FEWEST = 10
 """Shared questions below which no interval is trusted: with so few, the bootstrap underestimates the spread."""
+
+RELATION_RIGHT = 2
+"""Questions of a relation that the old system has right from which on the relation can be lost."""
 
 COMPUTED_METRIC, RETRIEVED_METRIC = "exact", "hits_at_1"
 """What counts by default: of answers that are computed, and of a retriever's ranked entities."""
@@ -97,13 +102,16 @@ def decide(
     seed: int = 0,
     ask: Callable[[str, str], Corrected | None] = lambda old, new: None,
     withdrawn: bool = False,
+    relations: Mapping[str, Collection[str]] | None = None,
 ) -> ChampionDecision:
     """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
 
     metric, experiment: what counts in both; without an experiment each contender's first that has the metric.  Without
     a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks the old run and
-    the new one the corrected questions that are held out, where the scores alone do not decide; None without any.
-    withdrawn: whether the old one was trained on feedback that is withdrawn.
+    the new one the corrected questions that are held out; None without any.  withdrawn: whether the old one was trained
+    on feedback that is withdrawn; it falls to one that has lost a relation, too.  relations: of each question that is
+    scored, in a run that was trained on corrections: of each the new one must have half as many right, see
+    `lost_relations`.
     """
     holder = old.run_id if old is not None else None
     if metric is None:
@@ -133,15 +141,20 @@ def decide(
     found = difference(pairs, seed=seed, level=level)
     above = found.low > 0
     significant = above and (found.p is None or found.p < 1 - level)
-    corrected = ask(old.run_id, new.run_id) if not significant and found.high >= 0 else None
-    better = significant or (corrected is not None and corrected.new > corrected.old)
-    moved = better or (withdrawn and found.high >= 0 and (corrected is None or corrected.new == corrected.old))
+    lost = [] if withdrawn else lost_relations(pairs, relations or {})
+    corrected = ask(old.run_id, new.run_id)
+    no_loss = found.high >= 0 and not lost
+    more_right = corrected is not None and corrected.new > corrected.old
+    better = not lost and (significant or (no_loss and more_right))
+    moved = better or (withdrawn and no_loss and (corrected is None or corrected.new == corrected.old))
     doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not significant else ""
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
     corrections = ""
     if corrected is not None:
         counts = f"{corrected.new} instead of {corrected.old} of {corrected.questions} held-out corrections are right"
-        corrections = f"{counts}, and nothing shows a loss: " if better else f"{counts}; "
+        corrections = f"{counts}, and nothing shows a loss: " if better and not significant else f"{counts}; "
+    if lost:
+        corrections += f"relations are lost: {', '.join(lost)}; "
     if moved and not better:
         corrections += "the old one was trained on feedback that is withdrawn, and nothing shows a loss: "
     return ChampionDecision(
@@ -151,6 +164,20 @@ def decide(
         found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
         metric=metric, experiment=new_key,
     )  # fmt: skip
+
+
+def lost_relations(pairs: pl.DataFrame, relations: Mapping[str, Collection[str]]) -> list[str]:
+    """Relations of which fewer than half as many questions are right after as were before, with both numbers.
+
+    pairs: as of `paired.pair`.  relations: of each question.  Below `RELATION_RIGHT` right ones before none is lost.
+    """
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for question, before, after in pairs.select("question", "before", "after").iter_rows():
+        for relation in relations.get(question, ()):
+            sums[relation][0] += before
+            sums[relation][1] += after
+    lost = {name: both for name, both in sums.items() if both[0] >= RELATION_RIGHT and both[1] < both[0] / 2}
+    return [f"{name} ({after:g} instead of {before:g} right)" for name, (before, after) in sorted(lost.items())]
 
 
 def _what_counts(

@@ -36,6 +36,15 @@ def host_names(host: str, more: Sequence[str] = ()) -> tuple[str, ...] | None:
     return None if is_wildcard(host) and not more else (*more, host)
 
 
+def check_proxies(proxies: Sequence[str]) -> None:
+    """Raises ConfigError for one that is neither an address nor a network."""
+    for proxy in proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError as fault:
+            raise ConfigError(f"--trusted-proxy takes an address or a network such as 10.0.0.0/8: {fault}") from None
+
+
 def header_name(host: str) -> str | None:
     """The name or address in a `Host` header, in lower case and without its port; None where it is malformed."""
     host = host.lower()

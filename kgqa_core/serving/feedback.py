@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import ipaddress
 import json
 import os
 import secrets
@@ -22,7 +23,7 @@ from typing import Any, Literal
 
 from kgqa_core.errors import InputError, StorageError
 from kgqa_core.serving.addresses import is_loopback
-from kgqa_core.serving.feedback_examples import TrainingExample, example_of, fault_of
+from kgqa_core.serving.feedback_examples import TrainingExample, example_of, fault_of, training_fault
 from kgqa_core.serving.limits import (
     FEEDBACK_CHARACTERS,
     FEEDBACK_LIMITS,
@@ -30,23 +31,23 @@ from kgqa_core.serving.limits import (
     ISSUED_ANSWERS,
     ISSUED_DAYS,
 )
-from kgqa_core.store.sqlite import write_ahead
+from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 
 FILE = "feedback.sqlite"
 MOST = 2**63 - 1
 """The largest number that SQLite holds."""
-BUSY_SECONDS = 5.0
-"""How long a write waits for that of another process."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, day TEXT NOT NULL, record TEXT NOT NULL
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, day TEXT NOT NULL, record TEXT NOT NULL,
+    client TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS answers_day ON answers (day);
 CREATE TABLE IF NOT EXISTS verdicts (
     id INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, question TEXT NOT NULL, topics TEXT NOT NULL,
     answers TEXT NOT NULL, form TEXT, run TEXT, trace TEXT, verdict TEXT NOT NULL, correction TEXT,
-    client TEXT NOT NULL, answer_id TEXT, state TEXT NOT NULL DEFAULT 'new', turn INTEGER, UNIQUE (client, answer_id)
+    client TEXT NOT NULL, answer_id TEXT, state TEXT NOT NULL DEFAULT 'new', turn INTEGER,
+    earlier_turns INTEGER NOT NULL DEFAULT 0, UNIQUE (client, answer_id)
 );
 CREATE TABLE IF NOT EXISTS posts (client TEXT, minute INTEGER, count INTEGER, PRIMARY KEY (client, minute));
 """
@@ -56,9 +57,17 @@ SELECT id, at, question, topics, answers, form, run, trace, verdict, correction,
        CASE WHEN confirmed THEN 'confirmed' ELSE 'quarantined' END, CASE WHEN confirmed THEN id END FROM feedback
 """
 """Of a home from before answers had ids: what its owner had not confirmed is quarantined."""
+_ADDED = (("answers", "client TEXT NOT NULL DEFAULT ''"), ("verdicts", "earlier_turns INTEGER NOT NULL DEFAULT 0"))
+"""Columns that homes of before lack."""
+_FORGET = """
+DELETE FROM answers WHERE number IN (
+    SELECT number FROM (SELECT number, row_number() OVER (PARTITION BY client ORDER BY number DESC) AS age FROM answers)
+    ORDER BY age DESC, number LIMIT ?)
+"""
+"""Forgets the oldest answers of the clients that have most."""
 _COLUMNS = (
     "id", "at", "question", "topics", "answers", "form", "run", "trace", "verdict", "correction", "client",
-    "answer_id", "state", "turn",
+    "answer_id", "state", "turn", "earlier_turns",
 )  # fmt: skip
 
 
@@ -75,7 +84,7 @@ class IssuedAnswer:
     """An answer that the server gave.
 
     question, topics: as they were asked; topics are keys.  answers: names or values.  form: the logical form of the
-    answer.  run, trace: which run answered, and its trace in MLflow.
+    answer.  run, trace: which run answered, and its trace in MLflow.  earlier_turns: of the dialogue before it.
     """
 
     question: str
@@ -84,6 +93,7 @@ class IssuedAnswer:
     form: str | None = None
     run: str | None = None
     trace: str | None = None
+    earlier_turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +112,18 @@ class Feedback:
 
 
 def client_of(host: str, token: str | None) -> str:
-    """Who counts as one client: all that have the server's token, all of this machine, or an address, as a digest."""
+    """Who counts as one client: all that have the server's token, all of this machine, or an address, as a digest.
+
+    Of IPv6 the first half counts: the rest is the client's to choose.
+    """
     if token is not None:
         return "token"
-    return "loopback" if is_loopback(host) else hashlib.sha256(host.encode("utf-8", "replace")).hexdigest()[:16]
+    if is_loopback(host):
+        return "loopback"
+    with contextlib.suppress(ValueError):
+        if (address := ipaddress.ip_address(host)).version == 6 and address.ipv4_mapped is None:
+            host = str(ipaddress.ip_network((host, 64), strict=False))
+    return hashlib.sha256(host.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 class FeedbackStore:
@@ -131,27 +149,33 @@ class FeedbackStore:
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'feedback'").fetchone():
                 connection.execute(_FORMER)
                 connection.execute("DROP TABLE feedback")
+            for table, column in _ADDED:
+                columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+                if column.split()[0] not in columns:
+                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
     def close(self) -> None:
         """Lets the file go."""
         self._connection.close()
 
-    def issue(self, answers: Sequence[IssuedAnswer]) -> list[str | None]:
-        """Ids of answers that are given now, known for `ISSUED_DAYS`; None for one that is too long.
+    def issue(self, answers: Sequence[IssuedAnswer], client: str = "") -> list[str | None]:
+        """Ids of answers that a client is given now, known for `ISSUED_DAYS`; None for one that is too long.
 
-        Of an answer with a long list only the question is remembered: it can be corrected, and not confirmed.
+        Of an answer with a long list only the question is remembered: it can be corrected, and not confirmed.  Beyond
+        `ISSUED_ANSWERS` those who have most lose their oldest, so that no client makes the server forget another's.
         """
-        rows: list[tuple[str, str, str] | None] = []
+        rows: list[tuple[str, str, str, str] | None] = []
         for answer in answers:
             records = (json.dumps(asdict(one)) for one in (answer, replace(answer, answers=())))
             record = next((text for text in records if len(text) <= FEEDBACK_CHARACTERS), None)
-            rows.append(None if record is None else (secrets.token_urlsafe(18), _day(), record))
+            rows.append(None if record is None else (secrets.token_urlsafe(18), _day(), record, client))
         with self._writing() as connection:
-            connection.executemany("INSERT INTO answers (id, day, record) VALUES (?, ?, ?)", filter(None, rows))
-            connection.execute(
-                "DELETE FROM answers WHERE number <= (SELECT max(number) FROM answers) - ? OR day < ?",
-                [ISSUED_ANSWERS, _day(-ISSUED_DAYS)],
-            )
+            values = "(id, day, record, client) VALUES (?, ?, ?, ?)"
+            connection.executemany(f"INSERT INTO answers {values}", filter(None, rows))
+            connection.execute("DELETE FROM answers WHERE day < ?", [_day(-ISSUED_DAYS)])
+            [count] = connection.execute("SELECT count(*) FROM answers").fetchone()
+            if count > ISSUED_ANSWERS + ISSUED_ANSWERS // 20:  # not each time: it sorts them all
+                connection.execute(_FORGET, [count - ISSUED_ANSWERS])
         return [row and row[0] for row in rows]
 
     def add(self, said: Feedback, client: str) -> Feedback:
@@ -271,7 +295,7 @@ class FeedbackStore:
         for row in rows:
             for name in ("topics", "answers", "correction"):
                 row[name] = None if row[name] is None else json.loads(row[name])
-            row["fault"] = fault_of(row)
+            row["fault"] = training_fault(row)
         return rows
 
     @contextlib.contextmanager

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import time
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +14,10 @@ from typing import Any
 from unicodedata import category
 
 from kgqa_core.datasets.jsonl import canonical
+from kgqa_core.datasets.link import DATE, NUMBER
 from kgqa_core.datasets.splits import near_duplicate
 from kgqa_core.errors import StorageError
+from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.normalise import normalise
 from kgqa_core.question_limits import question_fault, shown, text_fault
 from kgqa_core.types import Question
@@ -23,6 +28,10 @@ FEEDBACK_ID = "feedback-"
 """How the ids of the questions begin."""
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols that show nothing: fillers of Korean writing, and the empty pattern of Braille."""
+_ALPHABETS = frozenset({"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "COPTIC", "CHEROKEE"})
+"""How the names of letters begin that may look like those of another alphabet."""
+SUPERSEDED_SECONDS = 24 * 3600.0
+"""Age from which a file of former examples is removed: until then a refresh may read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,56 @@ def fault_of(row: Mapping[str, Any]) -> str | None:
     return question_fault(example.question, example.topics) or next(filter(None, faults), None)
 
 
+def training_fault(row: Mapping[str, Any]) -> str | None:
+    """Why a row of `FeedbackStore.rows` cannot train; None where it can."""
+    if row["earlier_turns"] and not row["topics"]:
+        return "it follows other turns, which say what it is about, and would train without them; ask it in full"
+    return fault_of(row)
+
+
+def look_alikes(text: str) -> str | None:
+    """The words of a text that mixes alphabets whose letters look alike, as a warning; None for any other text."""
+    words = {
+        word: {unicodedata.name(sign, "").partition(" ")[0] for sign in word} & _ALPHABETS
+        for word in re.findall(r"[^\W\d_]+", text)
+    }
+    if len(used := set().union(*words.values())) < 2:
+        return None
+    names = " and ".join(sorted(name.capitalize() for name in used))
+    other = ", ".join(f"{word!r}" for word, own in words.items() if own - {"LATIN"})
+    return f"{names} letters, which look alike, stand in one text: {other}"
+
+
+def reviewed(rows: Sequence[Mapping[str, Any]], store: KgStore | None) -> list[tuple[list[str], list[str]]]:
+    """Of each row of `FeedbackStore.rows` the names of its topics, and what to know before it is confirmed.
+
+    store: the graph; without it topics are called by their keys.  For a single row the nearest names are looked for.
+    """
+    examples = [None if row["fault"] and fault_of(row) else example_of(row) for row in rows]
+    texts = sorted({text for one in examples if one is not None for text in (*one.topics, *one.answers)})
+    ids = store.resolve(texts) if store is not None else {}
+    names = store.names({found[0] for found in ids.values() if found}) if store is not None else {}
+    result = []
+    for row, example in zip(rows, examples, strict=True):
+        warnings = [f"it cannot train: {row['fault']}"] if row["fault"] else []
+        if example is None:
+            result.append((list(row["topics"]), warnings))
+            continue
+        warnings += filter(None, map(look_alikes, (example.question, *example.answers)))
+        lost = [text for text in example.answers if ids.get(text) == [] and not _is_value(text)]
+        near = store.suggest(lost[0]) if store is not None and lost and len(rows) == 1 else None
+        if lost:
+            hint = f" (did you mean {near!r}?)" if near else ""
+            nothing = "; it will teach nothing" if len(lost) == len(example.answers) else ""
+            warnings.append(f"not in the graph: {', '.join(map(repr, lost))}{hint}{nothing}")
+        result.append(([names[ids[key][0]] if ids.get(key) else key for key in example.topics], warnings))
+    return result
+
+
+def _is_value(text: str) -> bool:
+    return bool(NUMBER.fullmatch(text) or DATE.fullmatch(text)) or text.casefold() in ("yes", "no")
+
+
 def training_examples(rows: Sequence[Mapping[str, Any]]) -> list[TrainingExample]:
     """The confirmed questions with answers, in the order of their confirmation; every third is held out.
 
@@ -94,7 +153,10 @@ def training_examples(rows: Sequence[Mapping[str, Any]]) -> list[TrainingExample
 
 
 def write_examples(folder: Path, examples: Sequence[TrainingExample]) -> Path:
-    """Writes examples as a question file, whose name follows its content; its path.  Raises StorageError."""
+    """Writes examples as a question file, whose name follows its content; its path.  Raises StorageError.
+
+    Files of former examples are removed once they are `SUPERSEDED_SECONDS` old.
+    """
     text = "".join(sorted(json.dumps(one.to_row(), ensure_ascii=False, sort_keys=True) + "\n" for one in examples))
     path = folder / f"confirmed-{hashlib.sha256(text.encode()).hexdigest()[:12]}.jsonl"
     try:
@@ -102,6 +164,9 @@ def write_examples(folder: Path, examples: Sequence[TrainingExample]) -> Path:
         draft = path.with_suffix(".part")
         draft.write_text(text, encoding="utf-8")
         draft.replace(path)
+        for other in folder.glob("confirmed-*"):
+            if other.stat().st_mtime < time.time() - SUPERSEDED_SECONDS:
+                other.unlink(missing_ok=True)
     except OSError as fault:
         raise StorageError(f"{path} cannot be written ({fault}); free space or make its folder writable") from None
     return path

@@ -19,6 +19,7 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from kgqa_core.errors import (
     BudgetReached,
@@ -61,7 +62,8 @@ class HttpOptions:
 
     body_kb: of a request's body.  body_seconds: in which it must come.  timeout_seconds: for an answer, waiting
     included.  hosts: names beside loopback's addresses that `Host` may have; None takes any.  token: that requests
-    must bear; None asks for none.  proof: what `/ready` answers to a client's challenge.
+    must bear; None asks for none.  proof: what `/ready` answers to a client's challenge.  proxies: addresses and
+    networks whose `X-Forwarded-For` names the client.
     """
 
     body_kb: int = 1024
@@ -70,6 +72,7 @@ class HttpOptions:
     hosts: Sequence[str] | None = ()
     token: str | None = None
     proof: Callable[[str], str] | None = None
+    proxies: Sequence[str] = ()
 
 
 def create_app(
@@ -118,7 +121,7 @@ def create_app(
         lambda: {"graph": service.name, "run": service.run, "feedback": feedback is not None},
     )
     return Guard(
-        Counted(app, metrics),
+        ProxyHeadersMiddleware(Counted(app, metrics), list(options.proxies)),  # type: ignore[arg-type]
         token=options.token,
         hosts=options.hosts,
         body_bytes=options.body_kb * 1024,
@@ -189,8 +192,7 @@ def _feedback_routes(
 
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
     async def give(request: FeedbackRequest, sent: Request) -> dict[str, Any]:
-        client = client_of(sent.client.host if sent.client else "", token)
-        said = await asyncio.to_thread(feedback.add, request.feedback(), client)
+        said = await asyncio.to_thread(feedback.add, request.feedback(), _client(sent, token))
         metrics.feedback.labels(request.verdict).inc()
         await asyncio.to_thread(tell, said)
         return {"id": said.number}
@@ -248,12 +250,22 @@ async def _served(
                 raise one
     known = [one for one in found if isinstance(one, Served | Exception)]
     feedback: FeedbackStore | None = sent.app.state.feedback
-    return known if feedback is None else await asyncio.to_thread(_with_ids, known, feedback)
+    if feedback is None:
+        return known
+    return await asyncio.to_thread(_with_ids, known, asks, feedback, _client(sent, options.token))
 
 
-def _with_ids(found: list[Served | Exception], feedback: FeedbackStore) -> list[Served | Exception]:
+def _client(sent: Request, token: str | None) -> str:
+    return client_of(sent.client.host if sent.client else "", token)
+
+
+def _with_ids(
+    found: list[Served | Exception], asks: Sequence[Ask], feedback: FeedbackStore, client: str
+) -> list[Served | Exception]:
+    pairs = zip(found, asks, strict=True)
     try:
-        ids = iter(feedback.issue([issued(one) for one in found if isinstance(one, Served)]))
+        given = [issued(one, len(ask.dialogue)) for one, ask in pairs if isinstance(one, Served)]
+        ids = iter(feedback.issue(given, client))
     except StorageError as fault:  # an answer is worth more than feedback on it
         log.warning("answers have no id, and take no feedback: %s", fault)
         return found

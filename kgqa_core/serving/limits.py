@@ -22,7 +22,7 @@ MOST_SEARCHED, MOST_FACTS, MOST_SHOWN, MOST_PATHS, MOST_HOPS, MOST_ROWS = 100, 5
 hops, answers of a form."""
 
 ISSUED_ANSWERS, ISSUED_DAYS = 10_000, 14
-"""Answers that may have feedback: the latest, of the latest days."""
+"""Answers that may have feedback: so many and a twentieth, of the latest days."""
 FEEDBACK_CHARACTERS = 16_000
 """Characters of such an answer as it is remembered, and of a correction."""
 FEEDBACK_LIMITS = ((60, "a minute of a client"), (1000, "a day of a client"), (300, "a minute of all clients"))

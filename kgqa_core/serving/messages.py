@@ -145,8 +145,8 @@ def served_json(served: Served) -> dict[str, Any]:
     }
 
 
-def issued(served: Served) -> IssuedAnswer:
-    """What is remembered of an answer, so that feedback can name it.
+def issued(served: Served, earlier_turns: int = 0) -> IssuedAnswer:
+    """What is remembered of an answer after so many turns of a dialogue, so that feedback can name it.
 
     Topics and form only where the question itself names the topics: who confirms feedback does not see what others,
     which the client gave or earlier turns named, would teach.
@@ -154,7 +154,7 @@ def issued(served: Served) -> IssuedAnswer:
     answer, topics, form = served.answer, [topic.key for topic in served.answer.topics], served.answer.form
     if not all(_names(answer.question, topic) for topic in answer.topics):
         topics, form = [], None
-    return IssuedAnswer(answer.question, topics, answer.listed, form, served.run, served.trace)
+    return IssuedAnswer(answer.question, topics, answer.listed, form, served.run, served.trace, earlier_turns)
 
 
 def _names(question: str, topic: AnswerTopic) -> bool:

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa_core.config import Profile
 from kgqa_core.parent import end_with_parent
-from kgqa_core.serving.addresses import host_names
+from kgqa_core.serving.addresses import check_proxies, host_names
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.guard import Guard, error_body, serve_token
 from kgqa_core.serving.home_server import prove
@@ -45,9 +45,9 @@ class ServeOptions:
 
     home: its folder.  run, knowledge, min_confidence: as `SystemSource` takes them.  host, port: 0 takes any free port.
     workers: processes; each has the networks for itself, and shares the memory-mapped graph.  connections: at once, of
-    a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, body_kb, body_seconds, timeout_seconds:
-    as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when absent.  key: by
-    which the server proves that it is the home's.
+    a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, proxies, body_kb, body_seconds,
+    timeout_seconds: as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when
+    absent.  key: by which the server proves that it is the home's.
     """
 
     home: str
@@ -62,6 +62,7 @@ class ServeOptions:
     queue: int = 256
     poll_seconds: float = 2.0
     hosts: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
     body_kb: int = 1024
     body_seconds: float = 20.0
     timeout_seconds: float = 120.0
@@ -88,10 +89,11 @@ class ServeOptions:
         return FeedbackStore(home.root / SERVE_FOLDER) if home.writable else None
 
     def http(self) -> HttpOptions:
-        """The limits of the HTTP server.  Raises ConfigError, as `serve_token`."""
-        hosts = host_names(self.host, self.hosts)
+        """The limits of the HTTP server.  Raises ConfigError, as `serve_token` and `check_proxies`."""
+        hosts, token = host_names(self.host, self.hosts), serve_token(self.host)
+        check_proxies(self.proxies)
         proof = partial(prove, self.key, Path(self.home)) if self.key else None
-        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, serve_token(self.host), proof)
+        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token, proof, self.proxies)
 
 
 @dataclass(frozen=True)
@@ -194,5 +196,6 @@ def worker_options() -> ServeOptions:
     """
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    given = json.loads(os.environ[VARIABLE])
-    return replace(ServeOptions(given["home"]), **{**given, "hosts": tuple(given["hosts"])})
+    given: dict[str, Any] = json.loads(os.environ[VARIABLE])
+    given |= {name: tuple(given[name]) for name in ("hosts", "proxies")}
+    return replace(ServeOptions(given["home"]), **given)

@@ -25,7 +25,7 @@ from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.runs.champion import Challenger, ChampionDecision, decide, in_order
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
 from kgqa_core.store.home import located, portable, read_run
-from tasks.engine.corrected import corrected, nearly_learnt, withdrawn
+from tasks.engine.corrected import corrected, nearly_learnt, relations_at_risk, withdrawn
 from tasks.engine.prefect_pages import plain
 from tasks.engine.run import Run, current_run, git_commit
 from tasks.tracking.mlflow_store import model_name
@@ -111,6 +111,7 @@ def _decide(
         level=operations.confidence,
         seed=profile.seed,
         ask=lambda before, after: corrected(run.home, questions.folder, (before, after)),
+        relations=relations_at_risk(questions.folder),
         withdrawn=old is not None and withdrawn(Path(truth["champion"]["questions"]["path"]), questions.folder),
     )
     value = _value(record.get("aggregates") or {}, decision)

@@ -49,6 +49,14 @@ def nearly_learnt(folder: Path) -> set[str]:
     return near_duplicates((one for one in questions if one.split != "train"), learnt)
 
 
+def relations_at_risk(folder: Path) -> dict[str, set[str]]:
+    """Relations of each question of an artifact that trains on corrected ones, by id; none of another artifact."""
+    questions = read_questions(folder)
+    if all(one.source != ALSO_TRAIN for one in questions):
+        return {}
+    return {one.id: {relation for path in one.relation_paths for relation in path} for one in questions}
+
+
 def withdrawn(old: Path, new: Path) -> bool:
     """Whether the questions of `old` train on feedback that those of `new` do not have; both are artifacts."""
     try:

@@ -21,20 +21,24 @@ def learnt_words(questions: Iterable[tuple[str, str, Collection[str]]]) -> dict[
     """Of each root of a word the keys of the relations that it stands for; empty for a word that comes with many.
 
     questions: text, gold form, and the names in it, whose words do not count.  A word that restricts an answer comes
-    with the relation that restricts it, in all forms with the word; a word of phrasing comes with any relation.
+    with the relation that restricts it, in all forms with the word; a word of phrasing comes with any relation.  Copies
+    of a question, as which corrected ones come, tell what its words stand for, and not that they stand beside any.
     """
-    number: Counter[str] = Counter()
+    number, different = Counter[str](), Counter[str]()
+    texts = set[str]()
     relations: dict[str, Counter[str]] = defaultdict(Counter)
     for text, form, names in questions:
         named = {word for name in names for word in WORD.findall(name.lower())}
         words = {root(word) for word in WORD.findall(text.lower()) if word not in named and word not in CONTENT_FREE}
         number.update(words)
+        different.update(words if text not in texts else ())
+        texts.add(text)
         used = set(elements(parse(form)).relations)
         for word in words:
             relations[word].update(used)
     result: dict[str, list[str]] = {}
     for word, count in sorted(number.items()):
         own = sorted(relation for relation, common in relations[word].items() if common >= ALWAYS * count)
-        if count >= (SEEN if own else SEEN_ANYWHERE):
+        if count >= SEEN if own else different[word] >= SEEN_ANYWHERE:
             result[word] = own
     return result

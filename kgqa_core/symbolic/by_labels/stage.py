@@ -122,9 +122,7 @@ def train(
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
         left = made.get("dev", []) + made.get("test", [])
         dev += _drawn(left, options.calibration_questions, chooser)
-        words = _words(
-            [one for one in own.get("train", []) if one[0].source != ALSO_TRAIN] + made.get("train", []), store
-        )
+        words = _words(own.get("train", []) + made.get("train", []), store)
         choices, right, measured = judged(parser, link_some(dev, tagger, linking, chooser, gold=0.0))
         calibration = calibrate(choices, right, options.threshold, start.calibration or AS_IT_IS)
     save(out, LabelModel(start.network, options.hops, calibration, words=words))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.runs.champion import Challenger, ChampionDecision, Corrected, decide, in_order
+from kgqa_core.runs.champion import RELATION_RIGHT, Challenger, ChampionDecision, Corrected, decide, in_order
 from tests.support.finished import Rows, binary, questions, score_frame
 
 
@@ -73,12 +73,39 @@ def test_more_held_out_corrections_move_the_title_where_nothing_shows_a_loss() -
     assert not duel(even, even, ask=lambda old, new: None).moved
 
 
+WORSE = ([1.0] * 200, [0.0] * 20 + [1.0] * 180)
+
+
 def test_corrected_questions_do_not_outweigh_a_loss() -> None:
     def ask(old: str, new: str) -> Corrected:
-        raise AssertionError("nobody needs to ask")
+        return Corrected(3, 0, 3)
 
-    assert not duel([1.0] * 200, [0.0] * 20 + [1.0] * 180, ask=ask).moved
-    assert duel([0.0] * 20 + [1.0] * 180, [1.0] * 200, ask=ask).moved
+    stays, moves = (duel(*scores, ask=ask) for scores in (WORSE, WORSE[::-1]))
+    assert not stays.moved and stays.why.startswith(
+        "champion stays: 3 instead of 0 of 3 held-out corrections are right; −"
+    )
+    assert moves.moved and moves.why.startswith("champion moves: 3 instead of 0 of 3 held-out corrections are right; +")
+
+
+def test_a_relation_that_is_lost_blocks_what_corrections_or_other_relations_gain() -> None:
+    names = [f"q{n:03}" for n in range(200)]
+    asked = {one.id: text for one, text in zip(questions([f"What is {n}?" for n in range(200)]), names, strict=True)}
+    ids = list(asked)
+
+    def decision(old: list[float], new: list[float], right: int, **options: object) -> ChampionDecision:
+        relations = {name: ("rare",) if n < right else ("common",) for n, name in enumerate(ids)}
+        return duel(old, new, ask=lambda old, new: Corrected(3, 0, 2), relations=relations, **options)
+
+    rest = [1.0, 0.0] * 100
+    for before, after, lost in ((2, 0, True), (3, 1, True), (2, 1, False), (4, 2, False), (1, 0, False)):
+        old, new = ([1.0] * count + [0.0] * (before - count) + rest[before:] for count in (before, after))
+        found = decision(old, new, before)
+        assert found.moved != lost, (before, after)
+        assert (f"relations are lost: rare ({after} instead of {before} right); " in found.why) == lost
+    old, new = [1.0] * RELATION_RIGHT + [0.0] * 198, [0.0] * RELATION_RIGHT + [1.0] * 198
+    assert not decision(old, new, RELATION_RIGHT).moved, "though all else is better"
+    assert duel(old, new).moved, "no correction was trained on"
+    assert decision(old, new, RELATION_RIGHT, withdrawn=True).moved
 
 
 def test_level_of_confidence_decides_the_doubtful_case() -> None:

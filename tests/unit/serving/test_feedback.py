@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.answering.reply import Answer, AnswerTopic
+from kgqa_core.config import KgOptions
 from kgqa_core.datasets.jsonl import read_question_file
 from kgqa_core.errors import InputError, StorageError
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import KgStore
 from kgqa_core.serving import feedback
 from kgqa_core.serving.feedback import FILE, Feedback, FeedbackRefused, FeedbackStore, IssuedAnswer, client_of
-from kgqa_core.serving.feedback_examples import training_examples, write_examples
+from kgqa_core.serving.feedback_examples import TrainingExample, reviewed, training_examples, write_examples
 from kgqa_core.serving.messages import issued
 from kgqa_core.serving.service import Served
 
@@ -221,6 +226,76 @@ def test_every_third_question_is_held_out_with_its_near_duplicates(store: Feedba
     rows = read_question_file(write_examples(tmp_path, examples))
     assert {row["question"] for row in rows if row["split"] == "test"} == held and len(rows) == 7
     assert write_examples(tmp_path, examples[::-1]) == write_examples(tmp_path, examples)
+
+
+def test_a_flood_of_one_client_makes_the_server_forget_its_own_answers(
+    store: FeedbackStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feedback, "ISSUED_ANSWERS", 6)
+    first = [store.issue([IssuedAnswer("q", (), ["a"])], client) for client in "abca"]
+    flood = store.issue([IssuedAnswer("q", (), ["a"])] * 256, "d")
+    for [name] in first:
+        assert name is not None and store.add(Feedback(name, "up"), "a")
+    assert [store.add(Feedback(str(name), "up"), "d").verdict for name in flood[-2:]] == ["up", "up"]
+    assert refused(store, Feedback(str(flood[-3]), "up"))[0] == 404
+
+
+def test_a_home_from_before_answers_had_clients_is_opened(tmp_path: Path) -> None:
+    with contextlib.closing(FeedbackStore(tmp_path)) as store:
+        name = issue(store)
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as connection:
+        connection.execute("ALTER TABLE answers DROP COLUMN client")
+        connection.execute("ALTER TABLE verdicts DROP COLUMN earlier_turns")
+    with contextlib.closing(FeedbackStore(tmp_path)) as store:
+        assert store.confirm(down(store, name, "Sucre")).answers == ("Sucre",)
+
+
+def test_a_question_that_lives_on_earlier_turns_is_kept_and_does_not_train(store: FeedbackStore) -> None:
+    names = store.issue([IssuedAnswer("And its money?", (), ["Sol"], earlier_turns=2),
+                         IssuedAnswer("Money of Peru?", ("Peru",), ["Sol"], earlier_turns=2)])  # fmt: skip
+    first, second = (store.add(Feedback(str(name), "up"), "a").number for name in names)
+    with pytest.raises(InputError, match="follows other turns"):
+        store.confirm(first)
+    assert store.confirm(second).topics == ("Peru",), "it says itself what it is about"
+
+
+def test_what_the_owner_should_know_before_confirming_is_said(store: FeedbackStore, tmp_path: Path) -> None:
+    (tmp_path / "g.tsv").write_text("Norland\tcapital\tNorland City\n", encoding="utf-8")
+    (tmp_path / "kg").mkdir()
+    build(tmp_path / "kg", options=KgOptions(files=(str(tmp_path / "g.tsv"),)))
+    numbers = [
+        down(store, issue(store, question, topic=topic), *right)
+        for question, topic, right in (
+            ("Money of Norland?", "Norland", ["Norland City", "12"]),
+            ("Money of Nоrland?", "Norland", ["Norlund City"]),
+            ("Деньги Норландии?", "gone", ["Nоrland City", "Norland City"]),
+        )
+    ]
+    with KgStore.open(tmp_path / "kg") as graph:
+        fine, cyrillic, other = reviewed(store.rows(), graph)
+        assert fine == (["Norland"], [])
+        assert cyrillic[1] == [
+            "Cyrillic and Latin letters, which look alike, stand in one text: 'Nоrland'",
+            "not in the graph: 'Norlund City'; it will teach nothing",
+        ]
+        assert other[0] == ["gone"] and len(other[1]) == 2 and "nothing" not in other[1][1]
+        assert "did you mean 'Norland City'?" in reviewed(store.rows()[1:2], graph)[0][1][1]
+    assert len(reviewed(store.rows(), None)) == len(numbers)
+
+
+def test_files_of_former_examples_are_removed_after_a_day(tmp_path: Path) -> None:
+    def write(answer: str) -> Path:
+        return write_examples(tmp_path, [TrainingExample("q", ("t",), (answer,))])
+
+    old, young = write("a"), write("b")
+    os.utime(old, (1, 1))
+    newest = write("c")
+    assert {*tmp_path.iterdir()} == {newest, young}
+
+
+def test_an_address_counts_as_one_client_and_so_do_the_addresses_of_an_ipv6_network() -> None:
+    assert client_of("2001:db8::1", None) == client_of("2001:db8::ffff:2", None) != client_of("2001:db8:0:1::1", None)
+    assert client_of("::ffff:10.0.0.1", None) != client_of("::ffff:10.0.0.2", None)
 
 
 def test_all_of_this_machine_and_all_with_the_token_are_one_client() -> None:

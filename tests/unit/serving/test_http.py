@@ -313,6 +313,23 @@ def test_feedback_is_kept_on_answers_that_were_given(tmp_path: Path) -> None:
     assert rows == [(text, [text], ["z"], "one") for text in "abc"]
 
 
+@pytest.mark.parametrize(
+    ("proxies", "token", "clients"), [((), None, 1), (("127.0.0.0/8",), None, 2), (("127.0.0.1",), "t" * 16, 1)]
+)
+def test_a_trusted_proxy_says_whose_feedback_it_is_unless_a_token_does(
+    tmp_path: Path, proxies: tuple[str, ...], token: str | None, clients: int
+) -> None:
+    store = FeedbackStore(tmp_path)
+    app = create_app(Service(EchoSource()), HttpOptions(token=token, proxies=proxies), store)
+    bearer = {"Authorization": f"Bearer {token}"} if token else {}
+    with TestClient(app, base_url="http://localhost", client=("127.0.0.1", 9)) as client:
+        for said in ("10.0.0.1", "10.0.0.2", "10.0.0.9, 10.0.0.2", "127.0.0.1, 10.0.0.1"):
+            headers = {"X-Forwarded-For": said, **bearer}
+            name = client.post("/ask", json={"question": "a"}, headers=headers).json()["answer_id"]
+            assert client.post("/feedback", json={"answer_id": name, "verdict": "up"}, headers=headers).is_success
+    assert len({row["client"] for row in store.rows()}) == clients
+
+
 def test_feedback_of_a_deleted_home_is_not_kept_and_no_path_is_told(tmp_path: Path) -> None:
     store = FeedbackStore(tmp_path / "serve")
     with serving(feedback=store) as client:

@@ -27,3 +27,6 @@ def test_words_that_come_with_many_relations_stand_for_none_and_rare_ones_for_no
     rows = [(f"the {name} of Chad among others", f"(JOIN (R {name}) Chad)", {"Chad"}) for name in "abcdefghij"]
     assert learnt_words(rows)["among"] == []
     assert "among" not in learnt_words(rows[: SEEN_ANYWHERE - 1])
+    corrected = learnt_words([row for row in rows[:2] for _ in range(SEEN_ANYWHERE)])
+    assert "among" not in corrected, "copies of two corrected questions do not make it stand beside any relation"
+    assert learnt_words(rows[:1] * SEEN)["among"] == ["a"]
