@@ -145,7 +145,7 @@ def with_feedback(profile: Profile, home: Home) -> Profile:
     with contextlib.closing(FeedbackStore(folder)) as store:
         rows = store.rows()
     if faults := [row for row in rows if row["fault"]]:
-        log.warning("%d entries of the feedback cannot train and are left out: `kgqa feedback list`", len(faults))
+        log.warning("%d of %d verdicts cannot train and are left out: `kgqa feedback list`", len(faults), len(rows))
     if not (examples := training_examples(rows)):
         return profile
     path = write_examples(folder, examples)

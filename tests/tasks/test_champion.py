@@ -45,9 +45,9 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "arena").prepare()
 
 
-def finish(home: Home, run_id: str, right: int, asked: Any = ASKED, **operations: Any) -> Run:
-    """A run that answers the first `right` questions of a hundred."""
-    rows = binary([1.0] * right + [0.0] * (100 - right))
+def finish(home: Home, run_id: str, right: int, asked: Any = ASKED, wrong: int = 0, **operations: Any) -> Run:
+    """A run that answers the first `right` questions of a hundred, but for the first `wrong`."""
+    rows = binary([0.0] * wrong + [1.0] * (right - wrong) + [0.0] * (100 - right))
     record = finished_run(home, run_id, rows, asked, settings={"operations": operations})
     profile = make_profile(record["profile"])
     run = Run(id=run_id, home=home, tracker=Listening(), profile=profile)
@@ -161,6 +161,15 @@ def test_questions_that_a_run_was_nearly_taught_do_not_make_it_champion(home: Ho
     contend(finish(home, "run-a", 50, asked), {})
     decision = contend(finish(home, "run-b", 80, [*asked, *taught[50:]]), {})
     assert not decision.moved and decision.n == 50 and decision.difference == 0
+
+
+def test_a_run_that_learnt_from_corrections_does_not_win_where_it_lost_a_relation(home: Home) -> None:
+    asked = [replace(one, relation_paths=(("rare",),)) for one in ASKED[:2]] + ASKED[2:]
+    taught = Question("feedback-1", "Who?", answer_keys=("X",), source=ALSO_TRAIN, split="train")
+    contend(finish(home, "run-a", 50, asked), {})
+    decision = contend(finish(home, "run-b", 90, [*asked, taught], wrong=2), {})
+    assert not decision.moved and "relations are lost: rare (0 instead of 2 right); +38.0 points" in decision.why
+    assert contend(finish(home, "run-c", 90, asked, wrong=2), {}).moved, "no correction was trained on"
 
 
 @pytest.mark.parametrize(("right", "moves"), [(50, True), (20, False)])

@@ -24,6 +24,7 @@ from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, answer_key, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.learnt_words import SEEN
 from kgqa_core.symbolic.by_labels.model import PHRASES, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
@@ -138,14 +139,15 @@ def test_what_people_corrected_is_answered_after_a_few_further_steps_and_the_res
 ) -> None:
     own = own_questions(graph)
     taught = replace(own[0], id="t", text="whereabouts does the boss of Norland sit", source=ALSO_TRAIN)
-    write_questions(tmp_path, [*own, taught])
+    write_questions(tmp_path, [*own, *(replace(taught, id=f"t{n}") for n in range(SEEN))])
     packaged = QUICK.model_copy(update={"start": "packaged", "steps": 20})
     shares = {}
     for steps in (0, 10):
         out = tmp_path / f"out{steps}"
         options = packaged.model_copy(update={"also_train_steps": steps})
         counts = learn(folders, out, options, questions=tmp_path, work=_work(tmp_path / f"work{steps}"))
-        assert counts.get("further") == ({"questions": 1, "steps": 10} if steps else None)
+        assert counts.get("further") == ({"questions": SEEN, "steps": 10} if steps else None)
+        assert load(out).words["boss"], "what a correction says in other words is no unread word"
         parser = LabelParser(graph, LabelScorer(load(out).network), packaged.hops)
         for question in (taught, own[1]):
             [choice] = map(choose, parser.parse([question]))
