@@ -59,10 +59,14 @@ def list_entries(session: HomeSession) -> None:
     table = Table("no.", "question, and what was said of its answer", "state", title="Feedback", title_justify="left")
     for row, (about, warnings) in zip(rows, _reviewed(home, rows), strict=True):
         right = f"{row['verdict']}; right: {', '.join(row['correction'])}" if row["correction"] else row["verdict"]
+        named, answered = (", ".join(texts) or "nothing" for texts in (about, row["answers"]))
         lines = [
-            row["question"], f"about: {', '.join(about) or 'nothing that it names'}",
-            f"answered: {', '.join(row['answers']) or 'nothing'}", right, *(f"! {warning}" for warning in warnings),
-        ]  # fmt: skip
+            row["question"],
+            f"about: {named}",
+            f"answered: {answered}",
+            right,
+            *(f"! {text}" for text in warnings),
+        ]
         state = "unusable" if row["fault"] else row["state"]
         cells = (Text("\n").join(map(VisibleText, some)) for some in (lines, (state, row["at"], row["client"])))
         table.add_row(str(row["id"]), *cells)
@@ -85,7 +89,7 @@ def confirm(session: Session, number: NumberArgument) -> None:
         rows = [row for row in store.rows() if row["id"] == number]
     for about, warnings in _reviewed(home, rows):
         message = f"feedback {number} is confirmed: {example.question} → {', '.join(example.answers)}"
-        session.console.print(VisibleText(f"{message}; it is about {', '.join(about) or 'nothing that it names'}"))
+        session.console.print(VisibleText(f"{message}; it is about {', '.join(about) or 'nothing'}"))
         for warning in warnings:
             session.console.print(VisibleText(f"! {warning}; `kgqa feedback quarantine {number}` takes it back"))
 

@@ -109,9 +109,8 @@ def decide(
     metric, experiment: what counts in both; without an experiment each contender's first that has the metric.  Without
     a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks the old run and
     the new one the corrected questions that are held out; None without any.  withdrawn: whether the old one was trained
-    on feedback that is withdrawn; it falls to one that has lost a relation, too.  relations: of each question that is
-    scored, in a run that was trained on corrections: of each the new one must have half as many right, see
-    `lost_relations`.
+    on feedback that is withdrawn; then relations may be lost.  relations: of each question, where the new one learnt
+    from corrections and may lose none (`lost_relations`).
     """
     holder = old.run_id if old is not None else None
     if metric is None:
@@ -144,8 +143,7 @@ def decide(
     lost = [] if withdrawn else lost_relations(pairs, relations or {})
     corrected = ask(old.run_id, new.run_id)
     no_loss = found.high >= 0 and not lost
-    more_right = corrected is not None and corrected.new > corrected.old
-    better = not lost and (significant or (no_loss and more_right))
+    better = not lost and (significant or (no_loss and corrected is not None and corrected.new > corrected.old))
     moved = better or (withdrawn and no_loss and (corrected is None or corrected.new == corrected.old))
     doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not significant else ""
     interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"

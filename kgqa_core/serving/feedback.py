@@ -170,8 +170,8 @@ class FeedbackStore:
             record = next((text for text in records if len(text) <= FEEDBACK_CHARACTERS), None)
             rows.append(None if record is None else (secrets.token_urlsafe(18), _day(), record, client))
         with self._writing() as connection:
-            values = "(id, day, record, client) VALUES (?, ?, ?, ?)"
-            connection.executemany(f"INSERT INTO answers {values}", filter(None, rows))
+            insert = "INSERT INTO answers (id, day, record, client) VALUES (?, ?, ?, ?)"
+            connection.executemany(insert, filter(None, rows))
             connection.execute("DELETE FROM answers WHERE day < ?", [_day(-ISSUED_DAYS)])
             [count] = connection.execute("SELECT count(*) FROM answers").fetchone()
             if count > ISSUED_ANSWERS + ISSUED_ANSWERS // 20:  # not each time: it sorts them all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -30,6 +31,8 @@ _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols that show nothing: fillers of Korean writing, and the empty pattern of Braille."""
 _ALPHABETS = frozenset({"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "COPTIC", "CHEROKEE"})
 """How the names of letters begin that may look like those of another alphabet."""
+_VALUE = re.compile(f"{NUMBER.pattern}|{DATE.pattern}|yes|no", re.IGNORECASE)
+"""Answers that need not be in the graph."""
 SUPERSEDED_SECONDS = 24 * 3600.0
 """Age from which a file of former examples is removed: until then a refresh may read it."""
 
@@ -104,18 +107,15 @@ def reviewed(rows: Sequence[Mapping[str, Any]], store: KgStore | None) -> list[t
 
     store: the graph; without it topics are called by their keys.  For a single row the nearest names are looked for.
     """
-    examples = [None if row["fault"] and fault_of(row) else example_of(row) for row in rows]
-    texts = sorted({text for one in examples if one is not None for text in (*one.topics, *one.answers)})
+    examples = [example_of(row) if fault_of(row) is None else TrainingExample("", (), ()) for row in rows]
+    texts = sorted({text for example in examples for text in (*example.topics, *example.answers)})
     ids = store.resolve(texts) if store is not None else {}
     names = store.names({found[0] for found in ids.values() if found}) if store is not None else {}
     result = []
     for row, example in zip(rows, examples, strict=True):
         warnings = [f"it cannot train: {row['fault']}"] if row["fault"] else []
-        if example is None:
-            result.append((list(row["topics"]), warnings))
-            continue
         warnings += filter(None, map(look_alikes, (example.question, *example.answers)))
-        lost = [text for text in example.answers if ids.get(text) == [] and not _is_value(text)]
+        lost = [text for text in example.answers if ids.get(text) == [] and not _VALUE.fullmatch(text)]
         near = store.suggest(lost[0]) if store is not None and lost and len(rows) == 1 else None
         if lost:
             hint = f" (did you mean {near!r}?)" if near else ""
@@ -123,10 +123,6 @@ def reviewed(rows: Sequence[Mapping[str, Any]], store: KgStore | None) -> list[t
             warnings.append(f"not in the graph: {', '.join(map(repr, lost))}{hint}{nothing}")
         result.append(([names[ids[key][0]] if ids.get(key) else key for key in example.topics], warnings))
     return result
-
-
-def _is_value(text: str) -> bool:
-    return bool(NUMBER.fullmatch(text) or DATE.fullmatch(text)) or text.casefold() in ("yes", "no")
 
 
 def training_examples(rows: Sequence[Mapping[str, Any]]) -> list[TrainingExample]:
@@ -165,8 +161,9 @@ def write_examples(folder: Path, examples: Sequence[TrainingExample]) -> Path:
         draft.write_text(text, encoding="utf-8")
         draft.replace(path)
         for other in folder.glob("confirmed-*"):
-            if other.stat().st_mtime < time.time() - SUPERSEDED_SECONDS:
-                other.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another process may remove it
+                if other.stat().st_mtime < time.time() - SUPERSEDED_SECONDS:
+                    other.unlink()
     except OSError as fault:
         raise StorageError(f"{path} cannot be written ({fault}); free space or make its folder writable") from None
     return path

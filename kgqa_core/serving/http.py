@@ -192,7 +192,8 @@ def _feedback_routes(
 
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
     async def give(request: FeedbackRequest, sent: Request) -> dict[str, Any]:
-        said = await asyncio.to_thread(feedback.add, request.feedback(), _client(sent, token))
+        client = client_of(sent.client.host if sent.client else "", token)
+        said = await asyncio.to_thread(feedback.add, request.feedback(), client)
         metrics.feedback.labels(request.verdict).inc()
         await asyncio.to_thread(tell, said)
         return {"id": said.number}
@@ -250,13 +251,8 @@ async def _served(
                 raise one
     known = [one for one in found if isinstance(one, Served | Exception)]
     feedback: FeedbackStore | None = sent.app.state.feedback
-    if feedback is None:
-        return known
-    return await asyncio.to_thread(_with_ids, known, asks, feedback, _client(sent, options.token))
-
-
-def _client(sent: Request, token: str | None) -> str:
-    return client_of(sent.client.host if sent.client else "", token)
+    client = client_of(sent.client.host if sent.client else "", options.token)
+    return known if feedback is None else await asyncio.to_thread(_with_ids, known, asks, feedback, client)
 
 
 def _with_ids(
