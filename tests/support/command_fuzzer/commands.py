@@ -153,6 +153,7 @@ ROLES: dict[str, tuple[Role, str]] = {
     "predictions": ("file", "predictions.jsonl"),
     "host": ("text", "127.0.0.1"),
     "allowed_host": ("text", "localhost"),
+    "trusted_proxy": ("text", "127.0.0.1"),
     "files": ("file", "facts.tsv"),
     "format": ("text", "auto"),
     "base": ("text", "urn:x:"),

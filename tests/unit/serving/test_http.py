@@ -18,10 +18,11 @@ from urllib.parse import urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from kgqa_core.errors import BudgetReached, EndpointError
+from kgqa_core.errors import BudgetReached, ConfigError, EndpointError
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.graph_records import SearchResult
 from kgqa_core.serving.http import HttpOptions, create_app
+from kgqa_core.serving.run import ServeOptions
 from kgqa_core.serving.service import Service
 from tests.support.served import EchoSource, EchoSystem, listening
 
@@ -328,6 +329,9 @@ def test_a_trusted_proxy_says_whose_feedback_it_is_unless_a_token_does(
             name = client.post("/ask", json={"question": "a"}, headers=headers).json()["answer_id"]
             assert client.post("/feedback", json={"answer_id": name, "verdict": "up"}, headers=headers).is_success
     assert len({row["client"] for row in store.rows()}) == clients
+    for wrong in ("*", "proxy.example.org", "10.0.0.1/8"):
+        with pytest.raises(ConfigError, match="--trusted-proxy takes an address or a network"):
+            ServeOptions("home", proxies=(wrong,)).http()
 
 
 def test_feedback_of_a_deleted_home_is_not_kept_and_no_path_is_told(tmp_path: Path) -> None:
