@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
@@ -17,19 +17,23 @@ SEEN, SEEN_ANYWHERE = 5, 10
 """Questions with a word from which on it stands for a relation, and from which on it may stand beside any."""
 
 
-def learnt_words(questions: Iterable[tuple[str, str, Collection[str]]]) -> dict[str, list[str]]:
+def learnt_words(
+    questions: Iterable[tuple[str, str, Collection[str]]], read: Callable[[str], str] = str
+) -> dict[str, list[str]]:
     """Of each root of a word the keys of the relations that it stands for; empty for a word that comes with many.
 
-    questions: text, gold form, and the names in it, whose words do not count.  A word that restricts an answer comes
-    with the relation that restricts it, in all forms with the word; a word of phrasing comes with any relation.  Copies
-    of a question, as which corrected ones come, tell what its words stand for, and not that they stand beside any.
+    questions: text, gold form, and the names in it, whose words do not count.  read: a word as it is read.  One that
+    restricts an answer comes with the relation that restricts it, in all forms with the word; one of phrasing comes
+    with any relation.  Copies of a question, as which corrected ones come, tell what its words stand for, and not that
+    they stand beside any.
     """
     number, different = Counter[str](), Counter[str]()
     texts = set[str]()
     relations: dict[str, Counter[str]] = defaultdict(Counter)
     for text, form, names in questions:
         named = {word for name in names for word in WORD.findall(name.lower())}
-        words = {root(word) for word in WORD.findall(text.lower()) if word not in named and word not in CONTENT_FREE}
+        plain = {word for word in WORD.findall(text.lower()) if word not in named and word not in CONTENT_FREE}
+        words = {root(read(word)) for word in plain}
         number.update(words)
         different.update(words if text not in texts else ())
         texts.add(text)

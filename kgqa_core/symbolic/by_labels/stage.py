@@ -6,6 +6,7 @@ dictionary is given and finds the gold ones among others, so that names that mea
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 from collections import Counter, defaultdict
@@ -37,6 +38,7 @@ from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.learnt_words import learnt_words
 from kgqa_core.symbolic.by_labels.model import LabelModel, average, keep_phrases, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.reading import corrected
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.symbolic.train import gold_form
@@ -122,7 +124,7 @@ def train(
         dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
         left = made.get("dev", []) + made.get("test", [])
         dev += _drawn(left, options.calibration_questions, chooser)
-        words = _words(own.get("train", []) + made.get("train", []), store)
+        words = _words(own.get("train", []) + made.get("train", []), graph)
         choices, right, measured = judged(parser, link_some(dev, tagger, linking, chooser, gold=0.0))
         calibration = calibrate(choices, right, options.threshold, start.calibration or AS_IT_IS)
     save(out, LabelModel(start.network, options.hops, calibration, words=words))
@@ -130,14 +132,15 @@ def train(
     return counts | {"dev": measured}
 
 
-def _words(some: Sequence[Labelled], store: KgStore) -> dict[str, list[str]]:
-    """What the words of questions with a form stand for; English alone."""
+def _words(some: Sequence[Labelled], graph: LabelGraph) -> dict[str, list[str]]:
+    """What the words of questions with a form stand for, with their typing errors mended; English alone."""
     asked = [(question, form) for question, form, _ in some if form is not None and question.language == "en"]
-    names = store.surface_forms({entity for question, _ in asked for entity in question.topic_entities})
-    return learnt_words(
+    names = graph.store.surface_forms({entity for question, _ in asked for entity in question.topic_entities})
+    rows = (
         (question.text, form, {name for entity in question.topic_entities for name in names[entity]})
         for question, form in asked
     )
+    return learnt_words(rows, functools.cache(lambda word: corrected(word, graph)))
 
 
 def _learn_besides(

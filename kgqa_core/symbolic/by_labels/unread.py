@@ -196,7 +196,8 @@ class UnreadWords:
         words = [token for token in tokens if token.text not in fixed]
         head = next((one for one in words if one.state in (READ, LIKELY) and one.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
-        unnamed = self._unnamed(form, used, roots(text), rest) > sum(token.state == LIKELY for token in tokens)
+        learnt = {relation for token in words for relation in self.learnt.get(root(token.text), ())}
+        unnamed = self._unnamed(form, used, roots(text), rest, learnt) > sum(token.state == LIKELY for token in tokens)
         bound = any(token.state == LEFT and not token.alone for token in tokens)
         return Unread((*reasons, *_runs(text, tokens), *([""] if unnamed else [])), bool(reasons or unnamed or bound))
 
@@ -286,10 +287,11 @@ class UnreadWords:
             cues_of(text, yes_no=False).kind == "reason" for text in asks
         )
 
-    def _unnamed(self, form: _Form, used: Sequence[Slot], asked: set[str], rest: set[str]) -> int:
+    def _unnamed(self, form: _Form, used: Sequence[Slot], asked: set[str], rest: set[str], learnt: set[str]) -> int:
         """How many relations of a form no word names, nor are plain from the things at both of their ends.
 
         asked: roots of the question; rest: without the noun of what it asks for, which names nothing on the way to it.
+        learnt: keys of the relations that its words stand for in training questions.
         """
         graph, measured = self.graph, {self.graph.way(node.path[-1]) for node in (*form.ranks, *form.compares)}
         topics = {place for slot in used for entity in slot.entities[:1] for place in graph.types_of(entity[0])}
@@ -302,7 +304,11 @@ class UnreadWords:
             relation = way % graph.relations
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self._way(relation)[1] | self._way(relation + graph.relations)[1]
-            if (named - self._type_roots({*ends}) - _no_names()) & asked or -1 in ends:
+            if (
+                (named - self._type_roots({*ends}) - _no_names()) & asked
+                or -1 in ends
+                or graph.keys[relation] in learnt
+            ):
                 continue
             same = (graph.head_type == ends[0]) & (graph.tail_type == ends[1])
             same |= (graph.head_type == ends[1]) & (graph.tail_type == ends[0])

@@ -148,7 +148,7 @@ def test_what_people_corrected_is_answered_after_a_few_further_steps_and_the_res
         counts = learn(folders, out, options, questions=tmp_path, work=_work(tmp_path / f"work{steps}"))
         assert counts.get("further") == ({"questions": SEEN, "steps": 10} if steps else None)
         assert load(out).words["boss"], "what a correction says in other words is no unread word"
-        parser = LabelParser(graph, LabelScorer(load(out).network), packaged.hops)
+        parser = LabelParser(graph, LabelScorer(load(out).network), packaged.hops, load(out).words)
         for question in (taught, own[1]):
             [choice] = map(choose, parser.parse([question]))
             form = parse(question.s_expression or "")
@@ -156,6 +156,8 @@ def test_what_people_corrected_is_answered_after_a_few_further_steps_and_the_res
             assert wanted is not None
             right = choice.best is not None and answer_key(choice.best) == answer_key(wanted)
             shares[question.id, steps] = choice.share if right else 0.0
+            if right and choice.ranked is not None:
+                assert not parser.unread(choice.ranked, choice.best).restricting
     assert shares["t", 10] > shares["t", 0] and shares["t", 10] > 0.8, shares
     assert shares[own[1].id, 10] > 0.8, shares
 
