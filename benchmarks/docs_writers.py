@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.conditions import commit_name
 from benchmarks.performance import table
-from kgqa_core.report.answerability import rule_of
+from kgqa_core.papers.grailqability.report import rule_of
 
 Json = Mapping[str, Any]
 DATA_NAMES = {"atlas": "Atlas", "zjqa": "ZJQA", "metaqa": "MetaQA", "simplequestions": "SimpleQuestions",

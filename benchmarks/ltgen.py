@@ -28,9 +28,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import results_file  # noqa: E402
-from kgqa_core.builders.ltgen.card import rows  # noqa: E402
-from kgqa_core.builders.ltgen.sample import draw  # noqa: E402
-from kgqa_core.builders.ltgen.write import write  # noqa: E402
 from kgqa_core.config import (  # noqa: E402
     KgOptions,
     LlmOptions,
@@ -42,6 +39,9 @@ from kgqa_core.datasets.jsonl import read_question_file  # noqa: E402
 from kgqa_core.kg.build import build  # noqa: E402
 from kgqa_core.kg.store import KgStore  # noqa: E402
 from kgqa_core.metrics.text import GoldAnswers, contains  # noqa: E402
+from kgqa_core.papers.ltgen.card import rows  # noqa: E402
+from kgqa_core.papers.ltgen.sample import draw  # noqa: E402
+from kgqa_core.papers.ltgen.write import write  # noqa: E402
 from kgqa_core.store.artifacts import content_digest  # noqa: E402
 from tests.support.chat_server import ServerProcess  # noqa: E402
 

@@ -34,10 +34,10 @@ from kgqa_core.datasets.query_graph import build_graph
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.memory import MemoryGraph
-from kgqa_core.parsing.examples import ParseExample, Topic
-from kgqa_core.parsing.rng.enumerate import Enumerator
-from kgqa_core.parsing.rng.readings import Readings, coverage
-from kgqa_core.report.answerability import rule_of
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
+from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
+from kgqa_core.papers.grailqability.parsing.rng.readings import Readings, coverage
+from kgqa_core.papers.grailqability.report import rule_of
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RESULTS = Path(__file__).resolve().parent / "results" / "parsers.json"

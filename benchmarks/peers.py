@@ -40,9 +40,6 @@ from benchmarks.auto_work import Work  # noqa: E402
 from benchmarks.conditions import conditions  # noqa: E402
 from benchmarks.peers_paths import train_path_model  # noqa: E402
 from benchmarks.results_file import fields_below  # noqa: E402
-from kgqa_core.answering.agent.explorer import GraphAgent  # noqa: E402
-from kgqa_core.answering.agent.operations import NamedGraph  # noqa: E402
-from kgqa_core.answering.constrained.explorer import ConstrainedReasoner  # noqa: E402
 from kgqa_core.answering.exploration import Exploration  # noqa: E402
 from kgqa_core.answering.explore import counts_of  # noqa: E402
 from kgqa_core.config import (  # noqa: E402
@@ -64,6 +61,9 @@ from kgqa_core.llm.hf import HFModel  # noqa: E402
 from kgqa_core.llm.openai_api import OpenAIModel  # noqa: E402
 from kgqa_core.llm.tokens import counter  # noqa: E402
 from kgqa_core.monitor import Log  # noqa: E402
+from kgqa_core.papers.peers.agent.explorer import GraphAgent  # noqa: E402
+from kgqa_core.papers.peers.agent.operations import NamedGraph  # noqa: E402
+from kgqa_core.papers.peers.constrained.explorer import ConstrainedReasoner  # noqa: E402
 from kgqa_core.retrieval.api import TrainingInputs  # noqa: E402
 from kgqa_core.retrieval.collect import collect  # noqa: E402
 from kgqa_core.retrieval.registry import RETRIEVERS  # noqa: E402

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import torch
 
-from kgqa_core.answering.agent.operations import NamedGraph
-from kgqa_core.answering.constrained.explorer import PATHS
-from kgqa_core.answering.constrained.trie import SegmentTokens
 from kgqa_core.llm.builtin.model import load_builtin
 from kgqa_core.llm.hf import HFModel
+from kgqa_core.papers.peers.agent.operations import NamedGraph
+from kgqa_core.papers.peers.constrained.explorer import PATHS
+from kgqa_core.papers.peers.constrained.trie import SegmentTokens
 from kgqa_core.types import Question
 
 BATCH, RATE, WARM = 16, 1e-3, 30

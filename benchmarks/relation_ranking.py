@@ -56,13 +56,13 @@ from kgqa_core.kg.build import build  # noqa: E402
 from kgqa_core.llm.factory import load_model  # noqa: E402
 from kgqa_core.monitor import Log  # noqa: E402
 from kgqa_core.nn.sentence_encoder import SentenceEncoder  # noqa: E402
-from kgqa_core.retrieval.relation_ranking import amr  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.amr_source import AmrGraphs, read_graphs  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.llm import LlmRanker  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.ranker import EmbeddingRanker, Ranker, RankingQuery, relation_text  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.train import fit  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.trained import PairRanker  # noqa: E402
-from kgqa_core.retrieval.relation_ranking.training_examples import (  # noqa: E402
+from kgqa_core.papers.ltgen.relation_ranking import amr  # noqa: E402
+from kgqa_core.papers.ltgen.relation_ranking.amr_source import AmrGraphs, read_graphs  # noqa: E402
+from kgqa_core.papers.ltgen.relation_ranking.llm import LlmRanker  # noqa: E402
+from kgqa_core.papers.ltgen.relation_ranking.ranker import EmbeddingRanker, Ranker, RankingQuery, relation_text  # noqa: E402
+from kgqa_core.papers.ltgen.relation_ranking.train import fit  # noqa: E402
+from kgqa_core.papers.ltgen.relation_ranking.trained import PairRanker  # noqa: E402
+from kgqa_core.papers.ltgen.relation_ranking.training_examples import (  # noqa: E402
     LinkedEntity,
     RankingExample,
     examples_of_linking,

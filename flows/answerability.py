@@ -15,7 +15,7 @@ from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest.sources import find_sources
-from kgqa_core.report.answerability import metric_rows, paper_table, write
+from kgqa_core.papers.grailqability.report import metric_rows, paper_table, write
 from kgqa_core.store.artifacts import ArtifactRef, verify
 from tasks.benchmarks import benchmark_examples, benchmark_in, benchmark_questions, build_benchmark, score_parsers
 from tasks.engine.prefect_pages import show_page, table

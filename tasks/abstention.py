@@ -14,7 +14,7 @@ from tasks.engine.stage import stage
 )
 def unpack_benchmark(stage: StageContext, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
     """Write the questions of an answerability benchmark as retrieval takes them, and which are answerable."""
-    from kgqa_core.builders.answerability.questions import questions_and_labels
+    from kgqa_core.papers.grailqability.builder.questions import questions_and_labels
 
     return questions_and_labels(
         stage.out, benchmark=benchmark.folder, kg=kg.folder, monitor=stage.monitor, work=stage.work

@@ -25,7 +25,7 @@ from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.stage import stage
 
 if TYPE_CHECKING:
-    from kgqa_core.builders.ltgen.write import Kind
+    from kgqa_core.papers.ltgen.write import Kind
 
 
 def _views(call: Call) -> dict[str, str]:
@@ -50,7 +50,7 @@ def draw_entities(
     stage: StageContext, kg: ArtifactRef, options: SamplingOptions, popularity: PopularityOptions, seed: int
 ) -> Counts:
     """Draw entities of four levels of popularity, with their informative triples both ways (Huang et al. 2024, 3)."""
-    from kgqa_core.builders.ltgen.sample import draw
+    from kgqa_core.papers.ltgen.sample import draw
 
     return draw(
         stage.out,
@@ -83,7 +83,7 @@ def write_questions(
     seed: int,
 ) -> Counts:
     """Have questions or dialogues written about the drawn entities, check them, keep the good ones."""
-    from kgqa_core.builders.ltgen.write import write
+    from kgqa_core.papers.ltgen.write import write
 
     return write(
         stage.out,
@@ -107,7 +107,7 @@ def write_sheet(
     stage: StageContext, kg: ArtifactRef, benchmark: ArtifactRef, kind: str, share: float, seed: int
 ) -> Counts:
     """Draw a sample of a benchmark for two annotators, as CSV and as a page."""
-    from kgqa_core.builders.ltgen import sheet
+    from kgqa_core.papers.ltgen import sheet
 
     return sheet.write_sheet(stage.out, benchmark=benchmark.folder, kg=kg.folder, share=share, seed=seed, kind=kind)
 
@@ -137,7 +137,7 @@ def build_benchmark(
     stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, options: AnswerabilityOptions, seed: int
 ) -> Counts:
     """Drop types, relations, entities and facts until a share of the questions cannot be answered; label and split."""
-    from kgqa_core.builders.answerability.build import build
+    from kgqa_core.papers.grailqability.builder.build import build
 
     return build(
         stage.out,
@@ -156,7 +156,7 @@ def build_benchmark(
 )
 def benchmark_questions(stage: StageContext, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
     """Write the questions of a benchmark as its modified graph has them."""
-    from kgqa_core.builders.answerability import questions
+    from kgqa_core.papers.grailqability.builder import questions
 
     return questions.benchmark_questions(
         stage.out, benchmark=benchmark.folder, kg=kg.folder, monitor=stage.monitor, work=stage.work
@@ -177,7 +177,7 @@ def benchmark_examples(
     linked: ArtifactRef | None = None,
 ) -> Counts:
     """Give parsers the questions of a benchmark, with the forms that they may learn from."""
-    from kgqa_core.builders.answerability import questions as of_benchmark
+    from kgqa_core.papers.grailqability.builder import questions as of_benchmark
 
     return of_benchmark.benchmark_examples(
         stage.out,
@@ -199,7 +199,7 @@ def score_parsers(
     stage: StageContext, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], least_exact: float, seed: int
 ) -> Counts:
     """Tune the thresholds of parsers on dev, and score them with and without, by label, drop and level."""
-    from kgqa_core.builders.answerability.evaluate import evaluate
+    from kgqa_core.papers.grailqability.builder.evaluate import evaluate
 
     return evaluate(
         stage.out,

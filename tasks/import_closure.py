@@ -6,6 +6,7 @@ import ast
 import functools
 import hashlib
 import importlib.util
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -55,12 +56,18 @@ def _cache() -> CodeCache:
     return CodeCache.shared(Path(__file__).read_bytes())
 
 
+_NAMED = re.compile(r"[a-z_]+(?:\.[a-z_0-9]+)+(?::[A-Za-z_]\w*)?$")
+"""A text that may name a module, or a part of one, that is loaded when it is needed."""
+
+
 def _parsed(source: bytes, package: str) -> ModuleCode:
     tree = ast.parse(source)
     imports: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports += imported_names(node, package)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAMED.match(node.value):
+            imports.append(node.value.partition(":")[0])
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [part for part in node.body if not is_text(part)]
     return ModuleCode(tuple(imports), hashlib.sha256(ast.dump(tree).encode()).hexdigest())

@@ -16,7 +16,7 @@ def parsing_examples(
     stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRef | None = None
 ) -> Counts:
     """Give each question its gold form and its topics, annotated or linked."""
-    from kgqa_core.parsing.examples import examples
+    from kgqa_core.papers.grailqability.parsing.examples import examples
 
     return examples(
         stage.out,
@@ -43,7 +43,7 @@ def _rng_models(options: RngOptions) -> dict[str, str]:
 )
 def train_rng(stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: RngOptions, seed: int) -> Counts:
     """Train the ranker of enumerated forms (Ye et al. 2022)."""
-    from kgqa_core.parsing.rng.train import train
+    from kgqa_core.papers.grailqability.parsing.rng.train import train
 
     return train(
         stage.out,
@@ -70,7 +70,7 @@ def parse_rng(
     splits: tuple[str, ...] = ("dev", "test"),
 ) -> Counts:
     """Enumerate, rank and run the forms of each question."""
-    from kgqa_core.parsing.rng.parse import predict
+    from kgqa_core.papers.grailqability.parsing.rng.parse import predict
 
     return predict(
         stage.out,
@@ -97,7 +97,7 @@ def train_decode(
     stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: DecodeOptions, seed: int
 ) -> Counts:
     """Train the retriever of schema items and the decoder over what it retrieves (Chen et al. 2021)."""
-    from kgqa_core.parsing.decode.train import train
+    from kgqa_core.papers.grailqability.parsing.decode.train import train
 
     return train(
         stage.out,
@@ -124,7 +124,7 @@ def parse_decode(
     splits: tuple[str, ...] = ("dev", "test"),
 ) -> Counts:
     """Retrieve schema items for each question, decode forms that fit the graph, and run them."""
-    from kgqa_core.parsing.decode.parse import predict
+    from kgqa_core.papers.grailqability.parsing.decode.parse import predict
 
     return predict(
         stage.out,

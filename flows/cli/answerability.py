@@ -94,7 +94,7 @@ def verify(
     ] = None,
 ) -> None:
     """Run every question on both graphs, and check every label and every rule of the splits; exit 1 for a fault."""
-    from kgqa_core.builders.answerability.verify import verify as check
+    from kgqa_core.papers.grailqability.builder.verify import verify as check
     from tasks.engine.progress import StageMonitor
 
     session.start_logging()
@@ -131,9 +131,9 @@ def score(
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "test",
 ) -> None:
     """Score somebody's forms and answers: F1(L), F1(R) and EM on A, U, NK, NA, by drop and by level."""
-    from kgqa_core.builders.answerability.records import read_benchmark
-    from kgqa_core.builders.answerability.score import check_predicted, read_predicted, table
     from kgqa_core.errors import nearest
+    from kgqa_core.papers.grailqability.builder.records import read_benchmark
+    from kgqa_core.papers.grailqability.builder.score import check_predicted, read_predicted, table
     from kgqa_core.types import SPLITS
 
     if split not in SPLITS:
@@ -225,7 +225,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _show_scores(aggregates: dict[str, Any], *, to_stderr: bool = False) -> None:
-    from kgqa_core.report.answerability import report_grids, threshold_rows
+    from kgqa_core.papers.grailqability.report import report_grids, threshold_rows
     from kgqa_core.report.tables import rich_table
 
     console = err if to_stderr else common.out
@@ -274,8 +274,8 @@ def _claim(out: Path, profile: Profile, graph: str | None, force: bool) -> Folde
 
 def _copy(made: Any, claim: FolderClaim) -> Path:
     """A copy of the benchmark in a folder of its own, with the graph under its overlay."""
-    from kgqa_core.builders.answerability.records import GRAPH
     from kgqa_core.kg.overlay import carry_base
+    from kgqa_core.papers.grailqability.builder.records import GRAPH
     from kgqa_core.store.artifacts import MANIFEST, read_manifest
     from kgqa_core.store.verified import not_copied
 
@@ -302,7 +302,7 @@ def _statistics(folder: Path) -> dict[str, Any]:
 
 
 def _show(table: dict[str, Any], *, to_stderr: bool = False) -> None:
-    from kgqa_core.builders.answerability.statistics import TABLES, ordered, shown, turned
+    from kgqa_core.papers.grailqability.builder.statistics import TABLES, ordered, shown, turned
 
     for name, title in TABLES.items():
         rows = [{key: shown(value) for key, value in row.items()} for row in ordered(table, name)]

@@ -96,7 +96,7 @@ def sheet(
     force: ForceOption = False,
 ) -> None:
     """Draw a sample for two annotators: a CSV file, and a page with radio buttons that saves one."""
-    from kgqa_core.builders.ltgen.sheet import write_sheet
+    from kgqa_core.papers.ltgen.sheet import write_sheet
     from kgqa_core.store.publish import claim_folder, source_of
 
     session.start_logging()
@@ -124,7 +124,7 @@ def agreement(
     second: Annotated[Path, typer.Argument(help="Sheet of the other.")],
 ) -> None:
     """Compare two filled sheets: raw agreement, Cohen's κ, and the error rate where both concur."""
-    from kgqa_core.builders.ltgen.sheet import compare, read_sheet
+    from kgqa_core.papers.ltgen.sheet import compare, read_sheet
 
     found = compare(read_sheet(first), read_sheet(second))
     if session.as_json:
@@ -231,7 +231,7 @@ def _has(folder: Path) -> bool:
 def _statistics(folder: Path) -> dict[str, Any]:
     if not _has(folder):
         raise InputError(f"{folder} is no benchmark: it has no statistics.json; `kgqa ltgen build` makes one")
-    from kgqa_core.builders.ltgen.card import TITLES, rows
+    from kgqa_core.papers.ltgen.card import TITLES, rows
 
     path = folder / "statistics.json"
     try:
@@ -248,7 +248,7 @@ def _statistics(folder: Path) -> dict[str, Any]:
 
 
 def _show(tables: list[dict[str, Any]], *, to_stderr: bool = False) -> None:
-    from kgqa_core.builders.ltgen.card import TITLES, rows
+    from kgqa_core.papers.ltgen.card import TITLES, rows
 
     for table in tables:
         title = TITLES[table["kind"]]

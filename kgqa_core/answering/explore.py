@@ -6,6 +6,7 @@ answers, with the triples that it visited as proof, and a table of its own with 
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,17 +32,12 @@ from kgqa_core.types import Question, Retrieved
 def open_explorer(answerer: str, inputs: ExplorerInputs) -> Explorer:
     """The explorer of an answerer as a profile names it.  Raises ConfigError for another, ModelError, EndpointError."""
     check_explorer(answerer, inputs.llm)
-    kind = Answerer.parse(answerer).kind
-    if kind == "agent":
-        from kgqa_core.answering.agent.explorer import GraphAgent
-
-        return GraphAgent.open(inputs)
-    if kind == "gcr":
-        from kgqa_core.answering.constrained.explorer import ConstrainedReasoner
-
-        return ConstrainedReasoner.open(inputs)
-    listed = ", ".join(name for name, spec in ANSWERERS.items() if spec.explores)
-    raise ConfigError(f"answerer {answerer!r} does not explore the graph; those that do are {listed}")
+    module, _, name = ANSWERERS[Answerer.parse(answerer).kind].explorer.partition(":")
+    if not module:
+        listed = ", ".join(name for name, spec in ANSWERERS.items() if spec.explores)
+        raise ConfigError(f"answerer {answerer!r} does not explore the graph; those that do are {listed}")
+    opened: Explorer = getattr(importlib.import_module(module), name).open(inputs)
+    return opened
 
 
 def explore(

@@ -51,7 +51,8 @@ class AnswererSpec:
     name: as in `Answerer.kind`.  label: for people.  computes: it needs a trained operator and computed answers, and so
     knowledge with facts.  reads: a language model writes the answer from the knowledge.  explores: the kinds of
     language models with which it explores the graph from the topics, by the options of its own section; what it finds
-    is written as computed answers (`answering.explore`).
+    is written as computed answers (`answering.explore`).  explorer: module and class that
+    does so, loaded when named.
     complete: the completions of a batch, in its order; the model is None where `reads` is False.
     learns_from: fields of questions (`datasets.jsonl`); a training question needs one of them, where there are any.
     """
@@ -62,6 +63,7 @@ class AnswererSpec:
     reads: bool
     complete: Callable[[Sequence[AnswerInput], LanguageModel | None, AnsweringOptions], list[Completion]]
     explores: tuple[str, ...] = ()
+    explorer: str = ""
     learns_from: tuple[str, ...] = ()
 
     def section(self, profile: Profile) -> Options:
@@ -124,9 +126,23 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
             _complete_with_model,
             learns_from=FORMS,
         ),
-        AnswererSpec(AGENT, "an agent over the graph", False, False, _complete_with_results, ("openai",)),
         AnswererSpec(
-            CONSTRAINED, "graph-constrained decoding", False, False, _complete_with_results, ("hf", "builtin")
+            AGENT,
+            "an agent over the graph",
+            False,
+            False,
+            _complete_with_results,
+            ("openai",),
+            "kgqa_core.papers.peers.agent.explorer:GraphAgent",
+        ),  # fmt: skip
+        AnswererSpec(
+            CONSTRAINED,
+            "graph-constrained decoding",
+            False,
+            False,
+            _complete_with_results,
+            ("hf", "builtin"),
+            "kgqa_core.papers.peers.constrained.explorer:ConstrainedReasoner",
         ),
     )
 }

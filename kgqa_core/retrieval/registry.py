@@ -5,24 +5,31 @@ Their order is that of lists in messages and of the retrievers that stand for a 
 
 from __future__ import annotations
 
+import importlib
+
 from kgqa_core.errors import ConfigError, nearest
 from kgqa_core.retrieval import topics
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs, RetrieverSpec
 from kgqa_core.retrieval.baselines import spec as baselines
 from kgqa_core.retrieval.hop_path import spec as hop_path
 from kgqa_core.retrieval.kaping import spec as kaping
-from kgqa_core.retrieval.relation_ranking import spec as relation_ranking
 from kgqa_core.retrieval.rigel import spec as rigel
-from kgqa_core.retrieval.transfernet import spec as transfernet
+
+
+def _named(module: str) -> tuple[RetrieverSpec, ...]:
+    """The records of a module of `papers`, which registers by its name: nothing of the product imports it."""
+    specs: tuple[RetrieverSpec, ...] = importlib.import_module(module).SPECS
+    return specs
+
 
 RETRIEVERS: dict[str, RetrieverSpec] = {
     spec.name: spec
     for spec in (
         rigel.SPEC,
         hop_path.SPEC,
-        transfernet.SPEC,
+        *_named("kgqa_core.papers.peers.transfernet.spec"),
         kaping.SPEC,
-        *relation_ranking.SPECS,
+        *_named("kgqa_core.papers.ltgen.relation_ranking.spec"),
         *baselines.SPECS,
         topics.SPEC,
     )

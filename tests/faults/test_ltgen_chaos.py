@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.builders.ltgen.page_views import FILE, PageViews
 from kgqa_core.config import KgOptions, PopularityOptions
 from kgqa_core.errors import EndpointError
 from kgqa_core.kg.build import build
+from kgqa_core.papers.ltgen.page_views import FILE, PageViews
 from kgqa_core.store.artifacts import content_digest
 from tests.support import writing_runs
 from tests.support.chat_server import ServerProcess

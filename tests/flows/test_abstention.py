@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from flows.abstention import profile_for
-from kgqa_core.builders.answerability.build import build
-from kgqa_core.builders.answerability.records import read_benchmark
 from kgqa_core.config import make_profile
+from kgqa_core.papers.grailqability.builder.build import build
+from kgqa_core.papers.grailqability.builder.records import read_benchmark
 from kgqa_core.store.publish import publish_folder
 from tests.support.command import kgqa
 from tests.support.register_benchmark import OPTIONS, write_inputs

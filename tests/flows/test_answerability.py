@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.builders.answerability.records import read_benchmark
-from kgqa_core.parsing.parsed_forms import ParsedForm, write_parsed
+from kgqa_core.papers.grailqability.builder.records import read_benchmark
+from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.store.publish import publish_folder
 from tests.support.command import kgqa
 from tests.support.forked_command import forked_kgqa

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from flows.cli import answerability as answerability_cli
 from flows.cli.app import app
-from kgqa_core.builders.answerability.build import build
 from kgqa_core.config import make_profile
 from kgqa_core.errors import KgqaError
+from kgqa_core.papers.grailqability.builder.build import build
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.store.gc import sweep
 from tests.support.register_benchmark import OPTIONS, write_inputs

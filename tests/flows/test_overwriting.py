@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from flows import answer as asking
 from flows.cli.app import app
-from kgqa_core.builders.ltgen.card import CITED, COLUMNS
 from kgqa_core.errors import KgqaError
 from kgqa_core.llm.cache import open_cache
+from kgqa_core.papers.ltgen.card import CITED, COLUMNS
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify
 from kgqa_core.types import LEVELS
 from tests.support.finished import finished_run, questions

@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 
 from flows.cli.graph_folders import build_folder
-from kgqa_core.builders.answerability.build import build as build_answerability
 from kgqa_core.llm.cache import Identity, Request, ResponseCache
 from kgqa_core.llm.protocol import Completion, GenerationParams
+from kgqa_core.papers.grailqability.builder.build import build as build_answerability
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.publish import publish_folder
 from tests.support.chaos import PAID

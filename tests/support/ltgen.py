@@ -70,7 +70,7 @@ def make_graph(folder: Path) -> Path:
 
 def make_sample(folder: Path, kg: Path, per_level: int = 5, **sampling: object) -> Path:
     """A draw from a graph by degree, in `folder/sample`."""
-    from kgqa_core.builders.ltgen.sample import draw
+    from kgqa_core.papers.ltgen.sample import draw
 
     out = folder / "sample"
     out.mkdir(parents=True)

@@ -11,11 +11,11 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.schema import types_of
-from kgqa_core.parsing.decode.automaton import Automaton, Limits
-from kgqa_core.parsing.decode.prepare import Ground
-from kgqa_core.parsing.decode.retrieved import Near, near
-from kgqa_core.parsing.decode.rows import DecoderRow, Worded, make_row
-from kgqa_core.parsing.examples import ParseExample, Topic, write_examples
+from kgqa_core.papers.grailqability.parsing.decode.automaton import Automaton, Limits
+from kgqa_core.papers.grailqability.parsing.decode.prepare import Ground
+from kgqa_core.papers.grailqability.parsing.decode.retrieved import Near, near
+from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow, Worded, make_row
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic, write_examples
 from kgqa_core.store.publish import publish_folder
 from tests.support.graphs import CLASSES, ENTITIES, LITERALS, RELATIONS, random_graph, store_of
 

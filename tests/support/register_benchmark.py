@@ -6,10 +6,10 @@ import json
 import random
 from pathlib import Path
 
-from kgqa_core.builders.answerability.build import build
 from kgqa_core.config import AnswerabilityOptions, KgOptions, QuestionsOptions
 from kgqa_core.datasets.load import load
 from kgqa_core.kg.build import build as build_kg
+from kgqa_core.papers.grailqability.builder.build import build
 from tests.support.toy import write_graph, write_questions
 
 KINDS = {"lives_in": ("Person", "Town"), "works_for": ("Person", "Company"), "located_in": ("Town", "Region"),

@@ -144,7 +144,7 @@ def write_corpus(folder: Path, size: int, out: Path, given: LlmOptions, cache: P
 
 def write_ltgen(kg: Path, sample: Path, out: Path, given: LlmOptions, cache: Path, budget: Any) -> dict[str, Any]:
     """Both kinds of items in `out`; the counts of each."""
-    from kgqa_core.builders.ltgen.write import write
+    from kgqa_core.papers.ltgen.write import write
 
     counts = {}
     for kind in KINDS:

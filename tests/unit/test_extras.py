@@ -18,10 +18,10 @@ from kgqa_core.config import PassagesOptions, make_profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.extras import EXTRAS, require_extra
 from kgqa_core.nn.encoders import Encoder
+from kgqa_core.papers.ltgen.relation_ranking.amr import read_penman
+from kgqa_core.papers.ltgen.relation_ranking.network import AmrNetwork
 from kgqa_core.passages import bm25, dense
 from kgqa_core.retrieval.registry import RETRIEVERS
-from kgqa_core.retrieval.relation_ranking.amr import read_penman
-from kgqa_core.retrieval.relation_ranking.network import AmrNetwork
 from kgqa_core.store.remote import RemoteStore
 from tasks.engine.key import _version
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from kgqa_core.builders.questions.schema_profile import GraphProfile
+from kgqa_core.datasets.form_values import as_stored, datatypes, mapped
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Form, Join, Step
 from kgqa_core.logic.memory import Ints, MemoryGraph
-from kgqa_core.parsing.values import as_stored, datatypes, mapped
 
 _WIDER = 0.2
 """Share of the sets that get another than the smallest type."""

@@ -59,7 +59,7 @@ def make(root: Path) -> None:
 
 def _benchmark(user: Path, questions: Path) -> None:
     """`answerability`, as `kgqa answerability build --out` publishes it."""
-    from kgqa_core.builders.answerability.build import build
+    from kgqa_core.papers.grailqability.builder.build import build
     from kgqa_core.store.publish import publish_folder
     from tests.support.register_benchmark import OPTIONS
 
@@ -84,9 +84,9 @@ def _predictions(user: Path) -> None:
 def _longtail(user: Path) -> None:
     """`longtail` a graph, `longtail.nt` its file, `ltgen` a benchmark of it, and two filled sheets."""
     from flows.cli.graph_folders import build_folder
-    from kgqa_core.builders.ltgen.sheet import write_sheet
-    from kgqa_core.builders.ltgen.write import write
     from kgqa_core.config import LlmOptions, WritingOptions
+    from kgqa_core.papers.ltgen.sheet import write_sheet
+    from kgqa_core.papers.ltgen.write import write
     from tests.support.ltgen import make_graph, make_sample
 
     own = user / "making"

@@ -24,7 +24,7 @@ from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.evaluation.abstention import measure, score
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.parsing.parsed_forms import ParsedForm, write_parsed
+from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.report.abstention import abstention_part, scores_grid, terminal_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.store.artifacts import content_digest

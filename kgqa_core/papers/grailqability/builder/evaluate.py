@@ -1,0 +1,297 @@
+"""Stage `answerability_scores`: parsers on a benchmark, with and without thresholds (Patidar et al. 2023, Table 3).
+
+What a parser proposes first is its prediction; nothing falls back on another form, for that would defeat abstention.
+It is believed when it passes an entity and a form threshold; below them the answer is NK.  The thresholds are tuned on
+the dev questions for the best exact match, and used on dev and test.
+
+A parser that was trained on unanswerable questions too proposes "no form" itself.  Its third row, N, is ours: "no form"
+is believed from a probability on, and below it the best form stands.  The probability is the one that is right of most
+unanswerable dev questions while the answerable ones keep an exact match whose 95 % interval lies above `least_exact`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kgqa_core.errors import InputError
+from kgqa_core.metrics.answerability import METRICS, Predicted, exact_match
+from kgqa_core.metrics.significance import bootstrap_interval
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.papers.grailqability.builder.records import Benchmark, read_benchmark
+from kgqa_core.papers.grailqability.builder.score import Scored, by_group, gold, same_form, score
+from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, read_parsed
+from kgqa_core.store.artifacts import write_json
+from kgqa_core.types import SPLITS
+
+Floats = NDArray[np.float64]
+
+Z95 = 1.96
+"""Standard errors of half a 95 % interval."""
+STEPS = 200
+"""Entity thresholds that are tried at most, at equal shares of the questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """entity: smallest confidence in the least certain entity of a form.  form: smallest probability of the form.
+
+    0 lets everything through.  nothing: smallest probability of "no form" from which it is believed; below it the best
+    form stands.  None believes what is first.
+    """
+
+    entity: float = 0.0
+    form: float = 0.0
+    nothing: float | None = None
+
+    def hold(self, best: ParsedForm) -> bool:
+        """Whether a form is believed."""
+        return best.rho >= self.entity and math.exp(best.score) >= self.form
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A question's best form.  kept, dropped: exact match when it is believed, and when the answer is NK."""
+
+    rho: float
+    probability: float
+    believed: float
+    dropped: float
+
+
+def decide(rows: Sequence[ParsedForm], thresholds: Thresholds | None = None) -> Predicted | None:
+    """What a system says of a question, from its forms, best first; only the first counts.
+
+    Without thresholds a question without form has no prediction; with them it is below every threshold, which is NK.
+    """
+    if not rows:
+        return None if thresholds is None else Predicted()
+    best = rows[0]
+    if thresholds is not None and thresholds.nothing is not None:
+        proposed = next((row for row in rows if row.form is not None), None)
+        if proposed is None or nothing_share(rows) >= thresholds.nothing:
+            return Predicted()
+        return Predicted(proposed.form, frozenset(proposed.answers))
+    if best.form is None or (thresholds is not None and not thresholds.hold(best)):
+        return Predicted()
+    return Predicted(best.form, frozenset(best.answers))
+
+
+def nothing_share(rows: Sequence[ParsedForm]) -> float:
+    """Probability of "no form" among what is proposed, in [0, 1]."""
+    if not rows:
+        return 1.0
+    top = max(row.score for row in rows)
+    shares = [math.exp(row.score - top) for row in rows]
+    return sum(share for share, row in zip(shares, rows, strict=True) if row.form is None) / sum(shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubted:
+    """A question.  nothing: probability of "no form" among its proposals.  believed: exact match of the best form, and
+    dropped: of NK.  answerable: whether the graph holds the answer.
+    """
+
+    nothing: float
+    believed: float
+    dropped: float
+    answerable: bool
+
+
+def tune_nothing(doubted: Sequence[Doubted], least_exact: float) -> float:
+    """The probability from which "no form" is believed: that with the best exact match of unanswerable questions among
+    those that leave the answerable ones at least `least_exact`, or else with the best of the answerable ones.
+
+    At least: with the lower end of the 95 % interval (normal approximation), since other questions are to have it too.
+
+    It lies halfway between two that were seen; of equal ones the largest, which believes most forms.
+    """
+    values = np.unique([one.nothing for one in doubted])
+    cuts = [2.0, *((values[1:] + values[:-1]) / 2)[::-1].tolist()]
+    known = [one for one in doubted if one.answerable]
+    lost = [one for one in doubted if not one.answerable]
+    best, found = (-1, -np.inf), 2.0
+    for cut in cuts:
+        kept = _mean_exact(known, cut)
+        low = kept - Z95 * math.sqrt(kept * (1 - kept) / max(1, len(known)))
+        rank = (1, _mean_exact(lost, cut)) if low >= least_exact else (0, kept)
+        if rank > best:
+            best, found = rank, cut
+    return found
+
+
+def _mean_exact(doubted: Sequence[Doubted], cut: float) -> float:
+    if not doubted:
+        return 1.0
+    return sum(one.dropped if one.nothing >= cut else one.believed for one in doubted) / len(doubted)
+
+
+def tune(tried: Sequence[Tried]) -> Thresholds:
+    """The thresholds with the highest sum of exact match; of equal ones those that believe most.
+
+    Each lies halfway between two values that were seen, or at 0.
+    """
+    if not tried:
+        return Thresholds()
+    rho = np.array([one.rho for one in tried])
+    order = np.argsort([-one.probability for one in tried], kind="stable")
+    probability = np.array([tried[place].probability for place in order])
+    gain = np.array([tried[place].believed - tried[place].dropped for place in order])
+    ends = np.append(probability[1:] != probability[:-1], True)  # a threshold cannot part what is equal
+    best, found = -np.inf, Thresholds()
+    for entity in _cuts(rho):
+        sums = np.append(0.0, np.cumsum(np.where(rho[order] >= entity, gain, 0.0)))
+        sums[1:][~ends] = -np.inf
+        place = len(sums) - 1 - int(np.argmax(sums[::-1]))
+        if sums[place] > best:
+            best, found = float(sums[place]), Thresholds(entity, _between(probability, place))
+    return found
+
+
+def _cuts(values: Floats) -> list[float]:
+    """0, and thresholds between neighbouring values."""
+    distinct = np.unique(values)
+    if len(distinct) > STEPS:
+        distinct = np.unique(np.quantile(values, np.linspace(0, 1, STEPS), method="nearest"))
+    return [0.0, *((distinct[1:] + distinct[:-1]) / 2).tolist()]
+
+
+def _between(falling: Floats, believed: int) -> float:
+    """A threshold that keeps the first `kept` of falling probabilities."""
+    if believed == len(falling):
+        return 0.0
+    if believed == 0:
+        return math.nextafter(float(falling[0]), 2.0)
+    return float(falling[believed - 1] + falling[believed]) / 2
+
+
+AGGREGATES, SCORES = "aggregates.json", "scores.parquet"
+DEV, TEST = SPLITS[1:]
+
+_COLUMNS: dict[str, type[pl.DataType]] = {
+    "parser": pl.String, "training": pl.String, "thresholds": pl.Boolean, "rule": pl.String, "split": pl.String,
+    "question": pl.String,
+    "form": pl.String, "missing": pl.Boolean, **dict.fromkeys(METRICS, pl.Float64),
+}  # fmt: skip
+"""Columns of scores.parquet.  rule: `T` with thresholds, `N`, or None.  form: None where the answer is NK.  missing:
+whether nothing was predicted."""
+
+
+def evaluate(
+    out: Path,
+    *,
+    benchmark: Path,
+    parsed: Mapping[str, Path],
+    seed: int,
+    least_exact: float = 0.8,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes aggregates.json and scores.parquet, and returns counts.
+
+    least_exact: of answerable dev questions, in [0, 1], for the row N.
+
+    parsed: `parser/training` → what that parser says of the dev and test questions.  A score is a mean with its 95 %
+    bootstrap interval.  Raises InputError for a parser that parsed questions of another benchmark, and ArtifactError.
+    """
+    made = read_benchmark(benchmark)
+    systems: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
+    for number, (name, folder) in enumerate(parsed.items(), start=1):
+        parser, _, training = name.partition("/")
+        forms = read_parsed(folder)
+        _check(name, forms, made)
+        ruled: list[tuple[str | None, Thresholds | None]] = [(None, None), ("T", tune_on(made, forms))]
+        if (least := nothing_on(made, forms, least_exact)) is not None:
+            ruled.append(("N", least))
+        for rule, thresholds in ruled:
+            predicted = {one.id: decide(forms.get(one.id, ()), thresholds) for one in made.questions}
+            given = {question: one for question, one in predicted.items() if one is not None}
+            system: dict[str, Any] = {"parser": parser, "training": training, "thresholds": None, "scores": {}}
+            if thresholds is not None:
+                used = ("nothing",) if rule == "N" else ("entity", "form")
+                system["thresholds"] = {key: round(asdict(thresholds)[key], 6) for key in used}
+            for split in (DEV, TEST):
+                scored = score(made, given, split)
+                system["scores"][split] = {group: _cells(members, seed) for group, members in by_group(scored).items()}
+                row_key = (parser, training, rule == "T", rule, split)
+                rows += [(*row_key, *_row(one, given.get(one.question.id))) for one in scored]
+            systems.append(system)
+        monitor.progress(number, len(parsed), "parsers")
+    pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(out / SCORES, compression="zstd")
+    write_json(out / AGGREGATES, {"systems": systems, "statistics": made.statistics})
+    return {
+        "systems": len(systems),
+        "questions": sum(one.split == TEST for one in made.questions),
+        **_headline(systems),
+    }
+
+
+def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], split: str = DEV) -> Thresholds:
+    """The thresholds with the best exact match over all questions of a split."""
+    tried = []
+    for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
+        rows = parsed.get(question.id, ())
+        if question.split == split and rows and rows[0].form is not None:
+            wanted = gold(question, ideal)
+            believed, dropped = (
+                exact_match(wanted, decide(rows), same_form),
+                exact_match(wanted, Predicted(), same_form),
+            )
+            tried.append(Tried(rows[0].rho, math.exp(rows[0].score), believed, dropped))
+    return tune(tried)
+
+
+def nothing_on(
+    benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], least_exact: float, split: str = DEV
+) -> Thresholds | None:
+    """The threshold on "no form" of a parser, tuned on a split; None where the parser never proposes that."""
+    doubted, some = [], False
+    for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
+        if question.split != split:
+            continue
+        rows = parsed.get(question.id, ())
+        some = some or any(row.form is None for row in rows)
+        wanted, best = gold(question, ideal), next((row for row in rows if row.form is not None), None)
+        dropped = exact_match(wanted, Predicted(), same_form)
+        believed = dropped if best is None else exact_match(wanted, Predicted(best.form, frozenset()), same_form)
+        share = 1.0 if best is None else nothing_share(rows)
+        doubted.append(Doubted(share, believed, dropped, question.answerable))
+    return Thresholds(nothing=tune_nothing(doubted, least_exact)) if some else None
+
+
+def _check(name: str, forms: Mapping[str, Sequence[ParsedForm]], benchmark: Benchmark) -> None:
+    known = {one.id for one in benchmark.questions}
+    other = sorted(set(forms) - known)
+    if other:
+        raise InputError(f"{name} parsed {len(other)} questions that are not in {benchmark.folder}, as {other[0]!r}")
+    if not any(one.split == TEST and one.id in forms for one in benchmark.questions):
+        raise InputError(f"{name} parsed no test question of {benchmark.folder}; parse dev and test")
+
+
+def _cells(scored: Sequence[Scored], seed: int) -> dict[str, Any]:
+    return {
+        metric: bootstrap_interval([one.values[metric] for one in scored], seed=seed).rounded() for metric in METRICS
+    }
+
+
+def _row(scored: Scored, predicted: Predicted | None) -> tuple[Any, ...]:
+    form = None if predicted is None else predicted.form
+    return scored.question.id, form, predicted is None, *(scored.values[metric] for metric in METRICS)
+
+
+def _headline(systems: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Exact match on test of what can and cannot be answered, with thresholds, by system."""
+    return {
+        f"{system['parser']}/{system['training']}/{group}": system["scores"][TEST][group]["EM"]["value"]
+        for system in systems
+        for group in ("A", "U")
+        if "form" in (system["thresholds"] or ()) and group in system["scores"][TEST]
+    }

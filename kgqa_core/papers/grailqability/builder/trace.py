@@ -1,0 +1,245 @@
+"""What a form denotes in the graph in memory, and the triples on every way to it.
+
+The builder asks thousands of times whether a question still has an answer; this is what it asks.  Sets (joins without
+conditions, AND, OR, MINUS) are exact; ranks and comparisons count as their members that have a value at all, which
+is where an answer may be.  `Living` has the last word on those, and the verifier asks SQL about everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Or,
+    Steps,
+    TimeConstraint,
+    children,
+)
+from kgqa_core.logic.memory import MemoryGraph, outside
+from kgqa_core.papers.grailqability.builder.arrays import NONE, Graph, Ints, Living, Members
+
+Proof = Callable[[Ints, bool], list[Ints]]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedNodes:
+    """nodes: ids, ascending.  proof(kept, one): triples on the ways to some nodes; with `one` on a single way."""
+
+    nodes: Ints
+    proof: Proof
+
+    def support(self) -> Ints:
+        """The triples on every way to every node, ascending."""
+        return _union(self.proof(self.nodes, False))
+
+    def witness(self) -> Ints:
+        """The triples of one way to one node; empty where there is none."""
+        return _union(self.proof(self.nodes[:1], True))
+
+
+def is_exact(form: Form) -> bool:
+    """Whether `Tracer.denote` gives the very result of a form."""
+    if isinstance(form, (Arg, Nth, Greater, Compare, TimeConstraint, Literal)):
+        return False
+    if isinstance(form, Join) and form.where:
+        return False
+    return all(is_exact(child) for child in children(form))
+
+
+class Tracer:
+    """Forms of one graph, denoted in its arrays; keys that the graph has not denote nothing.
+
+    memory: the same graph without drops, living: with them, for what only `logic.memory` gives exactly.
+    """
+
+    def __init__(self, graph: Graph, store: KgStore) -> None:
+        self.graph, self.store, self.memory = graph, store, MemoryGraph(store)
+        run = store.connection.execute
+        self.entity_ids: dict[str, int] = dict(run("SELECT key, id FROM entities WHERE kind = 'entity'").fetchall())
+        self.relation_ids: dict[str, int] = dict(run("SELECT key, id FROM relations").fetchall())
+        self.members = Members(store, graph.there)
+        self.living = Living(self.memory, graph, self.members)
+        self._static: dict[Form, Ints] = {}
+
+    def denote(self, form: Form) -> TracedNodes:
+        """The nodes of a form; of COUNT those counted, of HOLDS those of which it holds."""
+        match form:
+            case Entity(key=key):
+                return self._there(np.array([self.entity_ids[key]] if key in self.entity_ids else [], dtype=np.int64))
+            case Class(key=key):
+                of_class = self.members.of(self.entity_ids[key]) if key in self.entity_ids else NONE
+                return TracedNodes(of_class, lambda kept_nodes, one: [])
+            case Literal() | Compare():
+                return self._valued(form)
+            case Join(path=path, of=of):
+                found = self._join(path, self.denote(of))
+                return self._among(found, self._result(form)) if form.where else found
+            case And(parts=parts):
+                return _all(self._each(parts))
+            case Or(parts=parts):
+                return _any(self._each(parts))
+            case Minus(of=of, without=without):
+                one = self.denote(of)
+                return TracedNodes(np.setdiff1d(one.nodes, self.denote(without).nodes, assume_unique=True), one.proof)
+            case Arg(of=of, path=path) | Nth(of=of, path=path):
+                members = self._having(path, self.denote(of))
+                enough = not isinstance(form, Nth) or len(members.nodes) >= form.n
+                return members if enough else TracedNodes(NONE, members.proof)
+            case TimeConstraint(of=of):
+                return self._among(self.denote(of), self._result(form))
+            case Greater(one=one, other=other, path=path):
+                sides = [self._having(path, self.denote(side)) for side in (one, other)]
+                return _any(sides, always=True) if all(len(side.nodes) for side in sides) else _any([])
+            case Count(of=of):
+                return self.denote(of)
+            case Holds(of=of, one=one):
+                return _all(self._each((of, one)))
+        raise AssertionError(form)
+
+    def stands(self, form: Form) -> Ints | None:
+        """Triples that are enough for a form to have an answer, none where any may matter; None where it has no answer.
+
+        What needs qualifiers or TC counts as what it may have.
+        """
+        exact = is_exact(form)
+        if not exact and not outside(form):
+            result = self.living.execute(form)
+            return NONE if result.value or result.nodes else None
+        found = self.denote(form)
+        wanted = len(self.denote(form.one).nodes) if isinstance(form, Holds) else len(found.nodes)
+        if not len(found.nodes) or len(found.nodes) != wanted:
+            return None
+        return found.witness() if exact else NONE
+
+    def along(self, path: Steps, nodes: Ints) -> Ints:
+        """The triples on every way along a path from some nodes, ascending."""
+        found = [NONE]
+        for step in path:
+            relation = self.relation_ids.get(step.relation)
+            if relation is None:
+                break
+            triples, _, nodes = self.graph.hop(nodes, relation, backward=step.inverse)
+            found.append(triples)
+            nodes = np.unique(nodes)
+        return _union(found)
+
+    def _each(self, parts: Sequence[Form]) -> list[TracedNodes]:
+        return [self.denote(part) for part in parts]
+
+    def _there(self, nodes: Ints) -> TracedNodes:
+        return TracedNodes(nodes[self.graph.there[nodes]], lambda kept_nodes, one: [])
+
+    def _join(self, path: Steps, of: TracedNodes) -> TracedNodes:
+        """Nodes that the path leads from to a member of `of`; each step is followed from its end."""
+        nodes, levels = of.nodes, []
+        for step in reversed(path):
+            relation = self.relation_ids.get(step.relation)
+            triples, start, end = (
+                (NONE, NONE, NONE) if relation is None else self.graph.hop(nodes, relation, backward=not step.inverse)
+            )
+            levels.append((triples, start, end))
+            nodes = np.unique(end)
+        return TracedNodes(nodes, _back(levels, of.proof))
+
+    def _having(self, path: Steps, of: TracedNodes) -> TracedNodes:
+        """The members that have something at the end of a path; its triples are part of their proof."""
+        nodes = of.nodes
+        levels: list[tuple[Ints, ...]] = []
+        for step in path:
+            relation = self.relation_ids.get(step.relation)
+            levels.append(
+                (NONE, NONE, NONE) if relation is None else self.graph.hop(nodes, relation, backward=step.inverse)
+            )
+            nodes = np.unique(levels[-1][2])
+        for place in reversed(range(len(levels))):
+            fits = np.isin(levels[place][2], nodes)
+            levels[place] = tuple(column[fits] for column in levels[place])
+            nodes = np.unique(levels[place][1])
+
+        def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
+            found, here = of.proof(kept_nodes, one), kept_nodes
+            for triples, start, end in levels:
+                chosen = np.isin(start, here)
+                if one and chosen.any():
+                    chosen = np.arange(len(start)) == int(np.flatnonzero(chosen)[0])
+                found.append(triples[chosen])
+                here = np.unique(end[chosen])
+            return found
+
+        return TracedNodes(nodes, proof)
+
+    def _valued(self, form: Form) -> TracedNodes:
+        """A literal, or what has a value that compares so: found once in the whole graph, and still having it."""
+        found = self._there(self._result(form))
+        return self._having(form.path, found) if isinstance(form, Compare) else found
+
+    def _result(self, form: Form) -> Ints:
+        if form not in self._static:
+            self._static[form] = np.array(self.memory.execute(form).nodes, dtype=np.int64)
+        return self._static[form]
+
+    @staticmethod
+    def _among(found: TracedNodes, allowed: Ints) -> TracedNodes:
+        return TracedNodes(np.intersect1d(found.nodes, allowed, assume_unique=True), found.proof)
+
+
+def _back(levels: Sequence[tuple[Ints, Ints, Ints]], before: Proof) -> Proof:
+    """Proof of a chain: from the nodes that are kept back to those it began with."""
+
+    def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
+        found: list[Ints] = []
+        for triples, start, end in reversed(levels):
+            chosen = np.isin(end, kept_nodes)
+            if one and chosen.any():
+                chosen = np.arange(len(end)) == int(np.flatnonzero(chosen)[0])
+            found.append(triples[chosen])
+            kept_nodes = np.unique(start[chosen])
+        return found + before(kept_nodes, one)
+
+    return proof
+
+
+def _all(parts: list[TracedNodes]) -> TracedNodes:
+    nodes = parts[0].nodes
+    for part in parts[1:]:
+        nodes = np.intersect1d(nodes, part.nodes, assume_unique=True)
+    return TracedNodes(
+        nodes, lambda kept_nodes, one: [triples for part in parts for triples in part.proof(kept_nodes, one)]
+    )
+
+
+def _any(parts: list[TracedNodes], *, always: bool = False) -> TracedNodes:
+    """The union; always: whatever is kept, every part is part of the proof."""
+    nodes = _union([part.nodes for part in parts])
+
+    def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
+        found = []
+        for part in parts:
+            own = part.nodes if always else np.intersect1d(part.nodes, kept_nodes, assume_unique=True)
+            found += part.proof(own[:1] if one else own, one) if len(own) else []
+            if one and found and not always:
+                break
+        return found
+
+    return TracedNodes(nodes, proof)
+
+
+def _union(arrays: list[Ints]) -> Ints:
+    return np.unique(np.concatenate(arrays)) if arrays else NONE

@@ -1,0 +1,167 @@
+"""The schema items of a graph, its relations and types, and a retriever of those that a question speaks of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import Elements, Form, elements
+from kgqa_core.logic.schema import Schema
+from kgqa_core.nn.encoders import Encoder, Reader
+from kgqa_core.papers.grailqability.parsing.word_overlap import SHARES, TextWords, WordOverlap, crossed
+from kgqa_core.papers.grailqability.parsing.words import in_words
+
+
+@dataclass(frozen=True)
+class Items:
+    """relations, classes: keys of what has triples or entities, ascending.  words: what is read of each key."""
+
+    relations: tuple[str, ...]
+    classes: tuple[str, ...]
+    words: Mapping[str, str]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every item, relations first."""
+        return (*self.relations, *self.classes)
+
+    @cached_property
+    def overlap(self) -> WordOverlap:
+        """Of the words of all items."""
+        return WordOverlap(sorted(self.words.values()))
+
+
+def items_of(store: KgStore, schema: Schema) -> Items:
+    """The items of a graph.  An item without label is read by the tail of its key."""
+    relations = tuple(sorted(key for key, relation in schema.relations.items() if relation.triples))
+    classes = tuple(sorted(schema.types))
+    named = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
+    rows = store.connection.execute(
+        "SELECT id, key FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[])) ORDER BY id",
+        [list(classes)],
+    ).fetchall()
+    names = store.names([i for i, _ in rows])
+    own = {key: names[i] for i, key in rows} | {key: named[key] for key in relations}
+    return Items(relations, classes, {key: in_words(own.get(key, key)) for key in (*relations, *classes)})
+
+
+SCALE = 10.0
+"""exp(κ) before training."""
+BATCH = 256
+"""Texts that are encoded at once."""
+SAMPLED = 256
+"""Items that a step compares with, where a graph has more."""
+
+
+SHARED = 0.5
+"""Weight of each share of words before training."""
+
+
+class TwoTower(nn.Module):
+    """The network, from token ids of questions and of labels to scores: a cosine, and what shared words add to it."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.question, self.label = (nn.Linear(encoder.width, encoder.width) for _ in range(2))
+        self.log_scale = nn.Parameter(torch.tensor(math.log(SCALE)))
+        self.shared = nn.Parameter(torch.tensor([SHARED] * 3 + [0.0] * (SHARES - 3)))
+
+    def questions(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """[batch, width] of length 1."""
+        return nn.functional.normalize(self.question(self.encoder(ids, mask)), dim=-1)
+
+    def labels(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """[batch, width] of length 1."""
+        return nn.functional.normalize(self.label(self.encoder(ids, mask)), dim=-1)
+
+
+@dataclass(frozen=True)
+class ItemRetriever:
+    """The network and how its texts are read."""
+
+    network: TwoTower
+    reader: Reader
+
+    def loss(
+        self, texts: Sequence[str], words: TextWords, gold: Sequence[frozenset[int]],
+        labels: Sequence[str], label_words: TextWords,
+    ) -> Tensor:  # fmt: skip
+        """Mean over the gold items of each text of the cross entropy against the items that are not gold.
+
+        words, label_words: of the texts and of the labels.  gold: places in `labels` of each text's items, one at
+        least.
+        """
+        places = list(range(len(labels)))
+        if len(labels) > SAMPLED:
+            wanted = set().union(*gold)
+            others = torch.randperm(len(labels))[:SAMPLED].tolist()
+            places = sorted(wanted | set(others))
+        device = self.network.log_scale.device
+        own = {place: number for number, place in enumerate(places)}
+        scores = self._questions(texts) @ self._labels([labels[place] for place in places]).T
+        shares = torch.from_numpy(crossed(words, label_words.of(places))).float().to(device)
+        scores = (scores + (shares * self.network.shared).sum(-1)) * self.network.log_scale.exp()
+        is_gold = torch.zeros(scores.shape, dtype=torch.bool)
+        for row, items in enumerate(gold):
+            is_gold[row, [own[item] for item in items]] = True
+        is_gold = is_gold.to(device)
+        wrong = scores.masked_fill(is_gold, float("-inf")).logsumexp(-1, keepdim=True)
+        each = torch.logaddexp(scores, wrong) - scores
+        return ((each * is_gold).sum(-1) / is_gold.sum(-1)).mean()
+
+    @torch.inference_mode()
+    def scores(self, texts: Sequence[str], items: Items) -> Tensor:
+        """[texts, items], on the CPU, items in the order of `items.keys`; equal texts are encoded once."""
+        self.network.eval()
+        overlap = items.overlap
+        words = [items.words[key] for key in items.keys]
+        distinct, labels = sorted(set(texts), key=lambda text: (len(text), text)), sorted(set(words))
+        q = self._encoded(distinct, self._questions)
+        i = self._encoded(labels, self._labels)
+        found, weights = q @ i.T, self.network.shared.cpu().double().numpy()
+        named = overlap.labels(labels)
+        for at in range(0, len(distinct), BATCH):
+            shares = crossed(overlap.read(distinct[at : at + BATCH]), named)
+            found[at : at + BATCH] += torch.from_numpy(shares @ weights).float()
+        place, label = ({text: n for n, text in enumerate(own)} for own in (distinct, labels))
+        return found[[place[text] for text in texts]][:, [label[text] for text in words]]
+
+    def _encoded(self, texts: Sequence[str], encode) -> Tensor:  # type: ignore[no-untyped-def]
+        if not texts:
+            return torch.zeros(0, self.network.encoder.width)
+        return torch.cat([encode(texts[at : at + BATCH]).cpu() for at in range(0, len(texts), BATCH)])
+
+    def _questions(self, texts: Sequence[str]) -> Tensor:
+        return self.network.questions(*self._read(texts))
+
+    def _labels(self, texts: Sequence[str]) -> Tensor:
+        return self.network.labels(*self._read(texts))
+
+    def _read(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        ids, mask = self.reader.batch(self.reader.read(texts))
+        device = self.network.log_scale.device
+        return ids.to(device), mask.to(device)
+
+
+def gold_items(gold: Sequence[Form | None], place: Mapping[str, int]) -> list[frozenset[int]]:
+    """Places of the items that each gold form uses; none for NK."""
+    used = [Elements() if form is None else elements(form) for form in gold]
+    return [frozenset(place[key] for key in (*one.relations, *one.classes) if key in place) for one in used]
+
+
+def recall_at(scores: Tensor, wanted: Sequence[frozenset[int]], relations: int, size: int) -> float | None:
+    """Share of the gold relations that are among the `size` best of the graph by score alone; None without any."""
+    found = total = 0
+    for row, items in enumerate(wanted):
+        own = {item for item in items if item < relations}
+        if own:
+            best = set(torch.argsort(scores[row, :relations], descending=True, stable=True)[:size].tolist())
+            found, total = found + len(own & best), total + len(own)
+    return found / total if total else None

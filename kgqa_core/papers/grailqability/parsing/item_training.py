@@ -1,0 +1,99 @@
+"""Training of the retriever of relations and types: it learns the items of the gold forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kgqa_core.config import DecodeOptions, RngOptions
+from kgqa_core.monitor import Monitor
+from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights
+from kgqa_core.nn.encoders import load_encoder, new_encoder
+from kgqa_core.nn.saved_model import load_config, load_weights, save_model
+from kgqa_core.nn.training import TrainingPlan, backward_of, train_encoder
+from kgqa_core.papers.grailqability.parsing.item_retriever import ItemRetriever, Items, TwoTower, recall_at
+
+KIND, VERSION = "items", 1
+RECALLED = 5
+"""Relations among which a gold one is to be, in the retriever's dev metric."""
+
+
+@dataclass(frozen=True)
+class ItemTexts:
+    """Distinct masked texts with the items that their gold forms use."""
+
+    texts: list[str]
+    gold: list[frozenset[int]]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], gold: Sequence[frozenset[int]]) -> ItemTexts:
+        """The texts that use items at all, each once with all that it uses anywhere."""
+        found: dict[str, frozenset[int]] = {}
+        for text, items in zip(texts, gold, strict=True):
+            if items:
+                found[text] = found.get(text, frozenset()) | items
+        return cls(sorted(found), [found[text] for text in sorted(found)])
+
+
+def fit_retriever(
+    learning: ItemTexts, developing: ItemTexts, items: Items, options: DecodeOptions | RngOptions, epochs: int,
+    seed: int, device: torch.device, *, placeholders: Sequence[str], section: str,
+    key: str, monitor: Monitor, work: Path | None,
+) -> tuple[ItemRetriever, dict[str, Any], TrainingState]:  # fmt: skip
+    """The trained retriever, the description of its encoder, and what was measured.
+
+    section: of the settings that errors name.
+    """
+    torch.manual_seed(seed)
+    labels = [items.words[one] for one in items.keys]
+    encoder, reader, description = new_encoder(options, lambda _: [*learning.texts, *labels], section, placeholders)
+    network = TwoTower(encoder).to(device)
+    retriever = ItemRetriever(network, reader)
+    size = options.batch_size
+    words, label_words = items.overlap.read(learning.texts), items.overlap.labels(labels)
+
+    def order(epoch: int) -> list[Tensor]:
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+        return list(torch.randperm(len(learning.texts), generator=generator).split(size))
+
+    def loss(batch: Tensor) -> Tensor:
+        numbers = batch.tolist()
+        texts, gold = [learning.texts[i] for i in numbers], [learning.gold[i] for i in numbers]
+        return retriever.loss(texts, words.of(numbers), gold, labels, label_words)
+
+    def measure() -> dict[str, float]:
+        if not developing.texts:
+            return {}
+        found = recall_at(retriever.scores(developing.texts, items), developing.gold, len(items.relations), RECALLED)
+        return {f"recall_{RECALLED}": found or 0.0}
+
+    plan = TrainingPlan(
+        per_epoch=-(-len(learning.texts) // size), epochs=epochs, patience=options.patience,
+        batches=order,
+        backward=backward_of(loss), measure=measure, score=lambda found: [found[f"recall_{RECALLED}"]], section=section,
+    )  # fmt: skip
+    own = key_of(key, "retriever", options.decisive(), seed)
+    progress, weights = train_encoder(
+        network, plan, options, own, monitor, None if work is None else work / "retriever"
+    )
+    restore_weights(network, weights)
+    return retriever, description, progress
+
+
+def save_retriever(folder: Path, retriever: ItemRetriever, encoder: dict[str, Any]) -> None:
+    """Writes model.safetensors, config.json and tokenizer.json into a new folder.  encoder: its description."""
+    config = {"kind": KIND, "version": VERSION, "encoder": encoder}
+    save_model(folder, dict(retriever.network.named_parameters()), retriever.reader.tokenizer, config)
+
+
+def load_retriever(folder: Path, device: torch.device) -> ItemRetriever:
+    """The stored retriever.  Raises ArtifactError when it is damaged."""
+    encoder, reader = load_encoder(folder, load_config(folder, KIND, VERSION, "parser", "encoder")["encoder"])
+    network = TwoTower(encoder)
+    load_weights(folder, network)
+    return ItemRetriever(network.to(device), reader)

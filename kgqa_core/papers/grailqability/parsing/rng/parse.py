@@ -1,0 +1,185 @@
+"""The rank-and-generate parser opened on a graph, and the stage `parsed`, which applies it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgqa_core.config import RngOptions
+from kgqa_core.datasets.form_values import as_stored
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import Form
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.device import pick_device
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples
+from kgqa_core.papers.grailqability.parsing.item_training import load_retriever
+from kgqa_core.papers.grailqability.parsing.parsed_forms import (
+    ParsedForm,
+    Runner,
+    Scored,
+    normalise_scores,
+    tally,
+    write_parsed,
+)
+from kgqa_core.papers.grailqability.parsing.rng import generate
+from kgqa_core.papers.grailqability.parsing.rng.enumerate import NO_FORM, Enumerator
+from kgqa_core.papers.grailqability.parsing.rng.generated_forms import named, prompt_text, readable, together
+from kgqa_core.papers.grailqability.parsing.rng.ranker import (
+    FormTexts,
+    RankedForms,
+    label_words,
+    load_ranker,
+    rank,
+    ranked_kinds,
+)
+from kgqa_core.papers.grailqability.parsing.rng.readings import Reading, Readings, coverage
+from kgqa_core.papers.grailqability.parsing.rng.results import ResultWeights, load_weights, weighed
+from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems
+from kgqa_core.papers.grailqability.parsing.rng.slots import filled
+from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
+
+BLOCK = 1000
+"""Questions that are parsed at once."""
+
+
+class RngParser:
+    """Parses questions over one open graph.
+
+    model_folder: what `train` wrote.  The graph may be another than that of the training: forms are read by the words
+    of their relations.  unreadable: what the generator wrote so far that is no form of this graph.
+    Raises ArtifactError when the model is damaged.
+    """
+
+    def __init__(self, store: KgStore, model_folder: Path, options: RngOptions) -> None:
+        self.store, self.options = store, options
+        self.graph = MemoryGraph(store)
+        self.runner = Runner(store, self.graph)
+        self.no_form, types = ranked_kinds(model_folder)
+        types = types if options.type_conditions == "auto" else options.type_conditions == "on"
+        self.enumerator = Enumerator(store, self.graph, options, types=types)
+        if (model_folder / RETRIEVER).is_dir():
+            retriever = load_retriever(model_folder / RETRIEVER, pick_device(options.device, "parsing.rng"))
+            self.enumerator.retrieved = RetrievedItems(retriever, store, self.enumerator.ways)
+        self.readings = Readings(self.enumerator, options)
+        labels = label_words(self.enumerator, store)
+        self.ranker = load_ranker(model_folder, WordOverlap(sorted(labels.values())), options.device)
+        self.forms = FormTexts(self.ranker, self.enumerator, labels)
+        self.generator = None
+        if options.generator.enabled:
+            self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
+        self.weights = ResultWeights() if options.result_weights == "off" else load_weights(model_folder)
+        self.unreadable = 0
+
+    def parse(self, selected: Sequence[ParseExample]) -> list[list[ParsedForm]]:
+        """The best forms of each question, best first, with their answers; an empty list where there is none."""
+        return self.of_readings(self.readings.of_all(selected))
+
+    def of_readings(self, read: Sequence[Reading]) -> list[list[ParsedForm]]:
+        """The same for questions that are read already."""
+        best = self.unweighed(read)
+        if self.generator is None or not self.options.generator.executable_first:
+            best = [weighed(own, self.runner, self.weights, self.options.executed_forms) for own in best]
+        return self.runner.rows([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
+
+    def unweighed(self, read: Sequence[Reading]) -> list[list[Scored]]:
+        """All forms of questions, best first, before it counts what they find."""
+        forms = self.forms.read()
+        ranked = rank(
+            self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.preselected_forms,
+            no_form=self.no_form,
+        )  # fmt: skip
+        best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
+        if self.generator is not None:
+            best = self._rewritten(read, ranked, best)
+        return best
+
+    def _best(self, reading: Reading, ranked: RankedForms) -> list[Scored]:
+        """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""
+        found: dict[Form | None, tuple[float, float]] = {}
+        for place, score in zip(ranked.places.tolist(), ranked.scores.tolist(), strict=True):
+            view, number = int(reading.candidates.views[place]), int(reading.candidates.forms[place])
+            if number == NO_FORM:
+                found[None] = (score, 1.0)
+                continue
+            form = self.enumerator.forms.forms[number]
+            assert form is not None
+            for filling in reading.fillings[view]:
+                if filling.has(number):
+                    whole = filled(form, filling.keys, reading.views[view].value)
+                    whole = as_stored(whole, self.enumerator.datatypes)
+                    own = score + self.options.rho_weight * filling.log_rho
+                    before, rho = found.get(whole, (-math.inf, 0.0))
+                    found[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
+        return normalise_scores([(form, score, rho) for form, (score, rho) in found.items()])
+
+    def _rewritten(
+        self, read: Sequence[Reading], ranked: Sequence[RankedForms], best: Sequence[list[Scored]]
+    ) -> list[list[Scored]]:
+        """The forms of ranker and generator together, best first."""
+        assert self.generator is not None
+        options = self.options.generator
+        forms = self.enumerator.forms
+        prompts = [prompt_text(one, own, forms, options.input_forms) for one, own in zip(read, ranked, strict=True)]
+        found = []
+        for reading, written, own in zip(read, self.generator.write(prompts, options), best, strict=True):
+            readable_forms, unreadable = readable(written)
+            self.unreadable += unreadable
+            by_ranker = {form: score for form, score, _ in own}
+            rhos = {form: rho for form, _, rho in own}
+            by_generator: dict[Form | None, float] = {}
+            for form, score in readable_forms.items():
+                if form is None:
+                    by_generator[None] = score
+                elif (whole := named(form, reading, reading.whole)) is not None:
+                    stored = as_stored(whole[0], self.enumerator.datatypes)
+                    if self.runner.run(stored) is None:
+                        self.unreadable += 1
+                        continue
+                    by_generator[stored] = score
+                    rhos.setdefault(stored, whole[2])
+            rhos.setdefault(None, 1.0)
+            scores = together(by_ranker, by_generator, options.weight)
+            order = sorted(scores.items(), key=lambda one: (-one[1], str(one[0])))
+            if options.executable_first:
+                order = [one for one in order if one[0] is not None]
+                order.sort(key=lambda one: self._finds_nothing(one[0]))
+            found.append([(form, min(0.0, score), rhos[form]) for form, score in order])
+        return found
+
+    def _finds_nothing(self, form: Form | None) -> bool:
+        result = self.runner.run(form)
+        return result is None or result.empty
+
+
+def predict(
+    out: Path,
+    *,
+    kg: Path,
+    examples: Path,
+    parser: Path,
+    options: RngOptions,
+    splits: tuple[str, ...] = ("dev", "test"),
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes parsed.parquet with the best forms of the questions of some splits, and returns counts.
+
+    Raises ArtifactError when the parser or the examples are damaged.
+    """
+    selected = [example for example in read_examples(examples) if example.split in splits]
+    rows: list[ParsedForm] = []
+    read: list[Reading] = []
+    with KgStore.open(kg) as store:
+        opened = RngParser(store, parser, options)
+        for start in range(0, len(selected), BLOCK):
+            own = opened.readings.of_all(selected[start : start + BLOCK])
+            read += own
+            rows += [row for found in opened.of_readings(own) for row in found]
+            monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
+    write_parsed(out, rows)
+    return tally(selected, rows) | {"unreadable": opened.unreadable, "coverage": coverage(selected, read)}

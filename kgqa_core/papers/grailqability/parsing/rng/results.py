@@ -1,0 +1,105 @@
+"""What ranked forms find in the graph, weighed in: a form that finds nothing loses, and "no form" wins or loses.
+
+RnG-KBQA takes the first form that has a result (Ye et al. 2022, section 3.4).  Questions whose facts are missing
+(GrailQAbility's NA) have a gold form without one, so that how much an empty result counts is chosen here by exact match
+on dev questions; so is how likely "no form" must be where it is ranked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.errors import ArtifactError
+from kgqa_core.logic.forms import Form
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.parser import parse
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample
+from kgqa_core.papers.grailqability.parsing.parsed_forms import Runner, Scored, is_empty, normalise_scores
+from kgqa_core.store.artifacts import write_json
+
+FILE = "results.json"
+EMPTY = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+NO_FORM = (0.0, -0.5, 0.5, -1.0, 1.0, -1.5, 1.5, -2.0, 2.0, -3.0, 3.0)
+"""Weights that are tried, the first of equals being taken."""
+QUESTIONS = 400
+"""Dev questions by which they are chosen, at most."""
+
+
+@dataclass(frozen=True)
+class ResultWeights:
+    """What a form's log-probability loses where it finds nothing in the graph, and what "no form" gains."""
+
+    empty: float = 0.0
+    no_form: float = 0.0
+
+
+def weighed(own: Sequence[Scored], runner: Runner, weights: ResultWeights, executed: int) -> list[Scored]:
+    """The forms of a question, best first, with what the first `executed` of them find; the others stay behind them."""
+    if weights == ResultWeights():
+        return list(own)
+    first = [
+        (form, score + weights.no_form if form is None else score - weights.empty * is_empty(form, runner), rho)
+        for form, score, rho in own[:executed]
+    ]
+    return normalise_scores([*first, *((form, score - weights.empty, rho) for form, score, rho in own[executed:])])
+
+
+def choose_weights(
+    examples: Sequence[ParseExample], found: Sequence[Sequence[Scored]], runner: Runner, executed: int
+) -> tuple[ResultWeights, dict[str, float]]:
+    """The weights of the best exact match on these questions, and that match without and with them.
+
+    found: forms of each question, best first, unweighed.  Questions of which no form is known, nor that there is none,
+    are left out.
+    """
+    known = [(one, forms) for one, forms in zip(examples, found, strict=True) if one.known and forms]
+    cases = []
+    for one, forms in known:
+        gold = None if one.form is None else normalise(parse(one.form))
+        rows = [
+            (score, form is None, form is not None and is_empty(form, runner), _equal(form, gold))
+            for form, score, _ in forms[:executed]
+        ]
+        cases.append(rows)
+    if not cases:
+        return ResultWeights(), {}
+    ranks_none = any(none for rows in cases for _, none, _, _ in rows)
+
+    def exact(weights: ResultWeights) -> float:
+        right = 0
+        for rows in cases:
+            best = max(
+                rows, key=lambda row: row[0] + (weights.no_form if row[1] else 0.0) - (weights.empty if row[2] else 0.0)
+            )
+            right += best[3]
+        return right / len(cases)
+
+    tried = [ResultWeights(*pair) for pair in product(EMPTY, NO_FORM if ranks_none else (0.0,))]
+    best = max(tried, key=exact)
+    return best, {"unweighed": round(exact(ResultWeights()), 4), "weighed": round(exact(best), 4)}
+
+
+def save_weights(folder: Path, weights: ResultWeights, dev: dict[str, float]) -> None:
+    """Writes results.json."""
+    write_json(folder / FILE, {**asdict(weights), "dev_em": dev})
+
+
+def load_weights(folder: Path) -> ResultWeights:
+    """What `save_weights` wrote; no weights where it did not.  Raises ArtifactError when the file is damaged."""
+    path = folder / FILE
+    if not path.is_file():
+        return ResultWeights()
+    try:
+        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return ResultWeights(float(stored["empty"]), float(stored["no_form"]))
+    except (ValueError, KeyError, TypeError) as fault:
+        raise ArtifactError(f"{path} is damaged: {fault!r}; delete the parser's folder and run again") from None
+
+
+def _equal(form: Form | None, gold: Form | None) -> bool:
+    return form is None if gold is None else form is not None and normalise(form) == gold

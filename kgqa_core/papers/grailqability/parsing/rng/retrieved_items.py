@@ -1,0 +1,107 @@
+"""What a trained retriever finds a question to speak of: where a schema is large, candidates are made of that too."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.config import RngOptions
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.parser import parse
+from kgqa_core.monitor import Monitor
+from kgqa_core.nn.checkpoint import TrainingState
+from kgqa_core.nn.device import pick_device, seeded
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample
+from kgqa_core.papers.grailqability.parsing.item_retriever import ItemRetriever, Items, gold_items, items_of
+from kgqa_core.papers.grailqability.parsing.item_training import ItemTexts, fit_retriever
+from kgqa_core.papers.grailqability.parsing.rng.slots import MENTIONS, mentions_of, whole_text
+from kgqa_core.papers.grailqability.parsing.rng.ways import Ways
+
+RETRIEVER = "retriever"
+"""Folder of the retriever beside the ranker."""
+RELATIONS, TYPES = 30, 3
+"""Relations and types of a question that are kept, the likeliest ones."""
+LEAST = 0.1
+"""A type that is less likely does not count as named."""
+USED = 2
+"""Relations of a form: one whose probability is a half is as sure as one can be."""
+BLOCK = 1000
+"""Questions that are read at once."""
+
+
+class RetrievedItems:
+    """What a retriever finds of each question, relations and types by their places in the ways of a graph."""
+
+    def __init__(self, retriever: ItemRetriever, store: KgStore, ways: Ways) -> None:
+        self.retriever, self.items = retriever, items_of(store, ways.schema)
+        place = {key: number for number, key in enumerate(ways.keys)}
+        self._relations = np.array([place[key] for key in self.items.relations], dtype=np.int64)
+        of_class = {key: number for number, key in enumerate(ways.classes)}
+        self._classes = [of_class.get(key, -1) for key in self.items.classes]
+        self._found: dict[str, tuple[NDArray[np.int64], NDArray[np.float64], frozenset[int]]] = {}
+
+    def know(self, texts: Sequence[str]) -> None:
+        """Reads some questions, all at once."""
+        new = sorted({text for text in texts if text not in self._found})
+        for at in range(0, len(new), BLOCK):
+            own = new[at : at + BLOCK]
+            scores = self.retriever.scores(own, self.items) * self.retriever.network.log_scale.detach().exp().cpu()
+            size = len(self.items.relations)
+            relations, classes = (USED * scores[:, :size].softmax(-1)).clamp(max=1), scores[:, size:].softmax(-1)
+            best, types = relations.topk(min(RELATIONS, size)), classes.topk(min(TYPES, classes.shape[1]))
+            for row, text in enumerate(own):
+                named = {
+                    self._classes[number]
+                    for number, share in zip(types.indices[row].tolist(), types.values[row].tolist(), strict=True)
+                    if share >= LEAST
+                }
+                places = self._relations[best.indices[row].numpy()]
+                self._found[text] = (places, best.values[row].double().numpy(), frozenset(named - {-1}))
+
+    def relations(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The likeliest relations of a question, and how likely each is, in [0, 1]."""
+        if text not in self._found:
+            self.know([text])
+        return self._found[text][:2]
+
+    def types(self, text: str) -> frozenset[int]:
+        """The likeliest types of a question."""
+        if text not in self._found:
+            self.know([text])
+        return self._found[text][2]
+
+
+def whole_of(example: ParseExample, options: RngOptions) -> str:
+    """A question in which its mentions are slots: what the retriever reads."""
+    return whole_text(example.text, mentions_of(example.text, example.topics, options.mentions))
+
+
+def fit_items(
+    selected: Sequence[ParseExample],
+    items: Items,
+    options: RngOptions,
+    seed: int,
+    *,
+    key: str,
+    monitor: Monitor,
+    work: Path | None,
+) -> tuple[ItemRetriever, dict[str, Any], TrainingState]:
+    """A retriever that learns the relations and types of the gold forms; the same as `fit_retriever`."""
+    place = {key: number for number, key in enumerate(items.keys)}
+    texts = {}
+    for split in ("train", "dev"):
+        own = [one for one in selected if one.split == split and one.form is not None]
+        forms = [parse(one.form) for one in own if one.form is not None]
+        texts[split] = ItemTexts.of([whole_of(one, options) for one in own], gold_items(forms, place))
+    sha = hashlib.sha256(f"{key} {items.keys}".encode()).hexdigest()
+    device = pick_device(options.device, "parsing.rng")
+    with seeded(device, seed):
+        return fit_retriever(
+            texts["train"], texts["dev"], items, options, options.retriever_epochs, seed, device,
+            placeholders=MENTIONS, section="parsing.rng", key=sha, monitor=monitor, work=work,
+        )  # fmt: skip

@@ -1,0 +1,160 @@
+"""Questions and forms without names: slots `[E1]`, `[E2]` for entities and `[V1]` for a number or date of the text.
+
+How a question is parsed depends on how it is worded, not on whom it is about.  With slots, questions about entities
+that training never saw look like those that it saw, and equal wordings are read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from kgqa_core.datasets.form_values import SlotValue, mapped, values_in
+from kgqa_core.datasets.masking import mask_names
+from kgqa_core.logic.forms import (
+    Compare,
+    Entity,
+    Form,
+    Literal,
+    TimeConstraint,
+)
+from kgqa_core.logic.measures import TIME as TIME_DIMENSION
+from kgqa_core.logic.measures import measure
+from kgqa_core.papers.grailqability.parsing.examples import Topic
+
+ENTITIES = ("[E1]", "[E2]")
+VALUE = "[V1]"
+PLACEHOLDERS = (*ENTITIES, VALUE)
+"""What stands for mentions and values in texts; slots of forms have the same keys."""
+
+MENTIONS = tuple(f"[M{number}]" for number in range(1, 17))
+"""Slots of all mentions of a question, in the order of its text: what the generator reads and writes."""
+
+NUMBER, TIME, STRING = "number", "time", "string"
+"""Datatypes of the slots of a number, a date and a string."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A question in which one or two of its mentions, or none, and at most one value are slots.
+
+    text: with placeholders.  mentions: numbers of what `[E1]` and `[E2]` stand for, in the order of the text.
+    """
+
+    text: str
+    mentions: tuple[int, ...] = ()
+    value: SlotValue | None = None
+
+
+def mentions_of(text: str, topics: Sequence[Topic], most: int) -> list[tuple[int, str]]:
+    """(number, words) of at most `most` mentions, those with the surest candidates, in the order of the text.
+
+    Words that are a part of another mention of the same entity (`Ghali` in `Boutros Boutros-Ghali`) are no mention of
+    their own.
+    """
+    best: dict[int, Topic] = {}
+    for topic in sorted(topics, key=lambda topic: (-topic.rho, topic.key)):
+        best.setdefault(topic.number, topic)
+    low = text.lower()
+
+    def part(number: int) -> bool:
+        own = best[number]
+        return any(
+            (-len(other.mention), one) < (-len(own.mention), number)
+            and other.key == own.key
+            and own.mention.lower() in other.mention.lower()
+            for one, other in best.items()
+        )
+
+    def place(number: int) -> tuple[int, int]:
+        found = low.find(best[number].mention.lower())
+        return (found if found >= 0 else len(low), number)
+
+    whole = [number for number in best if not part(number)]
+    chosen = sorted(whole, key=lambda number: (-best[number].rho, number))[:most]
+    return [(number, best[number].mention) for number in sorted(chosen, key=place)]
+
+
+def views_of(text: str, mentions: Sequence[tuple[int, str]]) -> list[View]:
+    """The ways to read a question: about no mention, each one and each two of them, and the same with each value.
+
+    The first is about none.
+    """
+    text = " ".join(text.split())
+    masked = mask_names(text, [([words], " ") for _, words in mentions])
+    values = values_in(masked)
+    found = []
+    for value in (None, *values):
+        for size in range(3):
+            for own in combinations(mentions, size):
+                spots = [([words], slot) for (_, words), slot in zip(own, ENTITIES, strict=False)]
+                if value is not None:
+                    spots.append(([value.text], VALUE))
+                found.append(View(mask_names(text, spots), tuple(number for number, _ in own), value))
+    return found
+
+
+def whole_text(text: str, mentions: Sequence[tuple[int, str]]) -> str:
+    """A question in which every mention is the slot of its place among them."""
+    spots = [([words], slot) for (_, words), slot in zip(mentions, MENTIONS, strict=False)]
+    return mask_names(" ".join(text.split()), spots)
+
+
+def filled(
+    form: Form, entities: Sequence[str], value: SlotValue | None = None, slots: Sequence[str] = ENTITIES
+) -> Form:
+    """A form with keys in place of its slots, and a literal in place of that of a value, where there is one."""
+    names = dict(zip(slots, entities, strict=False))
+
+    def entity(node: Entity) -> Form:
+        return Entity(names.get(node.key, node.key))
+
+    def literal(node: Literal) -> Literal:
+        if value is None or node.text != VALUE:
+            return node
+        own = {TIME: value.time, STRING: value.string}.get(node.datatype, value.number)
+        return node if own is None else replace(own, unit=node.unit)
+
+    return _changed(form, entity, literal)
+
+
+def abstract(form: Form, slots: Mapping[str, str], value: SlotValue | None = None) -> Form:
+    """A form with slots in place of entities, by key, and of literals that say the value; the inverse of `filled`."""
+
+    def entity(node: Entity) -> Form:
+        return Entity(slots.get(node.key, node.key))
+
+    def literal(node: Literal) -> Literal:
+        if value is not None and (kind := _kind_of(node, value)) is not None:
+            return Literal(VALUE, kind, node.unit)
+        return node
+
+    return _changed(form, entity, literal)
+
+
+def _kind_of(node: Literal, value: SlotValue) -> str | None:
+    """As what a value of the text says a literal: a number whatever its datatype, a date of the same precision."""
+    if value.number is not None and (found := measure(node)) is not None and found.dim != TIME_DIMENSION:
+        own = measure(value.number)
+        if node.text == value.number.text or (own is not None and found.lo == own.lo and node.unit is None):
+            return NUMBER
+    if value.time is not None and (value.time.text, value.time.datatype) == (node.text, node.datatype):
+        return TIME
+    return STRING if value.string is not None and value.string.text == node.text else None
+
+
+def _changed(form: Form, entity: Callable[[Entity], Form], literal: Callable[[Literal], Literal]) -> Form:
+    def change(node: Form) -> Form | None:
+        match node:
+            case Entity():
+                return entity(node)
+            case Literal():
+                return literal(node)
+            case Compare(value=value):
+                return replace(node, value=literal(value))
+            case TimeConstraint(of=of, value=value):
+                return replace(node, of=mapped(of, change), value=literal(value))
+        return None
+
+    return mapped(form, change)

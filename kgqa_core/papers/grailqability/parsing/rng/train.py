@@ -1,0 +1,444 @@
+"""Stage `train` of the rank-and-generate parser: the ranker of forms, and the generator where it is enabled.
+
+The ranker learns by cross-entropy over one right form and many wrong ones (Ye et al. 2022, section 3.2), in two phases:
+wrong forms are random; then a share of them are those that the model of the first phase scores highest.  Both stages of
+the ranker learn from the same forms in the same step.  Questions of one wording, with the same candidates and the same
+gold form, are one example.  Where "no form" is learnt too, some examples also occur as in a graph that lacks a relation
+or type of the gold form: without the candidates that use it, "no form" being right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kgqa_core.config import RngOptions
+from kgqa_core.errors import TrainingError
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import Elements, Form, elements
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.logic.parser import parse
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.checkpoint import TrainingState, key_of
+from kgqa_core.nn.device import pick_device, seeded
+from kgqa_core.nn.encoders import new_encoder
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
+from kgqa_core.papers.grailqability.parsing.examples import FILE, ParseExample, read_examples
+from kgqa_core.papers.grailqability.parsing.item_retriever import items_of
+from kgqa_core.papers.grailqability.parsing.item_training import save_retriever
+from kgqa_core.papers.grailqability.parsing.rng import generate
+from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
+from kgqa_core.papers.grailqability.parsing.rng.generated_forms import train_generator
+from kgqa_core.papers.grailqability.parsing.rng.parse import RngParser
+from kgqa_core.papers.grailqability.parsing.rng.ranker import (
+    FormRanker,
+    RankNetwork,
+    ReadTexts,
+    form_words,
+    label_words,
+    rank,
+    save_ranker,
+)
+from kgqa_core.papers.grailqability.parsing.rng.readings import FormCandidates, Ints, Reading, Readings, coverage
+from kgqa_core.papers.grailqability.parsing.rng.results import QUESTIONS, choose_weights, save_weights
+from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems, fit_items
+from kgqa_core.papers.grailqability.parsing.rng.slots import PLACEHOLDERS
+from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
+
+VARIANTS = 3
+"""Questions that are learnt of those that differ only in names."""
+HEAVIEST = 16
+"""An example counts as the questions that it stands for, at most so many."""
+LATER = 0.3
+"""Learning rate of the later phase, as a share of the first one's."""
+LEARNT_PATHS = 40
+"""Paths of a topic that training tries where a schema is too large for all: enough for wrong forms to be near."""
+LEARNT_FORMS = 1_000
+"""Candidates of one reading of a question in training, for the same reason."""
+POOLED = 16
+"""Batches within which examples are sorted by length."""
+
+
+@dataclass(frozen=True)
+class RankExample:
+    """A wording.  gold: place of the right candidate, -1 where it is not among them (dev).  weight: questions."""
+
+    texts: tuple[str, ...]
+    candidates: FormCandidates
+    gold: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class FittedFormRanker:
+    """A trained ranker, the description of its encoder, and the curves of its phases."""
+
+    ranker: FormRanker
+    description: dict[str, Any]
+    phases: tuple[TrainingState, ...]
+    examples: int
+
+
+def train(
+    out: Path,
+    *,
+    kg: Path,
+    examples: Path,
+    options: RngOptions,
+    seed: int,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes model.safetensors, config.json, tokenizer.json, curves.parquet and maybe `generator`; returns counts.
+
+    Training questions are those whose gold form is known, and with `learn_unanswerable` those of which it is known that
+    there is none.  Raises TrainingError when no gold form is among the candidates, or the loss is not finite;
+    ModelError when the encoder is not one.
+    """
+    retriever_recall: dict[str, Any] = {}
+    selected = [example for example in read_examples(examples) if example.split in ("train", "dev") and example.known]
+    if not any(example.split == "train" for example in selected):
+        raise TrainingError("no training question has a gold form; give forms, relation paths or answers of the graph")
+    with KgStore.open(kg) as store:
+        types = with_types(selected, options)
+        least = {
+            "likely_paths": min(options.likely_paths, LEARNT_PATHS), "most_forms": min(options.most_forms, LEARNT_FORMS)
+        }  # fmt: skip
+        few = options.model_copy(update=least)
+        enumerator = Enumerator(store, MemoryGraph(store), few, types=types)
+        sha = hashlib.sha256((examples / FILE).read_bytes())
+        if options.retriever_epochs and _wide(enumerator, selected):
+            retriever, description, first = fit_items(
+                selected, items_of(store, enumerator.ways.schema), options, seed,
+                key=sha.hexdigest(), monitor=monitor, work=work,
+            )  # fmt: skip
+            save_retriever(out / RETRIEVER, retriever, description)
+            enumerator.retrieved = RetrievedItems(retriever, store, enumerator.ways)
+            retriever_recall = dev_of_best(first)
+        monitor.note("candidate forms are enumerated")
+        read = Readings(enumerator, options).of_all(selected)
+        labels = label_words(enumerator, store)
+        words = form_words(enumerator, labels)
+    schema_items = [_schema_items(form) for form in enumerator.forms.forms]
+    split = {example.id: example.split for example in selected}
+    own = {name: [one for one in read if split[one.id] == name] for name in ("train", "dev")}
+    no_form = options.learn_unanswerable and any(
+        example.form is None and split[example.id] == "train" for example in selected
+    )
+    learning = rank_examples(own["train"], no_form, missed=False)
+    developing = rank_examples(own["dev"], no_form, missed=True)
+    overlap = WordOverlap(sorted(labels.values()))
+    sha.update("\n".join(words).encode())
+    fitted = fit(
+        learning, developing, words, overlap, schema_items,
+        options.model_copy(update={"learn_unanswerable": no_form}), seed,
+        key=sha.hexdigest(), monitor=monitor, work=work,
+    )  # fmt: skip
+    save_ranker(out, fitted.ranker, fitted.description, no_form, types=types)
+    phases = list(fitted.phases)
+    if options.generator.enabled:
+        generator, progress = train_generator(
+            own, enumerator.forms, fitted.ranker, fitted.ranker.read_forms(words), options, seed, no_form=no_form,
+            key=sha.hexdigest(), monitor=monitor, work=work,
+        )  # fmt: skip
+        generate.save(out / generate.FOLDER, generator)
+        phases.append(progress)
+    exact = weigh_results(out, kg, selected, options, seed, monitor)
+    write_curves(out, *phases)
+    if work is not None:
+        for path in sorted(work.glob(f"*/{CHECKPOINT}")):
+            path.unlink()
+    return {
+        "questions": dict(sorted(Counter(split.values()).items())),
+        "coverage": {name: coverage(selected, some) for name, some in own.items()},
+        "forms": len(words),
+        "lessons": fitted.examples,
+        "no_form": no_form,
+        "types": types,
+        "parameters": sum(parameter.numel() for parameter in fitted.ranker.network.parameters()),
+        "epochs": [phase.epoch for phase in phases],
+        **retriever_recall,
+        **exact,
+        **dev_of_best(max(fitted.phases, key=lambda phase: phase.best)),
+    }
+
+
+def weigh_results(
+    out: Path, kg: Path, selected: Sequence[ParseExample], options: RngOptions, seed: int, monitor: Monitor
+) -> dict[str, Any]:
+    """Writes results.json beside the ranker in `out`; the dev EM without and with what forms find."""
+    developing = [example for example in selected if example.split == "dev"]
+    if options.result_weights == "off" or not developing:
+        return {}
+    if len(developing) > QUESTIONS:
+        places = np.random.default_rng([seed, len(developing)]).choice(len(developing), QUESTIONS, replace=False)
+        developing = [developing[place] for place in sorted(places.tolist())]
+    monitor.note("what forms find is weighed")
+    with KgStore.open(kg) as store:
+        opened = RngParser(store, out, options.model_copy(update={"result_weights": "off"}))
+        found = opened.unweighed(opened.readings.of_all(developing))
+        weights, exact = choose_weights(developing, found, opened.runner, options.executed_forms)
+    save_weights(out, weights, exact)
+    return {"dev_em_by_results": exact, "result_weights": [weights.empty, weights.no_form]}
+
+
+def with_types(selected: Sequence[ParseExample], options: RngOptions) -> bool:
+    """Whether forms with conditions on types are candidates."""
+    if options.type_conditions != "auto":
+        return options.type_conditions == "on"
+    forms = dict.fromkeys(one.form for one in selected if one.form is not None and one.split == "train")
+    return any(elements(parse(form)).classes for form in forms)
+
+
+def _wide(enumerator: Enumerator, selected: Sequence[ParseExample]) -> bool:
+    """Whether some topic has too many paths for all to be tried."""
+    keys = {topic.key for example in selected for topic in example.topics}
+    enumerator.know(sorted(keys))
+    return any(enumerator.wide(enumerator.starts(key)) for key in keys)
+
+
+def _schema_items(form: Form | None) -> frozenset[str]:
+    """The relations and types of a form."""
+    used = Elements() if form is None else elements(form)
+    return frozenset((*used.relations, *used.classes))
+
+
+def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -> list[RankExample]:
+    """What is learnt from questions, each wording once, in the order of its first question.
+
+    Questions whose fullest views read alike, but whose other views name different things, are `VARIANTS` examples at
+    most.  no_form: whether those that have no form are among them.  missed: keep all, for measuring, those whose gold
+    form is no candidate too.
+    """
+    groups: dict[tuple[str, int, int], dict[tuple[str, ...], int]] = {}
+    own: dict[int, FormCandidates] = {}
+    for reading in readings:
+        candidates = reading.candidates
+        if reading.gold is None:
+            place = -1
+        else:
+            view, form = reading.gold
+            place = int(np.flatnonzero((candidates.views == view) & (candidates.forms == form))[0])
+        if (place < 0 and not missed) or (place == 0 and not no_form):
+            continue
+        own[id(candidates)] = candidates
+        variants = groups.setdefault((reading.texts[0], id(candidates), place), {})
+        variants[reading.texts] = variants.get(reading.texts, 0) + 1
+    found = []
+    for (_, number, place), variants in groups.items():
+        selected = list(variants)[: len(variants) if missed else VARIANTS]
+        more = (sum(variants.values()) - sum(variants[texts] for texts in selected)) / len(selected)
+        found += [RankExample(texts, own[number], place, variants[texts] + more) for texts in selected]
+    return found
+
+
+def fit(
+    learning: Sequence[RankExample],
+    developing: Sequence[RankExample],
+    words: Sequence[str],
+    overlap: WordOverlap,
+    schema_items: Sequence[frozenset[str]],
+    options: RngOptions,
+    seed: int,
+    *,
+    key: str = "",
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> FittedFormRanker:
+    """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
+
+    words, schema_items (relations and types): of every form, by number.  overlap: of the graph's labels.
+    key: identifies examples and words for the checkpoint.
+    Raises TrainingError when there is no example; ModelError when the encoder is not one.
+    """
+    if not learning:
+        raise TrainingError(
+            "no training question has a gold form among its candidates; the parser has nothing to learn"
+        )
+    device = pick_device(options.device, "parsing.rng")
+    with seeded(device, seed):
+        texts = sorted({text for example in learning for text in example.texts})
+        encoder, reader, description = new_encoder(
+            options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS
+        )
+        ranker = FormRanker(RankNetwork(encoder), reader, overlap, device)
+        training = _RankerTraining(ranker, learning, developing, ranker.read_forms(words), schema_items, options, seed)
+        phases: list[TrainingState] = []
+        for number, epochs in enumerate((options.epochs, options.hard_negative_epochs)):
+            if number == 1 and (not epochs or options.hard_negatives == 0):
+                break
+            if number == 1:
+                training.find_hard_negatives(monitor)
+            rate = options.learning_rate * (LATER if number else 1.0)
+            folder = None if work is None else work / f"phase{number}"
+            progress, best = train_encoder(
+                ranker.network, training.plan(number, epochs), options.model_copy(update={"learning_rate": rate}),
+                key_of(key, options.decisive(), seed, number), monitor, folder,
+            )  # fmt: skip
+            if not phases or not developing or progress.best >= phases[0].best:
+                ranker.network.load_state_dict(best, strict=False)
+                chosen = best
+            else:
+                ranker.network.load_state_dict(chosen, strict=False)
+            phases.append(progress)
+    return FittedFormRanker(ranker, description, tuple(phases), len(learning))
+
+
+def measure(
+    ranker: FormRanker, examples: Sequence[RankExample], forms: ReadTexts, pruned: int, no_form: bool
+) -> dict[str, float]:
+    """em: share of questions whose gold form is best; kept: of those to whose second stage it comes; in [0, 1]."""
+    ranked = rank(ranker, [(one.texts, one.candidates) for one in examples], forms, pruned=pruned, no_form=no_form)
+    total = sum(example.weight for example in examples)
+    best = sum(one.weight for one, r in zip(examples, ranked, strict=True) if len(r.places) and r.places[0] == one.gold)
+    reached = sum(one.weight for one, r in zip(examples, ranked, strict=True) if one.gold in r.places)
+    return {"em": best / max(1, total), "kept": reached / max(1, total)}
+
+
+class _RankerTraining:
+    """Examples as token ids, and the wrong forms of each step."""
+
+    def __init__(
+        self,
+        ranker: FormRanker,
+        learning: Sequence[RankExample],
+        developing: Sequence[RankExample],
+        forms: ReadTexts,
+        schema_items: Sequence[frozenset[str]],
+        options: RngOptions,
+        seed: int,
+    ) -> None:
+        self.ranker, self.learning, self.developing = ranker, learning, developing
+        self.options, self.seed = options, seed
+        self.forms = forms
+        self.schema_items = schema_items
+        texts = sorted({text for example in learning for text in example.texts})
+        self.place = {text: number for number, text in enumerate(texts)}
+        self.questions = ranker.read_questions(texts)
+        self.lengths = [
+            max(len(self.questions.ids[self.place[text]]) for text in example.texts) for example in learning
+        ]
+        self.hard_negatives: list[Ints] = []
+        self.epoch = 0
+
+    def plan(self, phase: int, epochs: int) -> TrainingPlan[Tensor]:
+        def order(epoch: int) -> list[Tensor]:
+            self.epoch = phase * 10_000 + epoch
+            return self._order()
+
+        return TrainingPlan(
+            per_epoch=math.ceil(len(self.learning) / self.options.batch_size),
+            epochs=epochs,
+            patience=self.options.patience,
+            batches=order,
+            backward=backward_of(lambda batch: self._loss(batch.tolist())),
+            measure=self._measure,
+            score=lambda found: [found["em"], found["kept"]],
+            section="parsing.rng",
+        )
+
+    def find_hard_negatives(self, monitor: Monitor) -> None:
+        """The wrong forms of each example that the model as it stands scores highest."""
+        monitor.note("the ranker looks for the wrong forms that it likes best")
+        wanted = round(self.options.negatives * self.options.hard_negatives)
+        queries = [(example.texts, example.candidates) for example in self.learning]
+        ranked = rank(
+            self.ranker,
+            queries,
+            self.forms,
+            pruned=self.options.preselected_forms,
+            no_form=self.options.learn_unanswerable,
+        )
+        self.hard_negatives = [
+            own.places[own.places != example.gold][:wanted] for own, example in zip(ranked, self.learning, strict=True)
+        ]
+
+    def _measure(self) -> dict[str, float]:
+        if not self.developing:
+            return {}
+        return measure(
+            self.ranker, self.developing, self.forms, self.options.preselected_forms, self.options.learn_unanswerable
+        )
+
+    def _order(self) -> list[Tensor]:
+        size = self.options.batch_size
+        draw = np.random.default_rng([self.seed, self.epoch])
+        order = draw.permutation(len(self.learning))
+        cut: list[Ints] = []
+        for start in range(0, len(order), POOLED * size):
+            pool = order[start : start + POOLED * size]
+            pool = pool[np.argsort([self.lengths[n] for n in pool], kind="stable")]
+            cut += [pool[at : at + size] for at in range(0, len(pool), size)]
+        return [torch.from_numpy(cut[n]) for n in draw.permutation(len(cut))]
+
+    def _chosen(self, number: int) -> Ints:
+        """Places of the candidates of an example that are compared in this epoch, the right one first."""
+        example = self.learning[number]
+        draw = np.random.default_rng([self.seed, self.epoch, number])
+        out = np.zeros(len(example.candidates.forms), dtype=np.bool_)
+        out[0] = not self.options.learn_unanswerable
+        return self._compared(number, example.gold, out, draw)
+
+    def _lacking(self, number: int) -> Ints | None:
+        """The same where some relation or type of the gold form is missing, "no form" first.
+
+        None where the example is not sampled, or its gold form has no relation.
+        """
+        example, options = self.learning[number], self.options
+        if not options.learn_unanswerable or example.gold == 0:
+            return None
+        draw = np.random.default_rng([self.seed, self.epoch, number, 1])
+        if draw.random() >= options.missing_relation_rate:
+            return None
+        used = [self.schema_items[form] for form in example.candidates.forms.tolist()]
+        needed = sorted(used[example.gold])
+        if not needed:
+            return None
+        missing = needed[draw.integers(len(needed))]
+        out = np.array([missing in own for own in used], dtype=np.bool_)
+        return self._compared(number, 0, out, draw)
+
+    def _compared(self, number: int, right: int, out: NDArray[np.bool_], draw: np.random.Generator) -> Ints:
+        """What is right, then hard wrong forms, then a sample of others; out: those that are left out."""
+        hard_negatives = self.hard_negatives[number] if self.hard_negatives else np.zeros(0, dtype=np.int64)
+        hard_negatives = hard_negatives[~out[hard_negatives] & (hard_negatives != right)]
+        rest = ~out
+        rest[right] = rest[hard_negatives] = False
+        easy, room = np.flatnonzero(rest), self.options.negatives - len(hard_negatives)
+        easy = easy if len(easy) <= room else draw.choice(easy, room, replace=False)
+        return np.concatenate(([right], hard_negatives, easy))
+
+    def _loss(self, batch: Sequence[int]) -> Tensor:
+        """Weighted mean over examples of the cross-entropies of both stages."""
+        lacking = {number: own for number in batch if (own := self._lacking(number)) is not None}
+        chosen = [*(self._chosen(number) for number in batch), *lacking.values()]
+        batch = [*batch, *lacking]
+        question_texts, formed = [], []
+        for number, own in zip(batch, chosen, strict=True):
+            example = self.learning[number]
+            texts = np.array([self.place[text] for text in example.texts])
+            question_texts.append(texts[example.candidates.views[own]])
+            formed.append(example.candidates.forms[own])
+        device = self.ranker.device
+        stages = self.ranker.pair_scores(
+            self.questions, self.forms, np.concatenate(question_texts), np.concatenate(formed)
+        )
+        rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(own) for own in chosen])).to(device)
+        columns = torch.from_numpy(np.concatenate([np.arange(len(own)) for own in chosen])).to(device)
+        weights = torch.tensor([min(self.learning[n].weight, HEAVIEST) for n in batch], dtype=torch.float32).to(device)
+        total = torch.zeros((), device=device)
+        for scores in stages:
+            logits = torch.full((len(batch), int(columns.max()) + 1), -torch.inf, device=device)
+            logits = logits.index_put((rows, columns), scores)
+            total = total - (torch.log_softmax(logits, -1)[:, 0] * weights).sum() / weights.sum()
+        return total

@@ -1,0 +1,122 @@
+"""How many words two texts share, counted by how rare they are among the labels of a graph's relations and types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from kgqa_core.linking.words import FUNCTION_WORDS
+from kgqa_core.papers.grailqability.parsing.words import key_words, stems
+
+PREFIX = 5
+"""Letters that two words share where they are forms of one word: `produced` and `producer`."""
+NEAR = 0.7
+"""Likeness of two such words."""
+
+SHARES = 4
+"""Numbers that say how much two texts share."""
+SLOT = re.compile(r"\[[A-Z]\d+\]")
+"""What stands for a mention or a value in a text: it is no word."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TextWords:
+    """The words of some texts.
+
+    rows: [texts, vocabulary].  total: [texts] what the words of each text come to that the vocabulary has.  whole:
+    [texts] the same of all its words but those of grammar.
+    """
+
+    rows: csr_array
+    total: Floats
+    whole: Floats
+
+    def of(self, places: Sequence[int] | NDArray[np.int64]) -> TextWords:
+        """Those of some of the texts."""
+        own = np.asarray(places, dtype=np.int64)
+        return TextWords(self.rows[own], self.total[own], self.whole[own])
+
+    def followed_by(self, more: TextWords) -> TextWords:
+        """These texts, then others."""
+        rows = csr_array(vstack((self.rows, more.rows), format="csr"))
+        pairs = ((self.total, more.total), (self.whole, more.whole))
+        return TextWords(rows, *(np.concatenate(pair) for pair in pairs))
+
+
+class WordOverlap:
+    """The words of labels, weighted by how few labels have them; words of other texts do not count."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        words = [sorted(set(stems(key_words(label)))) for label in labels]
+        self.vocabulary = {word: place for place, word in enumerate(sorted({word for own in words for word in own}))}
+        self._by_prefix: dict[str, list[int]] = {}
+        for word, place in self.vocabulary.items():
+            if len(word) >= PREFIX:
+                self._by_prefix.setdefault(word[:PREFIX], []).append(place)
+        self._near: dict[str, dict[int, float]] = {}
+        having = np.zeros(len(self.vocabulary))
+        for own in words:
+            having[[self.vocabulary[word] for word in own]] += 1
+        self.rarity: Floats = np.log1p(len(labels) / np.maximum(1.0, having))
+        self.unheard = float(np.log1p(len(labels)))
+
+    def read(self, texts: Sequence[str]) -> TextWords:
+        """Of each word of the vocabulary how like it the nearest word of a text is, in [0, 1]."""
+        found, unheard = [], []
+        for text in texts:
+            own: dict[int, float] = {}
+            words = dict.fromkeys(stems(SLOT.sub(" ", text)))
+            for word in words:
+                for place, likeness in self._likeness(word).items():
+                    own[place] = max(likeness, own.get(place, 0.0))
+            found.append(own)
+            unheard.append(sum(not self._likeness(word) and word not in FUNCTION_WORDS for word in words))
+        rows = self._rows(found)
+        total: Floats = rows @ self.rarity
+        return TextWords(rows, total, total + self.unheard * np.array(unheard, dtype=np.float64))
+
+    def labels(self, texts: Sequence[str]) -> TextWords:
+        """The rarity of each word that a label has, or a text made of labels."""
+        found = []
+        for text in texts:
+            places = {self.vocabulary[word] for word in stems(key_words(text)) if word in self.vocabulary}
+            found.append({place: float(self.rarity[place]) for place in places})
+        rows = self._rows(found)
+        total: Floats = np.asarray(rows.sum(1)).ravel()
+        return TextWords(rows, total, total)
+
+    def _likeness(self, word: str) -> dict[int, float]:
+        if word not in self._near:
+            near = dict.fromkeys(self._by_prefix.get(word[:PREFIX], ()) if len(word) >= PREFIX else (), NEAR)
+            self._near[word] = near | ({self.vocabulary[word]: 1.0} if word in self.vocabulary else {})
+        return self._near[word]
+
+    def _rows(self, found: Sequence[dict[int, float]]) -> csr_array:
+        columns = np.array([place for own in found for place in sorted(own)], dtype=np.int64)
+        values = np.array([own[place] for own in found for place in sorted(own)], dtype=np.float64)
+        ends = np.concatenate(([0], np.cumsum([len(own) for own in found]))).astype(np.int64)
+        return csr_array((values, columns, ends), shape=(len(found), len(self.vocabulary)))
+
+
+def shares(shared: Floats, text: Floats, whole: Floats, label: Floats) -> Floats:
+    """[pairs, SHARES] of texts and labels.
+
+    These are the share of the label's words in the text, of the text's in the label, the product of both, and the share
+    of all the text's words.  shared, text, whole, label: [pairs] what the shared words come to, those of the text that
+    any label has, all of the text, and those of the label.
+    """
+    of_label, of_text, of_whole = (shared / np.maximum(1e-9, total) for total in (label, text, whole))
+    return np.stack((of_label, of_text, of_label * of_text, of_whole), axis=-1)
+
+
+def crossed(texts: TextWords, labels: TextWords) -> Floats:
+    """[texts, labels, SHARES] the shares of each text with each label."""
+    shared = (texts.rows @ labels.rows.T).toarray()
+    return shares(shared, texts.total[:, None], texts.whole[:, None], labels.total[None, :])

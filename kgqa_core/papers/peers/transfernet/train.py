@@ -1,0 +1,201 @@
+"""Training of TransferNet from questions and answers: squared error on entity scores, and an auxiliary loss on hops.
+
+Shi et al. 2021, section 3.  The published loss divides by the number of entities of the graph, so that its size
+beside the hop loss depends on the graph; here a question's error is divided by the weight of its answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import nll_loss
+
+from kgqa_core.config import TransferNetOptions
+from kgqa_core.datasets.masking import topic_names
+from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
+from kgqa_core.datasets.question import read_questions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.follow import EntityWeights
+from kgqa_core.errors import TrainingError
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.nn.checkpoint import key_of
+from kgqa_core.nn.device import pick_device, seeded
+from kgqa_core.nn.encoders import Reader, new_encoder, note_unknown_tokens
+from kgqa_core.nn.saved_model import save_model
+from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
+from kgqa_core.papers.peers.transfernet.network import TransferNet, describe
+from kgqa_core.retrieval.epoch_batches import epoch_batches
+from kgqa_core.retrieval.hops import choose_hops, needed_hops
+from kgqa_core.retrieval.rigel.loss import answer_overlap
+from kgqa_core.retrieval.rigel.network import QueryBatch, plan_batch, propagate
+from kgqa_core.retrieval.rigel.questions import EncodedQuestions, prepare, usable
+from kgqa_core.retrieval.rigel.starts import leg_texts
+from kgqa_core.types import Question
+
+EPSILON = 1e-4
+"""Relations that weigh less are not followed in training."""
+EDGE_BUDGET = 200_000
+"""Edges followed per question and step in training."""
+GROUP = 4
+"""Questions of one wording that stay together in a batch."""
+EVALUATION_BATCH = 128
+
+
+@dataclass(frozen=True)
+class _Examples:
+    """Questions ready for training.  hops: of each, 0 where it does not say."""
+
+    encoded: EncodedQuestions
+    hops: Tensor
+
+
+def train(
+    out: Path,
+    *,
+    dkg: Path,
+    questions: Path,
+    options: TransferNetOptions,
+    seed: int,
+    kg: Path | None = None,
+    monitor: Monitor = QUIET,
+    work: Path | None = None,
+) -> dict[str, Any]:
+    """Writes model.safetensors, config.json, tokenizer.json and curves.parquet, and returns counts.
+
+    kg: the graph store, for the names under which topics are mentioned; topic keys alone serve without it.
+    Questions without a topic or an answer in the graph are left out and counted.
+    Raises TrainingError when none is left or the loss is not finite; ModelError when the encoder is not one.
+    """
+    graph = Dkg.open(dkg)
+    everything = read_questions(questions)
+    learn, left_out = usable(everything, "train")
+    develop, dev_left_out = usable(everything, "dev")
+    if not learn:
+        raise TrainingError(
+            f"none of the {len(left_out)} training questions has both a topic entity and an answer in this graph; "
+            "check that topic_entities and answers are keys or labels of it"
+        )
+    hops = options.hops or choose_hops(needed_hops(learn, graph))
+    options = options.model_copy(update={"hops": hops})
+    names = topic_names(kg, learn + develop)
+    device = pick_device(options.device, "transfernet")
+    with seeded(device, seed):
+        encoder, reader, description = new_encoder(
+            options,
+            lambda token: [text for own in learn for text in leg_texts(own, False, token, names)],
+            "transfernet",
+        )
+        network = TransferNet(encoder, 2 * graph.relations, hops, options.relation_scores).to(device)
+        learning, texts = _examples(learn, reader, names, graph, hops)
+        developing, _ = _examples(develop, reader, names, graph, hops)
+        unknown = reader.unknown_share(texts)
+        note_unknown_tokens(unknown, "questions'", options.encoder, "transfernet", monitor)
+        trainer = _Trainer(network, reader, graph, options, device)
+        per_epoch = math.ceil(len(learn) / options.batch_size)
+        epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
+        together = 1 if options.encoder == "scratch" else GROUP
+        plan = TrainingPlan(
+            per_epoch=per_epoch,
+            epochs=epochs,
+            patience=math.ceil(options.patience * epochs / options.epochs),
+            batches=lambda epoch: epoch_batches(
+                learning.encoded.rows, learning.encoded.text, options.batch_size, together, seed, epoch
+            ),
+            backward=backward_of(lambda batch: trainer.loss(learning, batch)),
+            measure=lambda: trainer.measure(developing) if develop else {},
+            score=lambda measured: [measured["hits_at_1"], -measured["loss"]],
+            section="transfernet",
+        )
+        digest = hashlib.sha256((questions / QUESTIONS_FILE).read_bytes()).hexdigest()
+        key = key_of(graph.digest, digest, options.decisive(), seed, sorted(names.items()))
+        progress, weights = train_encoder(network, plan, options, key, monitor, work)
+    network.load_state_dict(weights, strict=False)
+    config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
+    save_model(out, network.state_dict(), reader.tokenizer, config)
+    write_curves(out, progress)
+    if work is not None:
+        (work / CHECKPOINT).unlink(missing_ok=True)
+    return {
+        "questions": {"train": len(learn), "dev": len(develop)},
+        "left_out": {"train": len(left_out), "dev": len(dev_left_out), "examples": left_out[:20]},
+        "hops": hops,
+        "with_hops": int((learning.hops > 0).sum()),
+        "wordings": len(learning.encoded.rows),
+        "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        "unknown_token_share": round(unknown, 4),
+        **epoch_counts(progress),
+    }
+
+
+def _examples(
+    questions: Sequence[Question], reader: Reader, names: dict[int, list[str]], graph: Dkg, hops: int
+) -> tuple[_Examples, list[str]]:
+    """Questions for training, and what is read of each."""
+    encoded, texts = prepare(questions, reader, names, graph)
+    said = [question.hops if question.hops is not None and question.hops <= hops else 0 for question in questions]
+    return _Examples(encoded, torch.tensor(said, dtype=torch.int64)), texts
+
+
+def squared_error(scores: EntityWeights, answers: Sequence[Sequence[int]], positive_weight: float) -> Tensor:
+    """Σ_e w_e (a_e - y_e)² / Σ_answers w_e of each question, [batch].
+
+    w is positive_weight at answers and 1 elsewhere, y is 1 at answers and 0 elsewhere, a are the scores.  Entities that
+    are neither touched nor answers cost nothing; an answer that is not reached costs its weight.  In [0, ∞); 0 is best,
+    and 1 is what scores of 0 everywhere cost.
+    """
+    overlap = answer_overlap(scores, answers)
+    gold = overlap.is_answer.to(scores.weight.dtype)
+    cost = (1 + (positive_weight - 1) * gold) * (scores.weight - gold) ** 2
+    total = scores.with_weight(cost).sum() + positive_weight * overlap.missed
+    return total / (positive_weight * overlap.answers).clamp(min=1)
+
+
+class _Trainer:
+    """The loss and the dev metrics of a network."""
+
+    def __init__(
+        self, network: TransferNet, reader: Reader, graph: Dkg, options: TransferNetOptions, device: torch.device
+    ) -> None:
+        self.network, self.reader, self.graph, self.options, self.device = network, reader, graph, options, device
+
+    def loss(self, examples: _Examples, batch: Tensor) -> Tensor:
+        """The mean over a batch of question numbers."""
+        queries, scores, answers = self._scores(examples, batch)
+        loss = squared_error(scores, answers, self.options.positive_weight).mean()
+        hops = examples.hops[batch]
+        known = hops > 0
+        if self.options.hop_loss and bool(known.any()):
+            logs = queries.plan.attention.clamp(min=1e-12).log()
+            loss = loss + self.options.hop_loss * nll_loss(logs[known], hops[known] - 1)
+        return loss
+
+    def measure(self, examples: _Examples) -> dict[str, float]:
+        """hits_at_1, hop_accuracy (where hops are said) and loss over questions, each a mean."""
+        self.network.eval()
+        hits = right = loss = 0.0
+        questions = examples.encoded
+        with torch.no_grad():
+            for start in range(0, len(questions), EVALUATION_BATCH):
+                batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
+                queries, scores, answers = self._scores(examples, batch)
+                hits += sum(bool(best) and best[0][0] in own for best, own in zip(scores.top(1), answers, strict=True))
+                loss += float(squared_error(scores, answers, self.options.positive_weight).sum())
+                right += int((queries.plan.attention.argmax(1) + 1 == examples.hops[batch]).sum())
+        said = int((examples.hops > 0).sum())
+        found = {"hits_at_1": hits / len(questions), "loss": loss / len(questions)}
+        return found | ({"hop_accuracy": right / said} if said else {})
+
+    def _scores(self, examples: _Examples, batch: Tensor) -> tuple[QueryBatch, EntityWeights, list[tuple[int, ...]]]:
+        queries = plan_batch(self.network, self.reader, examples.encoded, batch, self.device)
+        _, scores = propagate(
+            self.graph, queries, "none", exclude_topic=self.options.exclude_topic, epsilon=EPSILON,
+            edge_budget=EDGE_BUDGET, clamp=True,
+        )  # fmt: skip
+        return queries, scores, [examples.encoded.answers[number] for number in batch.tolist()]

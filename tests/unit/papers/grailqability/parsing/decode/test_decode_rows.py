@@ -1,0 +1,84 @@
+"""Rows without a relation: what is lost, and what the actions still mean."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kgqa_core.papers.grailqability.parsing.decode.actions import END, NK, NUMBER, Slots
+from kgqa_core.papers.grailqability.parsing.decode.rows import FEATURES, DecoderRow, thinned
+
+RELATIONS = ("a", "b", "c", "d")
+
+
+def row(*actions: str) -> DecoderRow:
+    """A question about one topic with four relations; actions by their names."""
+    slots = Slots(topics=("x",), relations=RELATIONS)
+    number = {slots.name(action): action for action in range(slots.actions)}
+    labels = ("[E1]", *RELATIONS)
+    features = tuple((float(place),) * FEATURES for place in range(5))
+    return DecoderRow("…", slots, labels, (0, 3, 3, 3, 3), features, ("x",), tuple(number[name] for name in actions))
+
+
+def actions_of(one: DecoderRow) -> list[str]:
+    return [one.slots.name(action) for action in one.actions]
+
+
+@pytest.mark.parametrize("actions", [("b", "x"), ("(R b)", "d", "x"), ("d", "(R a)", "x"), ("(R c)", "(R d)", "x")])
+def test_a_row_that_keeps_what_it_needs_keeps_its_form(actions: tuple[str, ...]) -> None:
+    needed = {action.strip("(R )") for action in actions} - {"x"}
+    lost = set()
+    for seed in range(40):
+        torch.manual_seed(seed)
+        [own] = thinned([row(*actions, END)], missing=0.0)
+        assert actions_of(own) == [*actions, END]
+        [gone] = set(RELATIONS) - set(own.slots.relations)
+        assert own.labels == ("[E1]", *own.slots.relations) and len(own.kinds) == 4
+        assert [feature[0] for feature in own.features] == [
+            0.0,
+            *(1.0 + RELATIONS.index(r) for r in own.slots.relations),
+        ]
+        lost.add(gone)
+    assert lost == set(RELATIONS) - needed
+
+
+def test_a_row_that_loses_what_it_needs_has_no_form() -> None:
+    torch.manual_seed(7)
+    found = thinned([row("(R b)", "d", "x", END)] * 400, missing=0.25)
+    without = [own for own in found if own.actions == (NUMBER[NK], NUMBER[END])]
+    assert 70 < len(without) < 130
+    assert {r for own in without for r in set(RELATIONS) - set(own.slots.relations)} == {"b", "d"}
+    assert all(actions_of(own) == ["(R b)", "d", "x", END] for own in found if own not in without)
+    assert {len(own.slots.relations) for own in found} == {3}
+
+
+def test_what_has_no_form_and_what_needs_all_relations_stay_what_they_are() -> None:
+    torch.manual_seed(7)
+    assert {tuple(actions_of(own)) for own in thinned([row(NK, END)] * 20, missing=0.9)} == {(NK, END)}
+    everything = row("a", "b", "c", "d", "x", END)
+    assert thinned([everything], missing=0.0) == [everything]
+
+
+def typed_row(*actions: str) -> DecoderRow:
+    """A question about one topic with three types and two relations."""
+    slots = Slots(topics=("x",), classes=("t.p", "t.q", "t.r"), relations=("a", "b"))
+    number = {slots.name(action): action for action in range(slots.actions)}
+    labels = ("[E1]", *slots.classes, *slots.relations)
+    features = tuple((float(place),) * FEATURES for place in range(6))
+    return DecoderRow("…", slots, labels, (0, 1, 1, 1, 3, 3), features, ("x",), tuple(number[name] for name in actions))
+
+
+def test_a_type_is_lost_as_a_relation_is() -> None:
+    torch.manual_seed(7)
+    actions = ["AND", "t.q", "(R b)", "x", END]
+    kept, without = [], []
+    for own in thinned([typed_row(*actions)] * 600, missing=0.3):
+        (without if own.actions == (NUMBER[NK], NUMBER[END]) else kept).append(own)
+        assert own.labels == ("[E1]", *own.slots.classes, *own.slots.relations)
+        assert len(own.labels) == len(own.kinds) == len(own.features) == 5
+    assert all(actions_of(own) == actions for own in kept)
+    lost = {"t.p", "t.q", "t.r", "a", "b"}
+    assert {one for own in kept for one in lost - {*own.slots.classes, *own.slots.relations}} == {"t.p", "t.r", "a"}
+    assert {one for own in without for one in lost - {*own.slots.classes, *own.slots.relations}} == {"t.q", "b"}
+    shares = [sum(len(own.slots.classes) == 2 for own in rows) / len(rows) for rows in (kept, without)]
+    assert abs(shares[0] - shares[1]) < 0.12  # how many types are left says nothing
