@@ -127,7 +127,7 @@ def test_ctrl_c_says_what_stopped_and_a_second_one_ends_at_once(tmp_path: Path) 
     assert not left(str(tmp_path))
 
 
-@pytest.mark.parametrize("after", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("after", [0.1, *(pytest.param(after, marks=pytest.mark.slow) for after in (0.0, 0.3))])
 def test_ctrl_c_while_a_command_starts_leaves_no_traceback(after: float, tmp_path: Path) -> None:
     with start(["-m", "flows.cli", "kg", "diff", tmp_path, tmp_path], str(tmp_path)) as process:
         until = time.monotonic() + 10

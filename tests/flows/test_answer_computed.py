@@ -11,6 +11,8 @@ import pytest
 from tests.support.forked_command import forked_kgqa
 from tests.support.toy import write_graph, write_questions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:

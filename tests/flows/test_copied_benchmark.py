@@ -59,6 +59,7 @@ def verified(folder: Path) -> bool:
     return '"clean": true' in result.stdout
 
 
+@pytest.mark.slow
 def test_a_copy_outlives_the_graph_in_the_home_and_can_be_moved(
     tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

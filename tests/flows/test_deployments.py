@@ -38,6 +38,7 @@ from tasks.resume.inputs import LEARNERS
 from tasks.retrieval import train_retrievers
 from tasks.tracking.mlflow_store import NoTracker
 from tests.support.command import ROOT
+from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
 FILE = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))
@@ -46,8 +47,15 @@ DEPLOYMENTS: dict[str, dict[str, Any]] = {each["name"]: each for each in FILE["d
 GPU = ("train-retriever", "finetune-rewriter", "generate-corpus")
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def prefect_server() -> Iterator[None]:
+    """The tests' Prefect server."""
+    with on_shared_server():
+        yield
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[None]:
     """A Prefect server of this module's own, without deployments."""
     with prefect_test_harness(server_startup_timeout=600):
         yield
@@ -117,6 +125,7 @@ def test_the_pull_step_goes_to_the_project_wherever_it_lies(tmp_path: Path, monk
         workplace.enter()
 
 
+@pytest.mark.usefixtures("prefect_server")
 def test_without_a_server_stages_are_made_here_or_it_is_said_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -130,6 +139,8 @@ def test_without_a_server_stages_are_made_here_or_it_is_said_what_is_missing(mon
     assert calling.choose_placement(TRAIN, "here").deployment is None
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_server")
 def test_auto_takes_a_deployment_that_has_a_worker() -> None:
     assert "has no deployment" in calling.choose_placement(CORPUS, "auto").why
     with get_client(sync_client=True) as client:
@@ -185,6 +196,8 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return asked
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_server")
 def test_a_deployment_makes_the_artifact_that_the_caller_waits_for(
     profile: Profile, worker: list[dict[str, Any]], own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +217,8 @@ def test_a_deployment_makes_the_artifact_that_the_caller_waits_for(
     assert trains(alone)[1]["rigel"].digest == trained["rigel"].digest
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_server")
 def test_the_message_of_a_failed_deployment_comes_through(
     profile: Profile, worker: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +230,7 @@ def test_the_message_of_a_failed_deployment_comes_through(
         trains(profile)
 
 
+@pytest.mark.usefixtures("prefect_server")
 def test_a_worker_with_other_code_or_another_home_says_so_before_it_works(profile: Profile, tmp_path: Path) -> None:
     given = deployed.StageRequest(
         kind="retriever", key="k" * 64, made_of={"code": "abc", "packages": {"torch": "1"}}, inputs={}, caller="r"
@@ -237,6 +253,7 @@ def test_a_worker_with_other_code_or_another_home_says_so_before_it_works(profil
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_server")
 def test_a_called_run_that_died_is_started_again(
     profile: Profile, worker: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +291,7 @@ def test_a_called_run_counts_as_dead_only_when_its_process_left_its_lock(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_server")
 def test_a_stopped_caller_stops_the_run_that_it_started(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Any] = []
 
@@ -297,6 +315,7 @@ def test_a_stopped_caller_stops_the_run_that_it_started(profile: Profile, monkey
     assert "was stopped" in (state.message or "")
 
 
+@pytest.mark.usefixtures("prefect_server")
 def test_two_callers_of_one_artifact_wait_for_one_run(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     home, given = (
         Home.current(),
@@ -317,6 +336,8 @@ def test_two_callers_of_one_artifact_wait_for_one_run(profile: Profile, monkeypa
         assert calling._join_or_start(client, "f/d", given, profile, run)[1]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_server")
 def test_a_built_graph_is_told_to_the_server(tmp_path: Path) -> None:
     write_graph(tmp_path / "dump.tsv", 200)
     counts = build_folder([str(tmp_path / "dump.tsv")], tmp_path / "toy", {})
@@ -348,6 +369,8 @@ def test_emit_without_a_server_says_what_to_do() -> None:
         news.check_server()
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_server")
 def test_a_finished_deployment_is_no_finished_run_of_the_pipeline(profile: Profile) -> None:
     from kgqa_core.runs.records import newest_run
 

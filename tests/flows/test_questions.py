@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_questions_are_generated_once_and_no_file_is_overwritten(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "q.jsonl"
-    words = ("questions", "generate", "--kg", folder / "films.nt", "--out", out, "--size", "100", "--seed", "3")
+    words = ("questions", "generate", "--kg", folder / "films.nt", "--out", out, "--size", "40", "--seed", "3")
     first = forked_kgqa(*words, "--home", tmp_path / "home", "--json")
     assert first.code == 0, first.err[-3000:]
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
@@ -39,6 +39,7 @@ def test_questions_are_generated_once_and_no_file_is_overwritten(folder: Path, t
     assert rows == [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_a_graph_alone_is_enough_and_the_run_says_what_it_is_scored_on(folder: Path, tmp_path: Path) -> None:
     done = forked_kgqa("run", "--kg", folder / "films.nt", "--home", tmp_path / "home", *SMALL)
     assert done.code == 0, done.err[-3000:]

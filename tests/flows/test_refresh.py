@@ -177,6 +177,7 @@ def test_changes_add_up_until_they_are_too_many(place: Path) -> None:
     assert 0 < shares[0][1] < shares[1][1] and shares[2][1] == 0
 
 
+@pytest.mark.slow
 def test_a_relation_that_comes_trains_again(place: Path) -> None:
     change(place, came="Newcomer\ttwin_of\tNewer Comer\n")
     summary = refresh(profile_of(place))

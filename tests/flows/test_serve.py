@@ -173,6 +173,7 @@ def test_others_need_a_token_to_reach_it(home: Path) -> None:
     assert unknown.code == 2 and "nothing" in unknown.err
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_path: Path) -> None:
     copy = tmp_path / "home"
     copy.mkdir()

@@ -60,6 +60,7 @@ def write_questions(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_run_reads_the_subset_of_a_dump(tmp_path: Path) -> None:
     dump, questions, out = write_dump(tmp_path), write_questions(tmp_path), tmp_path / "subset.nt.gz"
     made = forked_kgqa("kg", "subset", dump, "--questions", questions, "--hops", "1", "--out", out, "--json")
@@ -107,6 +108,7 @@ def test_options_that_cannot_be_used_are_refused(tmp_path: Path, words: list[str
     assert not (tmp_path / "out.nt").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_with_the_batches_that_an_endpoint_has_not_answered(tmp_path: Path) -> None:
     dump, questions = write_dump(tmp_path), write_questions(tmp_path)
     words = ["--questions", str(questions), "--hops", "1", "--json", "--delay", "0"]

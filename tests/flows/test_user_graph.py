@@ -13,6 +13,8 @@ from tests.support.command import Outcome, kgqa
 from tests.support.forked_command import forked_kgqa
 from tests.support.toy import write_graph, write_questions
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--set", "rigel.encoder=scratch", "--set", "hop_path.encoder=scratch")
 """MiniLM, the default, would learn as well and take five times as long."""
 
@@ -117,7 +119,6 @@ def test_kg_show_and_report_use_the_newest_run(own: tuple[Path, Outcome]) -> Non
     assert forked_kgqa("report", "--home", folder / "home").out.count("Hits@1") >= 1
 
 
-@pytest.mark.slow
 def test_linked_topics_beside_gold_ones_show_what_linking_costs(own: tuple[Path, Outcome]) -> None:
     folder, first = own
     outcome = kgqa(

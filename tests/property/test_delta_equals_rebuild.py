@@ -210,6 +210,7 @@ def lists(folder: Path) -> list:
     return [pl.read_parquet(folder / DIFF / f"{name}.parquet").rows() for name in ("entities", "relations", "triples")]
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(
     edits(plain, FIXED, 2),

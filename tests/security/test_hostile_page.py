@@ -129,6 +129,7 @@ FORGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_page_gets_anything_by_forged_headers_even_with_the_login(ui: Ui, attack: str) -> None:
     name, path, body = ATTACKS[attack]
@@ -143,6 +144,7 @@ def test_no_page_gets_anything_by_forged_headers_even_with_the_login(ui: Ui, att
     assert nothing_evil(ui)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_process_gets_anything_without_the_login(ui: Ui, attack: str) -> None:
     name, path, body = ATTACKS[attack]
@@ -154,6 +156,7 @@ def test_no_process_gets_anything_without_the_login(ui: Ui, attack: str) -> None
     assert nothing_evil(ui)
 
 
+@pytest.mark.slow
 def test_a_websocket_of_another_origin_is_refused(ui: Ui) -> None:
     from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect
@@ -165,18 +168,21 @@ def test_a_websocket_of_another_origin_is_refused(ui: Ui) -> None:
         assert refused.value.response.status_code == 403
 
 
-def test_the_temporary_server_of_a_run_is_as_closed(ui: Ui) -> None:
+def test_the_temporary_server_of_a_run_is_closed() -> None:
     address = shared_server().removesuffix("/api")
     for attack in ("a flow", "secrets", "Prefect's runs"):
         _, path, body = ATTACKS[attack]
         assert send(address, path, body, LOGIN, Origin="http://attacker.example")[0] == 403
         assert send(address, path, body, LOGIN, Host=f"{REBOUND}:{urlsplit(address).port}")[0] == 403
         assert send(address, path, body)[0] in (401, 403)
-        assert send(address, path, body, ui.auth_string)[0] in (401, 403), "each server has a login of its own"
+        assert send(address, path, body, login.make_auth_string())[0] in (401, 403), (
+            "each server has a login of its own"
+        )
     assert send(address, "/api/admin/settings")[0] == 401
     assert send(address, "/api/admin/settings", auth_string=LOGIN)[0] == 200
 
 
+@pytest.mark.slow
 def test_commands_of_the_home_log_in_by_themselves(ui: Ui, tmp_path: Path) -> None:
     (tmp_path / "dump.tsv").write_text("a\tknows\tb\n")
     words = ["-m", "flows.cli", "kg", "build", tmp_path / "dump.tsv", "--out", tmp_path / "graph", "--emit"]
@@ -281,6 +287,7 @@ def nothing_evil(ui: Ui) -> bool:
     return "evil" not in names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["127.0.0.1", ATTACKER])
 def test_a_page_of_another_origin_gets_and_changes_nothing(browser: Browser, ui: Ui, hostile: str, name: str) -> None:
     browser.open(hostile.replace("127.0.0.1", name), "harmless")
@@ -290,6 +297,7 @@ def test_a_page_of_another_origin_gets_and_changes_nothing(browser: Browser, ui:
     assert nothing_evil(ui)
 
 
+@pytest.mark.slow
 def test_a_rebound_name_gets_and_changes_nothing(browser: Browser, ui: Ui) -> None:
     for address in (ui.prefect, ui.mlflow):
         browser.open(address.replace("127.0.0.1", REBOUND), "refused", "Host")
@@ -301,6 +309,7 @@ def test_a_rebound_name_gets_and_changes_nothing(browser: Browser, ui: Ui) -> No
     assert nothing_evil(ui)
 
 
+@pytest.mark.slow
 def test_an_image_of_the_uis_is_not_seen_from_another_page(browser: Browser, ui: Ui, hostile: str) -> None:
     image = (
         "new Promise(done => { const seen = new Image(); seen.onload = () => done('seen');"
@@ -313,6 +322,7 @@ def test_an_image_of_the_uis_is_not_seen_from_another_page(browser: Browser, ui:
     assert browser.run(script) == "refused"
 
 
+@pytest.mark.slow
 def test_both_uis_show_their_runs_after_the_login(browser: Browser, ui: Ui, tmp_path: Path) -> None:
     browser.open(f"{ui.prefect}/runs", "atlas/questions", "kgqa-pipeline")
     browser.picture(tmp_path / "prefect.png", still=0.5)
@@ -321,6 +331,7 @@ def test_both_uis_show_their_runs_after_the_login(browser: Browser, ui: Ui, tmp_
     browser.picture(tmp_path / "mlflow.png", still=0.5)
 
 
+@pytest.mark.slow
 def test_without_the_login_neither_ui_shows_anything_and_links_ask_for_it(ui: Ui, tmp_path: Path) -> None:
     if chromium() is None:
         pytest.skip(NO_CHROMIUM)

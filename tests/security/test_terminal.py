@@ -101,7 +101,8 @@ def on_a_terminal(words: list[str], env: dict[str, str]) -> str:
     return read.decode("utf-8")
 
 
-@pytest.mark.parametrize("terminal", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("terminal", [True, False])
 def test_no_command_brings_control_characters_to_a_terminal_or_dies_of_markup(
     graph: Path, home: Path, tmp_path: Path, terminal: bool
 ) -> None:

@@ -163,7 +163,7 @@ def graph_and_questions(profile: Profile) -> tuple[ArtifactRef, ArtifactRef]:
         return kg, load_questions(kg, profile.questions, profile.seed)
 
 
-@pytest.mark.parametrize("what", ["graph.tsv", "questions.jsonl"])
+@pytest.mark.parametrize("what", ["graph.tsv", pytest.param("questions.jsonl", marks=pytest.mark.slow)])
 def test_a_file_that_is_swapped_between_digest_and_reading_leaves_the_cache_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, prefect_server: None
 ) -> None:

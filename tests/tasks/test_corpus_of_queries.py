@@ -43,6 +43,7 @@ def corpus_of_queries(profile: Profile) -> Any:
         return generate_corpus(kg, dkg, questions, options, LlmOptions(), profile.seed)
 
 
+@pytest.mark.slow
 def test_queries_without_a_form_are_in_the_corpus_with_their_cvts(tmp_path: Path) -> None:
     lines, rows = [], []
     for n in range(PEOPLE):

@@ -33,6 +33,7 @@ def tables(path: Path) -> set[str]:
         connection.close()
 
 
+@pytest.mark.slow
 def test_one_killed_while_it_is_made_leaves_none_and_the_next_makes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

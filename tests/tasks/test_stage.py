@@ -83,7 +83,7 @@ def test_changed_dump_reruns_both(profile: Profile) -> None:
     assert statuses(run) == {"kg": "computed", "dkg": "computed"}
 
 
-@pytest.mark.parametrize("harm", ["flip", "delete"])
+@pytest.mark.parametrize("harm", ["flip", pytest.param("delete", marks=pytest.mark.slow)])
 def test_damaged_artifact_is_rebuilt_although_prefect_has_it_cached(profile: Profile, harm: str) -> None:
     _, kg, dkg = two_stages(profile)
     file = dkg.folder / "tail.npy"

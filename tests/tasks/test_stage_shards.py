@@ -70,9 +70,9 @@ def left_over(home: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "shards"),
     [
-        pytest.param("inline", 3, marks=pytest.mark.slow),
+        ("inline", 3),
         pytest.param("thread", 4, marks=pytest.mark.slow),
-        ("process", 3),
+        pytest.param("process", 3, marks=pytest.mark.slow),
         pytest.param("dask", 4, marks=pytest.mark.slow),
         pytest.param("ray", 4, marks=pytest.mark.slow),
     ],

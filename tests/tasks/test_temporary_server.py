@@ -70,7 +70,7 @@ def check_that_nothing_is_left(parent: subprocess.Popen[bytes], children: list[p
 
 
 @pytest.mark.parametrize(
-    "moment", [0.0, 1.0, *(pytest.param(moment, marks=pytest.mark.slow) for moment in (0.03, 0.1, 0.4, 2.0))]
+    "moment", [0.0, *(pytest.param(moment, marks=pytest.mark.slow) for moment in (0.03, 0.1, 0.4, 1.0, 2.0))]
 )
 def test_a_killed_process_takes_its_starting_server_along(tmp_path: Path, moment: float) -> None:
     parent = start([STARTS, str(tmp_path)], tmp_path)
@@ -81,6 +81,7 @@ def test_a_killed_process_takes_its_starting_server_along(tmp_path: Path, moment
     check_that_nothing_is_left(parent, children)
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_its_server_starts_leaves_no_process(tmp_path: Path) -> None:
     parent = start([FLOW], tmp_path)
     wait_for(lambda: family(parent), "Prefect started no server", 120)
@@ -104,6 +105,7 @@ def test_runs_killed_at_random_moments_leave_no_process(tmp_path: Path) -> None:
         check_that_nothing_is_left(parent, children)
 
 
+@pytest.mark.slow
 def test_a_flow_without_a_server_runs_on_one_that_ends_with_it(tmp_path: Path) -> None:
     parent = start([FLOW], tmp_path)
     wait_for(lambda: family(parent), "Prefect started no server", 120)
@@ -165,6 +167,7 @@ print(asyncio.run(main()))
 """
 
 
+@pytest.mark.slow
 def test_requests_wait_for_the_lock_of_the_database_for_seconds_only(tmp_path: Path) -> None:
     outcome = run_python(["-c", LOCKS, str(tmp_path)], env={"PREFECT_HOME": str(tmp_path)})
     assert outcome.code == 0 and outcome.out.strip() == "5000", outcome.err[-2000:]

@@ -252,6 +252,7 @@ def test_no_reason_is_learnt_where_one_that_occurs_has_too_few_examples(
     assert alone.reasons(np.zeros((2, len(whole.why[FACT].names)))) == [{}, {}]
 
 
+@pytest.mark.slow
 def test_a_reason_is_calibrated_only_where_dev_has_enough_of_both(folders: dict[str, Path], tmp_path: Path) -> None:
     labels = []
     for question in read_questions(folders["questions"]):

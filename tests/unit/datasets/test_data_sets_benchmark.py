@@ -24,6 +24,7 @@ def test_f1_and_intervals_are_those_of_a_hand_computed_case() -> None:
     assert _shown(None, n=False) == "–"
 
 
+@pytest.mark.slow
 def test_a_set_is_read_linked_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     (data / "zjqa" / "data").mkdir(parents=True)

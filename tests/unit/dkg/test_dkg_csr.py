@@ -135,6 +135,7 @@ def test_literals_may_lie_in_several_ranges() -> None:
     assert np.diff(dkg.ptr).tolist() == [2, 0, 0, 2, 0, 0] and dkg.first_literal == 1
 
 
+@pytest.mark.slow
 def test_a_processes_children_follow_too(tmp_path: Path) -> None:
     """Both ways to start a process: Prefect's runner spawns, data loaders fork."""
     dkg = Dkg.from_triples(*np.random.default_rng(0).integers(0, [90, 1, 90], (60, 3)).T[:, :1], 90, 1)

@@ -23,6 +23,7 @@ def ingest(monkeypatch: pytest.MonkeyPatch):
     return module
 
 
+@pytest.mark.slow
 def test_roads_agree_and_figures_are_written(ingest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     roads = "kgqa,kgqa build,duckdb,polars,pyoxigraph"
     arguments = ["--sizes", "2k", "--rounds", "1", "--packed", ".gz", "--roads", roads]

@@ -37,6 +37,13 @@ from tests.support.models import Listener, options, save_causal, save_corpus, sa
 ON = torch.device(DEVICE)
 
 
+BOTH = [
+    pytest.param(save_causal, id="causal"),
+    pytest.param(save_seq2seq, id="seq2seq", marks=pytest.mark.slow),
+]
+"""Kinds of models that are trained."""
+
+
 @pytest.fixture(params=[save_causal, save_seq2seq], ids=["causal", "seq2seq"])
 def reader(request: pytest.FixtureRequest, tmp_path: Path) -> HFModel:
     return HFModel(request.param(tmp_path / "model"), device=DEVICE)
@@ -144,7 +151,7 @@ def _bytes(out: Path) -> list[bytes]:
     return [(out / name).read_bytes() for name in [*FILES, "meta.json"]]
 
 
-@pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
+@pytest.mark.parametrize("save", BOTH)
 def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
     save: Callable[[Path], Path], corpus: Path, tmp_path: Path
 ) -> None:
@@ -162,6 +169,7 @@ def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
     assert _bytes(tmp_path / "other")[0] != _bytes(tmp_path / "whole")[0]
 
 
+@pytest.mark.slow
 def test_dropout_is_on_and_another_option_starts_anew(corpus: Path, tmp_path: Path) -> None:
     base = save_causal(tmp_path / "m")
     how = options(base, epochs=1)
@@ -188,7 +196,7 @@ def test_accumulation_does_not_change_the_step(corpus: Path, tmp_path: Path) -> 
     assert float(apart.max()) < how.learning_rate / 5 and int((apart > 1e-5).sum()) <= len(apart) / 500
 
 
-@pytest.mark.parametrize("save", [save_causal, save_seq2seq], ids=["causal", "seq2seq"])
+@pytest.mark.parametrize("save", BOTH)
 def test_it_learns_keeps_the_best_epoch_and_shows_samples(
     save: Callable[[Path], Path], corpus: Path, tmp_path: Path
 ) -> None:
@@ -205,6 +213,7 @@ def test_it_learns_keeps_the_best_epoch_and_shows_samples(
     assert meta["options"]["rank"] == 4 and meta["pairs"]["train"] == 40 and len(meta["corpus_sha256"]) == 64
 
 
+@pytest.mark.slow
 def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +229,7 @@ def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
     assert [completion.text.strip() for completion in written] == samples[1] not in (samples[0], samples[2], samples[3])
 
 
+@pytest.mark.slow
 def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path) -> None:
     how = options("builtin", epochs=3, global_batch_size=20, micro_batch_tokens=2000, samples=0)
     train(tmp_path / "out", corpus=corpus, options=how, seed=3)
@@ -276,6 +286,7 @@ def test_a_rewriter_is_not_laid_over_another_base(corpus: Path, tmp_path: Path) 
         load_rewriter(tmp_path / "nowhere", LLM)
 
 
+@pytest.mark.slow
 def test_half_precision_learns_too(corpus: Path, tmp_path: Path) -> None:
     how = options(save_causal(tmp_path / "m"), precision="bf16")
     train(tmp_path / "out", corpus=corpus, options=how, seed=3)
@@ -294,6 +305,7 @@ def test_what_cannot_be_trained_is_refused(corpus: Path, tmp_path: Path) -> None
         train(tmp_path / "o", corpus=corpus, options=options(base, learning_rate=1e30), seed=3)
 
 
+@pytest.mark.slow
 def test_without_dev_pairs_the_last_adapter_is_kept(tmp_path: Path) -> None:
     corpus = save_corpus(tmp_path / "c", pairs=12, dev=0)
     counts = train(tmp_path / "out", corpus=corpus, options=options(save_causal(tmp_path / "m")), seed=3)

@@ -115,6 +115,7 @@ def test_the_classifier_tells_operations_it_has_learnt(folders: dict[str, Path])
     assert guesses[1].bests[0] > guesses[1].bests[1]
 
 
+@pytest.mark.slow
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(folders: dict[str, Path], tmp_path: Path) -> None:
     whole = learn(folders, tmp_path / "whole")
     work, killed = tmp_path / "work", Listener(stop_at=3)

@@ -28,6 +28,7 @@ def small_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_resumed_run_ends_in_the_weights_of_an_undisturbed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_the_published_folder_is_a_model(tmp_path: Path) -> None:
     assert sorted(path.suffix for path in (tmp_path / "checkpoint").iterdir()) == [".safetensors"]
 
 
+@pytest.mark.slow
 def test_the_second_phase_starts_from_published_weights_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +79,7 @@ def test_the_second_phase_starts_from_published_weights_and_says_so(
     assert (base / "tokenizer.json").read_bytes() == (tmp_path / "second/model/tokenizer.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_weights_of_another_shape_are_no_start(tmp_path: Path) -> None:
     module.train(tmp_path, TINY, compiled=False, every=100, each=1)
     with pytest.raises(TrainingError, match="not of the shape"):

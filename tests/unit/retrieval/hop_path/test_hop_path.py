@@ -152,7 +152,7 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(
     assert content(tmp_path / "other")["model.safetensors"] != content(undisturbed)["model.safetensors"]
 
 
-@pytest.mark.parametrize("stop_at", [1, 20, 30])
+@pytest.mark.parametrize("stop_at", [20, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 30))])
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
 ) -> None:

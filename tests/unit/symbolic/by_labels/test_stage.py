@@ -114,6 +114,7 @@ def test_own_questions_alone_are_learnt_and_calibrated_on(folders: dict[str, Pat
     assert again == counts and content(tmp_path / "again") == content(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_generated_questions_are_added_but_for_those_that_test_is_about(
     folders: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -123,6 +124,7 @@ def test_generated_questions_are_added_but_for_those_that_test_is_about(
     assert counts["dev"]["answerable"] == 7 and counts["dev"]["unanswerable"] == 2
 
 
+@pytest.mark.slow
 def test_unanswerable_questions_of_the_run_are_learnt_from(folders: dict[str, Path], tmp_path: Path) -> None:
     questions = tmp_path / "questions"
     questions.mkdir()

@@ -74,6 +74,7 @@ def test_same_seed_gives_the_same_weights_and_another_one_others(examples: list[
     assert same_weights(first, second) and not same_weights(first, other)
 
 
+@pytest.mark.slow
 def test_killed_training_goes_on_to_the_same_weights(examples: list[LabelExample], tmp_path: Path) -> None:
     class Killed(Exception):
         pass

@@ -87,6 +87,7 @@ def test_training_holds_no_ideal_form_of_what_is_gone(made: Path) -> None:
     assert gone and not any(json.dumps(form)[1:-1] in text for form in gone)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_benchmark(inputs: tuple[Path, Path], made: Path, tmp_path: Path) -> None:
     again, other = (write_benchmark(tmp_path / str(seed), *inputs, seed) for seed in (7, 8))
     assert content_digest(again) == content_digest(made) != content_digest(other)
@@ -214,6 +215,7 @@ def poets(form: str) -> Rows:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
     ["(AND (TYPE Artist) (JOIN lives_in {}))", "(ARGMAX (AND (TYPE Artist) (JOIN lives_in {})) (COUNT lives_in))"],

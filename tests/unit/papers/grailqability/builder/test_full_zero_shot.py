@@ -82,6 +82,7 @@ def test_what_the_missing_thing_touches_is_kept_out_of_training_too() -> None:
     assert chooser.choose(1)[0] == {4} and not chooser.full, "no room for the question that the entity touches"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "kept"), [("ours", True), ("published", False)])
 def test_a_question_that_a_dropped_type_took_has_no_form_as_published(labels: str, kept: bool, tmp_path: Path) -> None:
     triples = [(f"p{i}", "rdf:type", "Poet" if i < 20 else "Painter") for i in range(30)]

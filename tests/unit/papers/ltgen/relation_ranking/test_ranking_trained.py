@@ -172,6 +172,7 @@ def test_heads_must_divide_the_width() -> None:
         fit(EXAMPLES, [], QUICK.model_copy(update={"heads": 3}), 7, "amr", graphs=GRAPHS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pair", "amr"])
 def test_a_killed_training_goes_on_and_ends_with_the_same_bits(kind: Any, tmp_path: Path) -> None:
     options = QUICK.model_copy(update={"epochs": 3, "batch_size": 4, "checkpoint_seconds": 1e-9})
@@ -202,6 +203,7 @@ def test_negatives_are_sampled_anew_in_every_pass_and_are_never_gold() -> None:
     assert [batch.tolist() for batch in passes[0]] != [batch.tolist() for batch in passes[1]]
 
 
+@pytest.mark.slow
 def test_training_twice_gives_the_same_files(world: Any, graph_file: Path, tmp_path: Path) -> None:
     options = QUICK.model_copy(update={"amr_graphs": str(graph_file), "epochs": 1})
     counts = [run(world, tmp_path / name, options, cache=tmp_path / "cache") for name in ("one", "two")]
@@ -266,6 +268,7 @@ def test_a_tenth_of_a_relation_linking_set_is_held_out_by_question() -> None:
     assert not {one.question for one in learning} & {one.question for one in developing}
 
 
+@pytest.mark.slow
 def test_relation_linking_files_are_learnt_from_beside_questions(world: Any, tmp_path: Path) -> None:
     path = tmp_path / "set.json"
     rows = [
@@ -280,6 +283,7 @@ def test_relation_linking_files_are_learnt_from_beside_questions(world: Any, tmp
     assert counts["from"]["training_set_0"]["leaked"] == 0
 
 
+@pytest.mark.slow
 def test_training_sets_teach_no_dev_or_test_question(world: Any, tmp_path: Path) -> None:
     held = next(question for question in world.questions if question.split == "test")
     rows = [
@@ -335,6 +339,7 @@ def test_a_ranker_that_was_trained_without_graphs_ranks_as_pair_and_says_so(trai
     assert listener.notes == ["the ranker 'amr' was trained without AMR graphs; rank_amr ranks as rank_pair does"]
 
 
+@pytest.mark.slow
 def test_a_question_without_graph_is_ranked_by_the_pair_encoder(world: Any, graph_file: Path, tmp_path: Path) -> None:
     options = QUICK.model_copy(update={"amr_graphs": str(graph_file)})
     run(world, tmp_path / "ranker", options)

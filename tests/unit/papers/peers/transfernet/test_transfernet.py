@@ -59,12 +59,14 @@ def test_learns_one_and_two_hops_from_answers_alone(
     assert hits(world, folder, tmp_path / "facts") == 1.0
 
 
+@pytest.mark.slow
 def test_relations_scored_by_themselves_learn_too(world: Any, tmp_path: Path) -> None:
     counts = run(world, tmp_path / "own", OPTIONS.model_copy(update={"relation_scores": "sigmoid", "epochs": 20}))
     assert counts["dev_hits_at_1"] >= 0.9
     assert hits(world, tmp_path / "own", tmp_path / "facts") >= 0.9
 
 
+@pytest.mark.slow
 def test_hops_are_not_needed(world: Any, tmp_path: Path) -> None:
     (tmp_path / "questions").mkdir()
     write_questions(tmp_path / "questions", [replace(question, hops=None) for question in world.questions])
@@ -121,6 +123,7 @@ def test_a_step_reads_words_and_no_padding() -> None:
         assert float(alone(ids, mask).relations[0].max()) < 0.1, "training does not begin by following every edge"
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes(world: Any, undisturbed: Path, tmp_path: Path) -> None:
     run(world, tmp_path / "again", QUICK)
     run(world, tmp_path / "other", QUICK, seed=8)
@@ -128,6 +131,7 @@ def test_same_seed_gives_the_same_bytes(world: Any, undisturbed: Path, tmp_path:
     assert content(tmp_path / "other")["model.safetensors"] != content(undisturbed)["model.safetensors"]
 
 
+@pytest.mark.slow
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(world: Any, undisturbed: Path, tmp_path: Path) -> None:
     again, written = resumed(run, world, tmp_path, QUICK, 5)
     assert written == content(undisturbed)

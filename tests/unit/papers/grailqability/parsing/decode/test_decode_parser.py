@@ -96,6 +96,7 @@ def test_a_best_form_that_finds_nothing_is_no_form_unless_the_option_keeps_it(wo
     assert emptied["q5-02"] == unchanged["q5-02"]
 
 
+@pytest.mark.slow
 def test_without_unanswerable_questions_no_form_is_only_predicted_for_what_finds_nothing(world, less, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "retriever_epochs": 1})
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
@@ -105,6 +106,7 @@ def test_without_unanswerable_questions_no_form_is_only_predicted_for_what_finds
     assert parsed(less, tmp_path / "parser", tmp_path / "auto")[0] == gone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_at", [2, 11])
 def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     options = OPTIONS.model_copy(update={"epochs": 2, "retriever_epochs": 1})
@@ -119,6 +121,7 @@ def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
 
 
+@pytest.mark.slow
 def test_a_language_model_is_trained_and_decodes(world, tmp_path):
     options = OPTIONS.model_copy(
         update={"model": str(save_seq2seq(tmp_path / "t5")), "epochs": 1, "most_actions": 3, "retriever_epochs": 1}

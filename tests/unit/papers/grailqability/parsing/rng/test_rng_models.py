@@ -21,6 +21,7 @@ FORMS = [parse(f"(JOIN (R r{number}) <[M1]>)") for number in range(4)]
 PROMPTS = [prompt_of(f"what about {number} of [M1]", FORMS[::-1], FORMS[number]) for number in range(4)]
 
 
+@pytest.mark.slow
 def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_path):
     model = save_classifier(tmp_path / "bert")
     options = RngOptions(
@@ -36,6 +37,7 @@ def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_pat
     assert counts["epochs"] == [1, 1] and counts_of_parse["parsed"] == len(examples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", [None, save_causal, save_seq2seq])
 def test_a_generator_learns_is_stored_and_writes_the_same_again(tmp_path, save):
     model = "scratch" if save is None else str(save(tmp_path / "model"))

@@ -71,6 +71,7 @@ def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_p
         assert len({row.form for row in rows}) == len(rows)
 
 
+@pytest.mark.slow
 def test_without_unanswerable_questions_no_form_is_never_predicted(world, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "hard_negative_epochs": 0})
     (tmp_path / "parser").mkdir()
@@ -79,6 +80,7 @@ def test_without_unanswerable_questions_no_form_is_never_predicted(world, tmp_pa
     assert not counts["no_form"] and all(row.form is not None for rows in found.values() for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_at", [2, 9])
 def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     options = OPTIONS.model_copy(update={"epochs": 2, "hard_negative_epochs": 1, "checkpoint_seconds": 1e-6})
