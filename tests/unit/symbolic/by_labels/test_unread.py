@@ -68,6 +68,10 @@ def ask(graph: LabelGraph, scorer: LabelScorer) -> Iterator[Ask]:
         ("countries before 1989", (), BEFORE, "1989"),
         ("population of Norland in euros", ("c0",), POPULATION, "euros"),
         ("when did Ada Stone retire", ("p0",), "(JOIN (R date_of_birth) p0)", "retire"),
+        ("official neighbours of Norland", ("c0",), BORDERS, "official"),
+        ("which neighbours outlaw Norland", ("c0",), BORDERS, "outlaw"),
+        ("what population does Norland feed", ("c0",), POPULATION, "feed"),
+        ("capital of Norland for Ada", ("c0",), CAPITAL, "Ada"),
     ],
 )  # fmt: skip
 def test_word_that_the_form_leaves_unread_forbids_the_answer(
@@ -89,6 +93,10 @@ def test_word_that_the_form_leaves_unread_forbids_the_answer(
         ("countries that border Norland", ("c0",), BORDERS),
         ("neighbours of Norland", ("c0",), BORDERS),
         ("how is the capital of Norland called", ("c0",), CAPITAL),
+        ("which city serves as the official capital of Norland", ("c0",), CAPITAL),
+        ("which capital dominates Norland", ("c0",), CAPITAL),
+        ("what capital does Norland support", ("c0",), CAPITAL),
+        ("under what name is the capital of Norland known among others", ("c0",), CAPITAL),
         ("which countries have more than 1989 people", (), BEFORE),
         ("population of Norland in tonnes", ("c0",), POPULATION),
         ("countries that border the country of Norland City", ("city0",), OF_CITY),

@@ -1,0 +1,249 @@
+"""What a form reads of a question: the words of its relations, types, units and values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+
+from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
+from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Join, Literal, Nth
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, labels_of, nodes_of
+from kgqa_core.symbolic.by_labels.cues import LOOKED_AT, cues_of
+from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
+from kgqa_core.symbolic.by_labels.phrases import SLOTS
+from kgqa_core.symbolic.by_labels.question_words import adjectives, kinds, other_types, question_words
+from kgqa_core.symbolic.by_labels.reading import stem
+
+_ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
+_SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
+"""Adjectives that may be of how many there are."""
+_NO_NAMES = frozenset(
+    "a an the of in on at by to from for with is are was were do does did has have had what which who whom whose how "
+    "many much it n".split()
+)
+"""Words of wordings that name no relation."""
+
+
+@lru_cache(maxsize=1 << 14)
+def root(word: str) -> str:
+    """A word without endings of plurals, of verbs and of nouns that are made of verbs.
+
+    >>> root("speaking") == root("speaks"), root("directors") == root("directed"), root("country") == root("county")
+    (True, True, False)
+    """
+    word = stem(word)
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word
+
+
+def roots(*texts: str) -> set[str]:
+    """The roots of the words of some texts."""
+    return {root(word) for text in texts for word in WORD.findall(text.lower())} - set(SLOTS)
+
+
+@dataclass(frozen=True)
+class FormReading:
+    """What a form reads.  words: roots of all its wordings; labels: of the graph's labels of what it names."""
+
+    best: Candidate
+    words: set[str]
+    labels: set[str]
+    number: bool
+    """Whether it finds one number, or how many there are."""
+    typed: bool
+    """Whether the graph has a type of anything in it."""
+
+    @cached_property
+    def relations(self) -> set[str]:
+        """Keys of the relations in it."""
+        return {step.relation for node in nodes_of(self.best.form) for step in getattr(node, "path", ())}
+
+    @cached_property
+    def ranks(self) -> list[Arg | Nth | Greater]:
+        """Its parts that rank or compare two things."""
+        return [node for node in nodes_of(self.best.form) if isinstance(node, (Arg, Nth, Greater))]
+
+    @cached_property
+    def compares(self) -> list[Compare]:
+        """Its parts that compare with a value."""
+        return [node for node in nodes_of(self.best.form) if isinstance(node, Compare)]
+
+    @cached_property
+    def valued(self) -> bool:
+        """Whether it has a value of the question."""
+        return any(isinstance(getattr(node, "value", node), Literal) for node in nodes_of(self.best.form))
+
+    @cached_property
+    def leads_to_one(self) -> bool:
+        """Whether it goes from a mention along relations to one thing, which little can narrow."""
+        path = all(isinstance(node, (Join, Entity)) for node in nodes_of(self.best.form))
+        return path and isinstance(self.best.form, Join) and self.best.nodes is not None and len(self.best.nodes) == 1
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts things by no number of theirs."""
+        return isinstance(self.best.form, Count) and not self.compares
+
+
+class FormReader:
+    """Tells what forms over one graph read.
+
+    wordings: of each directed relation.
+    """
+
+    def __init__(self, graph: LabelGraph, wordings: Sequence[tuple[str, ...]]) -> None:
+        self.graph, self.wordings = graph, wordings
+        self._known: dict[int, tuple[set[str], set[str]]] = {}
+        self._unit_roots: dict[frozenset[int], set[str]] = {}
+
+    def read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> FormReading:
+        """What a candidate reads.  texts: its phrase and the noun of what it finds; asked: roots of the question."""
+        types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
+        words = roots(*texts).union(*(self.way(way)[1] for way in best.ways))
+        topics = {place for slot in used for place in self.graph.types_of(slot.entities[0][0])}
+        words |= self._type_roots(types | set(best.types) | topics)
+        places, labels = (types | set(best.types) | topics) - {-1}, self.graph.type_labels
+        twice = {place for place in places if roots(labels[place]) <= asked}  # of `states of the country x` one is read
+        labelled = roots(*(labels[place] for place in twice))
+        heads = {root(name.split()[-1]) for place in twice for name in self._names(place)}
+        words -= heads.difference(labelled, *(self.way(way)[1] for way in best.ways))
+        number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
+        return FormReading(best, words, roots(*labels_of(best.form, self.graph)), number, bool(best.types or topics))
+
+    def unnamed(
+        self, form: FormReading, used: Sequence[Slot], asked: set[str], rest: set[str], learnt: set[str]
+    ) -> int:
+        """How many relations of a form no word names, nor are plain from the things at both of their ends.
+
+        asked: roots of the question; rest: without the noun of what it asks for, which names nothing on the way to it.
+        learnt: keys of the relations that its words stand for in training questions.
+        """
+        graph, measured = self.graph, {self.graph.way(node.path[-1]) for node in (*form.ranks, *form.compares)}
+        topics = {place for slot in used for entity in slot.entities[:1] for place in graph.types_of(entity[0])}
+        joins = [node for node in nodes_of(form.best.form) if isinstance(node, Join)]
+        inner = [step for node in joins for step in node.path[1:]]
+        inner += [step for node in joins if isinstance(node.of, Join) for step in node.of.path]
+        inside = {graph.way(step) % graph.relations for step in inner}
+        number = 0
+        for way in {*form.best.ways} - measured:
+            relation = way % graph.relations
+            ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
+            named = self.way(relation)[1] | self.way(relation + graph.relations)[1]
+            worded = (named - self._type_roots({*ends}) - _no_names()) & asked
+            if worded or -1 in ends or graph.keys[relation] in learnt:
+                continue
+            same = (graph.head_type == ends[0]) & (graph.tail_type == ends[1])
+            same |= (graph.head_type == ends[1]) & (graph.tail_type == ends[0])
+            same &= graph.triples != graph.triples[relation]  # itself, and one that says the same backwards
+            plain = not same.any() or roots(graph.labels[relation]) in self._type_names({*ends})
+            nouns = rest if relation in inside else asked
+            known = way >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
+            number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
+        return number
+
+    def measures(self, word: str, form: FormReading, query: LabelQuery) -> bool:
+        """Whether an adjective or adverb fits what a form ranks or compares by.
+
+        The thesaurus has it for that relation or does not know one of them, or the question names the relation.
+        """
+        known = adjectives().get(word)
+        if known is None or any(node.counted for node in (*form.ranks, *form.compares)):
+            return known is None or word in _SIZES
+        asked = roots(query.text)
+        for node in (*form.ranks, *form.compares):
+            label = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
+            entry = thesaurus().relation(label)
+            sides = known.get(entry.labels[0], frozenset()) if entry is not None else frozenset(BESTS)
+            if (isinstance(node, Compare) and sides) or (not isinstance(node, Compare) and node.best in sides):
+                return True
+            if not sides and roots(label) & asked:
+                return True
+        return False
+
+    def is_dated(self, form: FormReading) -> bool:
+        """Whether what a form compares with a value of the question is a date, or is asked for by *when*."""
+        for node in nodes_of(form.best.form):
+            if isinstance(getattr(node, "value", getattr(node, "of", None)), Literal):
+                relation = self.graph.memory.relation_ids[node.path[-1].relation]  # type: ignore[attr-defined]
+                entry = thesaurus().relation(self.graph.labels[relation])
+                if self.graph.dated[relation] > 0 or (entry is not None and entry.wh == "when"):
+                    return True
+        return False
+
+    def has_reasons(self, form: FormReading) -> bool:
+        """Whether a relation or type of a form is a reason or a method, or is asked for by *why* or *how*."""
+        entries = [thesaurus().relation(self.graph.labels[way % self.graph.relations]) for way in form.best.ways]
+        asks = [text for entry in entries if entry is not None for text in entry.ask]
+        labels = form.labels.union(*(self.way(way)[0] for way in form.best.ways))
+        return not labels.isdisjoint(map(root, question_words()["reasons"])) or any(
+            cues_of(text, yes_no=False).kind == "reason" for text in asks
+        )
+
+    def is_named(self, form: FormReading, asked: set[str]) -> bool:
+        """Whether a word that is for no type names the relation by which a path comes to what it finds."""
+        assert isinstance(form.best.form, Join)
+        way = self.graph.way(form.best.form.path[0])
+        return bool((self.way(way)[0] - self._type_roots(self._ends(way))) & asked)
+
+    def units(self, ways: frozenset[int]) -> set[str]:
+        """Roots of the units of what a form's relations measure; looked up once for the same relations."""
+        if ways in self._unit_roots:
+            return self._unit_roots[ways]
+        memory, measures = self.graph.memory, filter(self.graph.is_measure, ways)
+        tails = [memory.tail[memory.relation == way][:LOOKED_AT].tolist() for way in measures]
+        units = self.graph.store.connection.execute(
+            "SELECT DISTINCT unit FROM entities WHERE unit IS NOT NULL AND id IN (SELECT unnest($1::INTEGER[]))",
+            [sum(tails, [])],
+        ).fetchall()
+        keys = [key for (key,) in units]  # a unit that is no entity is called as its key
+        self._unit_roots[ways] = roots(*keys, *self.graph.store.names(memory.know(keys).values()).values())
+        return self._unit_roots[ways]
+
+    @cached_property
+    def types(self) -> set[str]:
+        """Roots of the names of all types."""
+        return self._type_roots(set(range(len(self.graph.type_labels))))
+
+    @cached_property
+    def lexicon(self) -> set[str]:
+        """Roots of the words for relations and types that are common in graphs, and of those of this one."""
+        return roots(*thesaurus().vocabulary, *kinds(), *self.graph.labels, *self.graph.type_labels)
+
+    def way(self, way: int) -> tuple[set[str], set[str]]:
+        """Roots that name a directed relation, and of all its wordings."""
+        if way not in self._known:
+            relation = way % self.graph.relations
+            label = self.graph.labels[relation]
+            entry = thesaurus().relation(label) or RelationEntry()
+            verbs = [text for pair in entry.verb for text in pair]
+            named = roots(*self.wordings[way], *entry.nouns, *verbs) - self._type_roots(self._ends(way))
+            others = (*entry.labels, *entry.active, *entry.passive, *entry.ask, *entry.back, *entry.more, *entry.less)
+            words = roots(*self.wordings[way], *entry.nouns, *verbs, *others, entry.head, entry.tail, label)
+            self._known[way] = (named | roots(label)) - {root(word) for word in ("the", "of", "is", "are")}, words
+        return self._known[way]
+
+    def _ends(self, way: int) -> set[int]:
+        """Types at the ends of a relation."""
+        relation = way % self.graph.relations
+        return {int(self.graph.head_type[relation]), int(self.graph.tail_type[relation])}
+
+    def _type_roots(self, places: set[int]) -> set[str]:
+        """Roots of the labels of types and of other words for these."""
+        return set[str]().union(*self._type_names(places))
+
+    def _type_names(self, places: set[int]) -> list[set[str]]:
+        """The roots of each label of types and of each other name of these."""
+        return [roots(name) for place in places if place >= 0 for name in self._names(place)]
+
+    def _names(self, place: int) -> tuple[str, ...]:
+        """The label of a type and its other names."""
+        label = self.graph.type_labels[place]
+        return label, *thesaurus().type(label), *other_types(label)
+
+
+@cache
+def _no_names() -> set[str]:
+    return {root(word) for word in _NO_NAMES}
