@@ -65,12 +65,12 @@ docs: $(INSTALLED_DEV) ## the documentation as a site in build/site: every page 
 
 bench: $(INSTALLED_DEV) ## timed comparisons (about half an hour, 10 GB in .bench), then the tables of the docs
 	mkdir -p .bench
-	$(BIN)/python benchmarks/ingest.py --sizes 1M,10M,40M --folder .bench --json $(RESULTS)/ingest.json
-	$(BIN)/python benchmarks/wikidata_json.py --json $(RESULTS)/wikidata_json.json
-	$(BIN)/python benchmarks/formats.py --json $(RESULTS)/formats.json
-	$(BIN)/python benchmarks/dkg_follow.py --json $(RESULTS)/dkg_follow.json
-	$(BIN)/python benchmarks/dkg_scale.py --work .bench --json $(RESULTS)/dkg_scale.json
-	$(BIN)/python benchmarks/llm.py --json $(RESULTS)/llm.json
+	$(BIN)/python -m benchmarks.graph.ingest --sizes 1M,10M,40M --folder .bench --json $(RESULTS)/ingest.json
+	$(BIN)/python -m benchmarks.graph.wikidata_json --json $(RESULTS)/wikidata_json.json
+	$(BIN)/python -m benchmarks.graph.formats --json $(RESULTS)/formats.json
+	$(BIN)/python -m benchmarks.graph.dkg_follow --json $(RESULTS)/dkg_follow.json
+	$(BIN)/python -m benchmarks.graph.dkg_scale --work .bench --json $(RESULTS)/dkg_scale.json
+	$(BIN)/python -m benchmarks.models.llm --json $(RESULTS)/llm.json
 	$(BIN)/python -m benchmarks.docs_tables
 
 bench-docs: $(INSTALLED_DEV) ## every generated table of docs/ from benchmarks/results

@@ -1,4 +1,4 @@
-"""What figures were measured under: commit, date and machine."""
+"""What figures were measured under (commit, date and machine), and the folders that the benchmarks use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PROFILES = ROOT / "flows" / "profiles"
+DATA = Path(os.environ.get("KGQA_SHARED_DATA") or ROOT.parent / "shared" / "data")
+"""Published data sets, graphs and question files, beside the checkout."""
 
 
 def conditions(seed: int, root: Path = ROOT) -> dict[str, Any]:

@@ -20,21 +20,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks import (  # noqa: E402
-    connectors_page,
-    delta_page,
-    demo,
-    kg_subset_page,
-    kill_commands,
-    performance,
-    results_file,
-    serving_page,
-)
-from benchmarks import docs_writers as writers  # noqa: E402
-from benchmarks.conditions import commit_name  # noqa: E402
+from benchmarks import docs_writers as writers
+from benchmarks import performance, results_file
+from benchmarks.conditions import ROOT, commit_name
+from benchmarks.graph import connectors_page, delta_page, kg_subset_page
+from benchmarks.operation import demo, kill_commands
+from benchmarks.serving import serving_page
 
 RESULTS_FOLDER = Path("benchmarks/results")
 
@@ -51,61 +42,61 @@ class ResultFile:
 
 
 RESULTS: tuple[ResultFile, ...] = (
-    ResultFile("abstention", "benchmarks/abstention.py", False),
-    ResultFile("answerability", "benchmarks/answerability.py", False),
-    ResultFile("artifact_digests", "benchmarks/artifact_digests.py"),
-    ResultFile("auto", "benchmarks/auto.py"),
+    ResultFile("abstention", "benchmarks/answers/abstention.py", False),
+    ResultFile("answerability", "benchmarks/papers/answerability.py", False),
+    ResultFile("artifact_digests", "benchmarks/operation/artifact_digests.py"),
+    ResultFile("auto", "benchmarks/answers/auto.py"),
     ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", False),
-    ResultFile("connectors", "benchmarks/connectors.py"),
-    ResultFile("data_sets", "benchmarks/data_sets.py"),
-    ResultFile("delta", "benchmarks/delta.py"),
-    ResultFile("demo", "benchmarks/demo.py"),
-    ResultFile("dkg_follow", "benchmarks/dkg_follow.py", False),
-    ResultFile("dkg_follow_metaqa", "benchmarks/dkg_follow.py", False),
-    ResultFile("dkg_scale", "benchmarks/dkg_scale.py", False),
-    ResultFile("easiness", "benchmarks/easiness.py"),
-    ResultFile("extended_retriever", "benchmarks/extended_retriever.py", False),
-    ResultFile("feedback_loop", "benchmarks/feedback_loop.py"),
-    ResultFile("formats", "benchmarks/formats.py", False),
-    ResultFile("fresh_model", "benchmarks/fresh_model.py"),
-    ResultFile("graph_alone", "benchmarks/graph_alone.py"),
+    ResultFile("connectors", "benchmarks/graph/connectors.py"),
+    ResultFile("data_sets", "benchmarks/questions/data_sets.py"),
+    ResultFile("delta", "benchmarks/graph/delta.py"),
+    ResultFile("demo", "benchmarks/operation/demo.py"),
+    ResultFile("dkg_follow", "benchmarks/graph/dkg_follow.py", False),
+    ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", False),
+    ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", False),
+    ResultFile("easiness", "benchmarks/questions/easiness.py"),
+    ResultFile("extended_retriever", "benchmarks/papers/extended_retriever.py", False),
+    ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
+    ResultFile("formats", "benchmarks/graph/formats.py", False),
+    ResultFile("fresh_model", "benchmarks/operation/fresh_model.py"),
+    ResultFile("graph_alone", "benchmarks/answers/graph_alone.py"),
     ResultFile("head_start_calibration", "tools/head_start/calibrate.py"),
-    ResultFile("ingest", "benchmarks/ingest.py", False),
-    ResultFile("int8", "benchmarks/int8.py"),
-    ResultFile("kg_subset", "benchmarks/kg_subset.py"),
-    ResultFile("kill_commands", "benchmarks/kill_commands.py"),
-    ResultFile("linking", "benchmarks/linking.py", False),
-    ResultFile("llm", "benchmarks/llm.py", False),
-    ResultFile("logic", "benchmarks/logic.py", False),
-    ResultFile("ltgen", "benchmarks/ltgen.py", False),
-    ResultFile("operations", "benchmarks/operations.py", False),
-    ResultFile("parsers", "benchmarks/parsers.py"),
-    ResultFile("passages", "benchmarks/passages.py", False),
-    ResultFile("peers", "benchmarks/peers.py"),
-    ResultFile("people_dev_atlas", "benchmarks/people.py"),
-    ResultFile("real_sets", "benchmarks/real_sets.py"),
-    ResultFile("relation_ranking", "benchmarks/relation_ranking.py", False),
-    ResultFile("roofline", "benchmarks/roofline.py"),
-    ResultFile("dkg_peers", "benchmarks/dkg_peers.py"),
-    ResultFile("large_graph", "benchmarks/large_graph.py"),
-    ResultFile("gpu", "benchmarks/gpu.py"),
-    ResultFile("old_and_new", "benchmarks/old_and_new.py"),
-    ResultFile("old_and_new_intel", "benchmarks/old_and_new.py"),
-    ResultFile("rewriter", "benchmarks/rewriter.py", False),
-    ResultFile("rra_published", "benchmarks/rra_published.py"),
-    ResultFile("serve", "benchmarks/serve.py"),
-    ResultFile("serve_clients", "benchmarks/serve_clients.py"),
-    ResultFile("serve_faults", "benchmarks/serve_faults.py"),
-    ResultFile("sparql_road", "benchmarks/sparql_road.py"),
-    ResultFile("training", "benchmarks/training.py"),
-    ResultFile("unread", "benchmarks/cases.py"),
-    ResultFile("unread2", "benchmarks/cases.py"),
-    ResultFile("unread2_5303c6b", "benchmarks/cases.py"),
-    ResultFile("unread_5303c6b", "benchmarks/cases.py"),
-    ResultFile("unseen_relations", "benchmarks/unseen_relations.py", False),
-    ResultFile("webqsp_paths", "benchmarks/webqsp_paths.py", False),
-    ResultFile("whole_table", "benchmarks/whole_table.py"),
-    ResultFile("wikidata_json", "benchmarks/wikidata_json.py", False),
+    ResultFile("ingest", "benchmarks/graph/ingest.py", False),
+    ResultFile("int8", "benchmarks/models/int8.py"),
+    ResultFile("kg_subset", "benchmarks/graph/kg_subset.py"),
+    ResultFile("kill_commands", "benchmarks/operation/kill_commands.py"),
+    ResultFile("linking", "benchmarks/answers/linking.py", False),
+    ResultFile("llm", "benchmarks/models/llm.py", False),
+    ResultFile("logic", "benchmarks/graph/logic.py", False),
+    ResultFile("ltgen", "benchmarks/papers/ltgen.py", False),
+    ResultFile("operations", "benchmarks/operation/operations.py", False),
+    ResultFile("parsers", "benchmarks/papers/parsers.py"),
+    ResultFile("passages", "benchmarks/answers/passages.py", False),
+    ResultFile("peers", "benchmarks/papers/peers.py"),
+    ResultFile("people_dev_atlas", "benchmarks/answers/people.py"),
+    ResultFile("real_sets", "benchmarks/answers/real_sets.py"),
+    ResultFile("relation_ranking", "benchmarks/papers/relation_ranking.py", False),
+    ResultFile("roofline", "benchmarks/models/roofline.py"),
+    ResultFile("dkg_peers", "benchmarks/graph/dkg_peers.py"),
+    ResultFile("large_graph", "benchmarks/graph/large_graph.py"),
+    ResultFile("gpu", "benchmarks/models/gpu.py"),
+    ResultFile("old_and_new", "benchmarks/graph/old_and_new.py"),
+    ResultFile("old_and_new_intel", "benchmarks/graph/old_and_new.py"),
+    ResultFile("rewriter", "benchmarks/papers/rewriter.py", False),
+    ResultFile("rra_published", "benchmarks/papers/rra_published.py"),
+    ResultFile("serve", "benchmarks/serving/serve.py"),
+    ResultFile("serve_clients", "benchmarks/serving/serve_clients.py"),
+    ResultFile("serve_faults", "benchmarks/serving/serve_faults.py"),
+    ResultFile("sparql_road", "benchmarks/questions/sparql_road.py"),
+    ResultFile("training", "benchmarks/models/training.py"),
+    ResultFile("unread", "benchmarks/answers/cases.py"),
+    ResultFile("unread2", "benchmarks/answers/cases.py"),
+    ResultFile("unread2_5303c6b", "benchmarks/answers/cases.py"),
+    ResultFile("unread_5303c6b", "benchmarks/answers/cases.py"),
+    ResultFile("unseen_relations", "benchmarks/papers/unseen_relations.py", False),
+    ResultFile("webqsp_paths", "benchmarks/papers/webqsp_paths.py", False),
+    ResultFile("whole_table", "benchmarks/answers/whole_table.py"),
+    ResultFile("wikidata_json", "benchmarks/graph/wikidata_json.py", False),
 )
 
 
@@ -120,7 +111,7 @@ class Table:
 
 
 def _auto(found: Mapping[str, Any]) -> str:
-    from benchmarks.auto_figures import table  # imports the answerer
+    from benchmarks.answers.auto_figures import table  # imports the answerer
 
     return table(found["results"]) + "\n"
 
@@ -132,19 +123,19 @@ def _fuzzer(found: Mapping[str, Any]) -> str:
 
 
 def _real_sets(found: Mapping[str, Any]) -> str:
-    from benchmarks.real_sets import table  # imports the answerer
+    from benchmarks.answers.real_sets import table  # imports the answerer
 
     return table(found["results"])
 
 
 def _sparql_road(found: Mapping[str, Any]) -> str:
-    from benchmarks.sparql_road import table  # imports the SPARQL reader
+    from benchmarks.questions.sparql_road import table  # imports the SPARQL reader
 
     return table(dict(found))
 
 
 def _whole_table(found: Mapping[str, Any]) -> str:
-    from benchmarks.whole_table import figures  # imports the report
+    from benchmarks.answers.whole_table import figures  # imports the report
 
     return figures(dict(found))
 
@@ -163,7 +154,7 @@ TABLES: tuple[Table, ...] = (
     Table("easiness", "docs/evaluation.md", "easiness", writers.easiness),
     Table("fresh_model", "docs/tracking.md", "fresh_model", writers.fresh_model),
     Table("head_start_calibration", "docs/auto.md", "head_start_calibration", writers.head_start_calibration),
-    Table("int8", "docs/models.md", "int8", performance.late("int8", "table")),
+    Table("int8", "docs/models.md", "int8", performance.late("models.int8", "table")),
     Table("kg_subset", "docs/kg_subset.md", "kg_subset", kg_subset_page.figures),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("linking", "docs/linking.md", "linking", writers.linking),
@@ -173,19 +164,21 @@ TABLES: tuple[Table, ...] = (
     Table("ltgen/sizes", "docs/ltgen.md", "ltgen", writers.ltgen_sizes),
     Table("ltgen/rejects", "docs/ltgen.md", "ltgen", writers.ltgen_rejects),
     Table("operations/overhead", "docs/operations.md", "operations", writers.operations),
-    Table("data_sets", "docs/data_sets.md", "data_sets", performance.late("data_sets", "table")),
-    Table("old_and_new/times", "README.md", "old_and_new", performance.late("old_and_new", "times")),
-    Table("parsers", "docs/parsing.md", "parsers", performance.late("parsers", "tables")),
+    Table("data_sets", "docs/data_sets.md", "data_sets", performance.late("questions.data_sets", "table")),
+    Table("old_and_new/times", "README.md", "old_and_new", performance.late("graph.old_and_new", "times")),
+    Table("parsers", "docs/parsing.md", "parsers", performance.late("papers.parsers", "tables")),
     Table("passages", "docs/passages.md", "passages", writers.passages),
     Table("passages/cells", "docs/passages.md", "passages", writers.passage_cells),
-    Table("peers", "docs/peers.md", "peers", performance.late("peers", "table")),
+    Table("peers", "docs/peers.md", "peers", performance.late("papers.peers", "table")),
     *(
         Table(f"performance/{name}", "docs/performance.md", name, section)
         for name, section in performance.SECTIONS.items()
     ),
     Table("real_sets", "docs/real_sets.md", "real_sets", _real_sets),
     Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", writers.relation_rankers),
-    Table("rra_published", "docs/rra_published.md", "rra_published", performance.late("rra_published", "tables")),
+    Table(
+        "rra_published", "docs/rra_published.md", "rra_published", performance.late("papers.rra_published", "tables")
+    ),
     Table("rewriter", "docs/rewriting.md", "rewriter", writers.rewriter),
     Table("serve", "docs/serving.md", "serve", serving_page.speed),
     Table("serve_clients", "docs/serving.md", "serve_clients", serving_page.clients),
@@ -195,7 +188,7 @@ TABLES: tuple[Table, ...] = (
     Table("rigel/options", "docs/extended_retriever.md", "extended_retriever", writers.rigel_options),
     Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),
     Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
-    Table("training", "docs/training_speed.md", "training", performance.late("training", "figures")),
+    Table("training", "docs/training_speed.md", "training", performance.late("models.training", "figures")),
     Table("webqsp_paths", "docs/rewriting.md", "webqsp_paths", writers.webqsp_paths),
     Table("whole_table", "docs/whole_table.md", "whole_table", _whole_table),
 )

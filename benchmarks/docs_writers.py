@@ -450,8 +450,10 @@ def fresh_model(found: Json) -> str:
     lines += [f"$ curl …/invocations -d '{body}'", f"{refused['status']} {refused['message']}"]
     checks = ", ".join(f"{name.replace('_', ' ')}: {'yes' if held else 'NO'}" for name, held in found["checks"].items())
     return (
-        f"{conditions_line(found['conditions'])} `python -m benchmarks.fresh_model --work DIR`; answer() stands for "
-        "`model.predict` and the text of its output.\n\n```text\n" + "\n".join(lines) + f"\n```\n\nChecked: {checks}.\n"
+        f"{conditions_line(found['conditions'])} `python -m benchmarks.operation.fresh_model --work DIR`; answer() "
+        "stands for `model.predict` and the text of its output.\n\n```text\n"
+        + "\n".join(lines)
+        + f"\n```\n\nChecked: {checks}.\n"
     )
 
 

@@ -22,7 +22,7 @@ def ingest(found: Json) -> str:
     machine = found["machine"]
     parts = [
         "## N-Triples to sorted, dictionary-encoded tables\n",
-        f"`benchmarks/ingest.py`, {machine['cores']} cores, Python {machine['python']}, load "
+        f"`benchmarks/graph/ingest.py`, {machine['cores']} cores, Python {machine['python']}, load "
         f"{machine['load']:.1f} at the "
         f"start, memory limit {found['memory_limit']}, seed {found['seed']}. Synthetic, realistic "
         f"N-Triples; `kgqa` makes "
@@ -62,7 +62,7 @@ def wikidata_json(found: Json) -> str:
     return "\n".join(
         [
             "## Wikidata JSON to tables\n",
-            f"`benchmarks/wikidata_json.py`, {found['machine']}, load {found['load'][0]:.1f}; "
+            f"`benchmarks/graph/wikidata_json.py`, {found['machine']}, load {found['load'][0]:.1f}; "
             f"{found['entities']:,} entities, "
             f"{found['megabytes']:,.0f} MB, {found['statements']:,} statements; median of "
             f"{found['rounds']} rounds. `json` is "
@@ -87,8 +87,8 @@ def formats(found: Json) -> str:
     return "\n".join(
         [
             "## Formats on real samples\n",
-            f"`benchmarks/formats.py`, {about['processors']} cores; statements = triples + duplicates + names + type "
-            "statements + filtered + rejects.\n",
+            f"`benchmarks/graph/formats.py`, {about['processors']} cores; statements = triples + duplicates + names + "
+            "type statements + filtered + rejects.\n",
             table(("sample", "format", *columns, "qualifiers"), rows),
         ]
     )
@@ -98,7 +98,7 @@ def follow(found: Json) -> str:
     """Two hops, forward and backward."""
     parts = [
         "## Following two hops, forward and backward\n",
-        f"`benchmarks/dkg_follow.py`, {found['cores']} cores, {found['threads']} thread(s), torch "
+        f"`benchmarks/graph/dkg_follow.py`, {found['cores']} cores, {found['threads']} thread(s), torch "
         f"{found['torch']}, seed "
         f"{found['seed']}, medians of {found['rounds']} rounds; milliseconds a question, ratio to the kernel.\n",
     ]
@@ -121,7 +121,7 @@ def scale(found: Json) -> str:
     """What size costs."""
     parts = [
         "## What size costs\n",
-        f"`benchmarks/dkg_scale.py`, {found['cores']} cores, torch {found['torch']}, seed {found['seed']}, "
+        f"`benchmarks/graph/dkg_scale.py`, {found['cores']} cores, torch {found['torch']}, seed {found['seed']}, "
         f"{found['rounds']} rounds; one question at a time, no relation skipped.\n",
         table(
             ("edges", "entities", "largest degree", "bytes/edge", "open, warm", "open, from disk"),
@@ -228,7 +228,7 @@ def unseen(found: Json) -> str:
     return "\n".join(
         [
             "## Relations that were not in training\n",
-            "`benchmarks/unseen_relations.py`, seed 7, one thread. Test relation accuracy / Hits@1, "
+            "`benchmarks/papers/unseen_relations.py`, seed 7, one thread. Test relation accuracy / Hits@1, "
             "over all questions, those "
             "of relations that were trained on, and those of the tenth of relations that was held "
             "out. `layer` has an output "
@@ -253,7 +253,7 @@ def llm(found: Json) -> str:
     return "\n".join(
         [
             "## Language models\n",
-            f"`benchmarks/llm.py`, {machine['cores']} cores, load {machine['load']:.1f} at the start, Python "
+            f"`benchmarks/models/llm.py`, {machine['cores']} cores, load {machine['load']:.1f} at the start, Python "
             f"{machine['python']}, openai {machine['openai']}, seed {found['seed']}. An endpoint on loopback in a "
             f"process of its own ({paid['server_requests_per_second']:,} requests/s by itself), "
             f"{paid['concurrency']} requests at once, {paid['requests']:,} prompts of some "
@@ -285,12 +285,12 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
     "dkg_follow": follow,
     "dkg_follow_metaqa": follow,
     "dkg_scale": scale,
-    "roofline": late("roofline", "tables"),
-    "dkg_peers": late("dkg_peers", "tables"),
-    "large_graph": late("large_graph", "tables"),
-    "gpu": late("gpu", "tables"),
-    "old_and_new": late("old_and_new", "tables"),
-    "old_and_new_intel": late("old_and_new", "tables"),
+    "roofline": late("models.roofline", "tables"),
+    "dkg_peers": late("graph.dkg_peers", "tables"),
+    "large_graph": late("graph.large_graph", "tables"),
+    "gpu": late("models.gpu", "tables"),
+    "old_and_new": late("graph.old_and_new", "tables"),
+    "old_and_new_intel": late("graph.old_and_new", "tables"),
     "unseen_relations": unseen,
     "llm": llm,
 }

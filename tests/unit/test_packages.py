@@ -46,9 +46,8 @@ def test_each_module_that_is_imported_belongs_to_a_declared_package() -> None:
 def test_tools_tests_and_benchmarks_import_what_dev_installs() -> None:
     at_start, later = _imports([name for name in ("tools", "tests", "benchmarks") if (ROOT / name).is_dir()])
     declared = _modules([*CORE, *(requirement for own in OPTIONAL.values() for requirement in own)])
-    beside = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}  # which scripts there import from each other
     written = {"sample"}  # by tests/tasks/test_key.py
-    assert (at_start | later) - declared - beside - written == set()
+    assert (at_start | later) - declared - written == set()
 
 
 def test_each_core_package_is_imported() -> None:

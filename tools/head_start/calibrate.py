@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import results_file
+from benchmarks.answers.people import normal
 from benchmarks.conditions import conditions
-from benchmarks.people import normal
 from kgqa_core.builders.questions.generate import make
 from kgqa_core.config import KgOptions, LabelParserOptions, LinkingOptions, make_profile, read_profile
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.peers import PARTS
+from benchmarks.papers.peers import PARTS
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "results" / "peers.json"

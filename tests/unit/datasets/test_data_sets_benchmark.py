@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import data_sets
-from benchmarks.data_sets import LOCAL, Graphs, LocalSet, _f1, _figures, _shown, measure, table
+from benchmarks.questions import data_sets
+from benchmarks.questions.data_sets import LOCAL, Graphs, LocalSet, _f1, _figures, _shown, measure, table
 from kgqa_core.datasets.registry import local_files
 
 ROOT = Path(__file__).resolve().parents[3]

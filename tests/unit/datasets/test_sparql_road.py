@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sparql_road import DATA, FIGURES, measure, table
-from benchmarks.sparql_road_sets import SETS, _beside, grailqa_queries, graph_of, webqsp_queries
+from benchmarks.questions.sparql_road import DATA, FIGURES, measure, table
+from benchmarks.questions.sparql_road_sets import SETS, _beside, grailqa_queries, graph_of, webqsp_queries
 from tests.unit.datasets import test_grailqa, test_webqsp
 from tests.unit.datasets.official import stored
 

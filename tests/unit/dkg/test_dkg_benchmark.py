@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import dkg_follow
+from benchmarks.graph import dkg_follow
 from kgqa_core.dkg.csr import Dkg
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "dkg_follow.py"
@@ -40,7 +40,7 @@ def test_benchmark_of_sizes_generates_measures_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    from benchmarks import dkg_scale
+    from benchmarks.graph import dkg_scale
 
     out = tmp_path / "figures.json"
     options = ["--edges", "2000", "20000", "--questions", "5", "--budget", "50", "--triples", "0", "--hub", "3000"]

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[3] / "benchmarks"
-
 
 @pytest.fixture
 def ingest(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    spec = importlib.util.spec_from_file_location("ingest", FOLDER / "ingest.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = importlib.import_module("benchmarks.graph.ingest")
     monkeypatch.setattr(module, "run_apart", module.run_here)  # processes are slow to start
     return module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import ingest_files, kg_subset
+from benchmarks.graph import ingest_files, kg_subset
 
 
 def test_the_loop_keeps_the_edges_that_a_subset_keeps(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import rra_published as benchmark
-from benchmarks.rra_work import SETS, RraWork, SetPlan, some
+from benchmarks.papers import rra_published as benchmark
+from benchmarks.papers.rra_work import SETS, RraWork, SetPlan, some
 from kgqa_core.types import Question
 
 RESULTS = Path(benchmark.__file__).parent / "results" / "rra_published.json"

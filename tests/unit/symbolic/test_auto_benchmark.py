@@ -9,9 +9,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from benchmarks import auto_experiments as experiments
-from benchmarks import auto_figures as figures
-from benchmarks.people import ece_of_chance, share
+from benchmarks.answers import auto_experiments as experiments
+from benchmarks.answers import auto_figures as figures
+from benchmarks.answers.people import ece_of_chance, share
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import graph_alone_text as text
-from benchmarks.graph_alone_data import GRAPHS, OWN, complete
+from benchmarks.answers import graph_alone_text as text
+from benchmarks.answers.graph_alone_data import GRAPHS, OWN, complete
 from kgqa_core.types import INVERSE
 from tests.support.toy import write_graph
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import real_sets_data
-from benchmarks.real_sets import frequent_answers, table, with_entities
+from benchmarks.answers import real_sets_data
+from benchmarks.answers.real_sets import frequent_answers, table, with_entities
 from flows.cli._session import choose_profile
 from kgqa_core.builders.questions.draft import COMPLEXITY
 from kgqa_core.builders.questions.easiness import Easiness

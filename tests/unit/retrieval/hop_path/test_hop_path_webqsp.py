@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import webqsp_paths as bench
+from benchmarks.papers import webqsp_paths as bench
 from kgqa_core.datasets.webqsp import ParsedQuestion
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import extended_retriever as bench
+from benchmarks.papers import extended_retriever as bench
 from kgqa_core.datasets.question import read_questions
 from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 

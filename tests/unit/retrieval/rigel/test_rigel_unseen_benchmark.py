@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import unseen_relations as bench
+from benchmarks.papers import unseen_relations as bench
 from kgqa_core.dkg.csr import Dkg
 
 

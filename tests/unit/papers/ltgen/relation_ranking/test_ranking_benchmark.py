@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks import relation_ranking as bench
+from benchmarks.papers import relation_ranking as bench
 from kgqa_core.papers.ltgen.relation_ranking.training_examples import LinkedEntity, RankingExample
 
 

@@ -1,0 +1,302 @@
+"""Graphs, question sets, generated questions and trained label parsers in a folder, and `auto` opened on them.
+
+Each lies in a folder named by what decides it: options, seed, inputs, code and, of a parser, the packaged head start.
+What is there is not made again.  Options are those of flows/profiles/*.yaml.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from benchmarks.answers.auto_figures import is_exact, milliseconds
+from benchmarks.answers.people import share
+from benchmarks.conditions import PROFILES
+from kgqa_core.builders.questions.generate import generate
+from kgqa_core.config import LabelParserOptions, LinkingOptions, NoiseOptions, Profile, make_profile, read_profile
+from kgqa_core.datasets.load import input_files, load
+from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.kg.build import build as build_kg
+from kgqa_core.kg.store import KgStore
+from kgqa_core.linking.dictionary import build as build_mentions
+from kgqa_core.linking.questions import link_question
+from kgqa_core.linking.tagger import open_tagger
+from kgqa_core.monitor import Log
+from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
+from kgqa_core.store.artifacts import MANIFEST, read_manifest
+from kgqa_core.store.digest import canonical_json, hash_file
+from kgqa_core.store.publish import publish_folder
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.model import load as load_parser
+from kgqa_core.symbolic.by_labels.packaged import HEAD_START
+from kgqa_core.symbolic.by_labels.parser import answers_of
+from kgqa_core.symbolic.by_labels.stage import train
+from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.types import Question
+from tasks.engine.key import code_digest
+
+GRAPHS = {"atlas": "atlas", "metaqa": "metaqa", "zjqa": "zjqa", "wikidata": "wikidata-mini"}
+"""Profile of each graph."""
+TIMED, RANDOM = 100, 200
+"""Questions that are timed one at a time, and those of which a random candidate is scored."""
+MOST_ANSWERS = 1_000_000
+"""Answers that are listed: all, so that a large set can be exact."""
+
+
+class Unnamed(Log):
+    """A monitor without notes, for these name questions, which may be of the test."""
+
+    def note(self, message: str) -> None:
+        """Ignored."""
+
+
+@dataclass
+class Work:
+    """Makes what experiments need.  changes: of the label parser's options in all profiles.  most: questions of a test.
+
+    seconds: what was used took that long to make, by phase, when it was made.
+    """
+
+    folder: Path
+    shared: Path
+    seed: int = 7
+    changes: Mapping[str, int] = field(default_factory=dict)
+    most: int | None = None
+    people_set: str = "dev"
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def profile(self, graph: str) -> Profile:
+        """The shipped profile over a graph, with the files of the shared data."""
+        tree = read_profile(PROFILES / f"{GRAPHS[graph]}.yaml")
+        data = str(self.shared)
+        tree["kg"]["files"] = [name.replace("../shared/data", data) for name in tree["kg"]["files"]]
+        if "path" in tree["questions"]:
+            tree["questions"]["path"] = tree["questions"]["path"].replace("../shared/data", data)
+        return make_profile(tree)
+
+    def options(self, graph: str, **changes: Any) -> LabelParserOptions:
+        """Options of the label parser of a profile, with some changed."""
+        options = self.profile(graph).label_parser
+        return LabelParserOptions.model_validate({**options.model_dump(), **self.changes, **changes})
+
+    def kg(self, graph: str) -> Path:
+        """Folder of a graph."""
+        options = self.profile(graph).kg
+        parts = {"options": options, "files": [_digest(name) for name in options.files], "code": code_digest(build_kg)}
+        return self._made("kg", parts, lambda out, work: build_kg(out, options=options, work=work))
+
+    def mentions(self, graph: str) -> Path:
+        """Folder of the dictionary of a graph's names."""
+        kg, parts = self.kg(graph), {"code": code_digest(build_mentions)}
+        return self._made("mentions", parts | {"kg": kg.name}, lambda out, work: build_mentions(out, kg=kg, work=work))
+
+    def questions(self, graph: str) -> Path:
+        """Folder of all questions of a profile."""
+        kg, options = self.kg(graph), self.profile(graph).questions
+        parts = {
+            "kg": kg.name, "options": options, "files": [_digest(str(file)) for file in input_files(options)],
+            "seed": self.seed, "code": code_digest(load),
+        }  # fmt: skip
+        return self._made(
+            "questions", parts, lambda out, _: load(out, kg=kg, options=options, seed=self.seed, monitor=Unnamed())
+        )
+
+    def split(self, graph: str, split: str, hops: int | None = None) -> list[Question]:
+        """Questions of a split, of one number of hops or of all, in order of id."""
+        return [q for q in _read(self.questions(graph)) if q.split == split and hops in (None, q.hops)]
+
+    def sample(self, questions: Sequence[Question], most: int | None, name: str) -> list[Question]:
+        """At most so many questions, drawn by the seed; all where `most` is None."""
+        most = self.most if self.most is not None else most
+        if most is None or len(questions) <= most:
+            return list(questions)
+        return sorted(random.Random(f"{self.seed} {name}").sample(list(questions), most), key=lambda one: one.id)
+
+    def few(self, graph: str, size: int, hops: int | None = None) -> Path:
+        """Folder of questions of which so many train, no dev question is there, and the test stays.
+
+        Samples are nested: the smaller are in the larger.  The test questions are there so that no generated question
+        is learnt that asks what they ask.
+        """
+        every = self.questions(graph)
+        parts = {"questions": every.name, "size": size, "hops": hops if size else None, "seed": self.seed}
+
+        def fill(out: Path, work: Path) -> dict[str, Any]:
+            train_ids = self.split(graph, "train", hops)
+            order = random.Random(f"{self.seed} few").sample(train_ids, len(train_ids))
+            write_questions(out, [*order[:size], *self.split(graph, "test")])
+            return {"train": len(order[:size])}
+
+        return self._made("few", parts, fill)
+
+    def generated_questions(self, graph: str, parser: LabelParserOptions, noise: NoiseOptions | None = None) -> Path:
+        """Folder of questions made from a graph for a label parser."""
+        kg, profile = self.kg(graph), self.profile(graph)
+        wanted: dict[str, Any] = {"size": parser.generated, "writer": "template", "unanswerable": parser.unanswerable}
+        wanted |= {"noise": noise} if noise is not None else {}
+        options = profile.questions.generated.model_copy(update=wanted)
+        parts = {"kg": kg.name, "options": options, "seed": self.seed, "code": code_digest(generate)}
+        return self._made("generated", parts, lambda out, work: generate(kg, out, options, self.seed))
+
+    def parser(
+        self, graph: str, questions: Path, options: LabelParserOptions, linking: LinkingOptions | None = None
+    ) -> Path:
+        """Folder of a label parser that is trained as a run trains it.
+
+        Its generated questions have the noise of its options where these have none.
+        """
+        kg, mentions, linking = self.kg(graph), self.mentions(graph), linking or self.profile(graph).linking
+        made = None
+        if options.generated and options.steps:
+            clean = options.noise if options.noise == NoiseOptions.none() else None
+            made = self.generated_questions(graph, options, clean)
+        parts = {
+            "kg": kg.name, "mentions": mentions.name, "questions": questions.name, "options": options,
+            "generated": made.name if made else None, "linking": linking, "seed": self.seed, "code": code_digest(train),
+            "head_start": _digest(str(HEAD_START)) if options.start == "packaged" else None,
+        }  # fmt: skip
+
+        def fill(out: Path, work: Path) -> dict[str, Any]:
+            resumed = self.folder / "unfinished" / _key(parts)
+            resumed.mkdir(parents=True, exist_ok=True)
+            return train(
+                out, kg=kg, questions=questions, generated=made, mentions=mentions, options=options, linking=linking,
+                seed=self.seed, monitor=Log("loss", 30), work=resumed,
+            )  # fmt: skip
+
+        return self._made("parser", parts, fill)
+
+    def _made(self, kind: str, parts: Mapping[str, Any], fill: Callable[[Path, Path], Mapping[str, Any]]) -> Path:
+        """The folder of an artifact, made where it is not there."""
+        folder = self.folder / kind / _key(parts)
+
+        def timed(out: Path, work: Path) -> dict[str, Any]:
+            started = time.perf_counter()
+            counts = dict(fill(out, work))
+            return {"made": counts, "took": round(time.perf_counter() - started, 1)}
+
+        if not (folder / MANIFEST).is_file():
+            publish_folder(kind, folder, timed)
+        self.seconds[f"{kind}/{folder.name}"] = read_manifest(folder)["counts"]["took"]
+        return folder
+
+
+class Answering:
+    """`auto` on one graph with a trained parser, opened as a context manager.  linked: topics are found in the text."""
+
+    def __init__(
+        self, work: Work, graph: str, parser: Path, linked: bool, linking: LinkingOptions | None = None
+    ) -> None:
+        profile = work.profile(graph)
+        self.seed, self.parser = work.seed, parser
+        self.linking = linking or profile.linking
+        mentions = work.mentions(graph)
+        self.store = KgStore.open(work.kg(graph))
+        self.tagger = open_tagger(mentions, work.kg(graph), self.linking) if linked else None
+        options = profile.symbolic.model_copy(update={"most_answers": MOST_ANSWERS})
+        self.solver = AutoSolver(self.store, options, load_parser(parser), profile.abstention.min_confidence)
+        self._seconds = 0.0
+
+    def __enter__(self) -> Answering:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.store.close()
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether confidences were learnt."""
+        return self.solver.calibration is not None
+
+    def start(self, question: Question) -> Question:
+        """The question with the topics that answering starts from."""
+        if self.tagger is None:
+            return question
+        linked, mentions = link_question(self.tagger, question, self.linking)
+        return with_candidates(linked, mentions, CANDIDATES)
+
+    def solve(self, questions: Sequence[Question]) -> list[ComputedAnswer]:
+        """What is computed for each question."""
+        started = time.perf_counter()
+        solved = self.solver.solve([self.start(question) for question in questions], monitor=Log(every=30))
+        self._seconds += time.perf_counter() - started
+        return solved
+
+    def solve_all(self, questions: Sequence[Question]) -> list[ComputedAnswer]:
+        """What is computed where nothing is declined for its confidence, as `--min-confidence 0` has it."""
+        self.solver.min_confidence, before = 0.0, self.solver.min_confidence
+        try:
+            return self.solve(questions)
+        finally:
+            self.solver.min_confidence = before
+
+    def lap(self) -> float:
+        """Seconds of solving since the last lap."""
+        seconds, self._seconds = round(self._seconds, 1), 0.0
+        return seconds
+
+    def times(self, questions: Sequence[Question]) -> list[float]:
+        """Seconds of each question when it is linked and answered alone."""
+        seconds = []
+        for question in questions:
+            started = time.perf_counter()
+            self.solver.solve([self.start(question)])
+            seconds.append(time.perf_counter() - started)
+        return seconds
+
+    def speed(self, questions: Sequence[Question]) -> dict[str, Any]:
+        """Milliseconds a question of a sample whose phrases have been encoded before."""
+        chosen = random.Random(self.seed).sample(list(questions), min(TIMED, len(questions)))
+        self.times(chosen[:3])
+        return milliseconds(self.times(chosen))
+
+    def random_candidate(self, questions: Sequence[Question]) -> dict[str, Any]:
+        """Share of exact answers if one of the scored candidates were drawn, of a sample of questions."""
+        chooser = random.Random(self.seed)
+        chosen = chooser.sample(list(questions), min(RANDOM, len(questions)))
+        exact = []
+        for question, ranked in zip(chosen, self.solver.parser.parse([self.start(q) for q in chosen]), strict=True):
+            candidates = ranked.prepared.candidates
+            one = chooser.choice(candidates) if candidates else None
+            nodes = [] if one is None or one.nodes is None else one.nodes.tolist()
+            answers = answers_of(one, self.store.names(nodes)) if one is not None else ()
+            keys: Sequence[str] = answers
+            if one is not None and one.nodes is not None:
+                keys = list(self.store.entity_keys(nodes).values())
+            exact.append(is_exact(question, keys, answers))
+        return share(exact)
+
+    def counts(self) -> dict[str, Any]:
+        """What the parser was trained on."""
+        made: dict[str, Any] = read_manifest(self.parser)["counts"]["made"]
+        return made
+
+
+@cache
+def _read(folder: Path) -> list[Question]:
+    return read_questions(folder)
+
+
+@cache
+def _digest(name: str) -> str:
+    """Digest of a file, or of the files of a folder; a name that is neither counts itself."""
+    path = Path(name)
+    if path.is_dir():
+        return _key({file.name: hash_file(file) for file in sorted(path.iterdir())})
+    return hash_file(path) if path.is_file() else name
+
+
+def _key(parts: Mapping[str, Any]) -> str:
+    plain = {
+        name: part.model_dump(mode="json") if hasattr(part, "model_dump") else part for name, part in parts.items()
+    }
+    return hashlib.sha256(canonical_json(plain).encode()).hexdigest()[:16]

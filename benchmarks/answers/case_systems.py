@@ -1,0 +1,68 @@
+"""Answers question files, each with a home that is given or with a system that is made of graph files.
+
+    PYTHONPATH=CHECKOUT python benchmarks/answers/case_systems.py JOBS HOME SECONDS
+
+JOBS is a JSON list in a file; a job has a name, a question file, and the folder of a home (and a run's id), or graph
+files and settings from which a run in HOME makes a system.  A line of JSON is printed for each job: its answers, or why
+its graph was refused.  After SECONDS no further job begins.  It imports the checkout's code alone and writes no result
+(benchmarks/answers/cases.py does).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from flows.cli._session import Session, choose_profile
+from kgqa_core.errors import KgqaError
+from kgqa_core.system import System
+
+FIELDS = ("confidence", "calibrated", "min_confidence", "form", "road", "reason", "missing")
+
+
+def system_of(job: dict[str, Any], session: Session) -> tuple[str | None, System]:
+    """The system of a job's home, or of a run over its files, and the run's id."""
+    if "home" in job:
+        return job.get("run"), System.from_run(job["home"], job.get("run"))
+    profile = choose_profile(None, [Path(file) for file in job["files"]], settings=job["settings"])
+    home = session.begin(profile)
+    from flows.pipeline import pipeline
+
+    run = pipeline(profile)["run_id"]
+    return run, System.from_run(home, run)
+
+
+def answers(system: System, questions: Path) -> list[dict[str, Any]]:
+    """What a system answers to a question file, and how it judged the answers."""
+    replies = []
+    for line in questions.read_text(encoding="utf-8").splitlines():
+        row, began = json.loads(line), time.perf_counter()
+        reply = system.ask(row["question"])
+        judgement = {name: getattr(reply, name) for name in FIELDS}
+        seconds = round(time.perf_counter() - began, 3)
+        replies.append({"id": row["id"], "answers": reply.listed, **judgement, "seconds": seconds})
+    return replies
+
+
+def main() -> None:
+    """Reads the command line, makes systems, asks and prints."""
+    jobs, home, seconds = sys.argv[1:]
+    session, began = Session(home=Path(home)), time.monotonic()
+    for job in json.loads(Path(jobs).read_text(encoding="utf-8")):
+        if time.monotonic() - began > float(seconds):
+            break
+        try:
+            run, system = system_of(job, session)
+            result: dict[str, Any] = {"run": run, "replies": answers(system, Path(job["questions"]))}
+        except KgqaError as fault:
+            result = {"refused": str(fault)}
+        except Exception as fault:  # a defect of the checkout, which is a result too
+            result = {"refused": f"{type(fault).__name__}: {fault}"}
+        print(json.dumps({"name": job["name"], **result}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

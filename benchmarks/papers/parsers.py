@@ -1,0 +1,251 @@
+"""Semantic parsers on forms as GrailQA writes them: candidates, and answerability benchmarks of forms with types.
+
+    python -m benchmarks.papers.parsers --work DIR [--steps coverage,make,evaluate] [--sets atlas,wikidata]
+        [--parsers rng,rng+generator,decode] [--train A,A+U] [--topics linked] [--json OUT]
+
+coverage   share of gold forms among the candidates of rank and generate, topics given, with candidates and milliseconds
+           a question: of GrailQA's sample of 1,000 (from its dev split) over the graph of its graph queries, and
+           of the dev questions of the generated sets over their whole graphs.
+make       question sets by `kgqa questions generate --set questions.generated.forms=grailqa` over Atlas and
+           wikidata_mini, and the answerability benchmarks of them.
+evaluate   parsers trained on A and A+U, with and without thresholds, as `kgqa answerability evaluate` scores them.
+
+Each step is run in a process of its own; what is finished is found again in DIR/home.  OUT is read first, and only what
+is measured now is replaced, with its own conditions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import results_file
+from benchmarks.conditions import DATA, RESULTS, conditions
+from benchmarks.results_file import CONDITIONS
+from kgqa_core.config import KgOptions, RngOptions
+from kgqa_core.datasets.grailqa import GrailQuestion, read_records
+from kgqa_core.datasets.query_graph import build_graph
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
+from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
+from kgqa_core.papers.grailqability.parsing.rng.readings import Readings, coverage
+from kgqa_core.papers.grailqability.report import rule_of
+
+FIELDS = (*CONDITIONS, "coverage/...", "?sets/...")
+"""What the result file holds (benchmarks/results_file.py)."""
+SEED = 7
+GRAPHS: Mapping[str, Sequence[str]] = {
+    "atlas": ("bundled:atlas",),
+    "wikidata": tuple(
+        str(DATA / "wikidata_mini" / name) for name in ("triples.tsv", "labels.en.tsv", "qualifiers.tsv")
+    ),
+}
+MAKE = (
+    "questions.generated.forms=grailqa", "questions.generated.unanswerable=0", "questions.generated.noise.share=0.3",
+    "questions.generated.shares.two_hops=40",
+)  # fmt: skip
+"""Settings of the generated sets: GrailQA's kinds of forms, half of them of two relations where the graph has them."""
+SIZE = 4000
+PARSERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "rng": ("rng", ()),
+    "rng+generator": ("rng", ("parsing.rng.generator.enabled=true",)),
+    "decode": ("decode", ()),
+}
+SETTINGS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("wikidata", "rng"): ("parsing.rng.epochs=6", "parsing.rng.hard_negative_epochs=2"),
+    ("wikidata", "decode"): (
+        "parsing.decode.relations=20", "parsing.decode.classes=8", "parsing.decode.retriever_epochs=8",
+    ),
+}  # fmt: skip
+"""Settings of a graph with many relations, chosen on dev, by set and kind of parser."""
+LABELS = {"rng": "Rank only", "rng+generator": "Rank and generate", "decode": "Retrieve and decode"}
+
+
+def kgqa(*words: str, home: Path) -> tuple[dict[str, Any], float]:
+    """The JSON that a command prints last, and its seconds.  Raises SystemExit where it failed."""
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", *words, "--json", "--home", str(home)], stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode or not done.stdout.strip():
+        raise SystemExit(f"{' '.join(words)} ended with {done.returncode}")
+    return json.loads(done.stdout.strip().splitlines()[-1]), round(time.monotonic() - started, 1)
+
+
+def make(name: str, work: Path) -> dict[str, Any]:
+    """Counts of a question set and of its benchmark."""
+    graph = [word for file in GRAPHS[name] for word in ("--kg", file)]
+    settings = [word for setting in MAKE for word in ("--set", setting)]
+    file = work / f"{name}.jsonl"
+    made, _ = kgqa(
+        "questions", "generate", *graph, "--out", str(file), "--size", str(SIZE), *settings, "--force",
+        home=work / "home",
+    )  # fmt: skip
+    built, seconds = kgqa(
+        "answerability", "build", *graph, "--questions", str(file), "--out", str(work / name), "--force",
+        home=work / "home",
+    )  # fmt: skip
+    tables = json.loads((work / name / "statistics.json").read_text(encoding="utf-8"))
+    return {
+        "questions": made["counts"], "benchmark": built["counts"], "digest": built["digest"], "settings": list(MAKE),
+        "splits": tables["splits"], "seconds": seconds, "conditions": conditions(SEED),
+    }  # fmt: skip
+
+
+def grailqa_examples(data: Path) -> tuple[list[GrailQuestion], list[ParseExample]]:
+    """The questions of the sample, and the same for a parser, with their topics given."""
+    rows = read_records(data / "grailqa" / "tog" / "graliqa.json")
+    questions = [row for row in rows if isinstance(row, GrailQuestion)]
+    examples = []
+    for question in questions:
+        names = {node["id"]: node["friendly_name"] for node in (question.graph_query or {"nodes": ()})["nodes"]}
+        topics = tuple(Topic(key, names.get(key, key), 1.0, n) for n, key in enumerate(question.topics))
+        examples.append(ParseExample(question.id, question.text, topics=topics, form=question.s_expression, known=True))
+    return questions, examples
+
+
+def generated_examples(file: Path, split: str) -> list[ParseExample]:
+    """The questions of one split of a generated set, with their topics given."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [
+        ParseExample(
+            row["id"], row["question"], form=row["s_expression"], known=True,
+            topics=tuple(
+                Topic(key, name, 1.0, n)
+                for n, (key, name) in enumerate(zip(row["topic_entities"], row["mentions"], strict=False))
+            ),
+        )
+        for row in rows if row["split"] == split
+    ]  # fmt: skip
+
+
+def covered(kg: Path, examples: Sequence[ParseExample], *, types: bool = True) -> dict[str, Any]:
+    """Share of gold forms among the candidates; candidates and milliseconds a question."""
+    options = RngOptions()
+    with KgStore.open(kg) as store:
+        enumerator = Enumerator(store, MemoryGraph(store), options, types=types)
+        readings = Readings(enumerator, options)
+        started = time.process_time()
+        read = readings.of_all(examples)
+        seconds = time.process_time() - started
+    found = coverage(examples, read)
+    return {
+        **{key: found[key] for key in ("gold_forms", "found", "share", "candidates_median", "candidates_most")},
+        "questions_cut": found["questions_cut"],
+        "ms_per_question": round(1000 * seconds / max(1, len(examples)), 2),
+        "distinct_forms": len(enumerator.forms.forms),
+        "conditions": conditions(SEED),
+    }
+
+
+def measure_coverage(sets: Sequence[str], work: Path) -> dict[str, Any]:
+    """The records of GrailQA's sample, with and without types, and of the generated sets."""
+    record: dict[str, Any] = {}
+    questions, examples = grailqa_examples(DATA)
+    folder = work / "grailqa-queries"
+    if not folder.exists():
+        build_graph(questions, folder)
+    record["grailqa"] = covered(folder, examples)
+    record["grailqa_without_types"] = covered(folder, examples, types=False)
+    for name in sets:
+        if not (work / f"{name}.jsonl").is_file():
+            raise SystemExit(f"{work / name}.jsonl is not there; run --steps make first")
+        graph = work / f"{name}-kg"
+        if not graph.exists():
+            graph.mkdir()
+            build(graph, options=KgOptions(files=tuple(GRAPHS[name])))
+        record[name] = covered(graph, generated_examples(work / f"{name}.jsonl", "dev"))
+    return record
+
+
+def evaluate(name: str, parser: str, training: str, topics: str, work: Path) -> dict[str, Any]:
+    """Scores of one parser and training, without and with thresholds."""
+    kind, settings = PARSERS[parser]
+    settings = (*settings, *SETTINGS.get((name, kind), ()))
+    options = [word for setting in settings for word in ("--set", setting)]
+    found, seconds = kgqa(
+        "answerability", "evaluate", str(work / name), "--parsers", kind, "--train", training, "--topics", topics,
+        *options, home=work / "home",
+    )  # fmt: skip
+    return {"systems": found["systems"], "settings": list(settings), "seconds": seconds, "conditions": conditions(SEED)}
+
+
+COLUMNS = (
+    ("all", "EM"), ("A", "EM"), ("A", "F1(R)"), ("U", "EM"), ("U", "F1(R)"), ("NK", "EM"), ("NA", "EM"),
+    ("iid", "EM"), ("zero-shot", "EM"),
+)  # fmt: skip
+
+
+def tables(record: Mapping[str, Any]) -> str:
+    """The markdown tables of a record: coverage, and scores by set."""
+    lines = [
+        "| gold forms | covered | share | candidates, median | most | ms a question |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name, one in record.get("coverage", {}).items():
+        lines.append(
+            f"| {name.replace('_', ' ')}, {one['gold_forms']:,} | {one['found']:,} | {one['share']:.4f} | "
+            f"{one['candidates_median']:,} | {one['candidates_most']:,} | {one['ms_per_question']:.1f} |"
+        )
+    for name, own in record.get("sets", {}).items():
+        if not own.get("evaluate"):
+            continue
+        heads = [" ".join(column) for column in COLUMNS]
+        lines += ["", f"{name}:", "", "| | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+        for row, result in own["evaluate"].items():
+            parser, training, _ = row.split("/")
+            for system in result["systems"]:
+                scores = system["scores"]["test"]
+                cells = [
+                    f"{100 * scores[group][metric]['value']:.1f}" if group in scores else "–"
+                    for group, metric in COLUMNS
+                ]
+                label = f"{LABELS[parser]}, {training}{rule_of(system)}"
+                lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Runs the requested steps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, help="folder of question sets, benchmarks and the home")
+    parser.add_argument("--steps", default="make,coverage,evaluate")
+    parser.add_argument("--sets", default="atlas,wikidata")
+    parser.add_argument("--parsers", default="rng,rng+generator,decode")
+    parser.add_argument("--train", default="A,A+U")
+    parser.add_argument("--topics", default="linked", choices=("linked", "gold"))
+    parser.add_argument("--json", type=Path, default=RESULTS / "parsers.json")
+    given = parser.parse_args()
+    record: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}
+    if given.work is None:
+        parser.error("--work DIR is needed to measure")
+    given.work.mkdir(parents=True, exist_ok=True)
+    sets, steps = given.sets.split(","), given.steps.split(",")
+    record["conditions"] = conditions(SEED)
+    for name in sets if "make" in steps else ():
+        record.setdefault("sets", {}).setdefault(name, {})["made"] = make(name, given.work)
+        _write(given.json, record)
+    if "coverage" in steps:
+        record.setdefault("coverage", {}).update(measure_coverage(sets, given.work))
+        _write(given.json, record)
+    for name in sets if "evaluate" in steps else ():
+        own = record.setdefault("sets", {}).setdefault(name, {}).setdefault("evaluate", {})
+        for one in given.parsers.split(","):
+            for training in given.train.split(","):
+                own[f"{one}/{training}/{given.topics}"] = evaluate(name, one, training, given.topics, given.work)
+                _write(given.json, record)
+
+
+def _write(path: Path, record: Mapping[str, Any]) -> None:
+    results_file.write(path, record, FIELDS, sort_keys=True)
+
+
+if __name__ == "__main__":
+    main()
