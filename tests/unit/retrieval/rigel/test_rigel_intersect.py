@@ -25,7 +25,7 @@ from kgqa_core.retrieval.rigel.walk import Plan, combine, walk
 from kgqa_core.types import Question
 from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
-from tests.unit.retrieval.conftest import store_dkg
+from tests.support.small_world import store_dkg
 
 OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=3, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=16, device=DEVICE

@@ -191,7 +191,7 @@ def test_labels_are_read_as_words_and_bare_codes_are_counted(world: Any, tmp_pat
     assert unlabelled(dkg) == ["P31", "r12"]
     heads, relations, tails = world.dkg.edges(np.arange(world.dkg.triples))
     bare = Dkg.from_triples(heads, relations, tails, world.dkg.entities, 3, relation_keys=["capital", "P38", "P47"])
-    from tests.unit.retrieval.conftest import store_dkg
+    from tests.support.small_world import store_dkg
 
     listener = Listener()
     store_dkg(bare, tmp_path / "dkg")

@@ -28,7 +28,7 @@ from kgqa_core.retrieval.rigel.walk import Plan, walk
 from kgqa_core.types import Question
 from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
-from tests.unit.retrieval.conftest import COUNTRIES
+from tests.support.small_world import COUNTRIES
 
 OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=2, patience=12, batch_size=16, learning_rate=5e-3, scratch_width=16,

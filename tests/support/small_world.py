@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from kgqa_core.datasets.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.types import Question
@@ -68,9 +66,3 @@ def store_dkg(dkg: Dkg, folder: Path) -> Path:
     folder.mkdir(parents=True)
     dkg.save(folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """The small world, on disk."""
-    return World(tmp_path_factory.mktemp("world"))
