@@ -80,7 +80,7 @@ def render(data: ReportData) -> str:
 
 
 def make_environment() -> Environment:
-    """The templates of pages, with the filters that their macros use."""
+    """The templates of pages, with the style sheet and the filters that they use."""
     environment = Environment(
         loader=PackageLoader("kgqa_core.report", "templates"),
         autoescape=True,
@@ -88,6 +88,7 @@ def make_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["css"] = Markup((Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8"))
     environment.filters.update(
         percent=percent,
         gain=gain_text,
@@ -179,7 +180,6 @@ def _context(data: ReportData) -> dict[str, Any]:
         "links": [(name, url) for name, url in data.links.items() if is_safe_link(url)],
         "environment": _flat(data.environment),
         "configuration": yaml.safe_dump(_plain(data.profile), sort_keys=False, allow_unicode=True, width=100),
-        "css": Markup((Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")),
     }
 
 

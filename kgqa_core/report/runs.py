@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from rich.console import RenderableType
 from rich.table import Table
 
@@ -103,7 +102,6 @@ def render(found: Mapping[str, Any], created: str = "") -> str:
             run["report"] if run["report"] and is_safe_link(str(run["report"])) else None for run in found["runs"]
         ],
         level=level_text(found["level"]),
-        css=Markup((Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")),
     )
     return without_unseen(text)
 

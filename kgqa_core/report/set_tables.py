@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
 from rich.table import Table
 
 from kgqa_core.config import Experiment
@@ -168,7 +167,6 @@ def render(data: SetsData) -> str:
         models=[grid for metric in TABLE_1_METRICS if (grid := models_table(data.tables, metric)).rows],
         knowledge=[grid for metric in TABLE_1_METRICS for grid in knowledge_tables(data.tables, metric)],
         meanings=[(METRICS[name], MEANINGS[name]) for name in (*TABLE_1_METRICS, "hits_at_1")],
-        css=Markup((Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")),
     )  # fmt: skip
     return without_unseen(text)
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from kgqa_core.papers.grailqability.builder.statistics import TABLES, ordered
 from kgqa_core.report.grid import Grid, make_cell
 from kgqa_core.report.page import make_environment, without_unseen
@@ -105,7 +103,6 @@ def write(
             thresholds=threshold_rows(aggregates),
             tables=[(name, rows) for name, rows in tables if rows],
             meanings=MEANINGS.items(),
-            css=Markup((Path(__file__).parent / "templates" / "page.css").read_text(encoding="utf-8")),
         )
     )
     path = out / "report.html"
