@@ -24,7 +24,7 @@ from benchmarks import docs_writers as writers
 from benchmarks import performance, results_file
 from benchmarks.conditions import ROOT, commit_name
 from benchmarks.graph import connectors_page, delta_page, kg_subset_page
-from benchmarks.operation import demo, kill_commands
+from benchmarks.operation import demo, kill_commands, times
 from benchmarks.serving import serving_page
 
 RESULTS_FOLDER = Path("benchmarks/results")
@@ -54,15 +54,11 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("dkg_follow", "benchmarks/graph/dkg_follow.py", False),
     ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", False),
     ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", False),
-    ResultFile("easiness", "benchmarks/questions/easiness.py"),
-    ResultFile("extended_retriever", "benchmarks/papers/extended_retriever.py", False),
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
     ResultFile("formats", "benchmarks/graph/formats.py", False),
-    ResultFile("fresh_model", "benchmarks/operation/fresh_model.py"),
     ResultFile("graph_alone", "benchmarks/answers/graph_alone.py"),
     ResultFile("head_start_calibration", "tools/head_start/calibrate.py"),
     ResultFile("ingest", "benchmarks/graph/ingest.py", False),
-    ResultFile("int8", "benchmarks/models/int8.py"),
     ResultFile("kg_subset", "benchmarks/graph/kg_subset.py"),
     ResultFile("kill_commands", "benchmarks/operation/kill_commands.py"),
     ResultFile("linking", "benchmarks/answers/linking.py", False),
@@ -72,29 +68,23 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("operations", "benchmarks/operation/operations.py", False),
     ResultFile("parsers", "benchmarks/papers/parsers.py"),
     ResultFile("passages", "benchmarks/answers/passages.py", False),
-    ResultFile("peers", "benchmarks/papers/peers.py"),
     ResultFile("people_dev_atlas", "benchmarks/answers/people.py"),
     ResultFile("real_sets", "benchmarks/answers/real_sets.py"),
     ResultFile("relation_ranking", "benchmarks/papers/relation_ranking.py", False),
-    ResultFile("roofline", "benchmarks/models/roofline.py"),
     ResultFile("dkg_peers", "benchmarks/graph/dkg_peers.py"),
     ResultFile("large_graph", "benchmarks/graph/large_graph.py"),
     ResultFile("gpu", "benchmarks/models/gpu.py"),
-    ResultFile("old_and_new", "benchmarks/graph/old_and_new.py"),
-    ResultFile("old_and_new_intel", "benchmarks/graph/old_and_new.py"),
-    ResultFile("rewriter", "benchmarks/papers/rewriter.py", False),
     ResultFile("rra_published", "benchmarks/papers/rra_published.py"),
     ResultFile("serve", "benchmarks/serving/serve.py"),
     ResultFile("serve_clients", "benchmarks/serving/serve_clients.py"),
     ResultFile("serve_faults", "benchmarks/serving/serve_faults.py"),
     ResultFile("sparql_road", "benchmarks/questions/sparql_road.py"),
+    ResultFile("times", "benchmarks/operation/times.py"),
     ResultFile("training", "benchmarks/models/training.py"),
     ResultFile("unread", "benchmarks/answers/cases.py"),
     ResultFile("unread2", "benchmarks/answers/cases.py"),
     ResultFile("unread2_5303c6b", "benchmarks/answers/cases.py"),
     ResultFile("unread_5303c6b", "benchmarks/answers/cases.py"),
-    ResultFile("unseen_relations", "benchmarks/papers/unseen_relations.py", False),
-    ResultFile("webqsp_paths", "benchmarks/papers/webqsp_paths.py", False),
     ResultFile("whole_table", "benchmarks/answers/whole_table.py"),
     ResultFile("wikidata_json", "benchmarks/graph/wikidata_json.py", False),
 )
@@ -151,25 +141,20 @@ TABLES: tuple[Table, ...] = (
     Table("command_fuzzer", "docs/robustness.md", "command_fuzzer", _fuzzer),
     Table("demo/sample", "README.md", "demo", demo.sample),
     Table("demo/printed", "docs/demo.md", "demo", demo.printed),
-    Table("easiness", "docs/evaluation.md", "easiness", writers.easiness),
-    Table("fresh_model", "docs/tracking.md", "fresh_model", writers.fresh_model),
     Table("head_start_calibration", "docs/auto.md", "head_start_calibration", writers.head_start_calibration),
-    Table("int8", "docs/models.md", "int8", performance.late("models.int8", "table")),
     Table("kg_subset", "docs/kg_subset.md", "kg_subset", kg_subset_page.figures),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("linking", "docs/linking.md", "linking", writers.linking),
-    Table("linking/end to end", "docs/linking.md", "extended_retriever", writers.linking_end_to_end),
     Table("linking/scale", "docs/linking.md", "linking", writers.linking_scale),
     Table("logic", "docs/logic.md", "logic", writers.logic),
     Table("ltgen/sizes", "docs/ltgen.md", "ltgen", writers.ltgen_sizes),
     Table("ltgen/rejects", "docs/ltgen.md", "ltgen", writers.ltgen_rejects),
     Table("operations/overhead", "docs/operations.md", "operations", writers.operations),
     Table("data_sets", "docs/data_sets.md", "data_sets", performance.late("questions.data_sets", "table")),
-    Table("old_and_new/times", "README.md", "old_and_new", performance.late("graph.old_and_new", "times")),
+    Table("times", "README.md", "times", times.times),
     Table("parsers", "docs/parsing.md", "parsers", performance.late("papers.parsers", "tables")),
     Table("passages", "docs/passages.md", "passages", writers.passages),
     Table("passages/cells", "docs/passages.md", "passages", writers.passage_cells),
-    Table("peers", "docs/peers.md", "peers", performance.late("papers.peers", "table")),
     *(
         Table(f"performance/{name}", "docs/performance.md", name, section)
         for name, section in performance.SECTIONS.items()
@@ -179,17 +164,12 @@ TABLES: tuple[Table, ...] = (
     Table(
         "rra_published", "docs/rra_published.md", "rra_published", performance.late("papers.rra_published", "tables")
     ),
-    Table("rewriter", "docs/rewriting.md", "rewriter", writers.rewriter),
     Table("serve", "docs/serving.md", "serve", serving_page.speed),
     Table("serve_clients", "docs/serving.md", "serve_clients", serving_page.clients),
     Table("serve_faults", "docs/serving.md", "serve_faults", serving_page.faults),
     Table("feedback_loop", "docs/serving.md", "feedback_loop", serving_page.loop),
-    Table("rigel/linked", "docs/extended_retriever.md", "extended_retriever", writers.rigel_linked),
-    Table("rigel/options", "docs/extended_retriever.md", "extended_retriever", writers.rigel_options),
-    Table("rigel/unseen", "docs/model_cards/rigel.md", "unseen_relations", writers.unseen_triples),
     Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
     Table("training", "docs/training_speed.md", "training", performance.late("models.training", "figures")),
-    Table("webqsp_paths", "docs/rewriting.md", "webqsp_paths", writers.webqsp_paths),
     Table("whole_table", "docs/whole_table.md", "whole_table", _whole_table),
 )
 

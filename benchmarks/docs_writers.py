@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.conditions import commit_name
-from benchmarks.performance import table
+from benchmarks.tables import conditions_line, percent, table
 from kgqa_core.papers.grailqability.report import rule_of
 
 Json = Mapping[str, Any]
@@ -15,22 +13,6 @@ DATA_NAMES = {"atlas": "Atlas", "zjqa": "ZJQA", "metaqa": "MetaQA", "simplequest
               "mintaka": "Mintaka", "rebel": "REBEL", "wikidata-mini": "`wikidata_mini`",
               "wikidata_mini": "`wikidata_mini`", "views": "`wikidata_mini` by views", "qald9": "QALD-9",
               "lcquad1": "LC-QuAD 1"}  # fmt: skip
-
-
-def conditions_line(conditions: Json | None) -> str:
-    """Commit, date, seed, cores and threads in a sentence; says so where an older file does not hold them."""
-    if not conditions or "commit" not in conditions:
-        return "Commit not recorded (made before the scripts wrote it)."
-    threads = conditions["threads"] or "as many as cores"
-    return (
-        f"Commit {commit_name(conditions['commit'])}, "
-        f"{conditions['date']}, seed {conditions['seed']}, {conditions['cores']} cores, threads: {threads}."
-    )
-
-
-def percent(value: float, places: int = 1) -> str:
-    """A share in percent."""
-    return f"{100 * value:.{places}f}"
 
 
 def abstention(found: Json, name: str) -> str:
@@ -119,68 +101,6 @@ def parsers(found: Json, name: str) -> str:
     )
 
 
-OPTION_ROWS = (
-    ("linked topics", "end to end (`soft_start`)", "linked", "tagger", "soft"),
-    ("linked topics", "end to end and intersected", "linked", "tagger", "soft+product"),
-    ("gold topics", "`intersect: product`", "intersect", "-", "product"),
-    ("gold topics", "`intersect: min`", "intersect", "-", "min"),
-    ("the questions of the most hops", "and others", "mix", "-", "mix"),
-    ("the questions of the most hops", "and others, longer", "mix", "-", "mix_long"),
-    ("1,000 questions", "feedback of the builtin model", "feedback", "-", "feedback"),
-)
-
-
-def _difference(found: Json, data: str, comparison: str, condition: str, variant: str) -> Json | None:
-    place = {"data": data, "comparison": comparison, "condition": condition, "variant": variant, "group": "all"}
-    rows = [row for row in found["differences"] if all(row[name] == value for name, value in place.items())]
-    return rows[0] if rows else None
-
-
-def _passes(found: Json, variant: str) -> str:
-    """How many passes the trainings of a variant of `mix` took."""
-    cells = [cell for cell in found["cells"] if (cell["comparison"], cell["variant"]) == ("mix", variant)]
-    passes = sorted(cell["train"]["epochs"] for cell in cells)
-    return f", {passes[0]}–{passes[-1]} passes"
-
-
-def rigel_options(found: Json) -> str:
-    """Each extension against the plain retriever, Hits@1."""
-    rows = []
-    for plain, extended, comparison, condition, variant in OPTION_ROWS:
-        cells = []
-        for data in ("atlas", "zjqa", "metaqa"):
-            row = _difference(found, data, comparison, condition, variant)
-            cells.append(f"{row['base_score']} → {row['variant_score']}, {row['difference']}" if row else "–")
-        if comparison == "mix":
-            plain, extended = plain + _passes(found, "alone"), extended + _passes(found, variant)
-        rows.append((plain, extended, *cells))
-    return table(("plain", "extended", "Atlas", "ZJQA", "MetaQA"), rows)
-
-
-def rigel_linked(found: Json) -> str:
-    """Gold topics, the tagger's and a bad tagger's."""
-    rows = []
-    for condition in ("tagger", "noise"):
-        for data in ("atlas", "zjqa", "metaqa"):
-            own = {name: _difference(found, data, "linked", condition, name) for name in ("gold", "candidates", "soft")}
-            if any(row is None for row in own.values()):
-                continue
-            gold, candidates, soft = (own[name] or {} for name in ("gold", "candidates", "soft"))
-            rows.append((f"{DATA_NAMES[data]}, {condition}", gold["variant_score"], gold["base_score"],
-                         candidates["variant_score"], soft["variant_score"], soft["difference"]))  # fmt: skip
-    return table(("", "gold topics", "`plain`", "`candidates`", "`soft`", "`soft` − `plain`"), rows)
-
-
-def linking_end_to_end(found: Json) -> str:
-    """What linked topics cost Rigel that was trained on gold ones."""
-    rows = []
-    for data in ("atlas", "zjqa", "metaqa"):
-        row = _difference(found, data, "linked", "tagger", "gold")
-        if row:
-            rows.append((DATA_NAMES[data], row["variant_score"], row["base_score"], row["difference"]))
-    return table(("Hits@1", "gold topics", "linked topics", "gold − linked"), rows)
-
-
 def linking(found: Json) -> str:
     """Precision, recall and time of each method on each set."""
     rows = []
@@ -212,18 +132,6 @@ def linking_scale(found: Json) -> str:
         ("linked", f"{link['mentions_per_s']:,.0f} mentions a second, {link['us_a_text'] / 1000:.1f} ms a text"),
     ]  # fmt: skip
     return table(("", ""), rows)
-
-
-def people_linking(found: Json) -> str:
-    """Linking of names as people type them."""
-    rows = []
-    for place, own in found["rows"].items():
-        name, _, way = place.rpartition("/")
-        cells = (percent(own[key]) for key in ("best", "all", "precision"))
-        times = f"{own['p50_ms']:.1f} / {own['p99_ms']:.1f}"
-        rows.append((name, f"{own['questions']:,}", way, *cells, times))
-    head = ("set (dev)", "questions", "as", "linked", "all candidates", "precision", "ms, p50 / p99")
-    return f"{conditions_line(found.get('conditions'))}\n\n" + table(head, rows)
 
 
 LOGIC_KINDS = ("1 hop", "1 hop inverse", "2 hops", "COUNT", "ARGMAX")
@@ -347,114 +255,6 @@ def relation_rankers(found: Json) -> str:
             f"[{low:+.3f}, {high:+.3f}]**; by seed ({', '.join(own['seeds'])}): {by_seed}.\n"
         )
     return "\n".join(lines)
-
-
-PAIR_TEXTS = {"rewriter": "builtin + LoRA", "template": "sentences by rule", "triples": "triples",
-              "published": "the published text itself"}  # fmt: skip
-
-
-def rewriter(found: Json) -> str:
-    """The adapted builtin model against rules on published pairs."""
-    checked = found["pairs"]["dev"]
-    rows = [
-        (PAIR_TEXTS[name], own["bleu"], own["chrf"], own["faithful"], own["inventing"], own["triples_untold"])
-        for name, own in found["scores"].items()
-    ]
-    untold = next(iter(found["scores"].values()))["triples"]
-    head = (f"{found['data']}'s published pairs, {checked} of its dev set", "BLEU", "chrF", "faithful texts",
-            "texts that invent", f"untold of {untold} triples")  # fmt: skip
-    options, losses = found["options"], found["dev_loss"]
-    curve = ", ".join(f"{loss:.2f} ({steps})" for steps, loss in losses.items())
-    return (
-        f"{found['pairs']['train']:,} training pairs ({found['pairs']['left_out_since_in_dev']} left out, since their "
-        f"graph is in dev), {options['epochs']} pass(es), rank {options['rank']}, rate {options['learning_rate']:g}, "
-        f"batch {options['batch_size']}, seed {found['seed']}, {found['cpu_seconds']:,.0f} s of processor time; dev "
-        f"loss after steps: {curve}.\n\n" + table(head, rows)
-    )
-
-
-def webqsp_paths(found: Json) -> str:
-    """Hop and path accuracy on WebQSP."""
-    rows = []
-    for name, own in (("dev", found["dev"]), ("test", found["test"]),
-                      *((f"test, {hops} hop(s)", one) for hops, one in found["test_by_hops"].items())):  # fmt: skip
-        cells = (f"{own[key]:.3f}" for key in ("hop_accuracy", "path_at_1", "path_at_5"))
-        rows.append((name, f"{own['n']:,}", *cells, own["unseen_paths"]))
-    head = (f"WebQSP, {found['options']['encoder']}, K = {found['options']['beam']}", "chains", "hop accuracy",
-            "path top-1", f"top-{found['options']['beam']}", "chains with a relation not in training")  # fmt: skip
-    return table(head, rows)
-
-
-def unseen_triples(found: Json) -> str:
-    """Relation accuracy over all and among the topic's, and Hits@1, of both decoders."""
-
-    def cell(own: Json) -> str:
-        if not own["n"]:
-            return "–"
-        return f"{own['relation_accuracy']:.3f} / {own['relation_accuracy_at_topic']:.3f} / {own['hits_at_1']:.3f}"
-
-    rows = [
-        (one["dataset"], f"{one['holdout']:.0%}", f"`{one['decoder']}`", cell(one["test"]["seen"]),
-         cell(one["test"]["unseen"]), f"{one['train_cpu_seconds']:,.0f}",
-         f"{one['test']['seen']['n']:,} / {one['test']['unseen']['n']:,}")
-        for one in found["cells"]
-    ]  # fmt: skip
-    head = ("questions", "held out", "decoder", "seen relations", "unseen relations", "CPU s", "n")
-    return table(head, rows)
-
-
-def easiness(found: Json) -> str:
-    """What retrievers that read no question reach, and the oracle, on each set."""
-    rows = []
-    for name, own in found["sets"].items():
-        for metric, shown in (("hits_at_1", "Hits@1"), ("recall_of_answers", "an answer among the facts")):
-            cells = [own["scores"][one][metric] for one in ("random", "frequent", "oracle")]
-            label = SET_NAMES.get(name, name)
-            rows.append((label, f"{own['questions']:,}", shown, *(_cell(cell) for cell in cells)))
-    return table(("set", "questions", "", "random facts", "most frequent relation", "oracle"), rows)
-
-
-SET_NAMES = {
-    "wikidata-mini": "SimpleQuestions over `wikidata_mini`",
-    "atlas": "Atlas",
-    "zjqa": "ZJQA",
-    "metaqa": "MetaQA",
-}
-
-
-def _cell(cell: Json) -> str:
-    return f"{percent(cell['value'])} [{percent(cell['low'])}, {percent(cell['high'])}]"
-
-
-def fresh_model(found: Json) -> str:
-    """What the champion's MLflow model answered in an environment that was made from its requirements alone."""
-    model, made, loaded, served = (found[name] for name in ("model", "environment", "loaded", "served"))
-    lines = [
-        "$ python -m venv venv",
-        f"$ venv/bin/pip install -r requirements.txt     # the model's own {model['requirements']} pinned packages",
-        f"# {made['install_seconds']} s, {made['packages']} packages, {made['gb']} GB, Python {made['python']}",
-        "$ env -u PYTHONPATH venv/bin/python            # in an empty folder",
-        f'>>> model = mlflow.pyfunc.load_model("{model["name"]}")   # {loaded["load_seconds"]} s',
-    ]
-    for one in loaded["questions"]:
-        lines += [f">>> answer({one['question']!r})   # {one['seconds']} s", one["text"]]
-    lines += [
-        f"$ venv/bin/mlflow models serve -m {model['name']} --env-manager local --port PORT",
-        f"# /ping answers after {served['ready_seconds']} s",
-    ]
-    for one in served["questions"]:
-        body = json.dumps({"input": [{"role": "user", "content": one["question"]}]})
-        lines += [f"$ curl …/invocations -d '{body}'   # {one['seconds']} s", f"{one['status']} {one['text']}"]
-    refused = found["refused"]
-    body = '{"input": […], "custom_inputs": {"topics": ["Nobody"]}}'
-    lines += [f"$ curl …/invocations -d '{body}'", f"{refused['status']} {refused['message']}"]
-    checks = ", ".join(f"{name.replace('_', ' ')}: {'yes' if held else 'NO'}" for name, held in found["checks"].items())
-    return (
-        f"{conditions_line(found['conditions'])} `python -m benchmarks.operation.fresh_model --work DIR`; answer() "
-        "stands for `model.predict` and the text of its output.\n\n```text\n"
-        + "\n".join(lines)
-        + f"\n```\n\nChecked: {checks}.\n"
-    )
 
 
 def result_files(rows: Iterable[tuple[str, str, str]]) -> str:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from benchmarks.tables import Rows, table, write
+
 Json = Mapping[str, Any]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; numbers to the right."""
-    body = [[_text(cell) for cell in row] for row in rows]
-    numeric = [all(_is_number(row[i]) for row in body) if body else False for i in range(len(head))]
-    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---:" if right else "---" for right in numeric) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in body)]) + "\n"
 
 
 def ingest(found: Json) -> str:
@@ -206,38 +200,6 @@ def scale(found: Json) -> str:
     return "\n".join(parts)
 
 
-def unseen(found: Json) -> str:
-    """Two decoders, with and without unseen relations."""
-    rows = []
-    for cell in found["cells"]:
-        test = cell["test"]
-        rows.append(
-            (
-                cell["dataset"],
-                cell["decoder"],
-                f"{cell['holdout']:.0%}",
-                *(
-                    f"{test[part]['relation_accuracy']:.3f} / {test[part]['hits_at_1']:.3f} (n = {test[part]['n']:,})"
-                    if test[part]["n"]
-                    else "–"
-                    for part in ("all", "seen", "unseen")
-                ),
-                f"{cell['train_cpu_seconds']:,.0f}",
-            )
-        )
-    return "\n".join(
-        [
-            "## Relations that were not in training\n",
-            "`benchmarks/papers/unseen_relations.py`, seed 7, one thread. Test relation accuracy / Hits@1, "
-            "over all questions, those "
-            "of relations that were trained on, and those of the tenth of relations that was held "
-            "out. `layer` has an output "
-            "for a held-out relation, but never trained it.\n",
-            table(("data set", "decoder", "held out", "all", "seen", "unseen", "CPU s of training"), rows),
-        ]
-    )
-
-
 def llm(found: Json) -> str:
     """The paid layer beside a bare client, and batches of a local model."""
     machine, paid, local = found["machine"], found["endpoint"], found["local"]
@@ -269,6 +231,21 @@ def llm(found: Json) -> str:
     )
 
 
+def waiting(found: Json) -> str:
+    """What a user waits for."""
+    return write(
+        found,
+        [
+            "## What a user waits for",
+            "`benchmarks/operation/times.py`, commit {conditions[commit]:commit}, {conditions[cores]} cores of "
+            "{machine}, {conditions[date]}; the yardstick, a float32 product of 1024³, takes {product_ms:.1f} ms here. "
+            "*demo*: what the README starts; *busy*: the same beside two processes that compute without end; *whole*: "
+            "every experiment; *test*: with all packages installed.",
+            Rows("parts", (("", "{key}"), ("seconds", "{seconds:,.1f}"))),
+        ],
+    )
+
+
 def late(module: str, name: str) -> Callable[[Any], str]:
     """A writer of a benchmark that imports much, such as torch: it is imported when the table is written."""
 
@@ -285,22 +262,9 @@ SECTIONS: dict[str, Callable[[Json], str]] = {
     "dkg_follow": follow,
     "dkg_follow_metaqa": follow,
     "dkg_scale": scale,
-    "roofline": late("models.roofline", "tables"),
     "dkg_peers": late("graph.dkg_peers", "tables"),
     "large_graph": late("graph.large_graph", "tables"),
+    "times": waiting,
     "gpu": late("models.gpu", "tables"),
-    "old_and_new": late("graph.old_and_new", "tables"),
-    "old_and_new_intel": late("graph.old_and_new", "tables"),
-    "unseen_relations": unseen,
     "llm": llm,
 }
-
-
-def _text(cell: Any) -> str:
-    return str(cell).replace("|", "\\|")
-
-
-def _is_number(text: str) -> bool:
-    return (
-        text.replace(",", "").replace(".", "").replace("×", "").replace(" ms", "").replace("–", "0").strip().isdigit()
-    )

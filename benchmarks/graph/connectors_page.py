@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.conditions import commit_name
-from benchmarks.graph.kg_subset_page import table
+from benchmarks.tables import table
 
 NAMES = {
     "atlas_file": "Atlas, N-Triples",
@@ -35,4 +35,4 @@ def figures(found: Mapping[str, Any]) -> str:
         f"{made['date']}, commit {commit_name(made['commit'])}, seed {made['seed']}. *Same*: entities, triples, "
         "labels, types and qualifiers are, by key, those of the file of triples above.\n\n"
     )
-    return text + table(("through", *COLUMNS, "same"), rows)
+    return text + table(("through", *COLUMNS, "same"), rows, right=True)

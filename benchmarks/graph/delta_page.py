@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.conditions import commit_name
-from benchmarks.graph.kg_subset_page import table
+from benchmarks.tables import table
 
 NAMES = {
     "build": "`kg build`",
@@ -41,4 +41,4 @@ def figures(found: Mapping[str, Any]) -> str:
         "processor time of the process.\n\n"
     )
     columns = ("lines", "command", "work s", "process s", "cpu s", "peak MB", "share", "cpu share")
-    return text + table(columns, rows)
+    return text + table(columns, rows, right=True)

@@ -36,8 +36,8 @@ from scipy import sparse
 from benchmarks import results_file
 from benchmarks.conditions import RESULTS, commit_name, conditions
 from benchmarks.graph.dkg_follow import SCALES, synthetic
-from benchmarks.graph.kg_subset_page import table
 from benchmarks.results_file import CONDITIONS
+from benchmarks.tables import table
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow
 
@@ -248,7 +248,7 @@ def tables(found: Mapping[str, Any]) -> str:
         for graph in found["graphs"] for road, value in graph["ms"].items()
     ]  # fmt: skip
     return "\n".join(lines) + table(
-        ("graph", "entities", "relations", "edges", "road", "ms/question", "against the kernel"), rows
+        ("graph", "entities", "relations", "edges", "road", "ms/question", "against the kernel"), rows, right=True
     )
 
 

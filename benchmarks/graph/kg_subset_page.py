@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.conditions import commit_name
+from benchmarks.tables import table
 
 ROADS = {
     "ntriples": "`kg subset`, N-Triples",
@@ -22,13 +23,6 @@ SETS = {
 }
 
 Json = Mapping[str, Any]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; all columns but the first to the right."""
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    lines += [f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def figures(found: Json) -> str:
@@ -52,7 +46,8 @@ def _speed(found: Json) -> str:
         f"load {found['load'][0]}, {found['date']}, commit {commit_name(found['commit'])}, seed {found['seed']}. "
         "The loop reads the lines three times with `str.split` and keeps sets of strings; it takes "
         f"{speed['times_the_loop']} times as long as `kg subset`, and {speed['times_the_loop_processor']} times the "
-        "processor seconds.\n\n" + table(("road", "MB", "s", "CPU s", "lines/s", "MB/s", "peak MB", "edges kept"), rows)
+        "processor seconds.\n\n"
+        + table(("road", "MB", "s", "CPU s", "lines/s", "MB/s", "peak MB", "edges kept"), rows, right=True)
     )
 
 
@@ -71,7 +66,7 @@ def _question_sets(found: Json) -> str:
     return (
         "**Question sets.** `max_degree` is 1,000, but without limit for the last row. *Topic and answer in it*: of "
         "the questions whose answers are entities, those with a topic and a gold answer in the subset.\n\n"
-        + table(head, rows)
+        + table(head, rows, right=True)
     )
 
 
@@ -89,9 +84,5 @@ def _survivors(found: Json) -> str:
         f"{learnt['foreign_paths']} Freebase paths {learnt['with_ends_in_the_graph']} have a question with both "
         f"ends in the graph, and {learnt['learnt']} have a Wikidata path that finds the answers. Rejected: {reasons}. "
         f"{counts['questions_with_every_answer']:,} of the surviving questions keep every answer.\n\n"
-        + table(("what", "all", "surviving"), rows)
+        + table(("what", "all", "surviving"), rows, right=True)
     )
-
-
-def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

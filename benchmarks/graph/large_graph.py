@@ -32,9 +32,9 @@ import numpy as np
 from benchmarks import results_file
 from benchmarks.conditions import RESULTS, conditions
 from benchmarks.graph import ingest_files
-from benchmarks.graph.kg_subset_page import table
 from benchmarks.latency import percentiles
 from benchmarks.results_file import CONDITIONS
+from benchmarks.tables import table
 
 FIELDS = (*CONDITIONS, "memory", "sizes/*/lines", "sizes/*/megabytes", "sizes/*/steps/...", "sizes/*/disk_mb/*",
           "sizes/*/line_us", "sizes/*/ratio")  # fmt: skip
@@ -234,10 +234,10 @@ def extrapolated(found: Mapping[str, Any]) -> str:
         f"the build costs {last['ratio']:.2f}× what it costs at {first['lines']:,}; if that growth goes on, the "
         f"build takes {build * times ** max(0.0, growth):,.1f} h. The generated file has an entity to 8 lines and a "
         "label to most of them; Wikidata has fewer, and longer texts.\n\n"
-        + table(("step", "hours on this machine", "GB on disk"), rows)
+        + table(("step", "hours on this machine", "GB on disk"), rows, right=True)
         + "\nWhat others publish, on other machines, to tables of their own; what they do here, beside ours, is in *N-"
         "Triples to sorted, dictionary-encoded tables* above:\n\n"
-        + table(("loading", "takes", "machine and source"), PUBLISHED)
+        + table(("loading", "takes", "machine and source"), PUBLISHED, right=True)
     )
 
 
@@ -256,7 +256,7 @@ def tables(found: Mapping[str, Any]) -> str:
         "## A graph of 200 million lines\n\n"
         f"`benchmarks/graph/large_graph.py`, {made['cores']} cores, commit {made['commit'][:8]}, {made['date']}, seed "
         f"{made['seed']}, `kg.memory_limit` {found['memory']}.\n\n"
-        + table(("lines", "step", "s", "CPU s", "peak MB", "µs a line"), rows)
+        + table(("lines", "step", "s", "CPU s", "peak MB", "µs a line"), rows, right=True)
     )
     rows = []
     for one in found["sizes"]:
@@ -271,7 +271,9 @@ def tables(found: Mapping[str, Any]) -> str:
     head = ("lines", "opening kg + dkg + mentions, cold, ms", "first `ask`, ms", "next p50 / p99",
             "2 hops p50 / p99", f"2 hops, {BUDGET:,} edges at most")  # fmt: skip
     last = found["sizes"][-1]
-    text += "\n" + table(head, rows) + f"\nA line of the largest costs {last['ratio']:.2f}× one of the first.\n"
+    text += (
+        "\n" + table(head, rows, right=True) + f"\nA line of the largest costs {last['ratio']:.2f}× one of the first.\n"
+    )
     return text + "\n" + extrapolated(found)
 
 

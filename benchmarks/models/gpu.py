@@ -36,10 +36,10 @@ import torch
 from benchmarks import results_file
 from benchmarks.conditions import RESULTS, ROOT, commit_name, conditions, processor
 from benchmarks.graph.dkg_follow import SCALES, synthetic
-from benchmarks.graph.kg_subset_page import table
+from benchmarks.latency import median_seconds as seconds
 from benchmarks.models.llm import facts, question_prompts
-from benchmarks.models.roofline import seconds
 from benchmarks.results_file import CONDITIONS
+from benchmarks.tables import table
 from kgqa_core.dkg.follow import EntityWeights, follow
 
 FIELDS = (
@@ -279,14 +279,16 @@ def tables(found: Mapping[str, Any]) -> str:
         "operations a second.\n\nTwo hops through the graph, forward and backward, all questions of a batch at "
         f"once. The 14 bytes that an edge moves at least take {14 / own['copy_gb']:.4f} ns at the speed of copying: "
         "what is left goes into sums at random places, lists of what was reached and starting kernels.\n\n"
-        + table(head, rows)
+        + table(head, rows, right=True)
     )
     rows = [row for name, one in found["trainings"].items() for row in _training_rows(name, one)]
     head = (
         "training", "commit", "dev score", "processor, s", "GPU, s", "GPU faster by", "score, processor", "score, GPU",
         "same weights twice",
     )  # fmt: skip
-    text += "\nTrainings as shipped, on the inputs of `benchmarks/models/training.py`:\n\n" + table(head, rows)
+    text += "\nTrainings as shipped, on the inputs of `benchmarks/models/training.py`:\n\n" + table(
+        head, rows, right=True
+    )
     builtin, llama = found["generate"]["builtin"], found["generate"]["llama"]
     encoded = found["encode"]
     rows = [
@@ -305,7 +307,7 @@ def tables(found: Mapping[str, Any]) -> str:
         f"{builtin['prompts_a_second']['cpu']:,} and {builtin['prompts_a_second']['cuda']:,} prompts a second.\n\n"
         f"A Llama of {llama['parameters'] / 1e6:,.0f} million random weights in bfloat16 ({llama['gigabytes']} GB, "
         f"loaded in {llama['load_seconds']} s), which writes {NEW_TOKENS} tokens of each prompt:\n\n"
-        + table(head, rows)
+        + table(head, rows, right=True)
     )
 
 

@@ -25,8 +25,8 @@ from typing import Any
 
 from benchmarks import results_file
 from benchmarks.conditions import PROFILES, RESULTS, ROOT, commit_name, conditions, processor
-from benchmarks.performance import table
 from benchmarks.results_file import CONDITIONS
+from benchmarks.tables import table
 from kgqa_core.builders.questions.generate import generate
 from kgqa_core.config import Profile, make_profile, parse_settings, read_profile
 from kgqa_core.datasets.load import load

@@ -18,8 +18,8 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.conditions import RESULTS, conditions
-from benchmarks.docs_writers import conditions_line
 from benchmarks.results_file import CONDITIONS, write
+from benchmarks.tables import conditions_line
 
 FIELDS = ("scores/*", "answers/*", "run/*", "next/*", *CONDITIONS)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.conditions import commit_name
-from benchmarks.graph.kg_subset_page import table
+from benchmarks.tables import table
 
 
 def _made(found: Mapping[str, Any]) -> str:
@@ -36,7 +36,9 @@ def speed(found: Mapping[str, Any]) -> str:
         "turn; clients and server share the cores.",
         "",
         table(
-            ("answerer", "asked", "clients", "p50 ms", "p99 ms", "per second", "ready after s", "failed"), rows
+            ("answerer", "asked", "clients", "p50 ms", "p99 ms", "per second", "ready after s", "failed"),
+            rows,
+            right=True,
         ).strip(),
     ]
     over = [f"`{name}` {own['overhead_ms']:+.1f} ms" for name, own in found["speed"].items() if "overhead_ms" in own]
@@ -47,7 +49,7 @@ def speed(found: Mapping[str, Any]) -> str:
         for step, one in own["in_process"]["stages"].items()
     ]
     lines += ["", "One question in process, by step:", ""]
-    lines += [table(("answerer", "step", "p50 ms", "p99 ms"), steps)]
+    lines += [table(("answerer", "step", "p50 ms", "p99 ms"), steps, right=True)]
     if "memory" in found:
         one = found["memory"]
         lines.append(
@@ -80,7 +82,7 @@ def loop(found: Mapping[str, Any]) -> str:
     return (
         f"{_made(found)} 200 lines of invented companies; two sessions correct one answer, then `kgqa refresh` "
         f"({seconds['refresh']:,.0f} s; the first run {seconds['run']:,.0f} s). Decision: {said}."
-        f"\n\n{table(('answered exactly', 'before', 'after'), rows)}"
+        f"\n\n{table(('answered exactly', 'before', 'after'), rows, right=True)}"
     )
 
 
@@ -104,6 +106,8 @@ def faults(found: Mapping[str, Any]) -> str:
     leaks = [f"{name} {one['before']:g} → {one['after']:g}" for name, one in found["leaks"].items()]
     return (
         f"{_made(found)} *Beside*: what a good question got meanwhile and after.\n\n"
-        + table(("client, or what was wrong", "got", "after s", "beside"), rows).replace("|---|---:|", "|---|---|", 1)
+        + table(("client, or what was wrong", "got", "after s", "beside"), rows, right=True).replace(
+            "|---|---:|", "|---|---|", 1
+        )
         + f"\nThe server before and after 200 rounds of clients that go away in the middle: {', '.join(leaks)}.\n"
     )

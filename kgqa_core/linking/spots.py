@@ -2,7 +2,7 @@
 
 Link probability: TAGME counts how often a phrase is a hyperlink where it occurs.  A graph has no hyperlinks, so the
 probability is a logistic function of features of the name and of how it is written.  The weights were fitted on
-training texts of six data sets, see docs/linking.md; `benchmarks/answers/linking_prior.py` fits them again.
+training texts of six data sets, see docs/linking.md.
 """
 
 from __future__ import annotations
