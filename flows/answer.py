@@ -14,8 +14,8 @@ from prefect import flow
 from kgqa_core.answering.registry import answerer_spec
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Knowledge, Profile, make_profile
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import read_rejects
-from kgqa_core.datasets.question import read_questions
 from kgqa_core.runs.answer_traces import answer_traces, steps_of
 from kgqa_core.runs.answers import read_answers
 from kgqa_core.runs.finished import SystemParts, system_parts

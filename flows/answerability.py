@@ -58,7 +58,7 @@ def evaluate_parsers(profile: Profile, benchmark: str, parsed: dict[str, str] | 
         run.home.use_folder(made.folder)
         forms = {name: parsed_in(Path(folder)) for name, folder in (parsed or {}).items()}
         forms = forms or parse_all(made, kg, profile)
-        scores = score_parsers(made, forms, profile.answerability.least_exact, profile.seed)
+        scores = score_parsers(made, forms, profile.seed)
         data = publish(run, profile, scores)
         return completed(f"{len(forms)} parsers on {profile.kg.name}", data)
 

@@ -180,7 +180,7 @@ def _experiment(
                     rewriting.pilot(pilot, run.budget(account), monitor)
             plans.append(rewriting.plan())
     if knowledge is not None and retriever in computed:
-        knowledge = add_computed(computed[retriever], knowledge, name, profile.symbolic)
+        knowledge = add_computed(computed[retriever], knowledge, name)
     folder = knowledge.folder if knowledge else None
     given: dict[str, Any] = {
         "questions": questions.folder, "knowledge": folder, "name": full, "options": profile.answering,

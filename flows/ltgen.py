@@ -33,7 +33,7 @@ def build_ltgen(profile: Profile, graph: str | None = None) -> dict[str, Any]:
         run.home.use_folder(kg.folder)
         sample = draw_entities(kg, profile.ltgen.sampling, profile.ltgen.popularity, profile.seed)
         made = write_kinds(kg, sample, profile.ltgen, profile.llm, profile.seed)
-        sheets = write_sheets(kg, made, profile.ltgen, profile.seed)
+        sheets = write_sheets(kg, made, profile.seed)
         run.save(status="made")
         data = {"run_id": run.id, "kg": kg, "sample": sample, "made": made, "sheets": sheets}
         return completed(f"LTGen by {profile.ltgen.writing.writer}: {', '.join(made)}", data)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from kgqa_core.answering.registry import answerer_spec, check_explorer, knowledge_spec
 from kgqa_core.config import Answerer, Profile, QuestionSource
-from kgqa_core.datasets.jsonl import RawQuestion
+from kgqa_core.datasets.derived.splits import check_splits
+from kgqa_core.datasets.files.jsonl import RawQuestion
 from kgqa_core.datasets.load import input_files, read_raw, sizes_of
-from kgqa_core.datasets.splits import check_splits
 from kgqa_core.errors import InputError, ModelError, QuestionFileError
 from kgqa_core.evaluation.nli import find_folder as find_classifier
 from kgqa_core.extras import require_extra

@@ -260,8 +260,7 @@ class System:
             for question, own, solved in zip(batch, written, computed, strict=True)
         ]
         if self.calculator is not None and self.answerer.computes:
-            options = self.calculator.options
-            inputs = [replace(given, text=self.answerer.text(given, options)) for given in inputs]
+            inputs = [replace(given, text=self.answerer.text(given)) for given in inputs]
         with clock.step("model"):
             completions = self.answerer.complete(inputs, self.model, self.answering)
         outputs = [parse_output(completion.text, self.answering.template) for completion in completions]
@@ -332,10 +331,10 @@ class System:
         found: list[str | None] = [None] * len(batch)
         if self.words is None or self.calculator is None:
             return found
-        reader, options = answerer_spec("hybrid"), self.calculator.options
+        reader = answerer_spec("hybrid")
         places = [place for place, one in enumerate(computed) if one is not None and one.answers]
         inputs = [AnswerInput(batch[place], texts[place], computed[place]) for place in places]
-        inputs = [replace(given, text=reader.text(given, options)) for given in inputs]
+        inputs = [replace(given, text=reader.text(given)) for given in inputs]
         for place, completion in zip(places, reader.complete(inputs, self.words, self.answering), strict=True):
             found[place] = parse_output(completion.text, self.answering.template) or None
         return found

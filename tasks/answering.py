@@ -19,7 +19,7 @@ from kgqa_core.config import (
     RetrieverVariant,
     SymbolicOptions,
 )
-from kgqa_core.datasets.registry import GENERATED
+from kgqa_core.datasets.published.registry import GENERATED
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import encoder_digest, file_digest, model_digest
@@ -282,9 +282,7 @@ def explore_with(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, name
     "computed_knowledge",
     variant=lambda call: call.name,
 )
-def add_computed(
-    stage: StageContext, computed: ArtifactRef, knowledge: ArtifactRef, name: str, options: SymbolicOptions
-) -> Counts:
+def add_computed(stage: StageContext, computed: ArtifactRef, knowledge: ArtifactRef, name: str) -> Counts:
     """Put computed results before the facts that the model reads."""
     from kgqa_core.symbolic import hybrid
 
@@ -293,7 +291,6 @@ def add_computed(
         computed=computed.folder,
         knowledge=knowledge.folder,
         name=name,
-        options=options,
         monitor=stage.monitor,
         work=stage.work,
     )
@@ -360,7 +357,7 @@ def answer_from(
     """Answers from computed results, alone or as the language model reads them above its facts."""
     if not answerer_spec(profile.answering.answerer).reads:
         return answer_computed(computed, name, Answerer.parse(profile.answering.answerer).kind)
-    read = add_computed(computed, knowledge, name, profile.symbolic)
+    read = add_computed(computed, knowledge, name)
     return answer(questions, read, name, profile.answering, profile.llm, profile.seed)
 
 
@@ -371,7 +368,7 @@ def worded(
     model = wording_model(profile.answering.answerer)
     if model is None:
         return None
-    read = add_computed(computed, knowledge, name, profile.symbolic)
+    read = add_computed(computed, knowledge, name)
     options = profile.answering.model_copy(update={"answerer": model})
     return answer(questions, read, name, options, profile.llm, profile.seed)
 

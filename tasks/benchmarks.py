@@ -103,13 +103,13 @@ def write_questions(
     "ltgen_sheet",
     variant=lambda call: call.kind,
 )
-def write_sheet(
-    stage: StageContext, kg: ArtifactRef, benchmark: ArtifactRef, kind: str, share: float, seed: int
-) -> Counts:
+def write_sheet(stage: StageContext, kg: ArtifactRef, benchmark: ArtifactRef, kind: str, seed: int) -> Counts:
     """Draw a sample of a benchmark for two annotators, as CSV and as a page."""
     from kgqa_core.papers.ltgen import sheet
 
-    return sheet.write_sheet(stage.out, benchmark=benchmark.folder, kg=kg.folder, share=share, seed=seed, kind=kind)
+    return sheet.write_sheet(
+        stage.out, benchmark=benchmark.folder, kg=kg.folder, share=sheet.SHARE, seed=seed, kind=kind
+    )
 
 
 def write_kinds(
@@ -120,12 +120,9 @@ def write_kinds(
     return {kind: write_questions(kg, sample, kind, options.writing, llm, seed) for kind in kinds}
 
 
-def write_sheets(
-    kg: ArtifactRef, made: Mapping[str, ArtifactRef], options: LtgenOptions, seed: int
-) -> dict[str, ArtifactRef]:
+def write_sheets(kg: ArtifactRef, made: Mapping[str, ArtifactRef], seed: int) -> dict[str, ArtifactRef]:
     """An annotation sheet of each benchmark, by kind."""
-    share = options.writing.sheet_share
-    return {kind: write_sheet(kg, benchmark, kind, share, seed) for kind, benchmark in made.items()}
+    return {kind: write_sheet(kg, benchmark, kind, seed) for kind, benchmark in made.items()}
 
 
 @stage(
@@ -195,9 +192,7 @@ def benchmark_examples(
     "answerability_scores",
     packages=("numpy", "polars"),
 )
-def score_parsers(
-    stage: StageContext, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], least_exact: float, seed: int
-) -> Counts:
+def score_parsers(stage: StageContext, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> Counts:
     """Tune the thresholds of parsers on dev, and score them with and without, by label, drop and level."""
     from kgqa_core.papers.grailqability.builder.evaluate import evaluate
 
@@ -205,7 +200,6 @@ def score_parsers(
         stage.out,
         benchmark=benchmark.folder,
         parsed=folders(parsed),
-        least_exact=least_exact,
         seed=seed,
         monitor=stage.monitor,
         work=stage.work,

@@ -46,7 +46,7 @@ def build_kg(stage: StageContext, options: KgOptions) -> Counts:
 )
 def update_kg(stage: StageContext, old: ArtifactRef, options: KgOptions) -> Counts:
     """Read a newer dump into a graph that keeps the ids of the old one, and count what came, went and changed."""
-    from kgqa_core.kg.delta import update
+    from kgqa_core.kg.update.delta import update
 
     return update(stage.out, old=old.folder, options=options, monitor=stage.monitor, work=stage.work)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from kgqa_core.config import GeneratedQuestionsOptions, LlmOptions, Profile, QuestionsOptions
-from kgqa_core.datasets.registry import GENERATED
+from kgqa_core.datasets.published.registry import GENERATED
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.report.page import GENERATED_SCORES
 from kgqa_core.serving.feedback import FILE as FEEDBACK
@@ -115,7 +115,7 @@ def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dic
 @stage("questions", variant=lambda call: "union")
 def unite_questions(stage: StageContext, sets: dict[str, ArtifactRef]) -> Counts:
     """Make one set of the training questions of several, without those that any of them tests."""
-    from kgqa_core.datasets.unite import unite
+    from kgqa_core.datasets.derived.unite import unite
 
     return unite(stage.out, sets=folders(sets), monitor=stage.monitor)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import Experiment, LlmOptions, Options, Profile, RetrievalOptions, RetrieverVariant
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import check_splits
+from kgqa_core.datasets.derived.splits import check_splits
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.retrieval.api import ExternalInput, RetrieverSpec, TrainingInputs
 from kgqa_core.retrieval.hops import check_hops, needed_hops

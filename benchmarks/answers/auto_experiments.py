@@ -23,8 +23,8 @@ from benchmarks.answers.auto_figures import (
 from benchmarks.answers.auto_work import Answering, Work
 from benchmarks.answers.people import measure, rows_of, share
 from kgqa_core.config import LinkingOptions, NoiseOptions
-from kgqa_core.datasets.atlas.questions import questions as atlas_rows
-from kgqa_core.datasets.atlas.templates import TemplateWordings, compose, templates
+from kgqa_core.datasets.published.atlas.questions import questions as atlas_rows
+from kgqa_core.datasets.published.atlas.templates import TemplateWordings, compose, templates
 from kgqa_core.kg.store import KgStore
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question

@@ -21,8 +21,8 @@ from benchmarks.answers.people import share
 from benchmarks.conditions import PROFILES
 from kgqa_core.builders.questions.generate import generate
 from kgqa_core.config import LabelParserOptions, LinkingOptions, NoiseOptions, Profile, make_profile, read_profile
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.datasets.load import input_files, load
-from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa_core.config import KgOptions, QuestionsOptions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import load
-from kgqa_core.datasets.question import read_questions
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.mentions import MentionDictionary

@@ -39,8 +39,8 @@ from benchmarks.conditions import RESULTS, ROOT, conditions
 from kgqa_core.builders.questions.generate import generate
 from kgqa_core.builders.questions.mix import load_mixed
 from kgqa_core.config import Profile, make_profile, read_profile
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.registry import GENERATED
+from kgqa_core.datasets.files.question import read_questions
+from kgqa_core.datasets.published.registry import GENERATED
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.monitor import Log

@@ -41,6 +41,7 @@ from benchmarks.conditions import conditions
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow
+from tests.support.reified import sparse_maps
 
 FIELDS = (
     *CONDITIONS, "what", "cores", "machine", "python", "rounds", "seed", "threads", "torch", "graphs/...",
@@ -109,8 +110,8 @@ class Batch:
 
     def sparse(self, coo: bool = False) -> Road:
         """The reified KB: three sparse matrices times dense [E, B] and [2R, B]."""
-        left, rel, right = (_to_torch(matrix, coo) for matrix in self.dkg.scipy_matrices())
-        left_t, rel_t, right_t = (_to_torch(matrix.T.tocsr(), coo) for matrix in self.dkg.scipy_matrices())
+        left, rel, right = (_to_torch(matrix, coo) for matrix in sparse_maps(self.dkg))
+        left_t, rel_t, right_t = (_to_torch(matrix.T.tocsr(), coo) for matrix in sparse_maps(self.dkg))
 
         def hop(x: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
             found: torch.Tensor = _Product.apply(

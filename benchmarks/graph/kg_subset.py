@@ -34,14 +34,14 @@ from benchmarks.conditions import DATA, conditions
 from benchmarks.graph import ingest_files, wikidata_json
 from benchmarks.questions.sparql_road_sets import webqsp_queries
 from kgqa_core.config import KgOptions, QuestionSource, SubsetOptions
-from kgqa_core.datasets.bridge import Bridge, bridge, ids_of_graph
-from kgqa_core.datasets.bridge_paths import learn_paths
+from kgqa_core.datasets.derived.bridge import Bridge, bridge, ids_of_graph
+from kgqa_core.datasets.derived.bridge_paths import learn_paths
+from kgqa_core.datasets.files.seeds import seeds_of
 from kgqa_core.datasets.load import read_source
-from kgqa_core.datasets.seeds import seeds_of
 from kgqa_core.kg.build import build
+from kgqa_core.kg.client.pass_folder import PassFolder
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.subset.subset import SubsetResult, subset_of_dump
-from kgqa_core.kg.subset.work import PassFolder
 from kgqa_core.kg.vocabulary import FREEBASE, WIKIDATA, WIKIDATA_ENTITY
 
 FIELDS = ("seed", "commit", "date", "cores", "threads", "machine", "load/*", "speed/...", "questions/...")

@@ -32,7 +32,7 @@ from kgqa_core.config import (
     SamplingOptions,
     WritingOptions,
 )
-from kgqa_core.datasets.jsonl import read_question_file
+from kgqa_core.datasets.files.jsonl import read_question_file
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import GoldAnswers, contains

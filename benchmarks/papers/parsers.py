@@ -27,10 +27,10 @@ from typing import Any
 
 from benchmarks import results_file
 from benchmarks.conditions import DATA, RESULTS, conditions
+from benchmarks.papers.query_graph import build_graph
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import KgOptions, RngOptions
-from kgqa_core.datasets.grailqa import GrailQuestion, read_records
-from kgqa_core.datasets.query_graph import build_graph
+from kgqa_core.datasets.published.grailqa import GrailQuestion, read_records
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.memory import MemoryGraph

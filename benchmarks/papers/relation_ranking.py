@@ -44,8 +44,8 @@ import torch
 
 from benchmarks.conditions import DATA, RESULTS, conditions
 from kgqa_core.config import KgOptions, LlmOptions, QuestionsOptions, RelationRankingOptions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import load as load_questions
-from kgqa_core.datasets.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build

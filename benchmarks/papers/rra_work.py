@@ -16,9 +16,9 @@ import polars as pl
 
 from benchmarks.conditions import PROFILES
 from kgqa_core.config import HopPathOptions, LlmOptions, Profile, make_profile, read_profile
-from kgqa_core.datasets.folds import topic_folds
+from kgqa_core.datasets.derived.folds import topic_folds
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.datasets.load import load
-from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build

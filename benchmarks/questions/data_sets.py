@@ -45,9 +45,9 @@ from kgqa_core.config import (
     RetrievalOptions,
     SymbolicOptions,
 )
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.datasets.load import load, read_source
-from kgqa_core.datasets.question import read_questions, write_questions
-from kgqa_core.datasets.registry import BENCHMARKS, local_files
+from kgqa_core.datasets.published.registry import BENCHMARKS, local_files
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import KgqaError

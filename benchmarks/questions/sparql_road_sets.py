@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa_core.config import KgOptions
-from kgqa_core.datasets.base import Reject
-from kgqa_core.datasets.grailqa import GrailQuestion, read_records
-from kgqa_core.datasets.lcquad import read_lcquad2
-from kgqa_core.datasets.splits import hold_out
-from kgqa_core.datasets.webqsp import read_parses
-from kgqa_core.datasets.webqsp_parses import ParseConstraint, WebQspParse, WebQspQuestion
+from kgqa_core.datasets.derived.splits import hold_out
+from kgqa_core.datasets.published.base import Reject
+from kgqa_core.datasets.published.grailqa import GrailQuestion, read_records
+from kgqa_core.datasets.published.lcquad import read_lcquad2
+from kgqa_core.datasets.published.webqsp import read_parses
+from kgqa_core.datasets.published.webqsp_parses import ParseConstraint, WebQspParse, WebQspQuestion
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import FREEBASE, XSD

@@ -35,7 +35,7 @@ from benchmarks import results_file
 from benchmarks.conditions import RESULTS, conditions
 from benchmarks.latency import percentiles
 from benchmarks.results_file import CONDITIONS
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home, read_manifest
 from kgqa_core.system import System

@@ -51,8 +51,8 @@ def bridge(
 ) -> None:
     """Replace the Freebase ids of questions by Wikidata's, and count which topics, answers and relations survive."""
     session.start_logging()
-    from kgqa_core.datasets.bridge import Bridge, bridge, ids_of_file, ids_of_graph
-    from kgqa_core.datasets.bridge_paths import learn_paths, read_paths, write_paths
+    from kgqa_core.datasets.derived.bridge import Bridge, bridge, ids_of_file, ids_of_graph
+    from kgqa_core.datasets.derived.bridge_paths import learn_paths, read_paths, write_paths
     from kgqa_core.kg.store import KgStore
     from kgqa_core.store.outputs import claim_file, is_stream
 

@@ -22,7 +22,7 @@ def datasets(
     """
     from rich.table import Table
 
-    from kgqa_core.datasets.registry import catalogue
+    from kgqa_core.datasets.published.registry import catalogue
 
     profiles = _profiles()
     rows = [{**row, "profiles": profiles.get(row["loader"], [])} for row in catalogue(folder)]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.errors import InputError, KgqaError
-from kgqa_core.kg.delta import options_of
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.remote.registry import remote_of
+from kgqa_core.kg.update.delta import options_of
 from kgqa_core.spool import is_spooled
 from kgqa_core.store.artifacts import Home
 from tasks.servers.login import hand_to_clients

@@ -15,8 +15,8 @@ from kgqa_core.dkg.export import export
 from kgqa_core.dkg.update import update as update_dkg
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.build import build
-from kgqa_core.kg.delta import options_of, update
-from kgqa_core.kg.diff import LISTS, compare
+from kgqa_core.kg.update.delta import options_of, update
+from kgqa_core.kg.update.diff import LISTS, compare
 from kgqa_core.spool import spool_in
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from kgqa_core.store.outputs import claim_files

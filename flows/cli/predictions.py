@@ -30,7 +30,7 @@ def predictions(
 ) -> None:
     """Write answers in the form that a benchmark's own evaluation reads."""
     session.start_logging()
-    from kgqa_core.datasets.prediction_files import format_of, read_predicted, with_keys
+    from kgqa_core.datasets.files.prediction_files import format_of, read_predicted, with_keys
     from kgqa_core.kg.store import KgStore
     from kgqa_core.store.outputs import claim_file
 

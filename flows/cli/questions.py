@@ -105,8 +105,8 @@ def export(
     """Write a question set as QALD JSON, or predicted answers to it in the form that QALD's evaluation reads."""
     session.start_logging()
     from kgqa_core.config import QuestionSource
+    from kgqa_core.datasets.files.qald_export import keys_of_names, qald_document, read_answer_lists
     from kgqa_core.datasets.load import read_source
-    from kgqa_core.datasets.qald_export import keys_of_names, qald_document, read_answer_lists
     from kgqa_core.kg.store import KgStore
     from kgqa_core.store.outputs import claim_file
 

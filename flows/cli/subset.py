@@ -16,7 +16,7 @@ from kgqa_core.errors import InputError
 
 if TYPE_CHECKING:
     from kgqa_core.config import SubsetOptions
-    from kgqa_core.datasets.seeds import QuestionSeeds
+    from kgqa_core.datasets.files.seeds import QuestionSeeds
     from kgqa_core.monitor import Monitor
 
 COUNTS_ENDING = ".counts.json"
@@ -122,8 +122,8 @@ def _write(
     dump: list[str], seeds: QuestionSeeds, options: SubsetOptions, folder: Path, claim: Any, counts_claim: Any,
     monitor: Monitor,
 ) -> dict[str, Any]:  # fmt: skip
+    from kgqa_core.kg.client.pass_folder import PassFolder
     from kgqa_core.kg.subset.subset import subset_of_dump, write_counts
-    from kgqa_core.kg.subset.work import PassFolder
 
     work = PassFolder(folder)
     endpoints = [one for one in dump if _is_endpoint(one)]
@@ -145,8 +145,8 @@ def _write(
 
 def _seeds(questions: list[str], language: str) -> tuple[QuestionSeeds, dict[str, Any]]:
     from kgqa_core.config import QuestionSource
+    from kgqa_core.datasets.files.seeds import seeds_of
     from kgqa_core.datasets.load import read_source
-    from kgqa_core.datasets.seeds import seeds_of
 
     rows, rejects = [], []
     for path in questions:

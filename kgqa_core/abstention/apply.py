@@ -16,7 +16,7 @@ from kgqa_core.abstention.labels import ENTITY, FACT
 from kgqa_core.abstention.model import Abstainer, load_abstainer, masked_words
 from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule
 from kgqa_core.config import RetrieverVariant
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import index

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from kgqa_core.datasets.answers import LIKELY
+from kgqa_core.datasets.files.answers import LIKELY
 from kgqa_core.store.tables import read_frame
 from kgqa_core.symbolic.tables import judges, read_computed
 from kgqa_core.types import Fact, Question, Retrieved

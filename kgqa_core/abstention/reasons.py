@@ -9,7 +9,7 @@ from functools import cached_property
 
 from kgqa_core.abstention.evidence import Evidence, RelationPath
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION
-from kgqa_core.datasets.masking import mask_topic
+from kgqa_core.datasets.files.masking import mask_topic
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import BY_TAIL, is_indexed
 from kgqa_core.rewriting.phrases import phrase

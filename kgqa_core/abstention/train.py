@@ -20,12 +20,14 @@ from kgqa_core.abstention.labels import REASONS, AnswerabilityLabel, read_labels
 from kgqa_core.abstention.model import Abstainer, Array, masked_words, names_of, read_features, with_differences
 from kgqa_core.abstention.wording_similarity import QuestionWordings, TypicalFindings
 from kgqa_core.config import AbstentionOptions, RetrieverVariant
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.confidence import auroc, best_threshold, expected_calibration_error, log_loss
 from kgqa_core.monitor import QUIET, Monitor
 
+PRIOR_PRECISION = 1.0
+"""How much of its freedom a classifier gives up for simplicity."""
 LEAST = 10
 """Examples of each kind that a classifier needs."""
 
@@ -81,11 +83,11 @@ def train(
     }
     monitor.progress(2, 3, "steps")
     names = names_of(retrievers, groups)
-    answerable = AdditiveClassifier.fit(names, read["train"], good["train"], options.prior_precision)
+    answerable = AdditiveClassifier.fit(names, read["train"], good["train"], PRIOR_PRECISION)
     answerable = answerable.calibrated(read["dev"], good["dev"])
     confidence = answerable.confidence(read["dev"])
     threshold = best_threshold(confidence, good["dev"])
-    why = _reasons(names, sets, read, known, options.prior_precision)
+    why = _reasons(names, sets, read, known, PRIOR_PRECISION)
     Abstainer(retrievers, groups, name, round(threshold, 6), answerable, why, wordings, usual).save(out)
     _write(out, names, sets, read)
     monitor.progress(3, 3, "steps")

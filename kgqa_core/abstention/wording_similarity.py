@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kgqa_core.datasets.masking import mask_topic
+from kgqa_core.datasets.files.masking import mask_topic
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.types import Question
 

@@ -21,9 +21,9 @@ import polars as pl
 from kgqa_core import prompts
 from kgqa_core.answering.registry import answer_prompt, answerer_name, generation_params, model_spec
 from kgqa_core.config import AnsweringOptions, Knowledge, LlmOptions
-from kgqa_core.datasets.answers import LIKELY, SCHEMA, SECONDS, save_seconds
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.answers import LIKELY, SCHEMA, SECONDS, save_seconds
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache

@@ -17,8 +17,8 @@ from kgqa_core.answering.explored import write_explored
 from kgqa_core.answering.registry import ANSWERERS, check_explorer
 from kgqa_core.answering.reply import Effort
 from kgqa_core.config import Answerer, LlmOptions, Options
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError
 from kgqa_core.kg.store import KgStore

@@ -10,8 +10,8 @@ from kgqa_core import prompts
 from kgqa_core.answering.answer import answer_requests, read_contexts, unique_prompts
 from kgqa_core.answering.registry import generation_params, model_spec
 from kgqa_core.config import AgentOptions, Answerer, AnsweringOptions, Knowledge, LlmOptions
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import identify

@@ -24,7 +24,6 @@ from kgqa_core.config import (
     LlmOptions,
     Options,
     Profile,
-    SymbolicOptions,
 )
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.factory import parse_spec
@@ -54,7 +53,8 @@ class AnswererSpec:
     is written as computed answers (`answering.explore`).  explorer: module and class that
     does so, loaded when named.
     complete: the completions of a batch, in its order; the model is None where `reads` is False.
-    learns_from: fields of questions (`datasets.jsonl`); a training question needs one of them, where there are any.
+    learns_from: fields of questions (`datasets.files.jsonl`); a training question needs one of them, where there are
+    any.
     """
 
     name: str
@@ -71,15 +71,15 @@ class AnswererSpec:
         own: Options = getattr(profile, self.name)
         return own
 
-    def text(self, given: AnswerInput, options: SymbolicOptions) -> str:
+    def text(self, given: AnswerInput) -> str:
         """What is read of one question: its knowledge, below what was computed where a model reads that too."""
         if given.computed is None or not self.reads:
             return given.text
-        from kgqa_core.symbolic.hybrid import result_text, with_result
+        from kgqa_core.symbolic.hybrid import MAX_RESULTS, result_text, with_result
 
         solved = given.computed
-        result = result_text(solved.kind, solved.topics, solved.words, solved.answers[: options.most_results_shown])
-        return with_result(result, given.text, options.keep_facts)
+        result = result_text(solved.kind, solved.topics, solved.words, solved.answers[:MAX_RESULTS])
+        return with_result(result, given.text)
 
 
 def answer_prompt(question: Question, text: str, options: AnsweringOptions) -> str:

@@ -30,18 +30,12 @@ class AnswerabilityOptions(Options):
     that is asked for is no part of the schema any more; `ours` keeps a form of which the graph has every element."""
     largest_drop_share: float = Field(default=0.5, gt=0, le=1)
     """Largest share of its quota that one type or relation may take, so that there are several of a kind."""
-    schema_share: float = Field(default=0.9, gt=0.5, le=1)
-    """Share of the entities at one end of a relation that are of a type when the relation belongs to it."""
     limit: int | None = Field(default=None, ge=10)
     """Questions that are drawn with the seed where there are more; none draws all."""
     parsers: Execution[tuple[Literal["rng", "decode"], ...]] = ("rng", "decode")
     """Parsers that `kgqa answerability evaluate` trains and scores: rank and generate, retrieve and decode."""
     training: Execution[tuple[Training, ...]] = ("A", "A+U")
     """What each is trained on: answerable questions, or also those that the graph cannot answer."""
-    least_exact: float = Field(default=0.8, ge=0, le=1)
-    """Exact match of answerable dev questions, as the lower end of its 95 % interval, that the row N of `kgqa
-    answerability evaluate` keeps: of a parser that proposes "no form" itself, it is believed from the probability on
-    that is right of most others then."""
     topics: Execution[Literal["gold", "linked"]] = "linked"
     """Entities that parsers start from: those that the tagger finds in the modified graph, or the annotated ones that
     are left, which give away what was dropped."""
@@ -67,8 +61,6 @@ class AbstentionOptions(Options):
     features: tuple[Literal["links", "facts", "model", "wording"], ...] = ("links", "facts", "model", "wording")
     """What it reads of a question: how sure linking is; what the retrievers found and whether they agree; what the
     language model answered and how surely; how near the wording is to answerable training questions."""
-    prior_precision: float = Field(default=1.0, gt=0)
-    """How much of its freedom the classifier gives up for simplicity (the precision of its prior)."""
     min_confidence: float | None = Field(default=None, ge=0, le=1)
     """A question is not answered where the confidence that the graph holds the answer is below; without a number it is
     the one that decides most dev questions rightly."""

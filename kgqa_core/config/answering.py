@@ -40,10 +40,6 @@ class SymbolicOptions(Options):
     """Longest run of one form; one that takes longer counts as having found nothing."""
     date_conditions: bool = True
     """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
-    most_results_shown: int = Field(default=20, ge=1)
-    """Names of a computed result that `hybrid` puts before the language model."""
-    keep_facts: bool = True
-    """Keep the retrieved facts below computed results; without them a small model follows the result more often."""
 
 
 LTGEN_TOKENS = 128

@@ -25,15 +25,11 @@ class LabelParserOptions(CheckpointOptions):
     """Training questions that are learnt from at most, drawn with the seed, kinds alike."""
     also_train_steps: int = Field(default=20, ge=0)
     """Further steps, a quarter of whose questions are those of `questions.also_train`; more where these are many, and
-    none without them.  They are the last, so that what people corrected is not averaged away (`start_weight`)."""
+    none without them.  They are the last, so that what people corrected is not averaged away."""
     noise: NoiseOptions = NoiseOptions()
     """How English questions of train and dev are changed to read as people type."""
     steps: int = Field(default=300, ge=0)
     """Steps of training; with 0 the starting point answers as it is."""
-    adapted_layers: int = Field(default=1, ge=1, le=3)
-    """Last layers of the encoder whose adapters learn from the packaged starting point; without it all three do."""
-    start_weight: float = Field(default=0.7, ge=0, lt=1)
-    """Share of the packaged starting point in the weights that training ends with, for what other graphs taught it."""
     batch_size: int = Field(default=16, ge=1)
     """Questions in one step."""
     candidates: int = Field(default=8, ge=2)

@@ -56,8 +56,6 @@ class SamplingOptions(Options):
     """Bounds of the levels IV, III, II and I in mean monthly views; a level has its lower bound and not its upper."""
     per_level: int = Field(default=500, ge=1)
     """Entities of each level; fewer where there are not so many."""
-    lookups: int = Field(default=20_000, ge=1)
-    """Entities, drawn with the seed, requested from the page-view API before a level is given up."""
     least_triples: int = Field(default=5, ge=1)
     """Entities with fewer informative triples, both ways, are left out."""
     most_triples: int = Field(default=100, ge=1)
@@ -77,8 +75,6 @@ class WritingOptions(Options):
     """`qa` for single questions, `conv` for dialogues."""
     writer: str = "template"
     """`template` (rules over relation labels, no model), or a model's name."""
-    questions_per_entity: int = Field(default=3, ge=1)
-    """Entity-relation pairs of an entity that get a question."""
     rounds: int = Field(default=2, ge=1)
     """Prompts of one entity: further ones ask for other pairs in place of those that gave no good question."""
     temperature: float = Field(default=0.7, ge=0)
@@ -89,8 +85,6 @@ class WritingOptions(Options):
     """Share of the entities whose questions are for training; none in the paper."""
     dev_share: float = Field(default=0.0, ge=0, lt=1)
     """Share of the entities whose questions are for development."""
-    sheet_share: Execution[float] = Field(default=0.03, gt=0, le=1)
-    """Share of the items that the annotation sheet holds."""
 
     @model_validator(mode="after")
     def _some_are_left(self) -> WritingOptions:

@@ -66,14 +66,10 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
     """Mentions of a question that are read as topics, the most confident ones."""
     candidates: int = Field(default=3, ge=1)
     """Entities of one mention that are tried."""
-    rho_weight: float = Field(default=1.0, ge=0)
-    """Weight of the logarithm of the linker's confidence in the least certain entity, beside the decoder's score."""
     beam: int = Field(default=5, ge=1)
     """Width of the search, and forms that are written down of a question."""
     most_actions: int = Field(default=24, ge=3)
     """Length of a form, in actions."""
-    comparison_steps: int = Field(default=2, ge=1, le=3)
-    """Longest path that is ranked or compared by."""
     width: int = Field(default=96, ge=16)
     """Width of the scratch decoder."""
     layers: int = Field(default=2, ge=1)
@@ -110,13 +106,8 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     starts: Literal["schema", "facts"] = "schema"
     """Relations that a path may start with: those that things of the topic's types have, so that a form whose facts are
     missing is found, or the topic's own only, as RnG-KBQA."""
-    type_conditions: Literal["auto", "on", "off"] = "auto"
-    """Try forms with conditions on types, as GrailQA writes them, `(AND class …)`; `auto` where a gold form of the
-    training has one."""
     types_tried: int = Field(default=6, ge=1)
     """Most common types of what a path leads to that are tried, besides those that the question names."""
-    middle_types: bool = False
-    """Try types that the question names in the middle of paths of two relations too."""
     most_paths: int = Field(default=400, ge=10)
     """Paths of a topic, of one relation and of two, that are all tried; a topic whose schema has more is `likely_paths`
     of them."""
@@ -132,8 +123,6 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     """Mentions of a question that are read as topics, the most confident ones."""
     candidates: int = Field(default=3, ge=1)
     """Entities of one mention that are tried."""
-    rho_weight: float = Field(default=1.0, ge=0)
-    """Weight of the logarithm of the linker's confidence beside the ranker's score."""
     negatives: int = Field(default=95, ge=1)
     """Wrong forms beside the right one."""
     missing_relation_rate: float = Field(default=0.2, ge=0, le=1)
@@ -143,11 +132,6 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     """Share of hard negatives among them in the later phase: those that the model of the first phase scores highest."""
     preselected_forms: int = Field(default=100, ge=2)
     """Forms that are left to the ranker by the cheap first stage."""
-    result_weights: Literal["dev", "off"] = "dev"
-    """How much it counts that a form finds nothing in the graph, and how likely "no form" must be: chosen by exact
-    match on dev questions, or not at all, as published."""
-    executed_forms: int = Field(default=30, ge=1)
-    """Best forms of a question that are run to see whether they find something."""
     num_forms: int = Field(default=10, ge=1)
     """Forms that are written down of a question."""
     epochs: PositiveInt = 3

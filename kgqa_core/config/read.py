@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from kgqa_core.config.profile import Profile, known_keys
-from kgqa_core.config.renamed import move_renamed, new_name, old_names, upgrade
+from kgqa_core.config.renamed import REMOVED, move_renamed, new_name, old_names, upgrade
 from kgqa_core.errors import PASSWORD, ConfigError
 from kgqa_core.input_files import read_document
 
@@ -124,7 +124,9 @@ def _nodes(node: Any, known: dict[int, float]) -> float:
 
 def _unknown(key: str, known: list[str]) -> str:
     """What is wrong with a key that no option has."""
-    if (new := new_name(key)) != key:
+    if (new := new_name(key)) in REMOVED:
+        return f"unknown key '{key}'; the option is gone, {REMOVED[new]!r} always counts"
+    if new != key:
         return f"unknown key '{key}'; it is called '{new}' now"
     near = difflib.get_close_matches(key, [*known, *old_names(known)], n=1, cutoff=0.5)
     return f"unknown key '{key}'" + (

@@ -45,6 +45,31 @@ RENAMED = {
 }
 """Old key or section → new one; of several that begin a key the longest counts."""
 
+REMOVED: Mapping[str, Any] = {
+    "abstention.prior_precision": 1.0,
+    "answerability.least_exact": 0.8,
+    "answerability.schema_share": 0.9,
+    "label_parser.adapted_layers": 1,
+    "label_parser.start_weight": 0.7,
+    "ltgen.sampling.lookups": 20_000,
+    "ltgen.writing.questions_per_entity": 3,
+    "ltgen.writing.sheet_share": 0.03,
+    "parsing.decode.comparison_steps": 2,
+    "parsing.decode.rho_weight": 1.0,
+    "parsing.rng.executed_forms": 30,
+    "parsing.rng.middle_types": False,
+    "parsing.rng.result_weights": "dev",
+    "parsing.rng.rho_weight": 1.0,
+    "parsing.rng.type_conditions": "auto",
+    "relation_ranking.amr_layers": 2,
+    "retrieval.min_hop_attention": 0.05,
+    "symbolic.keep_facts": True,
+    "symbolic.most_results_shown": 20,
+    "transfernet.hop_loss": 0.01,
+    "transfernet.positive_weight": 10.0,
+}
+"""Options that are gone → the value that always counts now; a record may name it."""
+
 
 def new_name(key: str) -> str:
     """The name that a dotted key has now; its own where it was not renamed.
@@ -68,7 +93,16 @@ def old_names(keys: Iterable[str]) -> list[str]:
 
 def upgrade(profile: Mapping[str, Any]) -> dict[str, Any]:
     """The nested mapping of a profile that an earlier version recorded, under the names that keys have now."""
-    return move_renamed(profile)[0]
+    return _without_removed(move_renamed(profile)[0])
+
+
+def _without_removed(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """A nested mapping without the options that are gone and had the value that counts now."""
+    return {
+        key: _without_removed(value, f"{above}{key}.") if isinstance(value, Mapping) else value
+        for key, value in tree.items()
+        if f"{above}{key}" not in REMOVED or value != REMOVED[f"{above}{key}"]
+    }
 
 
 def move_renamed(profile: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -112,5 +146,6 @@ def recorded_options(section: str, options: Options) -> dict[str, Any]:
     These stand inside artifacts, whose digests a rename must not change.
     """
     old = {new: name for name, new in RENAMED.items()}
-    named = {f"{section}.{name}": value for name, value in options.decisive().items()}
+    named = {key: value for key, value in REMOVED.items() if key.rpartition(".")[0] == section}
+    named |= {f"{section}.{name}": value for name, value in options.decisive().items()}
     return {old.get(key, key).rpartition(".")[2]: value for key, value in named.items()}

@@ -143,10 +143,6 @@ class TransferNetOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     each by itself, as that of larger graphs does, and follows many more edges."""
     exclude_topic: bool = False
     """Take the topic entities out of the entity set after each step."""
-    positive_weight: float = Field(default=10.0, ge=1)
-    """How much more the squared error counts at an answer than elsewhere; 10 to 100 in the published models."""
-    hop_loss: float = Field(default=0.01, ge=0)
-    """Weight of the cross-entropy of the hop attention on training questions that say their hops."""
     epochs: PositiveInt = 12
     """Largest number of passes over the training questions; more where they make less than `min_steps` steps."""
     min_steps: int = Field(default=300, ge=1)
@@ -200,8 +196,6 @@ class RelationRankingOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     hub id of a HF encoder."""
     negatives: int = Field(default=7, ge=1)
     """Relations of the entity that are no gold ones, drawn anew in every pass for each question and entity."""
-    amr_layers: int = Field(default=2, ge=1)
-    """Layers of graph attention."""
     heads: int = Field(default=4, ge=1)
     """Heads of the graph attention and of the attention from a pair to the nodes; they divide the encoder's width."""
     epochs: PositiveInt = 4
@@ -240,8 +234,6 @@ class RetrievalOptions(Options):
     edge_budget: int = Field(default=50_000, ge=1)
     """Edges followed per question and hop, heaviest sources first; the rest is cut and counted as truncated.  With
     50,000 a question of two hops takes some 10 ms at most, however large the graph."""
-    min_hop_attention: float = Field(default=0.05, ge=0, le=1)
-    """Facts of trailing hops whose joint attention is below this are left out."""
 
     @field_validator("retrievers", mode="before")
     @classmethod

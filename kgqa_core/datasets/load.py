@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import QuestionsOptions, QuestionSource
-from kgqa_core.datasets.base import Reject
-from kgqa_core.datasets.folds import fold_rows
-from kgqa_core.datasets.found_paths import with_found_paths
-from kgqa_core.datasets.jsonl import RawQuestion, canonical, read_question_file
-from kgqa_core.datasets.link import LinkedQuestions, link
-from kgqa_core.datasets.question import write_questions
-from kgqa_core.datasets.registry import loader_of, resolved
-from kgqa_core.datasets.splits import hold_out, leakage, near_duplicates, split_by_group, write_leakage
+from kgqa_core.datasets.derived.folds import fold_rows
+from kgqa_core.datasets.derived.found_paths import with_found_paths
+from kgqa_core.datasets.derived.splits import hold_out, leakage, near_duplicates, split_by_group, write_leakage
+from kgqa_core.datasets.files.jsonl import RawQuestion, canonical, read_question_file
+from kgqa_core.datasets.files.link import LinkedQuestions, link
+from kgqa_core.datasets.files.question import write_questions
+from kgqa_core.datasets.published.base import Reject
+from kgqa_core.datasets.published.registry import loader_of, resolved
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.normalise import normalise

@@ -23,7 +23,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.types import INVERSE
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    pass
 
 IntArray = NDArray[np.int64]
 Array = NDArray[Any]
@@ -189,13 +189,6 @@ class Dkg:
             self._forward = layout.forward_blocks(self.rows, self.rel, self.relations)
         return self._forward
 
-    @cached_property
-    def forward_ptr(self) -> IntArray:
-        """Triples whose head comes before each entity, int64 [entities + 1]."""
-        counts = np.full(self.entities + 1, self.triples, dtype=np.int64)
-        counts[: len(self.rows)] = lookup_kernels.forward_counts(self.rows, self.rel, self.relations, 1)
-        return counts
-
     def source_of(self, edges: ArrayLike) -> IntArray:
         """The entity that each edge leads out of, int64 [n]."""
         result: IntArray = lookup_kernels.sources(self.rows, self._checked(edges, self.edges_stored, "edge"))
@@ -229,28 +222,6 @@ class Dkg:
         flat = (np.ascontiguousarray(part).reshape(-1) for part in parts)
         result: IntArray = lookup_kernels.find(self.rows, self.rel, self.tail, *flat)
         return result.reshape(parts[0].shape)
-
-    def scipy_matrices(self) -> tuple[csr_matrix, csr_matrix, csr_matrix]:
-        """The reified KB of Cohen et al. 2020: M_left [T', E], M_rel [T', 2R], M_right [T', E], binary float32 CSR.
-
-        follow(x, r) = M_right^T [(M_left x) * (M_rel r)] (eq. 2).  T' counts *directed edges* in edge-index order,
-        inverses included ("inverse triples are in the DKG"), so row i of each matrix is edge i of the CSR; edges out of
-        literals are rows only where the DKG stores them.
-        """
-        from scipy.sparse import csr_matrix
-
-        edges = self.edges_stored
-        left = np.repeat(np.arange(self.entities, dtype=np.int64), np.diff(self.ptr))
-
-        def selector(columns: np.ndarray, width: int) -> csr_matrix:
-            ones, starts = np.ones(edges, dtype=np.float32), np.arange(edges + 1, dtype=np.int64)
-            return csr_matrix((ones, columns.astype(np.int64), starts), shape=(edges, width))
-
-        return (
-            selector(left, self.entities),
-            selector(self.rel, 2 * self.relations),
-            selector(self.tail, self.entities),
-        )
 
     @staticmethod
     def _checked(ids: ArrayLike, count: int, what: str) -> IntArray:

@@ -16,7 +16,7 @@ import polars as pl
 
 from kgqa_core.abstention.apply import Verdict, read_verdicts
 from kgqa_core.abstention.labels import ENTITY, FACT, REASONS, RELATION, AnswerabilityLabel, read_labels
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.metrics.confidence import (
     area_under_risk,

@@ -20,7 +20,6 @@ Cell = dict[str, float | int]
 COMBINED = "generic+multi-hop"
 """Group of the two complexity types that a relation path alone can answer."""
 
-BASELINE = "none/none/"
 GAIN_METRICS = ("exact", "contains")
 
 

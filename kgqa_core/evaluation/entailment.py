@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from kgqa_core.config import EntailmentOptions
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.long_tail import ENTAILMENT
 from kgqa_core.evaluation.nli import NLI_METRICS, EntailmentModel, Pair, Scores, combine, open_judge, runs
 from kgqa_core.monitor import QUIET, Monitor

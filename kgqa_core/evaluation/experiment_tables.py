@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import Experiment, Price
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.aggregate import complexity_groups, grouped, hop_groups
 from kgqa_core.evaluation.labels import LINKS, main_split
 from kgqa_core.evaluation.paired import difference

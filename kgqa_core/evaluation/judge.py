@@ -17,7 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from kgqa_core.config import LlmOptions
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from kgqa_core.answering.forecast import typical_answer
 from kgqa_core.config import AnsweringOptions, LlmOptions
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.judge import PARAMS, GivenAnswer, judge_prompt
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import identify

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import EvaluationOptions, QuestionSource
-from kgqa_core.datasets.jsonl import read_predictions
+from kgqa_core.datasets.files.jsonl import read_predictions
+from kgqa_core.datasets.files.question import FILE, read_questions
 from kgqa_core.datasets.load import read_raw
-from kgqa_core.datasets.question import FILE, read_questions
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.evaluation.aggregate import aggregate
 from kgqa_core.evaluation.score import score_outputs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from kgqa_core.datasets.answers import ROAD_SCHEMA
+from kgqa_core.datasets.files.answers import ROAD_SCHEMA
 from kgqa_core.evaluation.aggregate import Cell
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.metrics.significance import bootstrap_interval

@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import EvaluationOptions, Price
-from kgqa_core.datasets.answers import ROAD_SCHEMA
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import read_leakage
+from kgqa_core.datasets.derived.splits import read_leakage
+from kgqa_core.datasets.files.answers import ROAD_SCHEMA
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.aggregate import Rows, aggregate
 from kgqa_core.evaluation.experiment_tables import compare, cost, link_rows, linking_costs

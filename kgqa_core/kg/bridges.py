@@ -14,7 +14,7 @@ import duckdb
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import InputError
 from kgqa_core.input_files import read_document
-from kgqa_core.kg.ingest.filters import UNKNOWN_DATATYPES
+from kgqa_core.kg.filters import UNKNOWN_DATATYPES
 from kgqa_core.kg.names import bare_key
 
 _FREEBASE = r"^(?:http://rdf\.freebase\.com/ns/|https?://www\.freebase\.com)?/?([mg])[./]([0-9a-z_]+)$"

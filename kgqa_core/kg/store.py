@@ -219,24 +219,6 @@ class KgStore:
         )
         return self._by_id([(i, label if label is not None else key_name(key)) for i, key, label in rows])
 
-    def label_index(self) -> dict[str, list[int]]:
-        """Casefolded label or alias (or name, for an entity without label) → ids of entities, ascending."""
-        rows = self._query(
-            f"""
-            SELECT form, id FROM (
-              SELECT label AS form, id FROM labels WHERE label IS NOT NULL
-              UNION ALL SELECT alias, id FROM aliases
-              UNION ALL SELECT {NAME_SQL.format(key="key")}, id FROM entities
-                        WHERE kind = 'entity' AND id NOT IN (SELECT id FROM labels WHERE label IS NOT NULL))
-            ORDER BY id"""
-        )
-        index: dict[str, list[int]] = {}
-        for form, i in rows:
-            ids = index.setdefault(form.casefold(), [])
-            if not ids or ids[-1] != i:
-                ids.append(i)
-        return index
-
     # -- finding -----------------------------------------------------------------------------------------------
 
     def resolve(self, texts: Sequence[str]) -> dict[str, list[int]]:

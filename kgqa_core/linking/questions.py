@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import LinkingOptions
-from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, select_entities

@@ -54,12 +54,6 @@ class Completion:
     repairs: tuple[str, ...] = ()
     estimated: bool = False
 
-    @property
-    def mean_log_probability(self) -> float | None:
-        """Of one token, at most 0; None where it is not known."""
-        known = self.log_probability is not None and self.scored_tokens > 0
-        return self.log_probability / self.scored_tokens if known and self.log_probability is not None else None
-
 
 OnResult = Callable[[int, Completion], None]
 """Called with the prompt's place in the input and its completion as soon as that is known, in any order."""

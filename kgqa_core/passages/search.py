@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import PASSAGES, PassagesOptions
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.monitor import QUIET, Monitor

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import Experiment
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.labels import HEADLINE, knowledge_place, model_experiments
 from kgqa_core.evaluation.roads import read_roads
 from kgqa_core.kg.store import KgStore

@@ -129,8 +129,8 @@ class RetrieverSpec:
     training_label: what the title of the stage has after its kind.  training_packages: whose version decides what is
     learnt.  further_sets: it learns from `questions.more` too.  feedback_run: the earlier run whose answers it learns
     from.  learns_links: whether it learns from linked questions.
-    learns_from: fields of questions (`datasets.jsonl`), by its options; a training question needs one of them, of all
-    fields where there are none.
+    learns_from: fields of questions (`datasets.files.jsonl`), by its options; a training question needs one of them, of
+    all fields where there are none.
     headline: its scores open a report, its facts are the examples there, and an abstainer learns from them.
     """
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import LlmOptions, RetrievalOptions, RetrieverVariant
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import CorpusOptions, LlmOptions
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa_core.config import CorpusOptions, LlmOptions, RewriterOptions
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget

@@ -14,7 +14,7 @@ from itertools import chain
 from random import Random
 from typing import TypeVar
 
-from kgqa_core.datasets.gold_paths import GoldPath, gold_paths
+from kgqa_core.datasets.derived.gold_paths import GoldPath, gold_paths
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import ReasoningPath, ground, relation_ids
 from kgqa_core.errors import QuestionFileError

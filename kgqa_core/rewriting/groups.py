@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import cvt_names, find_nameless

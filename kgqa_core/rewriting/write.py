@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import LlmOptions, RewriterOptions
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError, StorageError, nearest
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm.budget import Budget

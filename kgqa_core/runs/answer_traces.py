@@ -17,7 +17,7 @@ from kgqa_core.answering.reply import Answer, AnswerFact, RankedEntity
 from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import Profile
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.llm.protocol import Completion

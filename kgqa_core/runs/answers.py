@@ -13,7 +13,7 @@ from kgqa_core.abstention.apply import Verdict, read_verdicts
 from kgqa_core.answering.explored import read_efforts
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Experiment
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.labels import METRICS
 from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.kg.store import KgStore

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import Experiment
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, InputError, KgqaError, nearest
 from kgqa_core.evaluation.labels import METRICS, knowledge_place, retriever_experiments
 from kgqa_core.evaluation.paired import difference, pair, read_scored

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from unicodedata import category
 
-from kgqa_core.datasets.jsonl import canonical
-from kgqa_core.datasets.link import DATE, NUMBER
-from kgqa_core.datasets.splits import near_duplicate
+from kgqa_core.datasets.derived.splits import near_duplicate
+from kgqa_core.datasets.files.jsonl import canonical
+from kgqa_core.datasets.files.link import DATE, NUMBER
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.normalise import normalise

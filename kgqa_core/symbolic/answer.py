@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import AUTO, SYMBOLIC, Knowledge
-from kgqa_core.datasets.answers import ROAD_SCHEMA, SCHEMA, save_seconds
+from kgqa_core.datasets.files.answers import ROAD_SCHEMA, SCHEMA, save_seconds
 from kgqa_core.errors import StorageError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.tables import PROOF, judges, read_computed

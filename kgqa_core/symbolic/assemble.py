@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
-from kgqa_core.datasets.gold_forms import measure
+from kgqa_core.datasets.derived.gold_forms import measure
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import BESTS, And, Arg, Count, Entity, Form, Greater, Holds, Minus, Nth, elements
 from kgqa_core.logic.paths import from_path

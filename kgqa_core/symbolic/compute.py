@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kgqa_core.config import SymbolicOptions
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording

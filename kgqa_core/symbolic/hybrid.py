@@ -8,13 +8,16 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import Knowledge, SymbolicOptions
+from kgqa_core.config import Knowledge
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import triple_form
 from kgqa_core.store.tables import read_frame
 from kgqa_core.symbolic.tables import read_computed
+
+MAX_RESULTS = 20
+"""Names of a computed result that are put before the language model."""
 
 
 def add_computed(
@@ -23,7 +26,6 @@ def add_computed(
     computed: Path,
     knowledge: Path,
     name: str,
-    options: SymbolicOptions,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
@@ -36,7 +38,7 @@ def add_computed(
     frame = read_frame(knowledge / "knowledge.parquet")
     columns = ("question", "kind", "topics", "words", "answers")
     results = {
-        question: result_text(kind, topics, words, answers[: options.most_results_shown])
+        question: result_text(kind, topics, words, answers[:MAX_RESULTS])
         for question, kind, topics, words, answers in read_computed(computed, columns).iter_rows()
     }
     rows = [
@@ -44,7 +46,7 @@ def add_computed(
             question,
             retriever,
             form,
-            with_result(results.get(question, ""), text or "", options.keep_facts),
+            with_result(results.get(question, ""), text or ""),
             triples or [],
         )
         for question, text, triples in frame.sort("question").select("question", "text", "triples").iter_rows()
@@ -73,6 +75,6 @@ def result_text(kind: str, topics: Sequence[str], words: str, answers: Sequence[
     return triple_form((topics[0] if topics else "it", relation, answer) for answer in answers)
 
 
-def with_result(result: str, text: str, facts: bool = True) -> str:
-    """A result before the text of facts; facts: whether these stay where there is a result."""
-    return ", ".join(filter(None, (result, text if facts or not result else "")))
+def with_result(result: str, text: str) -> str:
+    """A result before the text of facts."""
+    return ", ".join(filter(None, (result, text)))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kgqa_core.datasets.masking import mask_mentions
+from kgqa_core.datasets.files.masking import mask_mentions
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Literal
 from kgqa_core.types import Question

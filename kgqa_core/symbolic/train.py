@@ -1,7 +1,7 @@
 """Stage `train` of the classifier of operations, which learns the operations of gold forms.
 
 A gold form is the data set's own, or one made of relation paths and type whose result is the annotated answer
-(`datasets.gold_forms`).  A question without one is left out and counted.
+(`datasets.derived.gold_forms`).  A question without one is left out and counted.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import OperationClassifierOptions
-from kgqa_core.datasets.gold_forms import FormCandidate, candidates
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.derived.gold_forms import FormCandidate, candidates
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import FormError, FormTimeout, TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import BESTS, Count, Form, Holds

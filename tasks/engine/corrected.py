@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgqa_core.datasets.derived.splits import near_duplicates
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import ALSO_TRAIN, CORRECTED
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import near_duplicates
 from kgqa_core.errors import ArtifactError, KgqaError
 from kgqa_core.metrics.text import GoldAnswers, exact
 from kgqa_core.runs.champion import Corrected

@@ -13,7 +13,7 @@ from typing import Any
 
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError, GraphMismatch
-from kgqa_core.kg.delta import DIFF
+from kgqa_core.kg.update.delta import DIFF
 from kgqa_core.store.artifacts import ArtifactRef, canonical_json, read_manifest, write_json
 from tasks.engine.prefect_pages import cell, show_page, table
 from tasks.engine.run import Run, current_run
@@ -171,7 +171,7 @@ def _other_questions(start: StartingRun, questions: ArtifactRef) -> str | None:
     old, new = (read_manifest(ref.folder).get("made_of", {}) for ref in (start.parts["questions"], questions))
     if any(canonical_json(old.get(name)) != canonical_json(new.get(name)) for name in ("outside", "options")):
         return "the questions are others"
-    from kgqa_core.datasets.question import read_questions
+    from kgqa_core.datasets.files.question import read_questions
 
     learnt = {question.id for question in read_questions(start.parts["questions"].folder) if question.split == "train"}
     evaluated = [question.id for question in read_questions(questions.folder) if question.split != "train"]

@@ -48,9 +48,3 @@ def run_page(base: str, experiment: str, run: str) -> str:
 def report_page(page: str | None) -> str | None:
     """Address of the report on a run's page in MLflow, which keeps a copy of it."""
     return f"{page.removesuffix(RUNS_VIEW)}/artifacts/{REPORT}{RUNS_VIEW}" if page else None
-
-
-def flow_run_page(home: Home, flow_run: str | None) -> str | None:
-    """Address of a flow run's page in Prefect, or None while it is not known."""
-    base = ui_addresses(home).get("prefect")
-    return f"{base}/runs/flow-run/{flow_run}" if base and flow_run else None

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
 from kgqa_core.llm.forecast import StagePlan

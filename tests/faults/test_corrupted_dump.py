@@ -11,9 +11,9 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.build import build
-from kgqa_core.kg.diff import same_graph
 from kgqa_core.kg.ingest.sources import BUNDLED
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.update.diff import differences
 
 PACKAGE = Path(__file__).resolve().parents[2] / "kgqa_core"
 LINES = 60_000
@@ -47,7 +47,7 @@ def test_a_hundredth_of_corrupted_lines_costs_only_those_lines(tmp_path: Path) -
     assert bad["statements"] == LINES and bad["rejects"] == len(harmed) and clean["rejects"] == 0
     parts = ("triples", "duplicates", "labels", "aliases", "descriptions", "type_statements", "filtered", "rejects")
     assert bad["statements"] == sum(bad[part] for part in parts)
-    assert same_graph(tmp_path / "bad", tmp_path / "clean")
+    assert differences(tmp_path / "bad", tmp_path / "clean") == {}
     with KgStore.open(tmp_path / "bad") as store:
         rejects = store.connection.execute("SELECT line, reason, text FROM rejects ORDER BY line").fetchall()
     assert [line for line, _, _ in rejects] == [number + 1 for number in harmed]

@@ -14,8 +14,8 @@ from flows.cli import ask as cli
 from kgqa_core.abstention.apply import apply
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import KgOptions, make_profile
-from kgqa_core.datasets.answers import SCHEMA
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.answers import SCHEMA
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.kg.build import build
 from kgqa_core.runs import finished
 from kgqa_core.runs.answers import read_answers

@@ -22,8 +22,8 @@ from kgqa_core.answering.explored import read_efforts
 from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Knowledge, make_profile
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import choose
+from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from kgqa_core.datasets.atlas.graph import AtlasGraph
+from kgqa_core.datasets.published.atlas.graph import AtlasGraph
 from tests.support.command import ROOT
 from tools.notebook import executed, shown
 from tools.quickstart_graph import turtle

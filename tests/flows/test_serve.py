@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 import pytest
 from openai import OpenAI
 
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.datasets.load import ALSO_TRAIN, CORRECTED
-from kgqa_core.datasets.question import read_questions, write_questions
 from kgqa_core.runs.champion import Corrected
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.home import read_run

@@ -297,34 +297,6 @@ print(json.dumps([{"id": one.info.trace_id, "tags": dict(one.info.tags),
 
 
 @pytest.mark.slow
-def test_mlflow_evaluates_the_model_with_our_metrics(home: Path, tmp_path: Path) -> None:
-    rows = [
-        {"inputs": {"question": own["question"]}, "expectations": {"answers": own["answers"]}}
-        for own in (question(home, number) for number in range(3))
-    ]
-    (tmp_path / "rows.json").write_text(json.dumps(rows))
-    script = f"""
-import json, mlflow
-from tasks.tracking.scorers import METRICS, gold_answers, output_text, predict_with, scorers
-mlflow.set_experiment("evaluations")
-rows = json.load(open("rows.json"))
-predict = predict_with("{CHAMPION}")
-result = mlflow.genai.evaluate(data=rows, predict_fn=predict, scorers=scorers())
-own = {{name: [METRICS[name](gold_answers(row["expectations"]), output_text(predict(**row["inputs"]))) for row in rows]
-       for name in ("exact", "contains", "hits_at_1", "f1")}}
-table = result.result_df
-print(json.dumps({{"means": {{name: float(value) for name, value in result.metrics.items()}}, "own": own,
-    "kept": {{name: [float(v) for v in table[name + "/value"]] for name in own}}}}))
-"""
-    told = python(home, script, tmp_path, MLFLOW_GENAI_EVAL_SKIP_TRACE_VALIDATION="true")
-    assert set(told["means"]) == {f"{name}/mean" for name in ("exact", "contains", "hits_at_1", "f1", "answered")}
-    for name, values in told["own"].items():
-        assert sorted(told["kept"][name]) == sorted(values)
-        assert told["means"][f"{name}/mean"] == pytest.approx(sum(values) / len(values))
-    assert any(told["own"]["contains"])
-
-
-@pytest.mark.slow
 def test_mlflow_models_serve_answers_over_http(home: Path, tmp_path: Path) -> None:
     asked, given = question(home), environment(**tracked(home), MLFLOW_DISABLE_TELEMETRY="true")
     with served_model([sys.executable, "-m", "mlflow"], CHAMPION, given, tmp_path) as server:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from flows.cli.graph_folders import build_folder, export_folder, update_folder
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg import delta
 from kgqa_core.kg.build import Part, build, build_parts
-from kgqa_core.kg.delta import DIFF, update, update_parts
-from kgqa_core.kg.diff import differences, keyed_digest
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, QUALIFIERS, STATEMENTS, StatementBatch
-from kgqa_core.kg.patch import CAME, WENT, NotPatchable, check_pair, marked, patch
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.update import delta
+from kgqa_core.kg.update.delta import DIFF, update, update_parts
+from kgqa_core.kg.update.diff import differences
+from kgqa_core.kg.update.patch import CAME, WENT, NotPatchable, check_pair, marked, patch
 from kgqa_core.monitor import QUIET
 from kgqa_core.store.artifacts import content_digest
 from tests.support.examples import examples
@@ -133,7 +133,6 @@ def test_updates_with_new_dumps_equal_rebuilds(versions, chosen):
                 out.mkdir()
                 update_parts(out, [part(statements)], start, chosen)
             assert differences(new, rebuilt) == {}
-            assert keyed_digest(new) == keyed_digest(rebuilt)
             assert meta(new, "counts") == meta(rebuilt, "counts")
             check_ids(old, new)
             assert content_digest(again) == content_digest(new)
@@ -295,7 +294,6 @@ def test_a_changed_wikidata_mini_equals_its_rebuild_and_so_does_its_dkg(shared_d
     build_folder(files["new"], tmp_path / "rebuilt", {})
     counts = update_folder(tmp_path / "old", tmp_path / "new", files=files["new"])
     assert differences(tmp_path / "new", tmp_path / "rebuilt") == {}
-    assert keyed_digest(tmp_path / "new") == keyed_digest(tmp_path / "rebuilt")
     check_ids(tmp_path / "old", tmp_path / "new")
     assert min(counts["changes"]["triples"].values()) > 0, "triples came, went and changed their qualifiers"
     export_folder(tmp_path / "old", tmp_path / "dkg")

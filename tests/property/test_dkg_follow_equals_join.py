@@ -16,6 +16,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow, trace
 from kgqa_core.dkg.last_hop import last_hop
 from tests.support.examples import examples
+from tests.support.reified import sparse_maps
 
 ENTITIES, RELATIONS = 8, 3
 
@@ -75,7 +76,7 @@ def test_follow_equals_sql_join_on_random_graphs(problem: Any, epsilon: float) -
 @given(problems())
 def test_follow_equals_dense_product_with_gradients_on_random_graphs(problem: Any) -> None:
     dkg, x, r, _ = problem
-    left, rel, right = (torch.from_numpy(matrix.toarray()) for matrix in dkg.scipy_matrices())
+    left, rel, right = (torch.from_numpy(matrix.toarray()) for matrix in sparse_maps(dkg))
     goal = torch.arange(ENTITIES, dtype=torch.float32)
     sides = []
     for backend in ("torch", "numba", "dense"):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.ingest import filters
+from kgqa_core.kg import filters
 from kgqa_core.kg.store import KgStore
 from tests.support.examples import examples
 from tests.support.staged import EN, LABEL, STRING, graph

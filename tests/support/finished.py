@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import make_profile
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.types import Question
 

@@ -45,8 +45,8 @@ KINDS = ("qa", "conv")
 
 def make_atlas(folder: Path, train: int, test: int) -> Path:
     """`folder/{kg,dkg,questions}` of the bundled graph, with so many questions for training and test."""
+    from kgqa_core.datasets.files.question import read_questions, write_questions
     from kgqa_core.datasets.load import load
-    from kgqa_core.datasets.question import read_questions, write_questions
     from kgqa_core.dkg.export import export
     from kgqa_core.kg.build import build
 

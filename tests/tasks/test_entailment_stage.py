@@ -12,7 +12,7 @@ import pytest
 from prefect import flow
 
 from kgqa_core.config import EvaluationOptions, make_profile
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.long_tail import read_entailment
 from kgqa_core.store.artifacts import ArtifactRef

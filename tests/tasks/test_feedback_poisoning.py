@@ -9,7 +9,7 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from kgqa_core.config import make_profile
-from kgqa_core.datasets.jsonl import read_question_file
+from kgqa_core.datasets.files.jsonl import read_question_file
 from kgqa_core.serving.feedback import FILE, FeedbackStore
 from kgqa_core.serving.http import create_app
 from kgqa_core.serving.limits import SERVE_FOLDER

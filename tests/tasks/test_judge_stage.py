@@ -11,7 +11,7 @@ import pytest
 from prefect import flow
 
 from kgqa_core.config import make_profile
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.evaluation.judge import read_judged
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import Question

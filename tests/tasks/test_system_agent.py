@@ -123,7 +123,7 @@ def test_the_model_holds_the_code_of_the_system_and_none_of_the_command_line_or_
     wanted = {
         "tasks/__init__.py", "tasks/tracking/system_agent.py", "tasks/secrets.py", "kgqa_core/system.py",
         "kgqa_core/llm/builtin/weights/model.safetensors", "kgqa_core/symbolic/by_labels/head_start/model.safetensors",
-        "kgqa_core/datasets/data/thesaurus.yaml",
+        "kgqa_core/datasets/derived/data/thesaurus.yaml",
     }  # fmt: skip
     assert wanted <= files.keys()
     assert not [name for name in files if name.startswith(("flows/", "kgqa_core/builders/", "kgqa_core/report/"))]

@@ -22,7 +22,7 @@ def run(project: Path, code: str) -> str:
 READ = """
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.load import read_raw
-from kgqa_core.datasets.registry import catalogue
+from kgqa_core.datasets.published.registry import catalogue
 from pathlib import Path
 rows = read_raw(QuestionsOptions(source="towns", path="towns"), 7)
 print([(row["id"], row["split"], row["topic_entities"], row["answers"]) for row in rows])

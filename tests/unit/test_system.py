@@ -13,7 +13,7 @@ from kgqa_core.abstention.evidence import Evidence
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS, answerer_spec
 from kgqa_core.answering.reply import AnswerTopic
 from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions, SymbolicOptions
-from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import EndpointError, InputError, KgqaError
 from kgqa_core.kg.build import build as build_kg

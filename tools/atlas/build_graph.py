@@ -19,7 +19,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.atlas import vocabulary as v
+from kgqa_core.datasets.published.atlas import vocabulary as v
 from kgqa_core.errors import KgqaError, StorageError
 from tools.atlas.admin1 import iso_code
 from tools.atlas.sources import Sources, check_anchors, fold

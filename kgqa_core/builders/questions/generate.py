@@ -1,7 +1,7 @@
 """Questions made from a graph alone: a profile of it, forms drawn and run, words, noise, and a question file.
 
-Files in `out`: `questions.jsonl` in our own format (`datasets.jsonl`) with `source: generated`, and `statistics.json`.
-The same graph, options and seed give the same bytes.
+Files in `out`: `questions.jsonl` in our own format (`datasets.files.jsonl`) with `source: generated`, and
+`statistics.json`.  The same graph, options and seed give the same bytes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from kgqa_core.builders.questions.wording_zh import Chinese
 from kgqa_core.builders.questions.write import TEMPLATE, paraphrase
 from kgqa_core.config import LlmOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
-from kgqa_core.datasets.noise import Noise
-from kgqa_core.datasets.splits import split_by_group
+from kgqa_core.datasets.derived.noise import Noise
+from kgqa_core.datasets.derived.splits import split_by_group
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget

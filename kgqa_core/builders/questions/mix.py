@@ -9,9 +9,9 @@ from typing import Any
 
 from kgqa_core.builders.questions.generate import FILE
 from kgqa_core.config import QuestionsOptions, QuestionSource
-from kgqa_core.datasets.jsonl import RawQuestion, read_question_file
+from kgqa_core.datasets.derived.splits import hold_out
+from kgqa_core.datasets.files.jsonl import RawQuestion, read_question_file
 from kgqa_core.datasets.load import load_rows, read_raw
-from kgqa_core.datasets.splits import hold_out
 from kgqa_core.monitor import QUIET, Monitor
 
 LEAST_DEV = 50

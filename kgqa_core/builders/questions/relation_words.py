@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from kgqa_core.builders.questions.schema_profile import GraphProfile, RelationProfile
-from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.rewriting.phrases import is_plural, phrase, plural
 
 PERSONS = frozenset(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.kg.ingest.filters import is_informative
+from kgqa_core.kg.filters import is_informative
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, OPAQUE, RDF_TYPE, RDFS
 from kgqa_core.logic.measures import TIME, UNITS

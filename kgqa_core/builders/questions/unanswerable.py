@@ -19,7 +19,7 @@ from kgqa_core.builders.questions.paths import PathHop, Walker
 from kgqa_core.builders.questions.relation_words import is_person, relation_words
 from kgqa_core.builders.questions.schema_profile import RelationProfile
 from kgqa_core.builders.questions.wording import WordedQuestion
-from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Class, Form, Holds, Join, elements
 from kgqa_core.metrics.normalise import is_cjk

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.builders.questions.wording import WordedQuestion
-from kgqa_core.datasets.thesaurus import thesaurus
+from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import (
     And,

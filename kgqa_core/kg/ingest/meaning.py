@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg import bridges
-from kgqa_core.kg.ingest import filters, popularity, qualifiers
+from kgqa_core.kg import bridges, filters
+from kgqa_core.kg.ingest import popularity, qualifiers
 from kgqa_core.kg.ingest.staging import Staged
 from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.sql import number

@@ -9,7 +9,7 @@ from __future__ import annotations
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.ingest.filters import NOT_LISTED
+from kgqa_core.kg.filters import NOT_LISTED
 from kgqa_core.kg.ingest.staging import Staged
 from kgqa_core.kg.sql import number
 

@@ -15,7 +15,7 @@ from kgqa_core.kg.remote.registry import remote_of
 from kgqa_core.kg.remote.snapshot import snapshot
 from kgqa_core.spool import regular_file, shorten
 
-BUNDLED = {"bundled:atlas": "datasets/atlas/data/atlas.nt.gz"}
+BUNDLED = {"bundled:atlas": "datasets/published/atlas/data/atlas.nt.gz"}
 """Graphs in the package, by the name that `kg.files` calls them."""
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, without_passwords
-from kgqa_core.kg.subset.work import PassFolder
+from kgqa_core.kg.client.pass_folder import PassFolder
 from kgqa_core.monitor import Monitor
 
 Fetch = Callable[[str, KgOptions, PassFolder, Path, Monitor], Mapping[str, Any]]

@@ -19,9 +19,9 @@ from typing import Any
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import EndpointError, KgInputError
 from kgqa_core.extras import require_extra
+from kgqa_core.kg.client.pass_folder import PassFolder
+from kgqa_core.kg.client.sparql import FIRST_WAIT, LONGEST_WAIT
 from kgqa_core.kg.remote.api import RemoteSpec
-from kgqa_core.kg.subset.sparql_client import FIRST_WAIT, LONGEST_WAIT
-from kgqa_core.kg.subset.work import PassFolder
 from kgqa_core.monitor import Monitor
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import PASSWORD, KgInputError, without_passwords
+from kgqa_core.kg.client.pass_folder import PassFolder
 from kgqa_core.kg.remote.api import RemoteSpec, host_of
-from kgqa_core.kg.subset.work import PassFolder
 from kgqa_core.monitor import Log, Monitor
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.files import storage_faults, write_json

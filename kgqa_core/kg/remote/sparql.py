@@ -23,12 +23,12 @@ from typing import Any
 
 from kgqa_core.config import KgOptions, SparqlEndpointOptions
 from kgqa_core.errors import EndpointError, KgInputError
+from kgqa_core.kg.client.pass_folder import PassFolder
+from kgqa_core.kg.client.sparql import Row, SparqlClient, TooMuch
+from kgqa_core.kg.client.terms import ntriples_term
 from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.remote.api import RemoteSpec
 from kgqa_core.kg.remote.sparql_query import StatementQuery, read_query
-from kgqa_core.kg.subset.sparql_client import Row, SparqlClient, TooMuch
-from kgqa_core.kg.subset.sparql_terms import ntriples_term
-from kgqa_core.kg.subset.work import PassFolder
 from kgqa_core.kg.vocabulary import RDF_TYPE
 from kgqa_core.monitor import Monitor
 

@@ -16,12 +16,12 @@ from typing import Any
 from kgqa_core.config import KgOptions, SubsetOptions
 from kgqa_core.errors import EndpointError, KgInputError
 from kgqa_core.kg.bridges import canonical
+from kgqa_core.kg.client.pass_folder import COUNTS, PassFolder
+from kgqa_core.kg.client.sparql import Row, SparqlClient, TooMuch
+from kgqa_core.kg.client.terms import Dialect, dialect, dialect_of_seeds, is_mid, ntriples_term
 from kgqa_core.kg.subset.codes import CodeSet, codes_of, distinct
 from kgqa_core.kg.subset.part import LINES, RELATION_CODES, RELATION_LINES
-from kgqa_core.kg.subset.sparql_client import Row, SparqlClient, TooMuch
-from kgqa_core.kg.subset.sparql_terms import Dialect, dialect, dialect_of_seeds, is_mid, ntriples_term
 from kgqa_core.kg.subset.subset import SubsetResult
-from kgqa_core.kg.subset.work import COUNTS, PassFolder
 from kgqa_core.monitor import QUIET, Monitor
 
 ROWS = "rows.jsonl"

@@ -25,6 +25,7 @@ import numpy as np
 from kgqa_core.config import KgOptions, SubsetOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.bridges import canonical
+from kgqa_core.kg.client.pass_folder import PassFolder, state_of_source
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.sql import memory_bytes
 from kgqa_core.kg.subset import hops
@@ -33,7 +34,6 @@ from kgqa_core.kg.subset.edges import EdgeFiles, write_edges
 from kgqa_core.kg.subset.keep import KeepRule
 from kgqa_core.kg.subset.part import HITS, LINES, RELATION_CODES, RELATION_LINES
 from kgqa_core.kg.subset.read import JSON, DumpFile
-from kgqa_core.kg.subset.work import PassFolder, state_of_source
 from kgqa_core.kg.subset.write import write_part
 from kgqa_core.monitor import QUIET, Monitor
 

@@ -55,9 +55,6 @@ class _Head(msgspec.Struct):
     entities: msgspec.Raw | None = None
 
 
-_decode_head = msgspec.json.Decoder(_Head).decode
-
-
 def write_entities(file: DumpFile, wanted: KeepRule, found: PartCounts, out: PartWriter, monitor: Monitor) -> None:
     """Writes the entities of a file that belong to the subset."""
     relations = file.relations()

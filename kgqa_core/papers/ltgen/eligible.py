@@ -14,7 +14,7 @@ import polars as pl
 
 from kgqa_core.config import SamplingOptions
 from kgqa_core.errors import InputError, nearest
-from kgqa_core.kg.ingest.filters import is_informative
+from kgqa_core.kg.filters import is_informative
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
 

@@ -151,11 +151,6 @@ class Popularity:
     about: str
     counts: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def is_views(self) -> bool:
-        """Whether the values are page views, which the paper's thresholds are for."""
-        return self.source != "degree"
-
 
 def choose_source(options: PopularityOptions, has_views: bool) -> str:
     """The source that `auto` means.  has_views: whether the graph knows page views.

@@ -98,6 +98,8 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
 
 
+MAX_LOOKUPS = 20_000
+"""Entities, drawn with the seed, requested from the page-view API before a level is given up."""
 ENTITIES = {
     "entity": pl.Int64(), "key": pl.String(), "level": pl.String(), "popularity": pl.Float64(),
     "place": pl.Int64(), "triples": pl.List(pl.Int64()),
@@ -133,7 +135,7 @@ def draw(
         )
         source = choose_source(popularity, any(each.views is not None for each in candidates))
         if source == "api":
-            candidates = candidates[: options.lookups]
+            candidates = candidates[:MAX_LOOKUPS]
         fixed = absolute(options.thresholds) if _is_absolute(options, source) else None
         known = measure(
             store, candidates, popularity, cache=cache, monitor=monitor,

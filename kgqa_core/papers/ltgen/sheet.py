@@ -17,7 +17,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kgqa_core.datasets.jsonl import read_question_file
+from kgqa_core.datasets.files.jsonl import read_question_file
 from kgqa_core.errors import InputError
 from kgqa_core.input_files import read_document
 from kgqa_core.kg.store import KgStore
@@ -25,6 +25,8 @@ from kgqa_core.metrics.agreement import kappa
 from kgqa_core.papers.ltgen.card import TITLES
 from kgqa_core.papers.ltgen.prompts import ANNOTATION_RULE
 
+SHARE = 0.03
+"""Share of the items of a benchmark that its annotation sheet holds."""
 COLUMNS = ("id", "level", "dialogue", "query", "answer", "triples", "label", "note")
 """Columns of a sheet; an annotator fills `label` with `correct` or `incorrect`, and `note` at will."""
 

@@ -38,6 +38,8 @@ from kgqa_core.papers.ltgen.records import (
 )
 from kgqa_core.store.artifacts import write_json
 
+QUESTIONS_PER_ENTITY = 3
+"""Entity-relation pairs of an entity that get a question."""
 TEMPLATE = "template"
 """Name of the writer that is no model."""
 
@@ -127,7 +129,7 @@ def _qa(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[
     for turn in range(work.options.rounds):
         places, jobs = [], []
         for place, subject in enumerate(subjects):
-            missing = work.options.questions_per_entity - sum(len(batch.items) for batch in batches[place])
+            missing = QUESTIONS_PER_ENTITY - sum(len(batch.items) for batch in batches[place])
             chosen: list[EntityRelationPair] = []
             while waiting[place] and len(chosen) < missing:
                 pair = waiting[place].pop(0)

@@ -25,7 +25,7 @@ def open_frequent(inputs: RetrieverInputs) -> Retriever:
 
     Raises ArtifactError without questions, as for a question that somebody asks.
     """
-    from kgqa_core.datasets.question import read_questions
+    from kgqa_core.datasets.files.question import read_questions
     from kgqa_core.retrieval.baselines.retriever import FrequentRelation
 
     if inputs.questions is None:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from kgqa_core.config import RetrievalOptions
-from kgqa_core.datasets.masking import is_mentioned, mask_topic, topic_names
+from kgqa_core.datasets.files.masking import is_mentioned, mask_topic, topic_names
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import ReasoningPath
 from kgqa_core.errors import ArtifactError, GraphMismatch

@@ -1,7 +1,8 @@
 """Stage `train` of the path retriever: the classifiers of hops and relations learn gold paths.
 
-Gold paths come from the question file where it has them, else from a search in the graph (`datasets.gold_paths`); which
-they were is recorded in gold_paths.parquet.  Questions without a topic or a gold path are left out and counted.
+Gold paths come from the question file where it has them, else from a search in the graph
+(`datasets.derived.gold_paths`); which they were is recorded in gold_paths.parquet.  Questions without a topic or
+a gold path are left out and counted.
 
 The loss of a question is the negative log-likelihood of its gold path: cross-entropy of the number of hops plus that of
 each step, teacher-forced.  Where a question has several gold paths it is their weighted mean.  `fit` needs no graph.
@@ -22,10 +23,10 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import HopPathOptions
-from kgqa_core.datasets.gold_paths import GoldPath, all_gold_paths
-from kgqa_core.datasets.masking import mask_topic, topic_names
-from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.derived.gold_paths import GoldPath, all_gold_paths
+from kgqa_core.datasets.files.masking import mask_topic, topic_names
+from kgqa_core.datasets.files.question import FILE as QUESTIONS_FILE
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError
 from kgqa_core.monitor import QUIET, Monitor

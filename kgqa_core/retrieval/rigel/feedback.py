@@ -16,8 +16,8 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import same_text
+from kgqa_core.datasets.derived.splits import same_text
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import relation_ids
 from kgqa_core.metrics.text import GoldAnswers, contains

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import RigelOptions
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import same_text
+from kgqa_core.datasets.derived.splits import same_text
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import TrainingError, nearest
 from kgqa_core.nn.encoders import Reader

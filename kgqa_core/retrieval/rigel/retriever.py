@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from kgqa_core.config import RetrievalOptions
-from kgqa_core.datasets.masking import topic_names
+from kgqa_core.datasets.files.masking import topic_names
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
@@ -27,6 +27,8 @@ EPSILON = 1e-5
 """Relations that weigh less are not followed.  Light ones still are: where the heavy path ends in nothing, as it does
 in a graph with missing triples, they are what is left to rank."""
 BATCH = 64
+MIN_HOP_ATTENTION = 0.05
+"""Facts of trailing hops whose joint attention is below this are left out."""
 POOL = 500
 """Heaviest edges of a hop among which equal weights are decided by what fits together."""
 
@@ -130,7 +132,7 @@ class RigelRetriever(Retriever):
         Many weigh the same.  Of those, the hop that counts most takes the ones that lead to the best entities, each
         entity once before any twice; the hops before it take those that lead there, the hops after it those that go on.
         """
-        last = [_last_hop(weights, self.options.min_hop_attention) for weights in plan.attention.tolist()]
+        last = [_last_hop(weights) for weights in plan.attention.tolist()]
         main = [min(int(hop) + 1, final) for hop, final in zip(plan.attention.argmax(1), last, strict=True)]
         traced = [
             trace(
@@ -217,11 +219,11 @@ def _by_entity(hop: _Hop, entity: NDArray[np.int64], score: NDArray[Any]) -> tup
     return repeat, -score[np.minimum(place, len(score) - 1)].round(6) if len(score) else np.zeros(len(order))
 
 
-def _last_hop(attention: Sequence[float], least: float) -> int:
-    """The last hop that counts: trailing hops are dropped while their joint attention is below `least`."""
+def _last_hop(attention: Sequence[float]) -> int:
+    """The last hop that counts: trailing hops are dropped while their joint attention is below MIN_HOP_ATTENTION."""
     rest = 0.0
     for hop in range(len(attention), 1, -1):
         rest += attention[hop - 1]
-        if rest >= least:
+        if rest >= MIN_HOP_ATTENTION:
             return hop
     return 1

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kgqa_core.datasets.masking import mask_mentions, mask_topic
+from kgqa_core.datasets.files.masking import mask_mentions, mask_topic
 from kgqa_core.dkg import sets
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import RigelOptions
-from kgqa_core.datasets.masking import topic_names
-from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
+from kgqa_core.datasets.files.masking import topic_names
+from kgqa_core.datasets.files.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
-from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Join, Literal, Nth
 from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, labels_of, nodes_of
 from kgqa_core.symbolic.by_labels.cues import LOOKED_AT, cues_of

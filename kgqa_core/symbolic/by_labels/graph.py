@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
-from kgqa_core.logic.lookup import ending
 from kgqa_core.logic.measures import TIME
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
 from kgqa_core.question_limits import check_time
@@ -392,10 +391,6 @@ class LabelGraph:
     def end_type(self, way: int) -> int:
         """Place of the type of most of what a way leads to, -1 where there is none."""
         return int(self.head_type[way - self.relations] if way >= self.relations else self.tail_type[way])
-
-    def is_end(self, relation: int) -> bool:
-        """Whether another relation ends what this one begins."""
-        return ending(self.keys[relation]) is not None
 
 
 def words_of(label: str) -> str:

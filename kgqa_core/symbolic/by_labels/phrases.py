@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.datasets.thesaurus import RelationEntry, thesaurus
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.logic.forms import (
     And,
     Arg,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from kgqa_core.datasets import packaged_yaml
-from kgqa_core.datasets import thesaurus as thesaurus_file
-from kgqa_core.datasets.thesaurus import thesaurus
+from kgqa_core.datasets.derived import thesaurus as thesaurus_file
+from kgqa_core.datasets.derived.thesaurus import thesaurus
+from kgqa_core.datasets.files import packaged_yaml
 from kgqa_core.linking.english import type_words
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import BESTS

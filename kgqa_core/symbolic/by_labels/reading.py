@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from kgqa_core.datasets.thesaurus import thesaurus
+from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.english import singulars, type_words
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness

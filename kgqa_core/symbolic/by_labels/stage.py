@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.config import LabelParserOptions, LinkingOptions
+from kgqa_core.datasets.derived.noise import Noise
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import ALSO_TRAIN
-from kgqa_core.datasets.noise import Noise
-from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import FormError, TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import OPAQUE
@@ -49,6 +49,10 @@ Labelled = tuple[Question, str | None, float]
 """A question, its gold form (None: the graph holds no answer), and its weight."""
 Subject = tuple[frozenset[int], frozenset[str]]
 """Topic entities and relations of a question."""
+ADAPTED_FROM_PACKAGED = 1
+"""Last layers of the encoder whose adapters learn from the packaged starting point; without it all do."""
+START_WEIGHT = 0.7
+"""Share of the packaged starting point in the weights that training ends with, for what other graphs taught it."""
 GOLD_TOPICS = 0.5
 """Share of training questions that start from gold topics."""
 FURTHER_SHARE, FURTHER_RATE = 0.25, 0.3
@@ -98,7 +102,7 @@ def train(
                 )
             monitor.note(f"label parser: {len(learning):,} questions to learn from")
             linked = link_some(learning, tagger, linking, chooser)
-            start.network.encoder.learn(options.adapted_layers if options.start == "packaged" else ADAPTED)
+            start.network.encoder.learn(ADAPTED_FROM_PACKAGED if options.start == "packaged" else ADAPTED)
             start.network.encoder.remember(states=True)
             examples, found = make_examples(parser, linked, seed, monitor=monitor)
             if not examples:
@@ -114,7 +118,7 @@ def train(
             before = {name: value.clone() for name, value in learned(start.network).items()}
             trained = fit(scorer, examples, plan, seed, monitor, work, keep=bool(besides))
             if options.start == "packaged":
-                average(start.network, before, options.start_weight)
+                average(start.network, before, START_WEIGHT)
             further = _learn_besides(
                 scorer, examples, {one.id for one, _, _ in besides}, plan, options, seed, monitor, work
             )

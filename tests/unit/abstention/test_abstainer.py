@@ -18,8 +18,8 @@ from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.abstention.reasons import Reason
 from kgqa_core.abstention.train import train
 from kgqa_core.config import AbstentionOptions, KgOptions
-from kgqa_core.datasets.answers import LIKELY, SCHEMA
-from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.datasets.files.answers import LIKELY, SCHEMA
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.evaluation.abstention import measure, score
 from kgqa_core.kg.build import build

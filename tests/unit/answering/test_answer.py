@@ -13,7 +13,7 @@ import pytest
 from kgqa_core.answering import answer as stage
 from kgqa_core.answering.answer import answer, answer_requests, choose, parse_output
 from kgqa_core.config import AnsweringOptions, BudgetOptions, LlmOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError, BudgetReached, EndpointError, ModelError, QuestionFileError
 from kgqa_core.llm import paid
 from kgqa_core.llm.budget import Budget

@@ -11,7 +11,7 @@ import pytest
 from kgqa_core.answering.answer import answer
 from kgqa_core.answering.forecast import forecast_answers, forecast_exploration
 from kgqa_core.config import AgentOptions, AnsweringOptions, LlmOptions, Price
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.llm.forecast import CHAT
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.types import Question

@@ -16,15 +16,15 @@ from kgqa_core.config import (
     recorded_profile,
     upgrade,
 )
-from kgqa_core.config.renamed import RENAMED, old_names
+from kgqa_core.config.renamed import REMOVED, RENAMED, old_names
 from kgqa_core.errors import ConfigError
 
 
 def test_every_new_name_is_an_option_and_no_old_one_is() -> None:
     known = known_keys()
     sections = {key.rpartition(".")[0] for key in known}
-    assert set(RENAMED.values()) <= {*known, *sections}
-    assert not set(RENAMED) & {*known, *sections}
+    assert set(RENAMED.values()) <= {*known, *sections, *REMOVED}
+    assert not {*RENAMED, *REMOVED} & {*known, *sections}
     assert [key for key in known if new_name(key) != key] == []
     assert {new_name(key) for key in old_names(known)} <= set(known)
 
@@ -80,3 +80,16 @@ def test_options_inside_artifacts_keep_their_first_names() -> None:
     rewriter = recorded_options("rewriter", RewriterOptions(lora_rank=4, warmup_ratio=0.1))
     assert (rewriter["rank"], rewriter["warmup"]) == (4, 0.1) and "lora_rank" not in rewriter
     assert {"p_u", "parts", "full", "largest"} <= set(recorded_options("answerability", AnswerabilityOptions()))
+
+
+def test_an_option_that_is_gone_is_refused_in_a_profile_and_read_in_a_record_with_the_value_that_counts() -> None:
+    gone = r"unknown key '{}'; the option is gone, {} always counts"
+    with pytest.raises(ConfigError, match=gone.format("retrieval.min_hop_attention", "0.05")):
+        make_profile({"retrieval": {"min_hop_attention": 0.05}})
+    with pytest.raises(ConfigError, match=gone.format("symbolic.facts", "True")):
+        parse_settings(["symbolic.facts=false"])
+    record = {"profile": {"retrieval": {"k": 5, "min_hop_attention": 0.05}, "symbolic": {"facts": True}}}
+    assert recorded_profile(record).retrieval.k == 5
+    with pytest.raises(ConfigError, match=gone.format("retrieval.min_hop_attention", "0.05")):
+        recorded_profile({"profile": {"retrieval": {"min_hop_attention": 0.5}}})
+    assert recorded_options("answerability", AnswerabilityOptions())["schema_share"] == 0.9

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import KgOptions, QuestionsOptions
-from kgqa_core.datasets.found_paths import named_in, path_to, with_found_paths
+from kgqa_core.datasets.derived.found_paths import named_in, path_to, with_found_paths
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import CORRECTED, load
-from kgqa_core.datasets.question import read_questions
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore

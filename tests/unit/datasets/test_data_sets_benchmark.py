@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.questions import data_sets
 from benchmarks.questions.data_sets import LOCAL, Graphs, LocalSet, _f1, _figures, _shown, measure, table
-from kgqa_core.datasets.registry import local_files
+from kgqa_core.datasets.published.registry import local_files
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "results" / "data_sets.json"

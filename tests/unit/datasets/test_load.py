@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import QuestionsOptions
-from kgqa_core.datasets.gold_forms import GIVEN, candidates
-from kgqa_core.datasets.jsonl import read_question_file
+from kgqa_core.datasets.derived.gold_forms import GIVEN, candidates
+from kgqa_core.datasets.derived.splits import read_leakage
+from kgqa_core.datasets.files.jsonl import read_question_file
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import input_files, load, read_rejects, sizes_of
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import read_leakage
 from kgqa_core.errors import ArtifactError, QuestionFileError
 from kgqa_core.monitor import Quiet
 

@@ -85,11 +85,10 @@ def test_digest_depends_on_arrays_and_relation_keys() -> None:
     assert small(literal_inverses=True).digest != small().digest
 
 
-def test_forward_pointer_agrees_on_a_larger_graph() -> None:
+def test_edges_are_the_triples_of_a_larger_graph() -> None:
     draw = np.random.default_rng(3)
     triples = np.unique(draw.integers(0, [500, 7, 500], (4000, 3)), axis=0)
     dkg = Dkg.from_triples(*triples.T, 600, 7)
-    assert np.array_equal(dkg.forward_ptr, np.searchsorted(triples[:, 0], np.arange(601)))
     assert np.array_equal(np.stack(dkg.edges(np.arange(len(triples)))).T, triples)
 
 
@@ -158,7 +157,7 @@ def _walk(folder: Path) -> list[dict[int, float]]:
 
 def test_a_graph_without_triples_can_be_queried() -> None:
     dkg = Dkg.from_triples([], [], [], 3, 1)
-    assert dkg.edges_stored == 0 and dkg.forward_ptr.tolist() == [0, 0, 0, 0]
+    assert dkg.edges_stored == 0
     assert dkg.find_edge([0], [0], [1]).tolist() == [-1]
 
 

@@ -14,6 +14,7 @@ from kgqa_core.dkg import frontier_numba, frontier_torch
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow, trace
 from kgqa_core.errors import ConfigError, GraphMismatch
+from tests.support.reified import sparse_maps
 
 ENTITIES, RELATIONS = 60, 5
 BACKENDS = ["torch", "torch-sorted", "numba", "numba-ranked"]
@@ -60,7 +61,7 @@ def dense(x: EntityWeights) -> Tensor:
 
 
 def dense_follow(dkg: Dkg, x: Tensor, r: Tensor) -> Tensor:
-    left, rel, right = (torch.from_numpy(matrix.toarray()).to(x.dtype) for matrix in dkg.scipy_matrices())
+    left, rel, right = (torch.from_numpy(matrix.toarray()).to(x.dtype) for matrix in sparse_maps(dkg))
     return ((x @ left.T) * (r @ rel.T)) @ right
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import EntailmentOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation import entailment
 from kgqa_core.evaluation.entailment import entail, has_references

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import BudgetOptions, LlmOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import BudgetReached, InputError
 from kgqa_core.evaluation import judge
 from kgqa_core.evaluation.judge import GivenAnswer, agreement, judge_answers, read_judged, read_labelled, read_verdict

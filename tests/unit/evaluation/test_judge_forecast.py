@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kgqa_core.config import AnsweringOptions, LlmOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.evaluation.judge_forecast import forecast_verdicts
 from kgqa_core.types import Question
 

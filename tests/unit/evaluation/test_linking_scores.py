@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import EvaluationOptions
-from kgqa_core.datasets.question import write_questions
-from kgqa_core.datasets.splits import leakage, write_leakage
+from kgqa_core.datasets.derived.splits import leakage, write_leakage
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.evaluation.experiment_tables import linking_costs, score_links
 from kgqa_core.evaluation.labels import LINKS
 from kgqa_core.evaluation.score import score

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import EvaluationOptions
-from kgqa_core.datasets.question import write_questions
-from kgqa_core.datasets.splits import leakage, write_leakage
+from kgqa_core.datasets.derived.splits import leakage, write_leakage
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.evaluation.score import score
 from kgqa_core.types import Question
 from tests.unit.evaluation.test_score import BERGEN, FRANCE, NORWAY, OSLO, PARIS, make_kg, write_answers

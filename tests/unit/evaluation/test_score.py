@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import EvaluationOptions, Price
-from kgqa_core.datasets.question import write_questions
-from kgqa_core.datasets.splits import leakage, write_leakage
+from kgqa_core.datasets.derived.splits import leakage, write_leakage
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError, QuestionFileError
 from kgqa_core.evaluation.aggregate import COMBINED
 from kgqa_core.evaluation.predictions import EXPERIMENT, evaluate_predictions

@@ -10,7 +10,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.bridges import canonical, read_map
 from kgqa_core.kg.build import build
-from kgqa_core.kg.ingest.filters import WIKIBASE
+from kgqa_core.kg.filters import WIKIBASE
 from kgqa_core.kg.store import KgStore
 from tests.support.staged import EN, LABEL, STRING, graph
 

@@ -6,7 +6,7 @@ import pytest
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.ingest import filters
+from kgqa_core.kg import filters
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Quiet
 from tests.support.staged import EN, LABEL, STRING, graph

@@ -14,11 +14,11 @@ from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import PLACE, base_of
 from kgqa_core.kg.build import build
-from kgqa_core.kg.diff import compare
 from kgqa_core.kg.ingest.restate import statements
 from kgqa_core.kg.look.query import query
 from kgqa_core.kg.overlay import Hidden, write_overlay
 from kgqa_core.kg.store import FILE, KgStore
+from kgqa_core.kg.update.diff import compare
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.digest import content_digest, hash_file
 

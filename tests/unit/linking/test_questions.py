@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import KgOptions, LinkingOptions
-from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions

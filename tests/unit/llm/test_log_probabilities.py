@@ -37,8 +37,6 @@ def test_it_is_what_the_model_gives_the_tokens_that_it_wrote(save, tmp_path: Pat
         expected = [logits[0].float().log_softmax(-1)[token] for logits, token in zip(out.logits, new, strict=True)]
         assert completion.scored_tokens == completion.completion_tokens == len(expected)
         assert completion.log_probability == pytest.approx(float(sum(expected)), abs=1e-3)
-        mean = completion.mean_log_probability
-        assert mean is not None and mean * len(expected) == pytest.approx(completion.log_probability) and mean < 0
 
 
 def test_beams_tell_it_too_and_nobody_who_does_not_ask_is_told(tmp_path: Path) -> None:
@@ -49,7 +47,7 @@ def test_beams_tell_it_too_and_nobody_who_does_not_ask_is_told(tmp_path: Path) -
     assert searched.log_probability < 0
     for beams in (1, 3):
         [silent] = model.generate(["what is it?"], GenerationParams(max_new_tokens=6, num_beams=beams))
-        assert (silent.log_probability, silent.scored_tokens, silent.mean_log_probability) == (None, 0, None)
+        assert (silent.log_probability, silent.scored_tokens) == (None, 0)
         assert silent.text == (greedy if beams == 1 else searched).text
 
 
@@ -82,7 +80,7 @@ def test_a_server_is_asked_for_it_and_what_it_tells_is_summed() -> None:
     choice = {"message": {"content": "Rome"}, "finish_reason": "stop", "logprobs": {"content": tokens}}
     reply = json.dumps({"choices": [choice], "usage": {"completion_tokens": 9}}).encode()
     scored = read_reply(reply, PARAMS)
-    assert (scored.log_probability, scored.scored_tokens, scored.mean_log_probability) == (-0.75, 2, -0.375)
+    assert (scored.log_probability, scored.scored_tokens) == (-0.75, 2)
     assert read_reply(reply, GenerationParams()).log_probability is None
     for none in (None, {"content": None}, {"content": []}, {"content": [{"logprob": float("-inf")}]}):
         reply = json.dumps({"choices": [{**choice, "logprobs": none}]}).encode()

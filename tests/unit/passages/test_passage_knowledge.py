@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import PassagesOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.passages.index import build

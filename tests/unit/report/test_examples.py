@@ -6,7 +6,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.report.examples import gather_examples
 from kgqa_core.types import COMPLEXITY_TYPES, Question

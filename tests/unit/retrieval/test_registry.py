@@ -14,7 +14,7 @@ import pytest
 from kgqa_core import system
 from kgqa_core.config import HopPathOptions, KgOptions, Profile, RetrievalOptions
 from kgqa_core.config.retrieval import baseline_names, retriever_names, retriever_sections
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError

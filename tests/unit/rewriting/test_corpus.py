@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import CorpusOptions, KgOptions, LlmOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import QuestionFileError
@@ -147,7 +147,7 @@ def tell(prompt: str, seed: int | None) -> str:
 
 
 def test_sampling_is_seeded_and_takes_relation_paths_in_turn(world: Path) -> None:
-    from kgqa_core.datasets.question import read_questions
+    from kgqa_core.datasets.files.question import read_questions
 
     questions, dkg = read_questions(world / "questions"), Dkg.open(world / "dkg")
     with KgStore.open(world / "kg") as store:
@@ -166,7 +166,7 @@ def test_sampling_is_seeded_and_takes_relation_paths_in_turn(world: Path) -> Non
 
 
 def test_gold_graphs_are_the_chains_of_the_gold_path_by_name(world: Path) -> None:
-    from kgqa_core.datasets.question import read_questions
+    from kgqa_core.datasets.files.question import read_questions
 
     with KgStore.open(world / "kg") as store:
         dkg, questions = Dkg.open(world / "dkg"), read_questions(world / "questions")
@@ -318,7 +318,7 @@ def test_acceptance_is_told_by_relation_path(run: Callable[..., Any], tmp_path: 
 
 
 def test_without_gold_graphs_the_error_says_why(world: Path, tmp_path: Path) -> None:
-    from kgqa_core.datasets.question import read_questions
+    from kgqa_core.datasets.files.question import read_questions
 
     (tmp_path / "questions").mkdir()
     only = [question for question in read_questions(world / "questions") if question.id in ("no-path", "no-answer")]

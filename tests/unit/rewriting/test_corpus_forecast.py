@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.config import CorpusOptions, LlmOptions, Price
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.cache import Identity, Request, ResponseCache, open_cache
 from kgqa_core.llm.forecast import REJECTED, TEXTS, Measured, Wanted, measure, opening_of, plan, repeated
 from kgqa_core.llm.paid import ask

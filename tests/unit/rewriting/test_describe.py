@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import LlmOptions, RewriterOptions
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.rewriting import describe, write

@@ -11,7 +11,7 @@ from zlib import crc32
 import pytest
 
 from kgqa_core.config import BudgetOptions, CorpusOptions, LlmOptions
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import BudgetReached
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import CorpusOptions, KgOptions, LlmOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
@@ -73,7 +73,7 @@ def questions(store: KgStore) -> Iterator[Question]:
 
 
 def test_questions_without_paths_have_the_subgraph_of_their_query(world: Path) -> None:
-    from kgqa_core.datasets.question import read_questions
+    from kgqa_core.datasets.files.question import read_questions
 
     with KgStore.open(world / "kg") as store:
         drawn = draw(

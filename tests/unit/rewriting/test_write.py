@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import KgOptions, LlmOptions, RewriterOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore

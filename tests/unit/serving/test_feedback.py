@@ -13,7 +13,7 @@ import pytest
 
 from kgqa_core.answering.reply import Answer, AnswerTopic
 from kgqa_core.config import KgOptions
-from kgqa_core.datasets.jsonl import read_question_file
+from kgqa_core.datasets.files.jsonl import read_question_file
 from kgqa_core.errors import InputError, StorageError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import SymbolicOptions
-from kgqa_core.datasets.answers import ROAD_SCHEMA
-from kgqa_core.datasets.answers import SCHEMA as ANSWERS
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.answers import ROAD_SCHEMA
+from kgqa_core.datasets.files.answers import SCHEMA as ANSWERS
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import FormTimeout
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse

@@ -18,8 +18,8 @@ from kgqa_core.config import (
     SymbolicOptions,
     make_profile,
 )
-from kgqa_core.datasets.answers import SCHEMA
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.answers import SCHEMA
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError, ConfigError, InputError, TrainingError
 from kgqa_core.kg.build import build
@@ -180,7 +180,7 @@ def test_what_is_computed_stands_above_what_the_model_reads(folders: dict[str, P
     knowledge.write_parquet(tmp_path / "knowledge.parquet")
     out = tmp_path / "out"
     out.mkdir()
-    add_computed(out, computed=made, knowledge=tmp_path, name="hop_path/triples", options=SymbolicOptions())
+    add_computed(out, computed=made, knowledge=tmp_path, name="hop_path/triples")
     [(_, text), (_, bare)] = pl.read_parquet(out / "knowledge.parquet").select("question", "text").iter_rows()
     assert text.endswith(", 4), (a, r, b)") and bare == ""
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.datasets.atlas import vocabulary as v
-from kgqa_core.datasets.atlas.graph import AtlasGraph, atlas_path
+from kgqa_core.datasets.published.atlas import vocabulary as v
+from kgqa_core.datasets.published.atlas.graph import AtlasGraph, atlas_path
 from kgqa_core.errors import InputError, KgInputError
 from tools.atlas import build_graph
 from tools.atlas.admin1 import ADMIN1, ANCHORS, iso_code

@@ -211,7 +211,7 @@ def test_names_of_atlas_occur_only_by_chance(invented: Invented) -> None:
     """A few invented names coincide with one of 130,000 real ones; their facts are then still invented."""
     import gzip
 
-    found = sorted((Path(__file__).parents[3] / "kgqa_core/datasets/atlas/data").glob("*.nt.gz"))
+    found = sorted((Path(__file__).parents[3] / "kgqa_core/datasets/published/atlas/data").glob("*.nt.gz"))
     if not found:
         pytest.skip("the bundled graph is not in this checkout")
     labels: dict[str, str] = {}
@@ -232,7 +232,7 @@ def test_names_of_atlas_occur_only_by_chance(invented: Invented) -> None:
 
 @pytest.mark.slow
 def test_no_question_of_atlas_is_in_the_text(invented: Invented) -> None:
-    from kgqa_core.datasets.atlas.questions import questions
+    from kgqa_core.datasets.published.atlas.questions import questions
 
     asked = {row["question"].casefold().rstrip("? .") for row in questions(7)}
     assert len(asked) > 12_000

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
+from kgqa_core.kg.filters import languages_to_keep
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.source import Chunk, Source, block_of
@@ -36,7 +37,6 @@ from kgqa_core.kg.formats.wikidata.json_entity import (
     read_document,
     read_line,
 )
-from kgqa_core.kg.ingest.filters import languages_to_keep
 
 if TYPE_CHECKING:
     from kgqa_core.kg.formats.wikidata.json_names import Tables

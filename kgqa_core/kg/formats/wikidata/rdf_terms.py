@@ -14,7 +14,6 @@ STATEMENT_NODE = "statement/"
 """Beginning of the keys of statement nodes, which are shortened as those of entities."""
 
 VALUE_NODE = WIKIDATA + "value/"
-REFERENCE_NODE = WIKIDATA + "reference/"
 PROP = WIKIDATA + "prop/"
 NO_VALUE = PROP + "novalue/"
 FULL_VALUE = PROP + "statement/value/"

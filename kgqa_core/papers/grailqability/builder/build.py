@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.config import AnswerabilityOptions, recorded_options
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.overlay import Hidden, graph_digest, write_overlay
 from kgqa_core.kg.store import KgStore
@@ -50,6 +50,9 @@ from kgqa_core.papers.grailqability.builder.uses import ElementIndexes, types_of
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.types import SPLITS, Question
+
+SCHEMA_SHARE = 0.9
+"""Share of the entities at one end of a relation that are of a type when the relation belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,7 @@ def _drop(
     literal = np.zeros(tracer.graph.entities, dtype=np.bool_)
     ids = tracer.store.connection.execute("SELECT id FROM entities WHERE kind = 'literal'").fetchnumpy()["id"]
     literal[np.asarray(ids, dtype=np.int64)] = True
-    types = types_of(tracer.store, options.schema_share) if options.drop_shares[0] > 0 else []
+    types = types_of(tracer.store, SCHEMA_SHARE) if options.drop_shares[0] > 0 else []
     uses = ElementIndexes(ideals, tracer.graph, literal)
     dropper = Dropper(ideals, uses, tracer, types, literal, largest=options.largest_drop_share, seed=seed)
     return dropper.drop(options.p_u, options.drop_shares, monitor)

@@ -6,7 +6,7 @@ the dev questions for the best exact match, and used on dev and test.
 
 A parser that was trained on unanswerable questions too proposes "no form" itself.  Its third row, N, is ours: "no form"
 is believed from a probability on, and below it the best form stands.  The probability is the one that is right of most
-unanswerable dev questions while the answerable ones keep an exact match whose 95 % interval lies above `least_exact`.
+unanswerable dev questions while the answerable ones keep an exact match whose 95 % interval lies above LEAST_EXACT.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ Floats = NDArray[np.float64]
 
 Z95 = 1.96
 """Standard errors of half a 95 % interval."""
+LEAST_EXACT = 0.8
+"""Exact match of answerable dev questions, as the lower end of its 95 % interval, that the row N keeps."""
 STEPS = 200
 """Entity thresholds that are tried at most, at equal shares of the questions."""
 
@@ -105,7 +107,7 @@ class Doubted:
     answerable: bool
 
 
-def tune_nothing(doubted: Sequence[Doubted], least_exact: float) -> float:
+def tune_nothing(doubted: Sequence[Doubted], least_exact: float = LEAST_EXACT) -> float:
     """The probability from which "no form" is believed: that with the best exact match of unanswerable questions among
     those that leave the answerable ones at least `least_exact`, or else with the best of the answerable ones.
 
@@ -190,13 +192,10 @@ def evaluate(
     benchmark: Path,
     parsed: Mapping[str, Path],
     seed: int,
-    least_exact: float = 0.8,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes aggregates.json and scores.parquet, and returns counts.
-
-    least_exact: of answerable dev questions, in [0, 1], for the row N.
 
     parsed: `parser/training` → what that parser says of the dev and test questions.  A score is a mean with its 95 %
     bootstrap interval.  Raises InputError for a parser that parsed questions of another benchmark, and ArtifactError.
@@ -209,7 +208,7 @@ def evaluate(
         forms = read_parsed(folder)
         _check(name, forms, made)
         ruled: list[tuple[str | None, Thresholds | None]] = [(None, None), ("T", tune_on(made, forms))]
-        if (least := nothing_on(made, forms, least_exact)) is not None:
+        if (least := nothing_on(made, forms)) is not None:
             ruled.append(("N", least))
         for rule, thresholds in ruled:
             predicted = {one.id: decide(forms.get(one.id, ()), thresholds) for one in made.questions}
@@ -249,9 +248,7 @@ def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], sp
     return tune(tried)
 
 
-def nothing_on(
-    benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], least_exact: float, split: str = DEV
-) -> Thresholds | None:
+def nothing_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], split: str = DEV) -> Thresholds | None:
     """The threshold on "no form" of a parser, tuned on a split; None where the parser never proposes that."""
     doubted, some = [], False
     for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
@@ -264,7 +261,7 @@ def nothing_on(
         believed = dropped if best is None else exact_match(wanted, Predicted(best.form, frozenset()), same_form)
         share = 1.0 if best is None else nothing_share(rows)
         doubted.append(Doubted(share, believed, dropped, question.answerable))
-    return Thresholds(nothing=tune_nothing(doubted, least_exact)) if some else None
+    return Thresholds(nothing=tune_nothing(doubted)) if some else None
 
 
 def _check(name: str, forms: Mapping[str, Sequence[ParsedForm]], benchmark: Benchmark) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgqa_core.datasets.gold_forms import FormCandidate, candidates
+from kgqa_core.datasets.derived.gold_forms import FormCandidate, candidates
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Arg, Count, Form, Greater, Holds, Nth, Steps, children, elements

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa_core.datasets.base import Reject
-from kgqa_core.datasets.grailqability import AbilityQuestion, raw_question, read_records
+from kgqa_core.datasets.published.base import Reject
+from kgqa_core.datasets.published.grailqability import AbilityQuestion, raw_question, read_records
 from kgqa_core.papers.grailqability.builder.records import BenchmarkQuestion, IdealRecord
 
 ORIGIN = "GrailQAbility"

@@ -18,10 +18,10 @@ from typing import Any
 
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, AnswerabilityLabel, write_labels
 from kgqa_core.config import Training
-from kgqa_core.datasets.jsonl import RawQuestion, canonical
-from kgqa_core.datasets.link import link
-from kgqa_core.datasets.question import read_questions, write_questions
-from kgqa_core.datasets.splits import leakage, write_leakage
+from kgqa_core.datasets.derived.splits import leakage, write_leakage
+from kgqa_core.datasets.files.jsonl import RawQuestion, canonical
+from kgqa_core.datasets.files.link import link
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements

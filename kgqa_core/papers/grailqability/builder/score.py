@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.jsonl import check_faults, read_json_lines
+from kgqa_core.datasets.files.jsonl import check_faults, read_json_lines
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import isomorphic

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.builders.markdown import card_templates, markdown
-from kgqa_core.datasets.gold_forms import COMPUTED, GIVEN, PATH
+from kgqa_core.datasets.derived.gold_forms import COMPUTED, GIVEN, PATH
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse

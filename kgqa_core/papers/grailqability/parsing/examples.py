@@ -14,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.datasets.gold_forms import FormCandidate, candidates
-from kgqa_core.datasets.masking import is_mentioned, key_forms
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.derived.gold_forms import FormCandidate, candidates
+from kgqa_core.datasets.files.masking import is_mentioned, key_forms
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import RelationRankingOptions
-from kgqa_core.datasets.question import read_questions
-from kgqa_core.datasets.splits import same_text
+from kgqa_core.datasets.derived.splits import same_text
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError, TrainingError
 from kgqa_core.monitor import QUIET, Monitor
@@ -48,6 +48,8 @@ from kgqa_core.papers.ltgen.relation_ranking.training_examples import (
 )
 
 SPLITS = ("train", "dev")
+AMR_LAYERS = 2
+"""Layers of graph attention of `rank_amr`."""
 
 
 def train(
@@ -196,7 +198,7 @@ def fit(
                 f"relation_ranking.heads {options.heads} does not divide the encoder's width {encoder.width}"
             )
         network: Network = (
-            AmrNetwork(encoder, options.amr_layers, options.heads) if kind == "amr" else PairNetwork(encoder)
+            AmrNetwork(encoder, AMR_LAYERS, options.heads) if kind == "amr" else PairNetwork(encoder)
         ).to(device)
         trained = TrainedRanker(network, reader, describe(network, description))
         unknown = reader.unknown_share([pair_text(pair) for example in learning for pair in _gold_pairs(example)])

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa_core.datasets.gold_paths import gold_paths
-from kgqa_core.datasets.splits import hold_out
+from kgqa_core.datasets.derived.gold_paths import gold_paths
+from kgqa_core.datasets.derived.splits import hold_out
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import InputError
 from kgqa_core.input_files import read_document

@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn.functional import nll_loss
 
 from kgqa_core.config import TransferNetOptions
-from kgqa_core.datasets.masking import topic_names
-from kgqa_core.datasets.question import FILE as QUESTIONS_FILE
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.masking import topic_names
+from kgqa_core.datasets.files.question import FILE as QUESTIONS_FILE
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import TrainingError
@@ -46,6 +46,10 @@ EDGE_BUDGET = 200_000
 GROUP = 4
 """Questions of one wording that stay together in a batch."""
 EVALUATION_BATCH = 128
+POSITIVE_WEIGHT = 10.0
+"""How much more the squared error counts at an answer than elsewhere; 10 to 100 in the published models."""
+HOP_LOSS = 0.01
+"""Weight of the cross-entropy of the hop attention on training questions that say their hops."""
 
 
 @dataclass(frozen=True)
@@ -143,18 +147,18 @@ def _examples(
     return _Examples(encoded, torch.tensor(said, dtype=torch.int64)), texts
 
 
-def squared_error(scores: EntityWeights, answers: Sequence[Sequence[int]], positive_weight: float) -> Tensor:
+def squared_error(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
     """Σ_e w_e (a_e - y_e)² / Σ_answers w_e of each question, [batch].
 
-    w is positive_weight at answers and 1 elsewhere, y is 1 at answers and 0 elsewhere, a are the scores.  Entities that
+    w is POSITIVE_WEIGHT at answers and 1 elsewhere, y is 1 at answers and 0 elsewhere, a are the scores.  Entities that
     are neither touched nor answers cost nothing; an answer that is not reached costs its weight.  In [0, ∞); 0 is best,
     and 1 is what scores of 0 everywhere cost.
     """
     overlap = answer_overlap(scores, answers)
     gold = overlap.is_answer.to(scores.weight.dtype)
-    cost = (1 + (positive_weight - 1) * gold) * (scores.weight - gold) ** 2
-    total = scores.with_weight(cost).sum() + positive_weight * overlap.missed
-    return total / (positive_weight * overlap.answers).clamp(min=1)
+    cost = (1 + (POSITIVE_WEIGHT - 1) * gold) * (scores.weight - gold) ** 2
+    total = scores.with_weight(cost).sum() + POSITIVE_WEIGHT * overlap.missed
+    return total / (POSITIVE_WEIGHT * overlap.answers).clamp(min=1)
 
 
 class _Trainer:
@@ -168,12 +172,12 @@ class _Trainer:
     def loss(self, examples: _Examples, batch: Tensor) -> Tensor:
         """The mean over a batch of question numbers."""
         queries, scores, answers = self._scores(examples, batch)
-        loss = squared_error(scores, answers, self.options.positive_weight).mean()
+        loss = squared_error(scores, answers).mean()
         hops = examples.hops[batch]
         known = hops > 0
-        if self.options.hop_loss and bool(known.any()):
+        if bool(known.any()):
             logs = queries.plan.attention.clamp(min=1e-12).log()
-            loss = loss + self.options.hop_loss * nll_loss(logs[known], hops[known] - 1)
+            loss = loss + HOP_LOSS * nll_loss(logs[known], hops[known] - 1)
         return loss
 
     def measure(self, examples: _Examples) -> dict[str, float]:
@@ -186,7 +190,7 @@ class _Trainer:
                 batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
                 queries, scores, answers = self._scores(examples, batch)
                 hits += sum(bool(best) and best[0][0] in own for best, own in zip(scores.top(1), answers, strict=True))
-                loss += float(squared_error(scores, answers, self.options.positive_weight).sum())
+                loss += float(squared_error(scores, answers).sum())
                 right += int((queries.plan.attention.argmax(1) + 1 == examples.hops[batch]).sum())
         said = int((examples.hops > 0).sum())
         found = {"hits_at_1": hits / len(questions), "loss": loss / len(questions)}

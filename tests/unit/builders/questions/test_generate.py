@@ -13,8 +13,8 @@ from kgqa_core.builders.questions.draft import COMPLEXITY
 from kgqa_core.builders.questions.generate import FILE, generate
 from kgqa_core.config import KgOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares, NoiseOptions
-from kgqa_core.datasets.jsonl import read_question_file
-from kgqa_core.datasets.link import link
+from kgqa_core.datasets.files.jsonl import read_question_file
+from kgqa_core.datasets.files.link import link
 from kgqa_core.errors import InputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore

@@ -13,8 +13,8 @@ from kgqa_core.builders.questions.generate import generate
 from kgqa_core.builders.questions.mix import LEAST_DEV, load_mixed, mix
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
-from kgqa_core.datasets.jsonl import canonical
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.jsonl import canonical
+from kgqa_core.datasets.files.question import read_questions
 
 
 def row(number: int, split: str | None = None, name: str = "q") -> dict[str, Any]:

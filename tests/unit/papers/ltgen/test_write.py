@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import BudgetOptions, LlmOptions, WritingOptions
-from kgqa_core.datasets.jsonl import read_question_file
+from kgqa_core.datasets.files.jsonl import read_question_file
 from kgqa_core.errors import BudgetReached, InputError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from kgqa_core.config import HopPathOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError, GraphMismatch, ModelError, TrainingError
 from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, encode_with_path, load_model
@@ -227,7 +227,7 @@ def test_without_any_gold_path_training_says_what_to_give(world: Any, tmp_path: 
 
 
 def test_several_gold_paths_share_the_weight_by_their_f1(world: Any) -> None:
-    from kgqa_core.datasets.gold_paths import GoldPath
+    from kgqa_core.datasets.derived.gold_paths import GoldPath
 
     found = [
         GoldPath(0, ("a",), "searched", 1.0),

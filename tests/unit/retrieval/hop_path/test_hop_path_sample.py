@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import HopPathOptions, KgOptions, RetrievalOptions
-from kgqa_core.datasets.masking import is_mentioned
+from kgqa_core.datasets.files.masking import is_mentioned
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build

@@ -17,7 +17,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from kgqa_core.config import KapingOptions, KgOptions, RetrievalOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError, ModelError

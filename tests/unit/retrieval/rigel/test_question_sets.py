@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import QuestionsOptions, RigelOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.retrieval.rigel.questions import epoch_size, read_sets, sample_epoch
 from kgqa_core.retrieval.rigel.train import train

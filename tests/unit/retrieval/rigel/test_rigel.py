@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kgqa_core.config import RetrievalOptions, RigelOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError, GraphMismatch, ModelError, TrainingError

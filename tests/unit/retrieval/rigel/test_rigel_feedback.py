@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from kgqa_core.config import RigelOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval.collect import write_retrieved

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kgqa_core.config import RetrievalOptions, RigelOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import GraphMismatch

@@ -14,7 +14,7 @@ import torch
 from safetensors import safe_open
 
 from kgqa_core.config import RetrievalOptions, RigelOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.retrieval.collect import collect

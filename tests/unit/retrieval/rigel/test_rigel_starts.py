@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from kgqa_core.config import RetrievalOptions, RigelOptions
-from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError

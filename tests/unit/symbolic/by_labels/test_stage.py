@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from kgqa_core.config import LabelParserOptions, LinkingOptions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.datasets.load import ALSO_TRAIN
-from kgqa_core.datasets.question import write_questions
 from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions

@@ -89,7 +89,7 @@ class DecodeParser:
         found = []
         for form, score in forms:
             rho = min((rhos[key] for key in elements(form).entities), default=1.0) if form is not None else 1.0
-            found.append((form, score + self.options.rho_weight * math.log(max(rho, 1e-6)), rho))
+            found.append((form, score + math.log(max(rho, 1e-6)), rho))
         return normalise_scores(found)
 
     def _judged(self, own: list[Scored]) -> list[Scored]:

@@ -97,7 +97,7 @@ class QuestionBatch:
 
     def automaton(self, row: DecoderRow, options: DecodeOptions, *, no_form: bool) -> Automaton:
         """What may be decoded of a row."""
-        limits = Limits(options.most_actions, options.comparison_steps)
+        limits = Limits(options.most_actions)
         return Automaton(self.ground.kinds, row.slots, self.types, no_form=no_form, limits=limits)
 
     def with_gold(

@@ -13,8 +13,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from kgqa_core.datasets.form_values import VALUES, values_in
-from kgqa_core.datasets.masking import mask_names
+from kgqa_core.datasets.derived.form_values import VALUES, values_in
+from kgqa_core.datasets.files.masking import mask_names
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.measures import TIME, measure
 from kgqa_core.nn.encoders import PAD as PADDING

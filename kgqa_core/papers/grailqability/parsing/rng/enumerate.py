@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.config import RngOptions
-from kgqa_core.datasets.form_values import datatypes
-from kgqa_core.datasets.gold_forms import PLACES
+from kgqa_core.datasets.derived.form_values import datatypes
+from kgqa_core.datasets.derived.gold_forms import PLACES
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import BESTS, OPS, Form, Literal
 from kgqa_core.logic.measures import TIME as TIME_DIMENSION

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.config import RngOptions
-from kgqa_core.datasets.form_values import as_stored
+from kgqa_core.datasets.derived.form_values import as_stored
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
@@ -38,7 +38,7 @@ from kgqa_core.papers.grailqability.parsing.rng.ranker import (
     ranked_kinds,
 )
 from kgqa_core.papers.grailqability.parsing.rng.readings import Reading, Readings, coverage
-from kgqa_core.papers.grailqability.parsing.rng.results import ResultWeights, load_weights, weighed
+from kgqa_core.papers.grailqability.parsing.rng.results import EXECUTED_FORMS, load_weights, weighed
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems
 from kgqa_core.papers.grailqability.parsing.rng.slots import filled
 from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
@@ -60,7 +60,6 @@ class RngParser:
         self.graph = MemoryGraph(store)
         self.runner = Runner(store, self.graph)
         self.no_form, types = ranked_kinds(model_folder)
-        types = types if options.type_conditions == "auto" else options.type_conditions == "on"
         self.enumerator = Enumerator(store, self.graph, options, types=types)
         if (model_folder / RETRIEVER).is_dir():
             retriever = load_retriever(model_folder / RETRIEVER, pick_device(options.device, "parsing.rng"))
@@ -72,7 +71,7 @@ class RngParser:
         self.generator = None
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
-        self.weights = ResultWeights() if options.result_weights == "off" else load_weights(model_folder)
+        self.weights = load_weights(model_folder)
         self.unreadable = 0
 
     def parse(self, selected: Sequence[ParseExample]) -> list[list[ParsedForm]]:
@@ -83,7 +82,7 @@ class RngParser:
         """The same for questions that are read already."""
         best = self.unweighed(read)
         if self.generator is None or not self.options.generator.executable_first:
-            best = [weighed(own, self.runner, self.weights, self.options.executed_forms) for own in best]
+            best = [weighed(own, self.runner, self.weights, EXECUTED_FORMS) for own in best]
         return self.runner.rows([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
 
     def unweighed(self, read: Sequence[Reading]) -> list[list[Scored]]:
@@ -112,7 +111,7 @@ class RngParser:
                 if filling.has(number):
                     whole = filled(form, filling.keys, reading.views[view].value)
                     whole = as_stored(whole, self.enumerator.datatypes)
-                    own = score + self.options.rho_weight * filling.log_rho
+                    own = score + filling.log_rho
                     before, rho = found.get(whole, (-math.inf, 0.0))
                     found[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
         return normalise_scores([(form, score, rho) for form, (score, rho) in found.items()])

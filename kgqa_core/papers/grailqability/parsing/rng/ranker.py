@@ -40,7 +40,7 @@ from kgqa_core.logic.forms import (
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
-from kgqa_core.papers.grailqability.parsing.rng.enumerate import NO_FORM, Enumerator
+from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
 from kgqa_core.papers.grailqability.parsing.rng.readings import FormCandidates, Ints
 from kgqa_core.papers.grailqability.parsing.word_overlap import SHARES, Floats, TextWords, WordOverlap, shares
 
@@ -307,11 +307,6 @@ def rank(
             order = np.argsort(-own_scores, kind="stable")
             found.append(RankedForms(left[n][order], own_scores[order]))
     return [found[number] for number in where]
-
-
-def is_no_form(candidates: FormCandidates, place: int) -> bool:
-    """Whether a candidate stands for "there is no form"."""
-    return int(candidates.forms[place]) == NO_FORM
 
 
 def label_words(enumerator: Enumerator, store: KgStore) -> dict[str, str]:

@@ -26,6 +26,8 @@ FILE = "results.json"
 EMPTY = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 NO_FORM = (0.0, -0.5, 0.5, -1.0, 1.0, -1.5, 1.5, -2.0, 2.0, -3.0, 3.0)
 """Weights that are tried, the first of equals being taken."""
+EXECUTED_FORMS = 30
+"""Best forms of a question that are run to see whether they find something."""
 QUESTIONS = 400
 """Dev questions by which they are chosen, at most."""
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from kgqa_core.datasets.form_values import SlotValue, mapped, values_in
-from kgqa_core.datasets.masking import mask_names
+from kgqa_core.datasets.derived.form_values import SlotValue, mapped, values_in
+from kgqa_core.datasets.files.masking import mask_names
 from kgqa_core.logic.forms import (
     Compare,
     Entity,

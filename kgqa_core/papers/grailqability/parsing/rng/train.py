@@ -50,7 +50,7 @@ from kgqa_core.papers.grailqability.parsing.rng.ranker import (
     save_ranker,
 )
 from kgqa_core.papers.grailqability.parsing.rng.readings import FormCandidates, Ints, Reading, Readings, coverage
-from kgqa_core.papers.grailqability.parsing.rng.results import QUESTIONS, choose_weights, save_weights
+from kgqa_core.papers.grailqability.parsing.rng.results import EXECUTED_FORMS, QUESTIONS, choose_weights, save_weights
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems, fit_items
 from kgqa_core.papers.grailqability.parsing.rng.slots import PLACEHOLDERS
 from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
@@ -110,7 +110,7 @@ def train(
     if not any(example.split == "train" for example in selected):
         raise TrainingError("no training question has a gold form; give forms, relation paths or answers of the graph")
     with KgStore.open(kg) as store:
-        types = with_types(selected, options)
+        types = with_types(selected)
         least = {
             "likely_paths": min(options.likely_paths, LEARNT_PATHS), "most_forms": min(options.most_forms, LEARNT_FORMS)
         }  # fmt: skip
@@ -178,24 +178,22 @@ def weigh_results(
 ) -> dict[str, Any]:
     """Writes results.json beside the ranker in `out`; the dev EM without and with what forms find."""
     developing = [example for example in selected if example.split == "dev"]
-    if options.result_weights == "off" or not developing:
+    if not developing:
         return {}
     if len(developing) > QUESTIONS:
         places = np.random.default_rng([seed, len(developing)]).choice(len(developing), QUESTIONS, replace=False)
         developing = [developing[place] for place in sorted(places.tolist())]
     monitor.note("what forms find is weighed")
     with KgStore.open(kg) as store:
-        opened = RngParser(store, out, options.model_copy(update={"result_weights": "off"}))
+        opened = RngParser(store, out, options)
         found = opened.unweighed(opened.readings.of_all(developing))
-        weights, exact = choose_weights(developing, found, opened.runner, options.executed_forms)
+        weights, exact = choose_weights(developing, found, opened.runner, EXECUTED_FORMS)
     save_weights(out, weights, exact)
     return {"dev_em_by_results": exact, "result_weights": [weights.empty, weights.no_form]}
 
 
-def with_types(selected: Sequence[ParseExample], options: RngOptions) -> bool:
+def with_types(selected: Sequence[ParseExample]) -> bool:
     """Whether forms with conditions on types are candidates."""
-    if options.type_conditions != "auto":
-        return options.type_conditions == "on"
     forms = dict.fromkeys(one.form for one in selected if one.form is not None and one.split == "train")
     return any(elements(parse(form)).classes for form in forms)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kgqa_core.config import RngOptions
-from kgqa_core.datasets.gold_forms import PLACES
+from kgqa_core.datasets.derived.gold_forms import PLACES
 from kgqa_core.logic.forms import BESTS, OPS, Literal
 from kgqa_core.papers.grailqability.parsing.rng.form_specs import FormSpec, Path
 from kgqa_core.papers.grailqability.parsing.rng.slots import STRING
@@ -46,8 +46,6 @@ class TypedForms:
             yield from (("join", path) for path in own)
             for path in own:
                 yield from self._typed(("join", path), path[-1], named, most)
-        if self.options.middle_types:
-            yield from self._between(paths[1] if len(paths) > 1 else (), named)
         sets = routes.sets(ways, COMPUTED)
         several = [path for path in sets if len(path) > 1 or many[path[-1]]]
         for path in several:
@@ -145,13 +143,6 @@ class TypedForms:
         typed: list[FormSpec] = [("typed", kind, pair) for kind in kinds]
         yield from typed
         yield from (("count", of) for of in typed)
-
-    def _between(self, paths: Sequence[Path], named: Named) -> Iterator[FormSpec]:
-        """Paths of two relations with a type in the middle that is named."""
-        for path in paths:
-            for kind in sorted(named & self._at_end[path[0]]):
-                of = ("further", path[1:], ("typed", kind, ("join", path[:1])))
-                yield from self._few(of, path[-1], named)
 
     def _conditions(self, by: int, literal: Literal) -> Iterator[FormSpec]:
         yield ("equal", (by,), literal)

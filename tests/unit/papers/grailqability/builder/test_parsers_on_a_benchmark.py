@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import LinkingOptions, Training
-from kgqa_core.datasets.question import read_questions
+from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.questions import link_questions

@@ -8,8 +8,8 @@ from kgqa_core.metrics.answerability import Predicted
 from kgqa_core.papers.grailqability.builder.published import read_published
 from kgqa_core.papers.grailqability.builder.records import Benchmark
 from kgqa_core.papers.grailqability.builder.score import GROUPS, score
-from tests.unit.datasets.official import stored
-from tests.unit.datasets.test_grailqability import FORM, files, question
+from tests.unit.datasets.published.official import stored
+from tests.unit.datasets.published.test_grailqability import FORM, files, question
 
 
 def test_both_graphs_labels_drops_and_levels_are_records(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.papers.grailqability.parsing.examples import Topic, examples, read_examples

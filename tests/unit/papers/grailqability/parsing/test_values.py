@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.datasets.form_values import as_stored, datatypes, values_in
+from kgqa_core.datasets.derived.form_values import as_stored, datatypes, values_in
 from kgqa_core.logic.parser import parse
 from tests.support.graphs import small_graph
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from kgqa_core.config import RelationRankingOptions, RetrievalOptions
-from kgqa_core.datasets.question import read_questions, write_questions
+from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, ConfigError, InputError, TrainingError
 from kgqa_core.papers.ltgen.relation_ranking import amr_source

@@ -13,7 +13,7 @@ from kgqa_core.answering.exploration import Exploration, ExplorerInputs
 from kgqa_core.answering.explore import counts_of, explore, open_explorer
 from kgqa_core.answering.explored import read_efforts
 from kgqa_core.config import AgentOptions, BudgetOptions, LlmOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import BudgetReached, ConfigError, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import ResponseCache

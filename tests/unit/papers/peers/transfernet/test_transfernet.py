@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kgqa_core.config import RetrievalOptions, TransferNetOptions
-from kgqa_core.datasets.question import write_questions
+from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import GraphMismatch, TrainingError
@@ -80,9 +80,9 @@ def test_hops_are_not_needed(world: Any, tmp_path: Path) -> None:
 def test_squared_error_weighs_answers_and_counts_those_that_were_not_reached() -> None:
     """By hand: 0.5 on one of two answers, 0.2 on another entity, the second answer missed; weight 10."""
     scores = EntityWeights.from_rows([{3: 0.5, 4: 0.2}, {}])
-    found = squared_error(scores, [(3, 9), (1,)], 10.0).tolist()
+    found = squared_error(scores, [(3, 9), (1,)]).tolist()
     assert found == pytest.approx([(10 * 0.25 + 0.04 + 10) / 20, 1.0])
-    perfect = squared_error(EntityWeights.one_hot([[3, 9]]), [(3, 9)], 10.0)
+    perfect = squared_error(EntityWeights.one_hot([[3, 9]]), [(3, 9)])
     assert perfect.tolist() == [0.0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa_core.config import RngOptions
-from kgqa_core.datasets.form_values import values_in
+from kgqa_core.datasets.derived.form_values import values_in
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.datasets.form_values import values_in
+from kgqa_core.datasets.derived.form_values import values_in
 from kgqa_core.logic.parser import parse
 from kgqa_core.papers.grailqability.parsing.examples import Topic
 from kgqa_core.papers.grailqability.parsing.rng.ranker import in_words

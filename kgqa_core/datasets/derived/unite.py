@@ -1,0 +1,37 @@
+"""Stage `unite`: the training and dev questions of several sets as one, without those that any of the sets tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.datasets.files.question import read_questions, write_questions
+from kgqa_core.metrics.normalise import normalise
+from kgqa_core.monitor import QUIET, Monitor
+
+
+def unite(out: Path, *, sets: Mapping[str, Path], monitor: Monitor = QUIET) -> dict[str, Any]:
+    """Writes `questions.parquet` with ids `set/id`, and returns counts.
+
+    sets: `questions` artifacts by name.  A question that any set tests in the same words, up to case and punctuation,
+    is left out and counted (`left_out`): one set's test would be another's lesson.
+    """
+    questions = {name: read_questions(folder) for name, folder in sets.items()}
+    tested = {normalise(one.text) for own in questions.values() for one in own if one.split == "test"}
+    kept, left_out = [], dict.fromkeys(questions, 0)
+    for name, own in questions.items():
+        for one in own:
+            if one.split == "test":
+                continue
+            if normalise(one.text) in tested:
+                left_out[name] += 1
+            else:
+                kept.append(replace(one, id=f"{name}/{one.id}"))
+    write_questions(out, kept)
+    if total := sum(left_out.values()):
+        monitor.note(f"{total} training questions are left out: a set tests them in the same words")
+    by_split = Counter(one.split for one in kept)
+    return {"questions": {split: by_split[split] for split in ("train", "dev")}, "left_out": left_out}

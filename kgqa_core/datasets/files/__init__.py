@@ -1,0 +1,1 @@
+"""Question files as we read and write them."""

@@ -1,0 +1,68 @@
+"""Files of predicted answers, as `kgqa answer` and other systems write them, and the nodes that their answers name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kgqa_core.datasets.files.fields import read_id
+from kgqa_core.datasets.files.jsonl import check_faults, read_json_lines
+from kgqa_core.errors import QuestionFileError
+from kgqa_core.kg.store import KgStore
+
+FIELDS = ("answers", "prediction", "output", "answer")
+"""Fields that may hold the answers of a row, the one that counts first."""
+
+_T = TypeVar("_T")
+
+
+def read_answer_file(path: Path, read: Callable[[str, Mapping[str, Any], str], _T]) -> dict[str, _T]:
+    """Question id → what `read` makes of its row, in the order of the file.
+
+    read: of the id, the row, and the name of the field that holds the answers; it raises ValueError for a faulty row.
+    Raises QuestionFileError, which names lines and fields.
+    """
+    faults: list[str] = []
+    lines: dict[str, int] = {}
+    found: dict[str, _T] = {}
+    for number, value in read_json_lines(path, faults):
+        try:
+            own = read_id(value)
+            name = next((name for name in FIELDS if name in value), None)
+            if name is None:
+                raise ValueError(
+                    "field 'answers' is missing; name the file that `kgqa answer` wrote, or one whose field "
+                    "'prediction' has the answer"
+                )
+            if own in found:
+                raise ValueError(f"id '{own}' is already used on line {lines[own]}")
+            found[own] = read(own, value, name)
+        except ValueError as fault:
+            faults.append(f"line {number}: {fault}")
+            continue
+        lines[own] = number
+    check_faults(path, faults)
+    if not found:
+        raise QuestionFileError(f"{path} is empty; write one JSON object a line with id and answers")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNode:
+    """A node of a graph that a name means.  entity: whether it is no literal."""
+
+    key: str
+    entity: bool
+
+
+def nodes_named(texts: Iterable[str], store: KgStore) -> dict[str, list[NamedNode]]:
+    """Text → the nodes that it means in a graph, the most popular first, ties by id."""
+    found = store.resolve(sorted(set(texts)))
+    ids = sorted({node for nodes in found.values() for node in nodes})
+    rows = store.connection.execute(
+        "SELECT id, key, kind, coalesce(popularity, 0) FROM entities WHERE id IN (SELECT unnest(?::BIGINT[]))", [ids]
+    ).fetchall()
+    known = {node: (-popularity, node, NamedNode(key, kind == "entity")) for node, key, kind, popularity in rows}
+    return {text: [node for *_, node in sorted(known[node] for node in nodes)] for text, nodes in found.items()}

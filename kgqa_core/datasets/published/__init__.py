@@ -1,0 +1,1 @@
+"""Question sets that others published, and Atlas."""
