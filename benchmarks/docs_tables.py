@@ -5,7 +5,7 @@
     python -m benchmarks.docs_tables --drop FILE KEY …     takes an entry out of a result file whole (stale, or by hand)
 
 A table stands in its page between `<!-- table: NAME -->` and `<!-- end -->`; nothing between them is typed by hand.
-RESULTS says which script writes which file, TABLES which function writes which table from which file.
+RESULTS says which script writes which file; the rooms of benchmarks/pages have the records of the tables.
 """
 
 from __future__ import annotations
@@ -14,18 +14,15 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import docs_writers as writers
-from benchmarks import performance, results_file
+from benchmarks import results_file
 from benchmarks.conditions import ROOT, commit_name
-from benchmarks.graph import connectors_page, delta_page, kg_subset_page
-from benchmarks.operation import demo, kill_commands, times
-from benchmarks.serving import serving_page
+from benchmarks.pages import answers, graph, performance, serving
+from benchmarks.tables import Table, table
 
 RESULTS_FOLDER = Path("benchmarks/results")
 
@@ -90,88 +87,7 @@ RESULTS: tuple[ResultFile, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Table:
-    """A generated table, or a paragraph with figures, of a page."""
-
-    name: str
-    page: str
-    result: str
-    write: Callable[[Any], str]
-
-
-def _auto(found: Mapping[str, Any]) -> str:
-    from benchmarks.answers.auto_figures import table  # imports the answerer
-
-    return table(found["results"]) + "\n"
-
-
-def _fuzzer(found: Mapping[str, Any]) -> str:
-    from tests.support.command_fuzzer.table import tables  # imports every command of kgqa
-
-    return tables(found)
-
-
-def _real_sets(found: Mapping[str, Any]) -> str:
-    from benchmarks.answers.real_sets import table  # imports the answerer
-
-    return table(found["results"])
-
-
-def _sparql_road(found: Mapping[str, Any]) -> str:
-    from benchmarks.questions.sparql_road import table  # imports the SPARQL reader
-
-    return table(dict(found))
-
-
-def _whole_table(found: Mapping[str, Any]) -> str:
-    from benchmarks.answers.whole_table import figures  # imports the report
-
-    return figures(dict(found))
-
-
-TABLES: tuple[Table, ...] = (
-    Table("connectors", "docs/graphs.md", "connectors", connectors_page.figures),
-    Table("delta", "docs/graphs.md", "delta", delta_page.figures),
-    Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(writers.abstention, name="zjqa")),
-    Table("answerability/sets", "docs/answerability.md", "answerability", writers.answerability_sets),
-    Table("answerability/atlas", "docs/answerability.md", "answerability", partial(writers.parsers, name="atlas")),
-    Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(writers.parsers, name="zjqa")),
-    Table("auto", "docs/auto.md", "auto", _auto),
-    Table("command_fuzzer", "docs/robustness.md", "command_fuzzer", _fuzzer),
-    Table("demo/sample", "README.md", "demo", demo.sample),
-    Table("demo/printed", "docs/demo.md", "demo", demo.printed),
-    Table("head_start_calibration", "docs/auto.md", "head_start_calibration", writers.head_start_calibration),
-    Table("kg_subset", "docs/kg_subset.md", "kg_subset", kg_subset_page.figures),
-    Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
-    Table("linking", "docs/linking.md", "linking", writers.linking),
-    Table("linking/scale", "docs/linking.md", "linking", writers.linking_scale),
-    Table("logic", "docs/logic.md", "logic", writers.logic),
-    Table("ltgen/sizes", "docs/ltgen.md", "ltgen", writers.ltgen_sizes),
-    Table("ltgen/rejects", "docs/ltgen.md", "ltgen", writers.ltgen_rejects),
-    Table("operations/overhead", "docs/operations.md", "operations", writers.operations),
-    Table("data_sets", "docs/data_sets.md", "data_sets", performance.late("questions.data_sets", "table")),
-    Table("times", "README.md", "times", times.times),
-    Table("parsers", "docs/parsing.md", "parsers", performance.late("papers.parsers", "tables")),
-    Table("passages", "docs/passages.md", "passages", writers.passages),
-    Table("passages/cells", "docs/passages.md", "passages", writers.passage_cells),
-    *(
-        Table(f"performance/{name}", "docs/performance.md", name, section)
-        for name, section in performance.SECTIONS.items()
-    ),
-    Table("real_sets", "docs/real_sets.md", "real_sets", _real_sets),
-    Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", writers.relation_rankers),
-    Table(
-        "rra_published", "docs/rra_published.md", "rra_published", performance.late("papers.rra_published", "tables")
-    ),
-    Table("serve", "docs/serving.md", "serve", serving_page.speed),
-    Table("serve_clients", "docs/serving.md", "serve_clients", serving_page.clients),
-    Table("serve_faults", "docs/serving.md", "serve_faults", serving_page.faults),
-    Table("feedback_loop", "docs/serving.md", "feedback_loop", serving_page.loop),
-    Table("sparql_road", "docs/freebase_question_sets.md", "sparql_road", _sparql_road),
-    Table("training", "docs/training_speed.md", "training", performance.late("models.training", "figures")),
-    Table("whole_table", "docs/whole_table.md", "whole_table", _whole_table),
-)
+TABLES: tuple[Table, ...] = (*answers.TABLES, *graph.TABLES, *performance.TABLES, *serving.TABLES)
 
 WITHOUT_RESULT: Mapping[str, str] = {
     "docs/atlas.md": "counts of the bundled questions, which the code makes from a seed",
@@ -221,7 +137,7 @@ def result_files() -> str:
     for one in RESULTS:
         commits = sorted({commit_name(commit) for commit in _commits(load(one.name))})
         rows.append((f"`{one.name}.json`", f"`{one.script}`", ", ".join(commits) or "not recorded"))
-    return writers.result_files(rows)
+    return table(("file", "made by", "commit"), rows)
 
 
 def _commits(value: Any) -> Iterator[str]:

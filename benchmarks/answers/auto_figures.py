@@ -201,6 +201,11 @@ SHOWN: Mapping[str, Mapping[str, str]] = {
 """Figures of each experiment in the table, by what they are called."""
 
 
+def page(found: Mapping[str, Any]) -> str:
+    """The table of its page in the docs."""
+    return table(found["results"]) + "\n"
+
+
 def table(results: Mapping[str, Any], targets: Mapping[str, str] = TARGETS) -> str:
     """The markdown table of all results: what, the figure with its 95 % interval, chance, target, questions, time."""
     lines = [

@@ -292,6 +292,11 @@ COLUMNS = {
 }  # fmt: skip
 
 
+def page(found: Mapping[str, Any]) -> str:
+    """The table of its page in the docs."""
+    return table(found["results"])
+
+
 def table(results: Mapping[str, Any]) -> str:
     """Markdown: the sets' questions by type and hops, the figures of each set, and those of each type."""
     names = [name for name in SETS if name in results]

@@ -25,7 +25,7 @@ import importlib.util
 import json
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,9 @@ import torch
 from scipy import sparse
 
 from benchmarks import results_file
-from benchmarks.conditions import RESULTS, commit_name, conditions
+from benchmarks.conditions import RESULTS, conditions
 from benchmarks.graph.dkg_follow import SCALES, synthetic
 from benchmarks.results_file import CONDITIONS
-from benchmarks.tables import table
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow
 
@@ -228,28 +227,6 @@ def measure(dkg: Dkg, batch: int, rounds: int, graphblas: bool) -> dict[str, Any
         "followed": round(work.followed(), 1), "ms": {name: round(value, 5) for name, value in medians.items()},
         "ratio": {name: round(value / medians["kernel"], 1) for name, value in medians.items()},
     }  # fmt: skip
-
-
-def tables(found: Mapping[str, Any]) -> str:
-    """The table of docs/performance.md."""
-    made, packages = found["conditions"], found["packages"]
-    lines = [
-        "## Following two hops without gradients, against libraries of sparse matrices",
-        "",
-        f"`benchmarks/graph/dkg_peers.py`, {made['cores']} cores, {made['threads']} threads, commit "
-        f"{commit_name(made['commit'])}, seed {made['seed']}, medians of {found['rounds']} rounds; "
-        + ", ".join(f"{name} {version}" for name, version in packages.items())
-        + ". Entities are drawn in proportion to degree; *edges*: followed by a question in both hops.",
-        "",
-    ]
-    rows = [
-        (graph["name"], f"{graph['entities']:,}", f"{graph['relations']}", f"{graph['followed']:,.0f}", road,
-         f"{value:.4f}", f"{graph['ratio'][road]:,.1f}×")
-        for graph in found["graphs"] for road, value in graph["ms"].items()
-    ]  # fmt: skip
-    return "\n".join(lines) + table(
-        ("graph", "entities", "relations", "edges", "road", "ms/question", "against the kernel"), rows, right=True
-    )
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The tables of docs/serving.md, as `make bench-docs` writes them from serve.py, serve_faults.py, feedback_loop.py."""
+"""The tables of docs/serving.md."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.conditions import commit_name
-from benchmarks.tables import table
-
-
-def _made(found: Mapping[str, Any]) -> str:
-    made = found["conditions"]
-    return (
-        f"{made['date']}, commit {commit_name(made['commit'])}, {made['cores']} cores, threads of a process: "
-        f"{made['threads']}, seed {made['seed']}."
-    )
+from benchmarks.tables import MADE, Rows, Table, table, text
 
 
 def speed(found: Mapping[str, Any]) -> str:
@@ -32,8 +24,8 @@ def speed(found: Mapping[str, Any]) -> str:
                      f"{one['failed']} of {one['requests']}")
                 )  # fmt: skip
     lines = [
-        f"{_made(found)} Graph `{graph['name']}`, {graph['triples']:,} triples; {graph['questions']} dev questions in "
-        "turn; clients and server share the cores.",
+        f"{text(MADE, found)} Graph `{graph['name']}`, {graph['triples']:,} triples; {graph['questions']} dev "
+        "questions in turn; clients and server share the cores.",
         "",
         table(
             ("answerer", "asked", "clients", "p50 ms", "p99 ms", "per second", "ready after s", "failed"),
@@ -75,26 +67,17 @@ def _of(part: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
     return f", over `{own['name']}` of {own['triples']:,} triples{at}" if own != graph else ""
 
 
-def loop(found: Mapping[str, Any]) -> str:
-    """Scores before and after a correction, and what was decided."""
-    seconds, said = found["seconds"], found["refresh"]["champion"]
-    rows = [(name, one["before"], one["after"]) for name, one in found["scores"].items()]
-    return (
-        f"{_made(found)} 200 lines of invented companies; two sessions correct one answer, then `kgqa refresh` "
-        f"({seconds['refresh']:,.0f} s; the first run {seconds['run']:,.0f} s). Decision: {said}."
-        f"\n\n{table(('answered exactly', 'before', 'after'), rows, right=True)}"
-    )
+LOOP = (
+    MADE + " 200 lines of invented companies; two sessions correct one answer, then `kgqa refresh` "
+    "({seconds[refresh]:,.0f} s; the first run {seconds[run]:,.0f} s). Decision: {refresh[champion]}.",
+    Rows("scores", "answered exactly | before | after", "{key} | {before} | {after}", right=True),
+)
 
-
-def clients(found: Mapping[str, Any]) -> str:
-    """What the command line gains; the transcripts are a file of their own."""
-    ask = found["ask"]
-    return (
-        f"{_made(found)} `kgqa ask` as a whole process over `{found['graph']}`, median of {ask['rounds']}: "
-        f"{ask['with_server']:.2f} s with a server, {ask['without']:.1f} s without. What the OpenAI client, the "
-        "official MCP client over both transports, HTTP and the command line get: "
-        "[transcripts](../benchmarks/results/serve_clients.md).\n"
-    )
+CLIENTS = (
+    MADE + " `kgqa ask` as a whole process over `{graph}`, median of {ask[rounds]}: {ask[with_server]:.2f} s with a "
+    "server, {ask[without]:.1f} s without. What the OpenAI client, the official MCP client over both transports, HTTP "
+    "and the command line get: [transcripts](../benchmarks/results/serve_clients.md).",
+)
 
 
 def faults(found: Mapping[str, Any]) -> str:
@@ -105,9 +88,17 @@ def faults(found: Mapping[str, Any]) -> str:
     ]
     leaks = [f"{name} {one['before']:g} → {one['after']:g}" for name, one in found["leaks"].items()]
     return (
-        f"{_made(found)} *Beside*: what a good question got meanwhile and after.\n\n"
+        f"{text(MADE, found)} *Beside*: what a good question got meanwhile and after.\n\n"
         + table(("client, or what was wrong", "got", "after s", "beside"), rows, right=True).replace(
             "|---|---:|", "|---|---|", 1
         )
         + f"\nThe server before and after 200 rounds of clients that go away in the middle: {', '.join(leaks)}.\n"
     )
+
+
+TABLES = (
+    Table("serve", "docs/serving.md", "serve", speed),
+    Table("serve_clients", "docs/serving.md", "serve_clients", CLIENTS),
+    Table("serve_faults", "docs/serving.md", "serve_faults", faults),
+    Table("feedback_loop", "docs/serving.md", "feedback_loop", LOOP),
+)

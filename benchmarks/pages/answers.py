@@ -1,11 +1,13 @@
-"""The tables of the docs, each a function from the JSON of its result file to Markdown; `docs_tables.py` lists them."""
+"""The tables of answers, of the papers and of operation, each a record, or a function where it cannot be said so."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from benchmarks.tables import conditions_line, percent, table
+from benchmarks.operation import kill_commands
+from benchmarks.tables import Lines, Rows, Table, conditions_line, late, percent, table
 from kgqa_core.papers.grailqability.report import rule_of
 
 Json = Mapping[str, Any]
@@ -115,73 +117,41 @@ def linking(found: Json) -> str:
     return table(("data", "method", "texts", "precision", "recall", "F1", "recall@5", "CPU ms"), rows)
 
 
-def linking_scale(found: Json) -> str:
-    """Ten million names: building, opening, linking."""
-    own = found["scale"]
-    build, opened, speed = own["build"], own["open"], own["speed"]
-    link = speed["link"]
-    rows = [
-        ("names", f"{own['names']:,}, {build['counts']['names']:,} different when folded; "
-         f"{build['counts']['neighbours']:,} neighbour pairs"),
-        ("build", f"{build['cpu_s']:,.0f} s of processor time, at most {build['peak_mb'] / 1024:.1f} GB of memory"),
-        ("size", f"{build['bytes'] / 1e9:.2f} GB on disk, mapped"),
-        ("open", f"{opened['warm']['open_ms']:.0f} ms; {opened['cold']['open_ms']:.0f} ms with nothing in the page "
-         f"cache; first look-up after {opened['warm']['first_ms']:.0f} to {opened['cold']['first_ms']:.0f} ms"),
-        ("walk over a folded text", f"{speed['walk']['mentions_per_s']:,.0f} mentions a second on one thread"),
-        ("with folding", f"{speed['fold_and_walk']['mentions_per_s']:,.0f} mentions a second"),
-        ("linked", f"{link['mentions_per_s']:,.0f} mentions a second, {link['us_a_text'] / 1000:.1f} ms a text"),
-    ]  # fmt: skip
-    return table(("", ""), rows)
+LINKING_SCALE = (
+    Lines(
+        " | ",
+        (
+            "names | {scale[names]:,}, {scale[build][counts][names]:,} different when folded; "
+            "{scale[build][counts][neighbours]:,} neighbour pairs",
+            "build | {scale[build][cpu_s]:,.0f} s of processor time, at most {scale[build][peak_mb]:/1024 .1f} GB of "
+            "memory",
+            "size | {scale[build][bytes]:/1e9 .2f} GB on disk, mapped",
+            "open | {scale[open][warm][open_ms]:.0f} ms; {scale[open][cold][open_ms]:.0f} ms with nothing in the page "
+            "cache; first look-up after {scale[open][warm][first_ms]:.0f} to {scale[open][cold][first_ms]:.0f} ms",
+            "walk over a folded text | {scale[speed][walk][mentions_per_s]:,.0f} mentions a second on one thread",
+            "with folding | {scale[speed][fold_and_walk][mentions_per_s]:,.0f} mentions a second",
+            "linked | {scale[speed][link][mentions_per_s]:,.0f} mentions a second, "
+            "{scale[speed][link][us_a_text]:/1000 .1f} ms a text",
+        ),
+    ),
+)
 
-
-LOGIC_KINDS = ("1 hop", "1 hop inverse", "2 hops", "COUNT", "ARGMAX")
-LOGIC_ROADS = {"rdflib": "rdflib", "sql": "SQL", "sql, indexed": "SQL, indexed",
-               "sql, indexed, with proof": "SQL, indexed, with proof", "in memory": "in memory"}  # fmt: skip
-
-
-def logic(found: Sequence[Json]) -> str:
-    """Forms a second beside rdflib's SPARQL."""
-    parts = []
-    for one in found:
-        rows = []
-        for road, shown in LOGIC_ROADS.items():
-            cells = [one["kinds"][kind][road] for kind in LOGIC_KINDS]
-            rows.append((shown, *(f"{c['per_cpu_second']:,.0f}" + (f" ({c['ratio']:.2f})" if "ratio" in c else "")
-                                  for c in cells)))  # fmt: skip
-        head = (f"{one['triples']:,} triples, {one['questions']} questions of a kind", *LOGIC_KINDS)
-        parts.append(
-            table(head, rows) + f"\nIndex {one['index_s']} s; arrays {one['memory_load_s']} s and {one['memory_gb']} "
-            f"GB; rdflib {one['rdflib']} {one['rdflib_load_s']} s and {one['rdflib_gb']} GB.\n"
-        )
-    return "\n".join(parts)
-
-
-LTGEN_SETS = ("atlas/template", "atlas/loopback", "wikidata_mini/template", "wikidata_mini/loopback",
-              "views/template", "views/loopback")  # fmt: skip
-
-
-def ltgen_sizes(found: Json) -> str:
-    """What each writer made of each graph."""
-    rows = []
-    for place in LTGEN_SETS:
-        if place not in found:
-            continue
-        own, (data, writer) = found[place], place.split("/")
-        conv = own["conv"]["counts"]
-        rows.append(
-            (
-                f"{DATA_NAMES[data]}, {writer}",
-                " / ".join(f"{own['draw'][f'level_{level}']:,}" for level in ("I", "II", "III", "IV")),
-                f"{own['qa']['counts']['questions']:,}",
-                f"{conv['dialogues']:,}",
-                f"{conv['turns']:,}",
-                " / ".join(f"{conv['by_triples'][size]:,}" for size in ("1", "2", "3", ">3")),
-                f"{own['qa']['seconds']:.0f}, {own['conv']['seconds']:.0f}",
-            )
-        )
-    head = ("graph, writer", "entities I / II / III / IV", "questions", "dialogues", "turns",
-            "1 / 2 / 3 / >3 triples (turns)", "seconds QA, Conv")  # fmt: skip
-    return table(head, rows)
+LTGEN_SIZES = (
+    Rows(
+        ".",
+        "graph, writer | entities I / II / III / IV | questions | dialogues | turns | 1 / 2 / 3 / >3 triples (turns) | "
+        "seconds QA, Conv",
+        "{name} | {draw[level_I]:,} / {draw[level_II]:,} / {draw[level_III]:,} / {draw[level_IV]:,} | "
+        "{qa[counts][questions]:,} | {conv[counts][dialogues]:,} | {conv[counts][turns]:,} | "
+        "{conv[counts][by_triples][1]:,} / {conv[counts][by_triples][2]:,} / {conv[counts][by_triples][3]:,} / "
+        "{conv[counts][by_triples][>3]:,} | {qa[seconds]:.0f}, {conv[seconds]:.0f}",
+        {
+            f"{data}/{writer}": f"{DATA_NAMES[data]}, {writer}"
+            for data in ("atlas", "wikidata_mini", "views")
+            for writer in ("template", "loopback")
+        },
+    ),
+)
 
 
 def ltgen_rejects(found: Json) -> str:
@@ -257,20 +227,46 @@ def relation_rankers(found: Json) -> str:
     return "\n".join(lines)
 
 
-def result_files(rows: Iterable[tuple[str, str, str]]) -> str:
-    """The table of result files: file, script, commits."""
-    return table(("file", "made by", "commit"), rows)
+HEAD_START = (
+    Rows(
+        "cross_fitted/*/.",
+        "questions | confidence | n | ECE | Brier score | given: right | wrong | above .8: right | wrong",
+        "{key1} | {key2} | {questions} | {ece:.3f} | {brier:.3f} | {given[right]} | {given[wrong]} | "
+        "{row[above_0.8][right]} | {row[above_0.8][wrong]}",
+    ),
+)
 
 
-def head_start_calibration(found: Json) -> str:
-    """Errors of the confidence by source of the questions, before and after the calibration."""
-    rows = [
-        (
-            name, kind, str(of["questions"]), f"{of['ece']:.3f}", f"{of['brier']:.3f}",
-            *(str(of[level][answers]) for level in ("given", "above_0.8") for answers in ("right", "wrong")),
-        )
-        for name, own in found["cross_fitted"].items()
-        for kind, of in own.items()
-    ]  # fmt: skip
-    head = ("questions", "confidence", "n", "ECE", "Brier score", "given: right", "wrong", "above .8: right", "wrong")
-    return table(head, rows)
+TABLES = (
+    Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(abstention, name="zjqa")),
+    Table("answerability/sets", "docs/answerability.md", "answerability", answerability_sets),
+    Table("answerability/atlas", "docs/answerability.md", "answerability", partial(parsers, name="atlas")),
+    Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(parsers, name="zjqa")),
+    Table("auto", "docs/auto.md", "auto", late("benchmarks.answers.auto_figures", "page")),
+    Table(
+        "command_fuzzer", "docs/robustness.md", "command_fuzzer", late("tests.support.command_fuzzer.table", "tables")
+    ),
+    Table("data_sets", "docs/data_sets.md", "data_sets", late("benchmarks.questions.data_sets", "table")),
+    Table("demo/sample", "README.md", "demo", late("benchmarks.operation.demo", "sample")),
+    Table("demo/printed", "docs/demo.md", "demo", late("benchmarks.operation.demo", "printed")),
+    Table("head_start_calibration", "docs/auto.md", "head_start_calibration", HEAD_START),
+    Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
+    Table("linking", "docs/linking.md", "linking", linking),
+    Table("linking/scale", "docs/linking.md", "linking", LINKING_SCALE),
+    Table("ltgen/sizes", "docs/ltgen.md", "ltgen", LTGEN_SIZES),
+    Table("ltgen/rejects", "docs/ltgen.md", "ltgen", ltgen_rejects),
+    Table("operations/overhead", "docs/operations.md", "operations", operations),
+    Table("parsers", "docs/parsing.md", "parsers", late("benchmarks.papers.parsers", "tables")),
+    Table("passages", "docs/passages.md", "passages", passages),
+    Table("passages/cells", "docs/passages.md", "passages", passage_cells),
+    Table("real_sets", "docs/real_sets.md", "real_sets", late("benchmarks.answers.real_sets", "page")),
+    Table("relation_ranking", "docs/relation_ranking.md", "relation_ranking", relation_rankers),
+    Table("rra_published", "docs/rra_published.md", "rra_published", late("benchmarks.papers.rra_published", "tables")),
+    Table(
+        "sparql_road",
+        "docs/freebase_question_sets.md",
+        "sparql_road",
+        late("benchmarks.questions.sparql_road", "table"),
+    ),
+    Table("whole_table", "docs/whole_table.md", "whole_table", late("benchmarks.answers.whole_table", "figures")),
+)
