@@ -18,8 +18,7 @@ from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, ranked
 from kgqa_core.retrieval.rigel.network import Trained, plan_batch, propagate
-from kgqa_core.retrieval.rigel.questions import prepare
-from kgqa_core.retrieval.rigel.starts import entity_descriptions
+from kgqa_core.retrieval.rigel.questions import entity_descriptions, prepare
 from kgqa_core.retrieval.rigel.walk import Plan, Walk
 from kgqa_core.types import Fact, Question, Retrieved
 

@@ -1,8 +1,8 @@
 """Stage `train`: a Rigel retriever from questions and answers alone; no gold relation path is read.
 
-The loop is that of `loop`, with early stopping on dev hits@1.  The batches of an epoch follow from the seed and the
-epoch's number.  Several question sets over one graph may be learnt from together (`mix`), and relation paths that a
-language model's right answers speak for may be a further signal (`feedback`).
+The loop is `nn.training.train_encoder`, with early stopping on dev hits@1.  The batches of an epoch follow from the
+seed and the epoch's number.  Several question sets over one graph may be learnt from together (`rigel.mix`), and
+relation paths that a language model's right answers speak for may be a further signal (`feedback`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kgqa_core.config import RigelOptions
 from kgqa_core.datasets.files.masking import topic_names
 from kgqa_core.datasets.files.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
@@ -30,21 +31,31 @@ from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.linked_candidates import LINKS
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
-from kgqa_core.retrieval.rigel.extension import Extension
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
 from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
-from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
 from kgqa_core.retrieval.rigel.loss import LOSSES, WALK_LOSSES, answer_overlap
-from kgqa_core.retrieval.rigel.network import QueryBatch, Rigel, describe, plan_batch, propagate, save
+from kgqa_core.retrieval.rigel.network import (
+    Extension,
+    LabelRigel,
+    PlanningNetwork,
+    QueryBatch,
+    Rigel,
+    describe,
+    plan_batch,
+    propagate,
+    save,
+)
 from kgqa_core.retrieval.rigel.questions import (
     EncodedQuestions,
     WeightedPath,
+    entity_descriptions,
     epoch_size,
+    leg_texts,
+    legs_of,
     prepare,
     read_sets,
     sample_epoch,
 )
-from kgqa_core.retrieval.rigel.starts import entity_descriptions, leg_texts, legs_of
 from kgqa_core.types import Question
 
 EPSILON = 1e-4
@@ -110,15 +121,12 @@ def train(
             lambda token: [text for own in learn for text in leg_texts(own, extension.apart, token, names)] + labels,
             "retriever",
         )
-        network: Rigel | LabelRigel
-        if by_label:
-            network = LabelRigel(encoder, hops).open(graph, reader)
-            if note := unlabelled_note(graph):
-                monitor.note(note)
-        else:
-            network = Rigel(encoder, 2 * graph.relations, hops)
-        network.extras = extension.extras(encoder.width)
-        network.to(device)
+        network: PlanningNetwork = (
+            LabelRigel(encoder, hops, extension) if by_label else Rigel(encoder, 2 * graph.relations, hops, extension)
+        )
+        if by_label and (note := unlabelled_note(graph)):
+            monitor.note(note)
+        network.open(graph, reader).to(device)
         learning, read_texts = prepare(learn, reader, names, graph, extension.apart, texts)
         unknown = reader.unknown_share(read_texts)
         if feedback is not None:
@@ -188,7 +196,7 @@ def _by_leg(
 
 
 def _fit(
-    network: Rigel | LabelRigel,
+    network: PlanningNetwork,
     reader: Reader,
     graph: Dkg,
     material: TrainingData,
@@ -234,7 +242,7 @@ def _fit(
 
 
 def evaluate(
-    network: Rigel | LabelRigel,
+    network: PlanningNetwork,
     reader: Reader,
     graph: Dkg,
     questions: EncodedQuestions,
@@ -244,13 +252,12 @@ def evaluate(
     """hits_at_1, missed (share of answers not reached) and loss over questions, each a mean in question order."""
     network.eval()
     hits = missed = loss = 0.0
-    how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
     with torch.no_grad():
         for start in range(0, len(questions), EVALUATION_BATCH):
             batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
             queries = plan_batch(network, reader, questions, batch, device)
             answers = [questions.answers[number] for number in batch.tolist()]
-            _, scores = propagate(graph, queries, options.intersect, **how)
+            scores = _scores(graph, queries, options)
             for best, own in zip(scores.top(1), answers, strict=True):
                 hits += bool(best) and best[0][0] in own
             overlap = answer_overlap(scores, answers)
@@ -261,7 +268,7 @@ def evaluate(
 
 
 def _loss(
-    network: Rigel | LabelRigel,
+    network: PlanningNetwork,
     reader: Reader,
     graph: Dkg,
     questions: EncodedQuestions,
@@ -271,12 +278,23 @@ def _loss(
 ) -> Tensor:
     queries = plan_batch(network, reader, questions, batch, device)
     answers = [questions.answers[number] for number in batch.tolist()]
-    how: dict[str, Any] = {"exclude_topic": options.exclude_topic, "epsilon": EPSILON, "edge_budget": EDGE_BUDGET}
     if queries.ptr is None:
-        loss = WALK_LOSSES[options.loss](graph, queries.topics, queries.plan, answers, **how).mean()
+        loss = WALK_LOSSES[options.loss](
+            graph, queries.topics, queries.plan, answers,
+            exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET,
+        ).mean()  # fmt: skip
     else:
-        loss = LOSSES[options.loss](propagate(graph, queries, options.intersect, **how)[1], answers).mean()
+        loss = LOSSES[options.loss](_scores(graph, queries, options), answers).mean()
     return loss + _feedback_loss(queries, questions, batch, options.feedback_weight) if questions.paths else loss
+
+
+def _scores(graph: Dkg, queries: QueryBatch, options: RigelOptions) -> EntityWeights:
+    """The scores of a batch's questions, by the walk of their plans."""
+    _, scores = propagate(
+        graph, queries, options.intersect,
+        exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET,
+    )  # fmt: skip
+    return scores
 
 
 def _feedback_loss(queries: QueryBatch, questions: EncodedQuestions, batch: Tensor, weight: float) -> Tensor:

@@ -35,8 +35,7 @@ from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.rigel.loss import answer_overlap
 from kgqa_core.retrieval.rigel.network import QueryBatch, plan_batch, propagate
-from kgqa_core.retrieval.rigel.questions import EncodedQuestions, prepare, usable
-from kgqa_core.retrieval.rigel.starts import leg_texts
+from kgqa_core.retrieval.rigel.questions import EncodedQuestions, leg_texts, prepare, usable
 from kgqa_core.types import Question
 
 EPSILON = 1e-4

@@ -18,8 +18,8 @@ from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import GraphMismatch
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.network import load
+from kgqa_core.retrieval.rigel.questions import OTHER, leg_texts, mentions_of
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
-from kgqa_core.retrieval.rigel.starts import OTHER, leg_texts, mentions_of
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, combine, walk
 from kgqa_core.types import Question

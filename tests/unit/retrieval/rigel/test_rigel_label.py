@@ -19,8 +19,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, GraphMismatch
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled
-from kgqa_core.retrieval.rigel.label_decoder import LabelRigel
-from kgqa_core.retrieval.rigel.network import load
+from kgqa_core.retrieval.rigel.network import LabelRigel, load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from tests.support.device import DEVICE

@@ -18,11 +18,10 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval.linked_candidates import with_candidates, with_linked_candidates
-from kgqa_core.retrieval.rigel.extension import Extension, Weighting
 from kgqa_core.retrieval.rigel.loss import normalised
-from kgqa_core.retrieval.rigel.network import load
+from kgqa_core.retrieval.rigel.network import Extension, Weighting, load
+from kgqa_core.retrieval.rigel.questions import leg_texts, make_starts
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
-from kgqa_core.retrieval.rigel.starts import leg_texts, make_starts
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, walk
 from kgqa_core.types import Question
