@@ -46,15 +46,6 @@ Statement = tuple[str, str, str | None]
 Decide = Callable[[Statement], bool]
 
 
-class _Head(msgspec.Struct):
-    """What says whose a line is."""
-
-    id: Any = None
-    entity: Any = None
-    redirect: Any = None
-    entities: msgspec.Raw | None = None
-
-
 def write_entities(file: DumpFile, wanted: KeepRule, found: PartCounts, out: PartWriter, monitor: Monitor) -> None:
     """Writes the entities of a file that belong to the subset."""
     relations = file.relations()
