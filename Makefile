@@ -67,7 +67,6 @@ bench: $(INSTALLED_DEV) ## timed comparisons (about half an hour, 10 GB in .benc
 	mkdir -p .bench
 	$(BIN)/python -m benchmarks.graph.ingest --sizes 1M,10M,40M --folder .bench --json $(RESULTS)/ingest.json
 	$(BIN)/python -m benchmarks.graph.wikidata_json --json $(RESULTS)/wikidata_json.json
-	$(BIN)/python -m benchmarks.graph.formats --json $(RESULTS)/formats.json
 	$(BIN)/python -m benchmarks.graph.dkg_follow --json $(RESULTS)/dkg_follow.json
 	$(BIN)/python -m benchmarks.graph.dkg_scale --work .bench --json $(RESULTS)/dkg_scale.json
 	$(BIN)/python -m benchmarks.models.llm --json $(RESULTS)/llm.json

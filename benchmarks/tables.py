@@ -62,14 +62,6 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """A table of templates, row by row."""
-
-    head: str
-    rows: Sequence[str]
-
-
-@dataclass(frozen=True)
 class Each:
     """Parts that are written for each item that a path leads to."""
 
@@ -85,7 +77,7 @@ class Given:
     parts: Sequence[Part]
 
 
-Part = str | Rows | Lines | Each | Given | Callable[[Mapping[str, Any]], str]
+Part = str | Rows | Each | Given | Callable[[Mapping[str, Any]], str]
 
 
 def write(found: Any, parts: Sequence[Part]) -> str:
@@ -102,8 +94,6 @@ def _parts(scope: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[str]:
             cells = part.cells.split(" | ")
             rows = [[text(cell, inner) for cell in cells] for inner in _scopes(scope, part.each, part.names)]
             yield table([text(heading, scope) for heading in part.head.split(" | ")], rows, right=part.right)
-        elif isinstance(part, Lines):
-            yield table(part.head.split(" | "), [text(row, scope).split(" | ") for row in part.rows])
         elif isinstance(part, Each):
             for inner in _scopes(scope, part.each, {}):
                 yield from _parts(inner, part.parts)

@@ -37,7 +37,7 @@ from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.metrics.links import link_f1, link_recall_at_5
 
 FIELDS = (
-    *CONDITIONS, "machine/cpus", "machine/load/*", "machine/python", "quality/*/...", "?scale/...",
+    *CONDITIONS, "machine/cpus", "machine/load/*", "machine/python", "quality/*/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
 

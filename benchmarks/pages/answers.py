@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.operation import kill_commands
-from benchmarks.tables import Lines, Rows, Table, conditions_line, late, percent, table
+from benchmarks.tables import Rows, Table, conditions_line, late, percent, table
 from kgqa_core.papers.grailqability.report import rule_of
 
 Json = Mapping[str, Any]
@@ -116,25 +116,6 @@ def linking(found: Json) -> str:
             rows.append((DATA_NAMES[name], method, f"{own['texts']:,}", *cells, f"{own['cpu_ms_a_text']:.2f}"))
     return table(("data", "method", "texts", "precision", "recall", "F1", "recall@5", "CPU ms"), rows)
 
-
-LINKING_SCALE = (
-    Lines(
-        " | ",
-        (
-            "names | {scale[names]:,}, {scale[build][counts][names]:,} different when folded; "
-            "{scale[build][counts][neighbours]:,} neighbour pairs",
-            "build | {scale[build][cpu_s]:,.0f} s of processor time, at most {scale[build][peak_mb]:/1024 .1f} GB of "
-            "memory",
-            "size | {scale[build][bytes]:/1e9 .2f} GB on disk, mapped",
-            "open | {scale[open][warm][open_ms]:.0f} ms; {scale[open][cold][open_ms]:.0f} ms with nothing in the page "
-            "cache; first look-up after {scale[open][warm][first_ms]:.0f} to {scale[open][cold][first_ms]:.0f} ms",
-            "walk over a folded text | {scale[speed][walk][mentions_per_s]:,.0f} mentions a second on one thread",
-            "with folding | {scale[speed][fold_and_walk][mentions_per_s]:,.0f} mentions a second",
-            "linked | {scale[speed][link][mentions_per_s]:,.0f} mentions a second, "
-            "{scale[speed][link][us_a_text]:/1000 .1f} ms a text",
-        ),
-    ),
-)
 
 LTGEN_SIZES = (
     Rows(
@@ -252,7 +233,6 @@ TABLES = (
     Table("head_start_calibration", "docs/auto.md", "head_start_calibration", HEAD_START),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("linking", "docs/linking.md", "linking", linking),
-    Table("linking/scale", "docs/linking.md", "linking", LINKING_SCALE),
     Table("ltgen/sizes", "docs/ltgen.md", "ltgen", LTGEN_SIZES),
     Table("ltgen/rejects", "docs/ltgen.md", "ltgen", ltgen_rejects),
     Table("operations/overhead", "docs/operations.md", "operations", operations),

@@ -39,19 +39,6 @@ WIKIDATA_JSON = (
     ),
 )
 
-FORMATS = (
-    "## Formats on real samples",
-    "`benchmarks/graph/formats.py`, {about[processors]} cores; statements = triples + duplicates + names + type "
-    "statements + filtered + rejects.",
-    Rows(
-        "rows",
-        "sample | format | statements | triples | duplicates | labels | aliases | descriptions | filtered | "
-        "rejects | qualifiers",
-        "{sample} | {format} | {statements?:,} | {triples?:,} | {duplicates?:,} | {labels?:,} | {aliases?:,} | "
-        "{descriptions?:,} | {filtered?:,} | {rejects?:,} | {qualifiers?:,}",
-    ),
-)
-
 SCALE = (
     "## What size costs",
     "`benchmarks/graph/dkg_scale.py`, {cores} cores, torch {torch}, seed {seed}, {rounds} rounds; one question at a "
@@ -167,7 +154,6 @@ TABLES = (
         for name, parts in {
             "ingest": INGEST,
             "wikidata_json": WIKIDATA_JSON,
-            "formats": FORMATS,
             "dkg_follow": follow,
             "dkg_follow_metaqa": follow,
             "dkg_scale": SCALE,
