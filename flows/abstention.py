@@ -15,6 +15,7 @@ from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.abstention import judge, score_abstention, train_abstainer, unpack_benchmark
 from tasks.answering import answer
 from tasks.benchmarks import benchmark_in
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
 from tasks.evaluation import score_all
@@ -40,19 +41,19 @@ def learn_abstention(profile: Profile, benchmark: str) -> dict[str, Any]:
         dkg = export_dkg(kg, profile.dkg)
         questions = unpack_benchmark(made, kg)
         trained = train_retrievers(kg, dkg, questions, profile)
-        linked = link_topics(kg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, linked, trained, profile)
         rewriter = rewriter_of(corpus_of(kg, dkg, questions, profile), profile)
-        knowledge = write_all(kg, questions, facts, None, rewriter, profile)
+        artifacts = link_topics(RunArtifacts(kg, dkg, questions, trained, rewriter), profile)
+        facts = retrieve_all(artifacts, profile)
+        knowledge = write_all(artifacts, facts, None, profile)
         [name] = profile.knowledge
-        topic_questions = linked or questions
+        topic_questions = artifacts.linked or questions
         answers = _answers(topic_questions, knowledge[name], name, profile)
         labelled = {split: answers[split] for split in ("train", "dev")}
         abstainer = train_abstainer(kg, topic_questions, questions, facts, labelled, name, profile.abstention)
         least = profile.abstention.min_confidence
         sure = judge(kg, topic_questions, facts, {"test": answers["test"]}, abstainer, min_confidence=least)
         score_abstention(questions, questions, sure, answers["test"], profile.seed, profile.evaluation.bootstrap)
-        scores = score_all(kg, questions, linked, facts, knowledge, {name: answers["test"]}, profile)
+        scores = score_all(artifacts, facts, knowledge, {name: answers["test"]}, profile)
         summary = publish(run, profile, scores)
         return completed(f"abstention of {name}", summary)
 

@@ -20,7 +20,8 @@ from kgqa_core.evaluation.judge_forecast import forecast_verdicts
 from kgqa_core.llm.forecast import StagePlan
 from kgqa_core.rewriting.forecast import Rewriting, pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.answering import add_computed, answer, compute_all, explore, ranker_of
+from tasks.answering import add_computed, answer, compute_all, explore
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
@@ -51,19 +52,11 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
         return plans
 
 
-def _agent(
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
-    questions: ArtifactRef,
-    linked: ArtifactRef | None,
-    name: str,
-    profile: Profile,
-) -> StagePlan:
+def _agent(made: RunArtifacts, name: str, profile: Profile) -> StagePlan:
     """The plan of an agent's exploration from the topics of one variant."""
-    started = linked if Knowledge.parse(name).variant.linked else questions
-    assert started is not None, f"{name} needs linked questions"
-    options = profile.answering
-    given = (kg, dkg, started, str(Knowledge.parse(name).variant), options.answerer, profile.agent, profile.llm)
+    options, variant = profile.answering, str(Knowledge.parse(name).variant)
+    started = made.questions_for(variant)
+    given = (made.kg, made.dkg, started, variant, options.answerer, profile.agent, profile.llm)
     if explore.find(*given, options.split, options.limit, profile.seed) is not None:
         return _finished(f"answers {name}", options.answerer)
     return forecast_exploration(
@@ -77,8 +70,8 @@ def _plans(profile: Profile, run: Run, planned: dict[str, set[str]], pilot: int)
     dkg = export_dkg(kg, profile.dkg)
     questions = questions_of(kg, profile)
     retrievers = train_retrievers(kg, dkg, questions, profile)
-    linked = link_topics(kg, questions, profile)
-    facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
+    artifacts = link_topics(RunArtifacts(kg, dkg, questions, retrievers), profile)
+    facts = retrieve_all(artifacts, profile)
     corpus = _finished_corpus(kg, dkg, questions, profile)
     rewriter = finetune_rewriter.find(corpus, profile.rewriter, profile.seed) if corpus else None
     plans: list[StagePlan] = []
@@ -96,10 +89,9 @@ def _plans(profile: Profile, run: Run, planned: dict[str, set[str]], pilot: int)
     for own in profile.each_answerer:
         computed: dict[str, ArtifactRef] = {}
         if own.computes:
-            operator, label_parser = ranker_of(kg, questions, own)
-            computed = compute_all(kg, questions, linked, facts, operator, own, label_parser=label_parser)
+            computed = compute_all(artifacts, facts, own)
         if Answerer.parse(own.answering.answerer).kind == "agent":
-            plans += [_agent(kg, dkg, questions, linked, name, own) for name in own.knowledge]
+            plans += [_agent(artifacts, name, own) for name in own.knowledge]
         asked = planned.setdefault(own.answering.answerer, set())
         for name in own.knowledge if answerer_spec(own.answering.answerer).reads else ():
             plans += _experiment(kg, questions, facts, passages, rewriter, name, own, run, asked, pilot, computed)

@@ -6,19 +6,18 @@ holds the decisions.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from prefect import flow
 
+from flows.answer_and_score import answer_and_score
 from kgqa_core.config import Profile
 from kgqa_core.store.artifacts import ArtifactRef, Home
-from tasks.answering import answer_all
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
-from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg, update_dkg, update_kg
-from tasks.linking import link_topics
-from tasks.passages import passages_of
 from tasks.questions import questions_of, with_feedback
 from tasks.resume.refresh import Decision, decide, remember
 from tasks.resume.reuse import reuse, reuse_all
@@ -30,8 +29,8 @@ from tasks.resume.starting_point import (
     run_of_these_inputs,
     starting_point,
 )
-from tasks.retrieval import retrieve_all, train_retrievers
-from tasks.rewriting import corpus_of, rewriter_of, write_all
+from tasks.retrieval import train_retrievers
+from tasks.rewriting import corpus_of, rewriter_of
 
 
 @flow(name="kgqa-refresh", flow_run_name="refresh {profile.kg.name}/{profile.questions.name}")
@@ -64,13 +63,8 @@ def refresh(profile: Profile, files: tuple[str, ...] = ()) -> dict[str, Any]:
         if decision.nothing:
             run.save(status="unchanged")
             return _nothing(str(decision.start), decision.why)
-        retrievers, corpus, rewriter = _learnt(run, start, decision, kg, dkg, questions, profile)
-        linked = link_topics(kg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
-        passages = passages_of(questions, profile)
-        knowledge = write_all(kg, questions, facts, passages, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile, kg, facts, linked, dkg)
-        scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
+        made = _learnt(run, start, decision, RunArtifacts(kg, dkg, questions), profile)
+        scores = answer_and_score(made, profile)
         summary = publish(run, profile, scores)
         message = f"{decision.why}; {summary['champion']['why']}"
         return completed(message, summary | {"refresh": decision.as_json()})
@@ -89,20 +83,14 @@ def _graph(run: Run, start: StartingRun | None, profile: Profile) -> tuple[Artif
 
 
 def _learnt(
-    run: Run,
-    start: StartingRun | None,
-    decision: Decision,
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
-    questions: ArtifactRef,
-    profile: Profile,
-) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
-    """Retrievers by name, corpus and rewriter: trained on the new graph, or those of the run that is gone on from."""
+    run: Run, start: StartingRun | None, decision: Decision, made: RunArtifacts, profile: Profile
+) -> RunArtifacts:
+    """With retrievers and rewriter: trained on the new graph, or those of the run that is gone on from."""
     if start is not None and not decision.retrain:
-        return reuse_all(run, reused_artifacts(start, profile), f"{start.role} {start.run_id}: {decision.why}")
-    retrievers = train_retrievers(kg, dkg, questions, profile)
-    corpus = corpus_of(kg, dkg, questions, profile)
-    return retrievers, corpus, rewriter_of(corpus, profile)
+        return reuse_all(run, made, reused_artifacts(start, profile), f"{start.role} {start.run_id}: {decision.why}")
+    graph = made.kg, made.dkg, made.questions
+    retrievers = train_retrievers(*graph, profile)
+    return replace(made, retrievers=retrievers, rewriter=rewriter_of(corpus_of(*graph, profile), profile))
 
 
 def _nothing(run_id: str, why: str) -> dict[str, Any]:

@@ -11,22 +11,20 @@ from typing import Any
 
 from prefect import flow
 
+from flows.answer_and_score import answer_and_score
 from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks import rewriting
-from tasks.answering import answer_all
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.publish import publish
 from tasks.engine.run import Run, completed, tracked_run
 from tasks.engine.stage_request import StageRequest, in_process, receive
-from tasks.evaluation import score_all
 from tasks.kg import build_kg, export_dkg
-from tasks.linking import link_topics
-from tasks.passages import passages_of
 from tasks.questions import questions_of
 from tasks.resume.reuse import reuse, reuse_all
 from tasks.resume.starting_point import reused_artifacts, starting_point, take_over
-from tasks.retrieval import retrieve_all, train_retrievers
+from tasks.retrieval import train_retrievers
 
 
 @flow(name="kgqa-train-retriever", flow_run_name="train retriever {profile.kg.name}/{profile.questions.name}")
@@ -106,13 +104,8 @@ def evaluate(profile: Profile, trained_by: str | None = None) -> dict[str, Any]:
         whose = f"{start.role} {start.run_id}"
         kg, dkg = (reuse(run, kind, start.parts[kind], whose) for kind in ("kg", "dkg"))
         questions = questions_of(kg, profile)
-        retrievers, _, rewriter = reuse_all(run, reused_artifacts(start, profile), whose)
-        linked = link_topics(kg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, linked, retrievers, profile)
-        passages = passages_of(questions, profile)
-        knowledge = rewriting.write_all(kg, questions, facts, passages, rewriter, profile)
-        answers = answer_all(questions, knowledge, profile, kg, facts, linked, dkg)
-        scores = score_all(kg, questions, linked, facts, knowledge, answers, profile)
+        trained = reuse_all(run, RunArtifacts(kg, dkg, questions), reused_artifacts(start, profile), whose)
+        scores = answer_and_score(trained, profile)
         summary = publish(run, profile, scores)
         return completed(f"evaluated what {whose} trained; {summary['champion']['why']}", summary)
 

@@ -31,7 +31,7 @@ from kgqa_core.answering.registry import (
     model_spec,
     wording_model,
 )
-from kgqa_core.answering.reply import Answer, AnswerFact, AnswerPassage, RankedEntity
+from kgqa_core.answering.reply import MODEL_FAILED, Answer, AnswerFact, AnswerPassage, RankedEntity
 from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import Answerer, AnsweringOptions, Knowledge, LinkingOptions
@@ -40,7 +40,7 @@ from kgqa_core.errors import EndpointError, InputError, KgqaError, QuestionTimeo
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.questions import dialogue_turns, link_question, with_topics
 from kgqa_core.linking.tagger import Tagger, open_tagger
-from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.models import Models
 from kgqa_core.llm.protocol import Completion, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import (
@@ -55,15 +55,11 @@ from kgqa_core.question_limits import (
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
-from kgqa_core.runs.answers import verdict_fields
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import answering_run
 from kgqa_core.store.artifacts import Home
-from kgqa_core.symbolic.auto import AutoSolver
-from kgqa_core.symbolic.by_labels.model import load as load_labels
-from kgqa_core.symbolic.compute import Calculator
-from kgqa_core.symbolic.operator import load as load_operator
-from kgqa_core.symbolic.solve import ComputedAnswer, Solver
+from kgqa_core.symbolic.compute import Calculator, open_solver
+from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
 
@@ -128,29 +124,31 @@ class System:
         return cls.open(with_mentions(parts, mentions_of_run(home, record, monitor)) if parts.reads_graph else parts)
 
     @classmethod
-    def open(cls, parts: SystemParts) -> System:
+    def open(cls, parts: SystemParts, models: Models | None = None) -> System:
         """Load the parts of a system.
 
+        models: load the language models, which are asked every time and without a budget where it is absent.
         Raises InputError when a part is missing that the answerer or the format of the knowledge needs, ArtifactError,
         GraphMismatch, ConfigError, ModelError or EndpointError.
         """
         profile, graph, store = parts.profile, Dkg.open(parts.dkg), KgStore.open(parts.kg)
+        models = models or Models(profile.llm)
         spec = answerer_spec(profile.answering.answerer)
         writer = KnowledgeWriter.open(
-            parts.knowledge, store, profile, rewriter=parts.rewriter, passages=parts.passages, cache=parts.cache
-        )
+            parts.knowledge, store, profile, models=models, rewriter=parts.rewriter, passages=parts.passages,
+            cache=parts.cache,
+        )  # fmt: skip
         calculator = _calculator(store, parts) if spec.computes else None
         if spec.explores:
-            calculator = _exploring(store, graph, spec, parts)
+            calculator = _exploring(store, graph, spec, parts, models)
 
         def load(name: str, folder: Path | None) -> Retriever:
             section = RETRIEVERS[name].options(profile)
-            return open_retriever(
-                name,
-                RetrieverInputs(
-                    graph, profile.retrieval, profile.seed, section, folder, parts.kg, parts.cache, llm=profile.llm
-                ),
-            )
+            inputs = RetrieverInputs(
+                graph, profile.retrieval, profile.seed, section, folder, parts.kg, parts.cache, llm=models.llm,
+                budget=models.budget,
+            )  # fmt: skip
+            return open_retriever(name, inputs)
 
         retriever, judge, others = None, None, []
         answering = profile.answering.model_copy(update={"log_probabilities": False})
@@ -167,8 +165,8 @@ class System:
             writer=writer,
             answerer=spec,
             answering=answering,
-            model=load_model(model_spec(answering.answerer), profile.llm) if spec.reads else None,
-            words=load_model(worded, profile.llm) if (worded := wording_model(answering.answerer)) else None,
+            model=models.load(model_spec(answering.answerer)) if spec.reads else None,
+            words=models.load(worded) if (worded := wording_model(answering.answerer)) else None,
             calculator=calculator,
             retriever=retriever,
             tagger=open_tagger(parts.mentions, parts.kg, profile.linking) if parts.mentions is not None else None,
@@ -271,7 +269,7 @@ class System:
             if solved is not None and solved.reject:
                 verdicts[place] = {"reject": solved.reject}
             elif completion.finish == "error" and not outputs[place]:
-                verdicts[place] = {"reject": f"the language model failed: {completion.error or 'no completion'}"}
+                verdicts[place] = {"reject": MODEL_FAILED + (completion.error or "no completion")}
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
         model = answerer_name(self.answering.answerer, self.model.name if self.model is not None else "")
@@ -390,10 +388,8 @@ class System:
                 outputs[place], declined, completion.log_probability, completion.scored_tokens, proved,
                 _judgement(solved),
             )  # fmt: skip
-            retrieved = {name: own[place] for name, own in results.items()}
-            paths = next((own.paths for own in retrieved.values() if own.paths), ())
-            evidence.append(Evidence(question, retrieved, paths, output))
-        return [verdict_fields(verdict) for verdict in self.judge.judge(evidence)]
+            evidence.append(Evidence.of(question, {name: own[place] for name, own in results.items()}, output))
+        return [verdict.fields() for verdict in self.judge.judge(evidence)]
 
 
 def _judgement(solved: ComputedAnswer | None) -> Judgement | None:
@@ -403,10 +399,10 @@ def _judgement(solved: ComputedAnswer | None) -> Judgement | None:
     return Judgement(solved.confidence, solved.min_confidence, solved.reason, solved.missing)
 
 
-def _exploring(store: KgStore, dkg: Dkg, spec: AnswererSpec, parts: SystemParts) -> ExploringCalculator:
+def _exploring(store: KgStore, dkg: Dkg, spec: AnswererSpec, parts: SystemParts, models: Models) -> ExploringCalculator:
     profile = parts.profile
-    model = str(Answerer.parse(profile.answering.answerer).model)
-    inputs = ExplorerInputs(dkg, store, model, spec.section(profile), profile.llm, profile.seed, parts.cache)
+    model, cache = str(Answerer.parse(profile.answering.answerer).model), parts.cache
+    inputs = ExplorerInputs(dkg, store, model, spec.section(profile), models.llm, profile.seed, cache, models.budget)
     return ExploringCalculator(store, open_explorer(profile.answering.answerer, inputs), spec.name)
 
 
@@ -420,5 +416,5 @@ def _calculator(store: KgStore, parts: SystemParts) -> Calculator:
         raise InputError(f"answerer {parts.profile.answering.answerer!r} needs {missing}")
     if parts.profile.ranks_all_roads:
         least = parts.profile.abstention.min_confidence
-        return Calculator(store, AutoSolver(store, parts.profile.symbolic, load_labels(folder), least))
-    return Calculator(store, Solver(store, load_operator(folder), parts.profile.symbolic))
+        return Calculator(store, open_solver(store, parts.profile.symbolic, label_parser=folder, min_confidence=least))
+    return Calculator(store, open_solver(store, parts.profile.symbolic, operator=folder))

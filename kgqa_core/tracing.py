@@ -76,15 +76,10 @@ NO_TRACER = NoTracer()
 
 
 class StepClock:
-    """When each step of a batch began (seconds since 1970) and how long it took.
+    """When each step of a batch, which begins now, began (seconds since 1970) and how long it took."""
 
-    started: when the batch began, in seconds since 1970; now when absent.
-    """
-
-    def __init__(self, started: float | None = None) -> None:
-        now = time.time()
-        self.started = now if started is None else started
-        self._began = time.monotonic() - (now - self.started)
+    def __init__(self) -> None:
+        self.started, self._began = time.time(), time.monotonic()
         self.steps: dict[str, tuple[float, float]] = {}
 
     @property

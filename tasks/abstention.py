@@ -64,8 +64,6 @@ def judge(
     facts: dict[str, ArtifactRef],
     answers: dict[str, ArtifactRef],
     abstainer: ArtifactRef | None,
-    parsed: ArtifactRef | None = None,
-    computed: ArtifactRef | None = None,
     min_confidence: float | None = None,
 ) -> Counts:
     """Say of each question how sure it is that the graph holds its answer, and else why not."""
@@ -78,8 +76,6 @@ def judge(
         facts=folders(facts),
         answers=folders(answers),
         abstainer=folder(abstainer),
-        parsed=folder(parsed),
-        computed=folder(computed),
         min_confidence=min_confidence,
         monitor=stage.monitor,
         work=stage.work,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
-from kgqa_core.answering.registry import answerer_spec, model_spec, wording_model
+from kgqa_core.answering.registry import answerer_spec, knowledge_spec, model_spec
 from kgqa_core.config import (
     Answerer,
     AnsweringOptions,
+    Execution,
     Knowledge,
     LabelParserOptions,
     LinkingOptions,
@@ -16,17 +19,20 @@ from kgqa_core.config import (
     OperationClassifierOptions,
     Options,
     Profile,
-    RetrieverVariant,
     SymbolicOptions,
 )
 from kgqa_core.datasets.published.registry import GENERATED
-from kgqa_core.store.artifacts import ArtifactRef
-from tasks.engine.context import Call, Counts, StageContext, folder
-from tasks.engine.external_digests import encoder_digest, file_digest, model_digest
+from kgqa_core.retrieval.registry import RETRIEVERS
+from kgqa_core.runs.finished import SystemParts
+from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify
+from tasks.engine.artifacts import RunArtifacts
+from tasks.engine.context import Call, Counts, StageContext, folder, folders
+from tasks.engine.external_digests import encoder_digest, file_digest, input_digests, model_digest
 from tasks.engine.stage import stage
 from tasks.linking import build_mentions
 from tasks.parsing import parsing_examples, train_and_parse
 from tasks.questions import generate_questions
+from tasks.tracking.traces import close_tracer, open_tracer
 
 
 def _merge_answers(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
@@ -268,16 +274,6 @@ def explore(
     )
 
 
-def explore_with(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, name: str, profile: Profile) -> ArtifactRef:
-    """What the profile's answerer, which explores, finds for questions with their topics.  name: of the variant."""
-    answering = profile.answering
-    section = answerer_spec(answering.answerer).section(profile)
-    return explore(
-        kg, dkg, questions, name, answering.answerer, section, profile.llm, answering.split, answering.limit,
-        profile.seed,
-    )  # fmt: skip
-
-
 @stage(
     "computed_knowledge",
     variant=lambda call: call.name,
@@ -296,109 +292,157 @@ def add_computed(stage: StageContext, computed: ArtifactRef, knowledge: Artifact
     )
 
 
-def answer_all(
+class AnsweringRun(Options):
+    """The run whose system answers questions, as their traces name it; it decides nothing of the answers."""
+
+    run_id: Execution[str]
+    mlflow_run_id: Execution[str | None] = None
+    trace_share: Execution[float] = 0.0
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], trace_share: float) -> AnsweringRun:
+        """From a run's record.  trace_share: of the questions."""
+        return cls(run_id=record["run_id"], mlflow_run_id=record.get("mlflow_run_id"), trace_share=trace_share)
+
+
+def _merge_answered(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+    from kgqa_core.question_file import merge
+
+    return merge(stage.out, parts)
+
+
+def _loaded_by_name(call: Call) -> dict[str, str]:
+    """Digests of the language models and encoders that a system loads by their names."""
+    profile, read = call.profile, Knowledge.parse(call.knowledge)
+    digests = {}
+    if model := Answerer.parse(profile.answering.answerer).model:
+        digests["model"] = model_digest(model)
+    if knowledge_spec(call.knowledge).rewriter:
+        digests["rewriter"] = model_digest(profile.rewriter.base)
+    if profile.linking.context == "encoder":
+        digests["linking"] = encoder_digest(profile.linking.encoder)
+    for name in (read.retriever, *call.others) if not read.graphless else ():
+        spec = RETRIEVERS[name]
+        digests |= {f"{name} {role}": own for role, own in input_digests(spec.reads(spec.options(profile))).items()}
+    return digests
+
+
+@stage(
+    "answered",
+    label=lambda call: f"{call.knowledge} {call.profile.answering.answerer}",
+    variant=lambda call: call.knowledge,
+    external=_loaded_by_name,
+    packages=("duckdb", "torch", "transformers", "tokenizers", "openai", "peft", "faiss-cpu", "bm25s"),
+    tags=("gpu",),
+    retries=1,
+    merge=_merge_answered,
+    pays=True,
+)
+def answer_by_system(
+    stage: StageContext,
     questions: ArtifactRef,
-    knowledge: dict[str, ArtifactRef],
+    system: dict[str, ArtifactRef],
+    others: dict[str, ArtifactRef],
+    knowledge: str,
     profile: Profile,
-    kg: ArtifactRef | None = None,
-    facts: dict[str, ArtifactRef] | None = None,
-    linked: ArtifactRef | None = None,
-    dkg: ArtifactRef | None = None,
+    llm: LlmOptions,
+    failures: int,
+    answering: AnsweringRun,
+) -> Counts:
+    """Answer questions with a system, a batch at a time.
+
+    system, others: the parts of it, as of `SystemParts`.  failures: earlier artifacts of the same answers in which the
+    language model failed on a question.
+    """
+    from kgqa_core.llm.models import Models
+    from kgqa_core.question_file import answer_questions
+
+    parts = SystemParts(
+        **folders(system), others=folders(others), knowledge=knowledge, profile=profile, cache=stage.cache
+    )
+    tracer = open_tracer(Home(stage.cache.parent), answering.trace_share, answering.model_dump(), "answer")
+    try:
+        return answer_questions(
+            stage.out,
+            questions=questions.folder,
+            parts=parts,
+            models=Models(llm, stage.cache, stage.budget),
+            work=stage.work,
+            tracer=tracer,
+            monitor=stage.monitor,
+            part=stage.part,
+        )
+    finally:
+        close_tracer(tracer)
+
+
+def answers_of_system(questions: ArtifactRef, parts: SystemParts, answering: AnsweringRun) -> ArtifactRef:
+    """The answers of a system to questions; those on which the language model failed before are asked again."""
+    named = {one.name: getattr(parts, one.name) for one in fields(parts) if one.name != "cache"}
+    system = {name: verify(path) for name, path in named.items() if isinstance(path, Path)}
+    others = {name: verify(path) for name, path in parts.others.items()}
+    given = (questions, system, others, parts.knowledge, parts.profile, parts.profile.llm)
+    failures = 0
+    while (ref := answer_by_system.find(*given, failures, answering)) and read_manifest(ref.folder)["counts"]["failed"]:
+        failures += 1
+    return answer_by_system(*given, failures, answering)
+
+
+def answer_all(
+    made: RunArtifacts, facts: Mapping[str, ArtifactRef], knowledge: Mapping[str, ArtifactRef], profile: Profile
 ) -> dict[str, ArtifactRef]:
     """Answers with every configured kind of knowledge, by `retriever/format`.
 
-    kg, facts of every retriever by name, linked: what computes needs them; what explores needs the dkg.  Of further
-    answerers the name has the answerer behind it.
+    facts: of every retriever by name.  Of further answerers the name has the answerer behind it.
     """
-    made: dict[str, ArtifactRef] = {}
+    every: dict[str, ArtifactRef] = {}
     for own in profile.each_answerer:
-        answers = _answers_of(questions, knowledge, own, kg, facts, linked, dkg)
-        made |= {f"{name}/{own.answering.answerer}" if name in made else name: ref for name, ref in answers.items()}
-    return made
+        answers = _answers_of(made, facts, knowledge, own)
+        every |= {f"{name}/{own.answering.answerer}" if name in every else name: ref for name, ref in answers.items()}
+    return every
 
 
 def _answers_of(
-    questions: ArtifactRef,
-    knowledge: dict[str, ArtifactRef],
-    profile: Profile,
-    kg: ArtifactRef | None,
-    facts: dict[str, ArtifactRef] | None,
-    linked: ArtifactRef | None,
-    dkg: ArtifactRef | None,
+    made: RunArtifacts, facts: Mapping[str, ArtifactRef], knowledge: Mapping[str, ArtifactRef], profile: Profile
 ) -> dict[str, ArtifactRef]:
-    """Answers of a profile with one answerer."""
+    """Answers of a profile with one answerer: explored, read by a model, or computed, alone or for a model to read."""
+    answerer, reading = profile.answering.answerer, (profile.answering, profile.llm, profile.seed)
+    variants = {name: str(Knowledge.parse(name).variant) for name in profile.knowledge}
     if profile.explores:
-        assert kg is not None and dkg is not None, f"{profile.answering.answerer} explores the graph"
-        made = {}
-        for name in profile.knowledge:
-            variant = Knowledge.parse(name).variant
-            started = linked if variant.linked else questions
-            assert started is not None, f"{name} needs linked questions"
-            found = explore_with(kg, dkg, started, str(variant), profile)
-            made[name] = answer_computed(found, name, profile.answering.answerer)
-        return made
+        section, split = answerer_spec(answerer).section(profile), (profile.answering.split, profile.answering.limit)
+        explored = {
+            variant: explore(
+                made.kg, made.dkg, made.questions_for(variant), variant, answerer, section, profile.llm, *split,
+                profile.seed,
+            )
+            for variant in variants.values()
+        }  # fmt: skip
+        return {name: answer_computed(explored[variant], name, answerer) for name, variant in variants.items()}
     if not profile.computes:
-        return {
-            name: answer(questions, knowledge.get(name), name, profile.answering, profile.llm, profile.seed)
-            for name in profile.knowledge
-        }
-    assert kg is not None and facts is not None, f"{profile.answering.answerer} computes from facts"
-    operator, label_parser = ranker_of(kg, questions, profile)
-    computed = compute_all(kg, questions, linked, facts, operator, profile, label_parser=label_parser)
-    return {
-        name: answer_from(questions, computed[str(Knowledge.parse(name).variant)], knowledge[name], name, profile)
-        for name in profile.knowledge
-    }
+        return {name: answer(made.questions, knowledge.get(name), name, *reading) for name in variants}
+    computed = compute_all(made, facts, profile)
+    if not answerer_spec(answerer).reads:
+        kind = Answerer.parse(answerer).kind
+        return {name: answer_computed(computed[variant], name, kind) for name, variant in variants.items()}
+    read = {name: add_computed(computed[variant], knowledge[name], name) for name, variant in variants.items()}
+    return {name: answer(made.questions, read[name], name, *reading) for name in variants}
 
 
-def answer_from(
-    questions: ArtifactRef, computed: ArtifactRef, knowledge: ArtifactRef, name: str, profile: Profile
-) -> ArtifactRef:
-    """Answers from computed results, alone or as the language model reads them above its facts."""
-    if not answerer_spec(profile.answering.answerer).reads:
-        return answer_computed(computed, name, Answerer.parse(profile.answering.answerer).kind)
-    read = add_computed(computed, knowledge, name)
-    return answer(questions, read, name, profile.answering, profile.llm, profile.seed)
-
-
-def worded(
-    questions: ArtifactRef, computed: ArtifactRef, knowledge: ArtifactRef, name: str, profile: Profile
-) -> ArtifactRef | None:
-    """Computed answers as the language model of `auto:MODEL` puts them; None where the answerer has none."""
-    model = wording_model(profile.answering.answerer)
-    if model is None:
-        return None
-    read = add_computed(computed, knowledge, name)
-    options = profile.answering.model_copy(update={"answerer": model})
-    return answer(questions, read, name, options, profile.llm, profile.seed)
-
-
-def compute_all(
-    kg: ArtifactRef,
-    questions: ArtifactRef,
-    linked: ArtifactRef | None,
-    facts: dict[str, ArtifactRef],
-    operator: ArtifactRef | None,
-    profile: Profile,
-    *,
-    parses: bool = True,
-    label_parser: ArtifactRef | None = None,
-) -> dict[str, ArtifactRef]:
+def compute_all(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: Profile) -> dict[str, ArtifactRef]:
     """What is computed from each retriever's facts that the profile answers from, by the retriever's name.
 
-    linked: the questions of retrievers that start from linked topics.  parses: whether the profile's parser, where it
-    names one, is trained on these questions and asked first.  label_parser: ranks what all roads propose, in place of
-    the operator.
+    The answerer `auto` ranks what all roads propose by its label parser; others have the operator classifier, and first
+    the forms of the profile's parser where it names one.
     """
+    operator, label_parser = ranker_of(made.kg, made.questions, profile)
     least = profile.abstention.min_confidence if label_parser is not None else None
     rest = profile.answering.split, profile.answering.limit, profile.symbolic, least, profile.seed
-    found = {}
+    computed = {}
     for name in dict.fromkeys(str(Knowledge.parse(name).variant) for name in profile.knowledge):
-        topic_questions = linked if RetrieverVariant.parse(name).linked else questions
-        assert topic_questions is not None, f"{name} needs linked questions"
-        parsed = None
-        if parses and profile.symbolic.parser != "none":
-            examples = parsing_examples(kg, questions, linked if topic_questions is linked else None)
-            parsed = train_and_parse(profile.symbolic.parser, kg, examples, profile)
-        found[name] = compute(kg, topic_questions, facts[name], operator, label_parser, parsed, name, *rest)
-    return found
+        topic_questions, parsed = made.questions_for(name), None
+        if profile.symbolic.parser != "none":
+            linked = topic_questions if topic_questions is made.linked else None
+            examples = parsing_examples(made.kg, made.questions, linked)
+            parsed = train_and_parse(profile.symbolic.parser, made.kg, examples, profile)
+        computed[name] = compute(made.kg, topic_questions, facts[name], operator, label_parser, parsed, name, *rest)
+    return computed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from kgqa_core.config import (
@@ -17,6 +18,7 @@ from kgqa_core.config import (
 from kgqa_core.evaluation.entailment import has_references
 from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.context import Counts, StageContext, folder, folders
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.run import current_run
@@ -64,24 +66,23 @@ def score(
 
 
 def score_all(
-    kg: ArtifactRef,
-    questions: ArtifactRef,
-    linked: ArtifactRef | None,
-    facts: dict[str, ArtifactRef],
+    made: RunArtifacts,
+    facts: Mapping[str, ArtifactRef],
     knowledge: dict[str, ArtifactRef],
     answers: dict[str, ArtifactRef],
     profile: Profile,
 ) -> ArtifactRef:
     """Scores of a profile's experiments; topics alone, which are no facts, have no scores of their own."""
-    facts = {name: ref for name, ref in facts.items() if RetrieverVariant.parse(name).retriever != TOPICS}
-    options, limit = profile.evaluation, profile.answering.limit
+    scored = {name: ref for name, ref in facts.items() if RetrieverVariant.parse(name).retriever != TOPICS}
+    questions, options, limit = made.questions, profile.evaluation, profile.answering.limit
     prices = dict(profile.llm.prices)
     entailment = entail_all(questions, answers, options)
     judged = judge_all(questions, answers, options, profile.llm)
     more = {"judged": judged} if judged else {}
     return score(
-        kg, questions, facts, knowledge, answers, options, profile.seed, limit, prices, linked, entailment, **more
-    )
+        made.kg, questions, scored, knowledge, answers, options, profile.seed, limit, prices, made.linked, entailment,
+        **more,
+    )  # fmt: skip
 
 
 @stage("set_tables", packages=("numpy", "scipy"))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kgqa_core.config import LinkingOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import SPLITS_COLLECTED
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.context import Call, Counts, StageContext
 from tasks.engine.external_digests import encoder_digest
 from tasks.engine.stage import stage
@@ -47,7 +49,6 @@ def link_questions(
     mentions: ArtifactRef,
     questions: ArtifactRef,
     options: LinkingOptions,
-    only_missing: bool = False,
     splits: tuple[str, ...] = (),
 ) -> Counts:
     """Give questions the topics that the tagger finds in their text, with its confidence in each."""
@@ -59,19 +60,19 @@ def link_questions(
         mentions=mentions.folder,
         questions=questions.folder,
         options=options,
-        only_missing=only_missing,
         splits=splits,
         monitor=stage.monitor,
         part=stage.part,
     )
 
 
-def link_topics(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
-    """The questions with linked topics, where the profile has retrievers start from them.
+def link_topics(made: RunArtifacts, profile: Profile) -> RunArtifacts:
+    """With the questions linked, where the profile has retrievers start from linked topics.
 
     Training questions that name topics keep them, unless something reads their links.
     """
     if not profile.links_topics:
-        return None
+        return made
     splits = () if profile.links_training else SPLITS_COLLECTED
-    return link_questions(kg, build_mentions(kg), questions, profile.linking, splits=splits)
+    linked = link_questions(made.kg, build_mentions(made.kg), made.questions, profile.linking, splits=splits)
+    return replace(made, linked=linked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,14 @@ from kgqa_core.config import Experiment, LlmOptions, Options, Profile, Retrieval
 from kgqa_core.datasets.derived.splits import check_splits
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
-from kgqa_core.retrieval.api import ExternalInput, RetrieverSpec, TrainingInputs
+from kgqa_core.retrieval.api import RetrieverSpec, TrainingInputs
 from kgqa_core.retrieval.hops import check_hops, needed_hops
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, TRAINED_KINDS, trained_by
 from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest, verify
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.context import Call, Counts, StageContext, folder, folders
-from tasks.engine.external_digests import encoder_digest, file_digest, model_digest
+from tasks.engine.external_digests import input_digests
 from tasks.engine.run import current_run
 from tasks.engine.stage import Stage, stage
 from tasks.linking import build_mentions, link_questions
@@ -26,16 +27,6 @@ from tasks.questions import more_questions, training_questions
 
 log = logging.getLogger("kgqa")
 DEPLOYMENT = "kgqa-train-retriever/train-retriever"
-
-
-def _digests(inputs: Iterable[ExternalInput]) -> dict[str, str]:
-    """Digests of what a retriever reads beside artifacts, by role."""
-    digests: dict[str, Callable[[str], str]] = {
-        "encoder": encoder_digest,
-        "model": model_digest,
-        "file": lambda name: file_digest(Path(name).expanduser()),
-    }
-    return {one.role: digests[one.kind](one.name) for one in inputs}
 
 
 def _training_stage(spec: RetrieverSpec) -> Stage[Any]:
@@ -71,7 +62,7 @@ def _training_stage(spec: RetrieverSpec) -> Stage[Any]:
     return stage(
         spec.artifact,
         label=lambda call: spec.training_label(call.options),
-        external=lambda call: _digests(spec.trains_on(call.options)),
+        external=lambda call: input_digests(spec.trains_on(call.options)),
         code=lambda call: train,
         packages=spec.training_packages,
         tags=("gpu",),
@@ -156,53 +147,14 @@ def _spec(call: Call) -> RetrieverSpec:
 @stage(
     "facts",
     variant=lambda call: call.name,
-    external=lambda call: _digests(_spec(call).reads(call.section)),
-    packages=lambda call: _spec(call).packages,
-    merge=_merge_facts,
-)
-def retrieve(
-    stage: StageContext,
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
-    questions: ArtifactRef,
-    retriever: ArtifactRef | None,
-    name: str,
-    options: RetrievalOptions,
-    section: Options | None,
-    seed: int,
-) -> Counts:
-    """Collect each question's facts and ranked entities with one retriever.
-
-    name: with `@linked` for linked topics.  retriever: what was trained.  section: the retriever's own options.
-    """
-    from kgqa_core.retrieval.collect import collect
-
-    return collect(
-        stage.out,
-        kg=kg.folder,
-        dkg=dkg.folder,
-        questions=questions.folder,
-        retriever=folder(retriever),
-        name=name,
-        options=options,
-        section=section,
-        seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-        cache=stage.cache,
-        part=stage.part,
-    )
-
-
-@stage(
-    "facts",
-    variant=lambda call: call.name,
-    external=lambda call: _digests(_spec(call).reads(call.section)),
+    external=lambda call: input_digests(_spec(call).reads(call.section)),
     packages=lambda call: _spec(call).packages,
     retries=1,
+    merge=_merge_facts,
+    divides=lambda call: _spec(call).divisible,
     pays=True,
 )
-def retrieve_undivided(
+def retrieve(
     stage: StageContext,
     kg: ArtifactRef,
     dkg: ArtifactRef,
@@ -214,7 +166,11 @@ def retrieve_undivided(
     llm: LlmOptions,
     seed: int,
 ) -> Counts:
-    """Collect facts as `retrieve` does, of a retriever whose questions are not divided; it may ask a language model."""
+    """Collect each question's facts and ranked entities with one retriever.
+
+    name: with `@linked` for linked topics.  retriever: what was trained.  section: the retriever's own options.  llm:
+    of a retriever that asks a language model.
+    """
     from kgqa_core.retrieval.collect import collect
 
     return collect(
@@ -232,6 +188,7 @@ def retrieve_undivided(
         work=stage.work,
         cache=stage.cache,
         budget=stage.budget,
+        part=stage.part,
     )
 
 
@@ -279,31 +236,13 @@ def _check_questions(dkg: ArtifactRef, questions: ArtifactRef, profile: Profile)
             log.warning("%s; leave it unset to cover them", warning)
 
 
-def retrieve_all(
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
-    questions: ArtifactRef,
-    linked: ArtifactRef | None,
-    trained: dict[str, ArtifactRef],
-    profile: Profile,
-) -> dict[str, ArtifactRef]:
-    """Facts of every configured retriever, by name.  linked: the questions of those that start from linked topics."""
+def retrieve_all(made: RunArtifacts, profile: Profile) -> dict[str, ArtifactRef]:
+    """Facts of every configured retriever, by name."""
     facts = {}
     for name in profile.retrieval.collected:
-        variant = RetrieverVariant.parse(name)
-        started = linked if variant.linked else questions
-        assert started is not None, f"{name} needs linked questions"
-        facts[name] = facts_of(kg, dkg, started, trained.get(variant.retriever), name, profile)
+        plain = RetrieverVariant.parse(name).retriever
+        spec, trained = RETRIEVERS[plain], made.retrievers.get(plain)
+        llm = profile.llm if spec.pays else LlmOptions()
+        given = (name, profile.retrieval, spec.options(profile), llm, profile.seed)
+        facts[name] = retrieve(made.kg, made.dkg, made.questions_for(name), trained, *given)
     return facts
-
-
-def facts_of(
-    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, trained: ArtifactRef | None, name: str, profile: Profile
-) -> ArtifactRef:
-    """Facts of one retriever for some questions.  trained: its trained artifact, where it has one."""
-    spec = RETRIEVERS[RetrieverVariant.parse(name).retriever]
-    options, section = profile.retrieval, spec.options(profile)
-    if spec.divisible:
-        return retrieve(kg, dkg, questions, trained, name, options, section, profile.seed)
-    llm = profile.llm if spec.pays else LlmOptions()
-    return retrieve_undivided(kg, dkg, questions, trained, name, options, section, llm, profile.seed)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kgqa_core.answering.registry import knowledge_spec
 from kgqa_core.config import CorpusOptions, Knowledge, LlmOptions, Profile, RewriterOptions
 from kgqa_core.store.artifacts import ArtifactRef
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.context import Call, Counts, StageContext, folder
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.stage import stage
@@ -204,18 +205,14 @@ def sentence_options(profile: Profile) -> tuple[RewriterOptions, LlmOptions, str
 
 
 def write_all(
-    kg: ArtifactRef,
-    questions: ArtifactRef,
-    facts: dict[str, ArtifactRef],
-    passages: ArtifactRef | None,
-    rewriter: ArtifactRef | None,
-    profile: Profile,
+    made: RunArtifacts, facts: Mapping[str, ArtifactRef], passages: ArtifactRef | None, profile: Profile
 ) -> dict[str, ArtifactRef]:
     """Everything that the answering model is to read, by `retriever/format`.  passages: where any of it holds some."""
-    found: dict[str, ArtifactRef] = {}
+    written: dict[str, ArtifactRef] = {}
     for name in sorted(profile.knowledge, key=lambda name: Knowledge.parse(name).format == "both"):
         read = Knowledge.parse(name)
         if read.format != "none":
-            own, triples = facts.get(str(read.variant)), found.get(str(replace(read, format="triples")))
-            found[name] = write_knowledge(kg, questions, own, passages, rewriter, name, profile, triples)
-    return found
+            own, triples = facts.get(str(read.variant)), written.get(str(replace(read, format="triples")))
+            given = (made.kg, made.questions, own, passages, made.rewriter, name, profile, triples)
+            written[name] = write_knowledge(*given)
+    return written

@@ -14,7 +14,7 @@ import polars as pl
 from kgqa_core.abstention.evidence import Evidence, Judgement, read_evidence
 from kgqa_core.abstention.labels import ENTITY, FACT
 from kgqa_core.abstention.model import Abstainer, load_abstainer, masked_words
-from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule
+from kgqa_core.abstention.reasons import Explainer, Reason, by_rule
 from kgqa_core.config import RetrieverVariant
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError
@@ -33,8 +33,6 @@ SCHEMA = {
 """Columns of confidence.parquet; those of the reason are null where the question counts as answerable."""
 
 PROGRESS_EVERY = 100
-PARSER = 0.5
-"""Weight of the reason of a parser, against 1 for the learnt one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +51,13 @@ class Verdict:
     reason: Reason | None = None
     min_confidence: float | None = None
 
+    def fields(self) -> dict[str, Any]:
+        """The fields of an `Answer` that say whether the graph holds it."""
+        reason = self.reason
+        why = {name: reason and getattr(reason, name) for name in ("missing", "nearest")}
+        sure = {name: getattr(self, name) for name in ("answerable", "confidence", "calibrated", "min_confidence")}
+        return {**sure, "reason": reason and reason.kind, **why}
+
 
 class AbstentionJudge:
     """Decides on questions of one graph; an answerer that judges its own answers is believed.
@@ -65,13 +70,8 @@ class AbstentionJudge:
         tuned = abstainer.threshold if abstainer is not None else None
         self.threshold = tuned if min_confidence is None else min_confidence
 
-    def judge(
-        self,
-        evidence: Sequence[Evidence],
-        parsed: Mapping[str, tuple[str | None, bool | None]] | None = None,
-        monitor: Monitor = QUIET,
-    ) -> list[Verdict]:
-        """A verdict on each question.  parsed: of each its parser's best form and whether that finds nothing."""
+    def judge(self, evidence: Sequence[Evidence], monitor: Monitor = QUIET) -> list[Verdict]:
+        """A verdict on each question."""
         if not evidence:
             return []
         if any(_judgement(one) for one in evidence):
@@ -90,7 +90,7 @@ class AbstentionJudge:
             if sure >= least:
                 found.append(Verdict(sure, True, True, None, least))
                 continue
-            kind, share = _kind(one, shares, parsed)
+            kind, share = _kind(one, shares)
             runs = sorted(self.abstainer.wordings.strange(text), key=lambda run: run[0] - run[1])
             strange = [in_a_row(text[first:stop]) for first, stop in runs]
             found.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share), least))
@@ -126,27 +126,24 @@ def apply(
     facts: Mapping[str, Path],
     answers: Mapping[str, Path],
     abstainer: Path | None,
-    parsed: Path | None = None,
-    computed: Path | None = None,
     min_confidence: float | None = None,
     monitor: Monitor = QUIET,
     work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes confidence.parquet, a row for each question that the model answered, and returns counts.
 
-    abstainer: None judges by the rules alone.  parsed: a `parsed` artifact, whose best forms are a second source of
-    reasons.  computed: a `computed` artifact, where answers were computed; without an abstainer what was computed is
-    answered.  min_confidence: in place of the abstainer's threshold.  Raises ArtifactError.
+    abstainer: None judges by the rules alone.  min_confidence: in place of the abstainer's threshold.
+    Raises ArtifactError.
     """
     model = load_abstainer(abstainer) if abstainer is not None else None
     plain = {RetrieverVariant.parse(name).retriever: folder for name, folder in facts.items()}
     if model is not None and (lacking := sorted(set(model.retrievers) - plain.keys())):
         raise ArtifactError(f"the abstainer reads what {', '.join(lacking)} found, which is not there; train another")
-    evidence = read_evidence(read_questions(questions), plain, answers.values(), computed)
+    evidence = read_evidence(read_questions(questions), plain, answers.values())
     with KgStore.open(kg) as store:
         index(store)
         judge = AbstentionJudge(store, model, min_confidence)
-        verdicts = judge.judge(evidence, _best_forms(parsed) if parsed is not None else None, monitor)
+        verdicts = judge.judge(evidence, monitor)
     rows = [_row(one, verdict) for one, verdict in zip(evidence, verdicts, strict=True)]
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
     frame.write_parquet(out / FILE, compression="zstd", statistics=False)
@@ -174,30 +171,14 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
     }
 
 
-def _kind(
-    one: Evidence, shares: Mapping[str, float], parsed: Mapping[str, tuple[str | None, bool | None]] | None
-) -> tuple[str, float | None]:
-    """The reason and its share: where nothing was linked that; else the learnt one, else that of a parser or a rule.
-
-    The reason of a parser counts half as much as the shares together: it decides where these are in doubt.
-    """
-    linked = bool(one.question.topic_entities)
-    if not linked:
+def _kind(one: Evidence, shares: Mapping[str, float]) -> tuple[str, float | None]:
+    """The reason and its share: where nothing was linked that; else the learnt one, else that of a rule."""
+    if not one.question.topic_entities:
         return ENTITY, shares.get(ENTITY)
-    proposed = by_form(*parsed[one.question.id], linked=linked) if parsed and one.question.id in parsed else None
     if shares:
-        weight = PARSER if proposed else 0.0
-        kinds = shares.keys() | ({proposed} if proposed else set())
-        weighed = {kind: (shares.get(kind, 0.0) + weight * (kind == proposed)) / (1 + weight) for kind in kinds}
-        best = max(weighed, key=lambda kind: (weighed[kind], kind))
-        return best, round(weighed[best], 6)
-    return proposed or by_rule(one) or FACT, None
-
-
-def _best_forms(folder: Path) -> dict[str, tuple[str | None, bool | None]]:
-    """Of each question the parser's first form and whether that finds nothing."""
-    frame = read_frame(folder / "parsed.parquet", ("question", "rank", "form", "empty")).filter(pl.col("rank") == 0)
-    return {question: (form, empty) for question, form, empty in frame.select("question", "form", "empty").iter_rows()}
+        best = max(shares, key=lambda kind: (shares[kind], kind))
+        return best, round(shares[best], 6)
+    return by_rule(one) or FACT, None
 
 
 def _row(one: Evidence, verdict: Verdict) -> tuple[Any, ...]:

@@ -55,16 +55,6 @@ def by_rule(evidence: Evidence) -> str | None:
     return FACT if found and not any(one.facts or one.entities for one in found) else None
 
 
-def by_form(form: str | None, empty: bool | None, *, linked: bool) -> str | None:
-    """The reason that the output of a parser gives: it has no form here, or its form finds nothing; None for neither.
-
-    linked: whether any entity was found in the question.
-    """
-    if form is None:
-        return RELATION if linked else ENTITY
-    return FACT if empty else None
-
-
 class Explainer:
     """Finds what is missing and what comes nearest, in one graph."""
 

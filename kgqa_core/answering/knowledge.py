@@ -15,6 +15,7 @@ from kgqa_core.config import Profile
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
+from kgqa_core.llm.models import Models
 from kgqa_core.passages.search import PassageSearch, below_text, query_of
 from kgqa_core.passages.table import Passage
 from kgqa_core.rewriting.describe import Describer
@@ -54,19 +55,21 @@ class KnowledgeWriter:
         store: KgStore,
         profile: Profile,
         *,
+        models: Models,
         rewriter: Path | None = None,
         passages: Path | None = None,
         cache: Path | None = None,
     ) -> KnowledgeWriter:
         """Load what the format of `knowledge`, `retriever/format`, needs.
 
-        rewriter: a trained one; without it `rewriter.base` writes as it is.  passages: a passage index.  cache: folder
-        that keeps vectors.  Raises InputError without an index that is needed, ArtifactError or ModelError.
+        models: load a rewriter.  rewriter: a trained one; without it `rewriter.base` writes as it is.  passages: a
+        passage index.  cache: folder that keeps vectors.
+        Raises InputError without an index that is needed, ArtifactError or ModelError.
         """
         spec, describer, search = knowledge_spec(knowledge), None, None
         if spec.sentences:
             language = profile.questions.language
-            describer = Describer.open(store, spec.name, rewriter, profile.rewriter, profile.llm, language)
+            describer = Describer.open(store, spec.name, rewriter, profile.rewriter, models, language)
         if spec.passages:
             if passages is None:
                 raise InputError("passages are to be read, but there is no index of them; give `passages`")
@@ -78,10 +81,10 @@ class KnowledgeWriter:
         triples = sorted({fact.triple for one in retrieved for fact in one.facts})
         wording = Wording(self.store, triples, self.qualifiers)
         passages = self._passages(questions)
+        steps = [[(fact.triple, fact.direction) for fact in one.facts] for one in retrieved]
+        texts = self.describer.describe(retrieved) if self.describer is not None else map(wording.paragraph, steps)
         written = []
-        for one, own in zip(retrieved, passages, strict=True):
-            facts = [(fact.triple, fact.direction) for fact in one.facts]
-            text = self.describer.describe(one) if self.describer is not None else wording.paragraph(facts)
+        for text, facts, own in zip(texts, steps, passages, strict=True):
             if self.spec.passages:
                 text = below_text(text, (passage.titled_text for passage, _ in own))
             written.append(WrittenKnowledge(text, tuple(wording.texts(facts)), own))

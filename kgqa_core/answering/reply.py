@@ -57,6 +57,8 @@ class Effort:
     steps: tuple[str, ...] = ()
 
 
+MODEL_FAILED = "the language model failed: "
+"""How the reject of a question begins on which the language model failed."""
 _COMPUTED = ("operation", "form", "computed", "proof", "proof_rows", "road")
 _VERDICT = ("answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest")
 
@@ -113,6 +115,11 @@ class Answer:
     def answer(self) -> str | None:
         """The output, or None where the graph does not hold the answer or the question was rejected."""
         return None if self.answerable is False or self.reject else self.output
+
+    @property
+    def model_failed(self) -> bool:
+        """Whether the language model failed on the question, so that it may be asked again."""
+        return self.reject is not None and self.reject.startswith(MODEL_FAILED)
 
     @property
     def listed(self) -> list[str]:

@@ -23,7 +23,6 @@ from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_pa
 from kgqa_core.types import ROLES, Linked, Question
 
 LINKS = "links.parquet"
-NO_ENTITY = "no entity of the graph was found in its text; name one in topic_entities"
 PROGRESS_EVERY = 100
 """Questions between two words on the progress."""
 
@@ -46,7 +45,6 @@ def link_questions(
     mentions: Path,
     questions: Path,
     options: LinkingOptions,
-    only_missing: bool = False,
     splits: Collection[str] = (),
     monitor: Monitor = QUIET,
     part: Part | None = None,
@@ -57,9 +55,9 @@ def link_questions(
     `topic_keys` the words that they were found by.  Where nothing is found a question has no topic; it stays.
     links.parquet: the mentions that were chosen or selected, with all their candidates, rows (question, turn, start,
     end, mention, entity, rho, rank); rank 0 is the best of its mention.
-    only_missing: a question that names topics keeps them.  splits: questions of others keep theirs too; every split is
-    linked where there is none.  part: link only a share of the questions; `merge` joins the
-    parts.  Raises ArtifactError when the dictionary or the questions are damaged.
+    splits: questions of others that name topics keep them; every split is linked where there is none.  part: link only
+    a share of the questions; `merge` joins the parts.
+    Raises ArtifactError when the dictionary or the questions are damaged.
     """
     read = read_questions(questions)
     read = read[share(part, range(len(read)), len(read))]
@@ -68,12 +66,12 @@ def link_questions(
     results: list[Question] = []
     rows: list[tuple[Any, ...]] = []
     for number, question in enumerate(read, start=1):
-        if question.topic_keys and (only_missing or (splits and question.split not in splits)):
+        if question.topic_keys and splits and question.split not in splits:
             results.append(question)
         else:
             named = _link(tagger, question)
             topics = topics_of(named, options)
-            results.append(with_links(question, topics, ask_only=only_missing))
+            results.append(with_links(question, topics))
             rows += _rows(question, named, {entity for entity, _, _ in topics})
         if number % PROGRESS_EVERY == 0 or number == len(read):
             monitor.progress(number, len(read), "questions")
@@ -101,20 +99,13 @@ def topics_of(mentions: Sequence[Mention], options: LinkingOptions) -> list[tupl
     ]
 
 
-def with_links(question: Question, topics: Sequence[tuple[int, float, str]], *, ask_only: bool = False) -> Question:
-    """The question with these topics.
-
-    ask_only: it has no gold answers, and cannot be answered exactly where nothing was found.
-    """
-    unlinkable = question.unlinkable
-    if ask_only:
-        unlinkable = None if topics else NO_ENTITY
+def with_links(question: Question, topics: Sequence[tuple[int, float, str]]) -> Question:
+    """The question with these topics."""
     return replace(
         question,
         topic_keys=tuple(words for _, _, words in topics),
         topic_entities=tuple(entity for entity, _, _ in topics),
         topic_weights=tuple(rho for _, rho, _ in topics),
-        unlinkable=unlinkable,
     )
 
 
@@ -126,7 +117,7 @@ def link_question(tagger: Tagger, question: Question, options: LinkingOptions) -
         (mention.text, [(candidate.entity, candidate.rho) for candidate in mention.candidates])
         for mention in _reported(named, {entity for entity, _, _ in topics})
     ]
-    return with_links(question, topics, ask_only=True), results
+    return with_links(question, topics), results
 
 
 def dialogue_turns(dialogue: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

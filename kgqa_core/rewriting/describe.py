@@ -1,4 +1,4 @@
-"""Describes triples in sentences with a language model: which one, how it writes, and one question at a time."""
+"""Describes triples in sentences with a language model: which one, how it writes, and a batch of questions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.models import Models
 from kgqa_core.llm.paid import Outcome
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
-from kgqa_core.rewriting.groups import group_facts
-from kgqa_core.rewriting.paragraphs import WrittenText, align, assemble, by_model, by_rule, join
+from kgqa_core.rewriting.groups import TripleGroup, group_facts
+from kgqa_core.rewriting.paragraphs import GroupDraft, WrittenText, align, assemble, by_model, by_rule, join
 from kgqa_core.store.shards import join_rows
 from kgqa_core.types import Retrieved
 
@@ -101,23 +102,27 @@ class Describer:
         form: str,
         rewriter: Path | None,
         options: RewriterOptions,
-        llm: LlmOptions,
+        models: Models,
         language: str,
     ) -> Describer:
         """Open a rewriter, or none for the format `template`.  Raises ModelError."""
-        writer = load_writer(rewriter, options, llm, None) if form == "rewritten" else None
+        writer = None
+        if form == "rewritten":
+            writer = models.cached(load_writer(rewriter, options, models.llm, models.budget))
         return cls(store, writer, options, language, wording_of(options, trained=rewriter is not None))
 
-    def describe(self, retrieved: Retrieved) -> str:
-        """The facts of a question as a paragraph; empty where there are none."""
-        groups = group_facts(self.store, retrieved.facts)
+    def describe(self, batch: Sequence[Retrieved]) -> list[str]:
+        """The facts of each question as a paragraph; empty where there are none."""
+        groups = [group_facts(self.store, retrieved.facts) for retrieved in batch]
         if self.writer is None:
-            drafts = [by_rule(group, self.language) for group in groups]
+            drafts = [[by_rule(group, self.language) for group in own] for own in groups]
         else:
-            prompts = [group.prompt(self.language, self.wording) for group in groups]
-            completions = self.writer.generate(prompts, parameters(self.options)) if prompts else []
-            drafts = [
-                by_model(group, written, align(group, written, self.language), self.options.on_unfaithful)
-                for group, written in zip(groups, map(WrittenText.of, completions), strict=True)
-            ]
-        return join(assemble(drafts), self.language)
+            prompts = {group: group.prompt(self.language, self.wording) for own in groups for group in own}
+            unique = list(dict.fromkeys(prompts.values()))
+            completions = self.writer.generate(unique, parameters(self.options)) if unique else []
+            written = dict(zip(unique, map(WrittenText.of, completions), strict=True))
+            drafts = [[self._draft(group, written[prompts[group]]) for group in own] for own in groups]
+        return [join(assemble(own), self.language) for own in drafts]
+
+    def _draft(self, group: TripleGroup, text: WrittenText) -> GroupDraft:
+        return by_model(group, text, align(group, text, self.language), self.options.on_unfaithful)

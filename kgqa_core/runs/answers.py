@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from kgqa_core.abstention.apply import Verdict, read_verdicts
-from kgqa_core.answering.explored import read_efforts
-from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.labels import METRICS
@@ -19,76 +15,7 @@ from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.kg.store import KgStore
 from kgqa_core.runs.records import Record, artifact_folder
 from kgqa_core.store.tables import read_frame
-from kgqa_core.symbolic.compute import replies
 from kgqa_core.types import Question
-
-
-def verdict_fields(verdict: Verdict) -> dict[str, Any]:
-    """Fields of `Answer` that say whether the graph holds the answer."""
-    reason = verdict.reason
-    return {
-        "answerable": verdict.answerable,
-        "confidence": verdict.confidence,
-        "calibrated": verdict.calibrated,
-        "min_confidence": verdict.min_confidence,
-        "reason": reason and reason.kind,
-        "missing": reason and reason.missing,
-        "nearest": reason and reason.nearest,
-    }
-
-
-def read_answers(
-    questions: Path,
-    answers: Path,
-    knowledge: Path | None = None,
-    confidence: Path | None = None,
-    computed: Path | None = None,
-    wording: Path | None = None,
-    *,
-    needs_topics: bool = True,
-) -> list[Answer]:
-    """The answer to each question of a file, in its order, from the artifact folders of the stages.
-
-    needs_topics: a question without a topic is rejected, unless the graph is held to answer it all the same.  One on
-    which the language model failed is rejected, too.
-    Raises ArtifactError when an artifact is damaged.
-    """
-    written = read_frame(answers / "answers.parquet", ("question", "output", "finish"))
-    outputs = dict(written.select("question", "output").rows())
-    failed = set(written.filter((pl.col("finish") == "error") & (pl.col("output") == ""))["question"])
-    texts: dict[str, str] = {}
-    if knowledge is not None:
-        frame = read_frame(knowledge / "knowledge.parquet", ("question", "text"))
-        texts = dict(frame.select("question", "text").rows())
-    verdicts = read_verdicts(confidence) if confidence is not None else {}
-    results = replies(computed) if computed is not None else {}
-    efforts = read_efforts(computed) if computed is not None else {}
-    wordings: dict[str, str] = {}
-    if wording is not None:
-        wordings = dict(
-            read_frame(wording / "answers.parquet", ("question", "output")).select("question", "output").rows()
-        )
-    found = []
-    for question in read_questions(questions):
-        verdict = verdicts.get(question.id)
-        answered = question.topic_entities or not needs_topics or (verdict is not None and verdict.answerable)
-        reject = None if answered else (question.unlinkable or "no topic entity")
-        if question.id in failed and reject is None:
-            reject = "the language model failed on it; the same command asks it again"
-        found.append(
-            Answer(
-                id=question.id,
-                question=question.text,
-                output=outputs.get(question.id),
-                text=texts.get(question.id, ""),
-                wording=(wordings.get(question.id) or None) if results.get(question.id, {}).get("answers") else None,
-                effort=efforts.get(question.id),
-                reject=reject,
-                **results.get(question.id, {}),
-                **(verdict_fields(verdict) if verdict is not None else {}),
-            )
-        )
-    return found
 
 
 def outputs(record: Record, experiment: str) -> dict[str, str]:

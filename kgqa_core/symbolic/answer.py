@@ -16,7 +16,7 @@ from kgqa_core.config import AUTO, SYMBOLIC, Knowledge
 from kgqa_core.datasets.files.answers import ROAD_SCHEMA, SCHEMA, save_seconds
 from kgqa_core.errors import StorageError
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.tables import PROOF, judges, read_computed
+from kgqa_core.symbolic.tables import PROOF, read_computed
 
 
 def answer_computed(
@@ -53,7 +53,7 @@ def answer_computed(
         "empty_knowledge": 0,
     }  # fmt: skip
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
-    if answerer == AUTO and judges(computed):
+    if answerer == AUTO:
         roads = read_computed(computed, ("question", *ROAD_SCHEMA))
         frame = frame.join(roads, on="question", how="left", maintain_order="left")
     try:

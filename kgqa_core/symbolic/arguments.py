@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kgqa_core.kg.store import KgStore
 from kgqa_core.store.tables import read_frame
-from kgqa_core.types import INVERSE, Fact
+from kgqa_core.types import INVERSE, Fact, Question, Retrieved
 
 Weighted = tuple[tuple[str, ...], float]
 """A relation path as keys, inverse ones marked, and its weight, greater than 0."""
@@ -24,27 +24,20 @@ MOST_PATHS = 25
 """Paths of one question, the heaviest first."""
 
 
-def read_arguments(facts: Path, topics: Mapping[str, Sequence[int]], store: KgStore) -> dict[str, list[Weighted]]:
-    """Question id → its weighted paths, best first, of a `facts` artifact; topics: of each question.
+def paths_of(
+    store: KgStore, questions: Sequence[Question], retrieved: Sequence[Retrieved]
+) -> dict[str, list[Weighted]]:
+    """Question id → its weighted paths, best first: those that its retriever predicts, or else those of its facts.
 
-    Raises ArtifactError when the artifact is damaged.
+    retrieved: of each question, by one retriever.
     """
-    if (facts / "paths.parquet").is_file():
-        rows = read_frame(facts / "paths.parquet", ["question", "rank", "path", "score"]).sort("question", "rank")
-        by_question: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
-        for question, _, path, score in rows.iter_rows():
-            by_question[question].setdefault(tuple(path), score)
-        return {question: best_of(own) for question, own in by_question.items() if question in topics}
-    frame = read_frame(facts / "facts.parquet", ["question", "rank", "score", "hop", "triple", "direction", "path"])
-    facts_of: dict[str, list[Fact]] = defaultdict(list)
-    for question, rank, score, hop, triple, direction, path in frame.sort("question", "rank").iter_rows():
-        facts_of[question].append(Fact(rank, score, hop, triple, direction, path))
-    ends = store.triples(frame["triple"].unique().to_list())
+    if any(one.paths for one in retrieved):
+        return {one.question: best_of(dict(reversed(one.paths))) for one in retrieved}
+    ends = store.triples({fact.triple for one in retrieved for fact in one.facts})
     relations = store.relation_keys()
     return {
-        question: paths_of_facts(own, topics[question], ends, relations)
-        for question, own in facts_of.items()
-        if question in topics
+        question.id: paths_of_facts(one.facts, question.topic_entities, ends, relations)
+        for question, one in zip(questions, retrieved, strict=True)
     }
 
 

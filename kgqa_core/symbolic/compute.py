@@ -17,10 +17,11 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_linked_candidates
+from kgqa_core.retrieval.retrieved import read_retrieved
 from kgqa_core.symbolic.answer import listed
-from kgqa_core.symbolic.arguments import best_of, paths_of_facts, read_arguments, read_proposed
+from kgqa_core.symbolic.arguments import paths_of, read_proposed
 from kgqa_core.symbolic.solve import ComputedAnswer, Solver
-from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA, judges, read_computed, read_proof
+from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA
 from kgqa_core.types import Question, Retrieved
 
 if TYPE_CHECKING:
@@ -54,20 +55,12 @@ def compute(
     """
     chosen = choose(read_questions(questions), split, limit, seed)
     with KgStore.open(kg) as store:
-        paths = read_arguments(facts, {question.id: question.topic_entities for question in chosen}, store)
+        found = read_retrieved(facts, [question.id for question in chosen])
+        paths = paths_of(store, chosen, [found.get(question.id, Retrieved(question.id)) for question in chosen])
         forms = read_proposed(parsed) if parsed is not None else None
-        solver: Solver | AutoSolver
         if label_parser is not None:
-            from kgqa_core.symbolic.auto import AutoSolver
-            from kgqa_core.symbolic.by_labels.model import load as load_labels
-
             chosen = with_linked_candidates(chosen, questions, CANDIDATES)
-            solver = AutoSolver(store, options, load_labels(label_parser), min_confidence)
-        else:
-            from kgqa_core.symbolic.operator import load
-
-            assert operator is not None
-            solver = Solver(store, load(operator), options)
+        solver = open_solver(store, options, operator, label_parser, min_confidence)
         solved = solver.solve(chosen, paths, forms, monitor)
         write(out, solved, proofs(store, solved))
     kinds = Counter(one.kind for one in solved if one.form is not None)
@@ -81,6 +74,25 @@ def compute(
         "truncated": sum(one.truncated for one in solved),
         "timeouts": solver.timeouts,
     }
+
+
+def open_solver(
+    store: KgStore,
+    options: SymbolicOptions,
+    operator: Path | None = None,
+    label_parser: Path | None = None,
+    min_confidence: float | None = None,
+) -> Solver | AutoSolver:
+    """The solver of `auto` where there is a label parser, else that of the trained classifier of operations."""
+    if label_parser is not None:
+        from kgqa_core.symbolic.auto import AutoSolver
+        from kgqa_core.symbolic.by_labels.model import load as load_labels
+
+        return AutoSolver(store, options, load_labels(label_parser), min_confidence)
+    from kgqa_core.symbolic.operator import load
+
+    assert operator is not None, "what computes has an operator or a label parser"
+    return Solver(store, load(operator), options)
 
 
 def proofs(store: KgStore, solved: Sequence[ComputedAnswer]) -> Mapping[str, list[tuple[int, str]]]:
@@ -142,43 +154,15 @@ class Calculator:
 
         retrieved: of each question.
         """
-        if retrieved and any(one.paths for one in retrieved):
-            return self.solver.solve(questions, {one.question: best_of(dict(one.paths)) for one in retrieved})
-        store = self.solver.store
-        ends = store.triples({fact.triple for one in retrieved for fact in one.facts})
-        relations = store.relation_keys()
-        paths = {
-            question.id: paths_of_facts(one.facts, question.topic_entities, ends, relations)
-            for question, one in zip(questions, retrieved, strict=True)
-        }
-        return self.solver.solve(questions, paths)
+        return self.solver.solve(questions, paths_of(self.solver.store, questions, retrieved))
 
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
         """road, operation, form (as text, None where none found anything), computed (the answer as text) and proof,
         texts of the first triples that it rests on, and proof_rows, how many there are."""
         rows = solved.proof[:SHOWN]
         texts = Wording(self.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
-        form = None if solved.form is None else str(solved.form)
-        return _reply(solved.kind, form, solved.answers, texts, len(solved.proof), solved.road)
-
-
-def replies(computed: Path) -> dict[str, dict[str, Any]]:
-    """What a `computed` artifact holds of each question, in the form of `Calculator.reply`.  Raises ArtifactError."""
-    proof: dict[str, list[str]] = {}
-    for question, text in read_proof(computed).iter_rows():
-        proof.setdefault(question, []).append(text)
-    found = {}
-    columns = ("question", "kind", "form", "answers") + (("road",) if judges(computed) else ())
-    for question, kind, form, answers, *road in read_computed(computed, columns).iter_rows():
-        texts = proof.get(question, [])
-        found[question] = _reply(kind, form, answers, texts[:SHOWN], len(texts), *road)
-    return found
-
-
-def _reply(
-    kind: str, form: str | None, answers: Sequence[str], proof: list[str], rows: int, road: str | None = None
-) -> dict[str, Any]:
-    return {
-        "operation": kind, "form": form, "computed": listed(answers), "answers": tuple(answers),
-        "proof": tuple(proof), "proof_rows": rows, "road": road,
-    }  # fmt: skip
+        return {
+            "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
+            "computed": listed(solved.answers), "answers": tuple(solved.answers), "proof": tuple(texts),
+            "proof_rows": len(solved.proof), "road": solved.road,
+        }  # fmt: skip

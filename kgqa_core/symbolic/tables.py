@@ -26,13 +26,3 @@ PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:
     """Columns of computed.parquet of an artifact, in order of question, which is one.  Raises ArtifactError."""
     return read_frame(computed / COMPUTED, columns).sort("question")
-
-
-def judges(computed: Path) -> bool:
-    """Whether the answers of an artifact come with a judgement of them; those of earlier versions do not."""
-    return "road" in read_frame(computed / COMPUTED).columns
-
-
-def read_proof(computed: Path) -> pl.DataFrame:
-    """question and text of proof.parquet of an artifact, in order of question and rank.  Raises ArtifactError."""
-    return read_frame(computed / PROOF, ("question", "rank", "text")).sort("question", "rank").drop("rank")

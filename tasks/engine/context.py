@@ -52,6 +52,7 @@ class StageOptions:
     tags: tuple[str, ...] = ("cpu",)
     retries: int = 0
     merge: Merge | None = None
+    divides: Callable[[Call], bool] = lambda call: True
     pays: bool = False
     trains: bool = False
     deployment: str | None = None

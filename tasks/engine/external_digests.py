@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from kgqa_core.errors import InputError
 from kgqa_core.input_files import FileState, changed
+from kgqa_core.retrieval.api import ExternalInput
 from kgqa_core.spool import regular_file
 from kgqa_core.store.artifacts import hash_path
 
@@ -167,3 +168,13 @@ def model_digest(spec: str) -> str:
         return file_digest(package_folder("kgqa_core") / "llm" / "builtin" / "weights")
     folder = Path(name)
     return file_digest(folder) if backend == "hf" and folder.exists() else spec
+
+
+def input_digests(inputs: Iterable[ExternalInput]) -> dict[str, str]:
+    """Digests of what a retriever reads beside artifacts, by role."""
+    digests: dict[str, Callable[[str], str]] = {
+        "encoder": encoder_digest,
+        "model": model_digest,
+        "file": lambda name: file_digest(Path(name).expanduser()),
+    }
+    return {one.role: digests[one.kind](one.name) for one in inputs}

@@ -157,7 +157,7 @@ class Stage(Generic[P]):
 
         def fill(out: Path, scratch: Path) -> Counts:
             context = StageContext(out, scratch, run.home.cache, monitor, budget)
-            if options.merge is not None and is_divided(run):
+            if options.merge is not None and is_divided(run) and options.divides(key.call):
                 counts = options.merge(context, make_parts(run, work, budget, monitor), key.call)
             else:
                 counts = self.fill(context, key.arguments)
@@ -197,6 +197,7 @@ def stage(
     tags: Iterable[str] = ("cpu",),
     retries: int = 0,
     merge: Merge | None = None,
+    divides: Callable[[Call], bool] = lambda call: True,
     pays: bool = False,
     trains: bool = False,
     deployment: str | None = None,
@@ -210,13 +211,14 @@ def stage(
     arguments; else the code digest follows the library functions that the body names.  packages: third-party packages
     whose version decides the outcome, or a function from the arguments to these.  retries: further tries when an
     endpoint fails; nothing else gets better by trying again.  merge: joins the parts of a stage whose body does shares
-    of the work (`context.part`).  pays: it sends requests that count against the budget.  trains: its artifact is a
-    trained model.  deployment: the deployment `flow/name` that computes it on a GPU worker, unless `only_here` of the
-    arguments.
+    of the work (`context.part`), where `divides` of the arguments.  pays: it sends requests that count against the
+    budget.  trains: its artifact is a trained model.  deployment: the deployment `flow/name` that computes it on a GPU
+    worker, unless `only_here` of the arguments.
     """
     chosen = packages if callable(packages) else _always(tuple(packages))
     options = StageOptions(
-        kind, label, variant, external, code, chosen, tuple(tags), retries, merge, pays, trains, deployment, only_here,
+        kind, label, variant, external, code, chosen, tuple(tags), retries, merge, divides, pays, trains, deployment,
+        only_here,
     )  # fmt: skip
     return lambda body: Stage(body, options)
 

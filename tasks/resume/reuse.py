@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from prefect import task
@@ -11,6 +12,7 @@ from prefect.utilities.annotations import quote
 
 from kgqa_core.retrieval.registry import TRAINED
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.run import Run
 from tasks.retrieval import TRAINING_STAGES
 
@@ -32,11 +34,8 @@ def reuse(run: Run, name: str, ref: ArtifactRef, why: str) -> ArtifactRef:
     return ref
 
 
-def reuse_all(
-    run: Run, parts: Mapping[str, ArtifactRef], why: str
-) -> tuple[dict[str, ArtifactRef], ArtifactRef | None, ArtifactRef | None]:
-    """Take an earlier run's trained artifacts, and what they learnt from, by stage: its retrievers by name, its corpus
-    and its rewriter."""
+def reuse_all(run: Run, made: RunArtifacts, parts: Mapping[str, ArtifactRef], why: str) -> RunArtifacts:
+    """With an earlier run's retrievers and rewriter.  parts: by stage, with what they learnt from."""
     reused = {name: reuse(run, name, ref, why) for name, ref in parts.items()}
     retrievers = {name: reused[spec.artifact] for name, spec in TRAINED.items() if spec.artifact in reused}
-    return retrievers, reused.get("corpus"), reused.get("rewriter")
+    return replace(made, retrievers=retrievers, rewriter=reused.get("rewriter"))

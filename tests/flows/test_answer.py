@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app as commands
 from flows.cli import ask as cli
-from kgqa_core.abstention.apply import apply
 from kgqa_core.answering.reply import Answer
-from kgqa_core.config import KgOptions, make_profile
-from kgqa_core.datasets.files.answers import SCHEMA
-from kgqa_core.datasets.files.question import write_questions
-from kgqa_core.kg.build import build
+from kgqa_core.config import make_profile
+from kgqa_core.errors import InputError
 from kgqa_core.runs import finished
-from kgqa_core.runs.answers import read_answers
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.system import System
-from kgqa_core.types import Question
 
 
 def _without_artifacts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,28 +45,15 @@ def test_a_linked_variant_is_opened_like_its_retriever(own_home: Path, monkeypat
     assert (parts.knowledge, parts.retriever) == ("hop_path/triples", Path("/hop_path"))
 
 
-@pytest.mark.parametrize("least", [0.5, 0.0])
-def test_a_question_about_nothing_known_is_answered_where_that_is_asked_for(tmp_path: Path, least: float) -> None:
-    lines = "Avalonia\tcapital\tQuelmar\n"
-    (tmp_path / "graph.tsv").write_text(lines, encoding="utf-8")
-    (tmp_path / "kg").mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(tmp_path / "graph.tsv"),)))
-    question = Question("q", "What is the capital of Avalonnia?")
-    write_questions(tmp_path, [question])
-    row = ("q", "rigel", "triples", "m", "", "Quelmar", False, "stop", 1, 1)
-    pl.DataFrame([row], schema=SCHEMA, orient="row").write_parquet(tmp_path / "answers.parquet")
-    pl.DataFrame({"question": ["q"], "text": [""]}).write_parquet(tmp_path / "knowledge.parquet")
-    apply(
-        tmp_path, kg=tmp_path / "kg", questions=tmp_path, facts={}, answers={"test": tmp_path}, abstainer=None,
-        min_confidence=least,
-    )  # fmt: skip
-    [answer] = read_answers(tmp_path, tmp_path, tmp_path, tmp_path)
-    row = answer.to_row()
-    shown = [row.get(name) for name in ("answer", "answerable", "reason", "nearest", "model_answer", "reject")]
-    if least:
-        assert shown == [None, False, "entity not found", "Avalonia", "Quelmar", "no topic entity"]
-    else:
-        assert shown == ["Quelmar", True, None, None, None, None]
+def test_knowledge_without_facts_is_refused_where_answers_are_computed(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _without_artifacts(monkeypatch)
+    for answerer, refused in (("symbolic", True), ("builtin", False)):
+        profile = make_profile({"retrieval": {"retrievers": ["hop_path"]}, "answering": {"answerer": answerer}})
+        record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}
+        with pytest.raises(InputError, match="'none' holds no facts.*hop_path") if refused else nullcontext():
+            assert not finished.system_parts(Home.current(), record, "none").reads_graph
 
 
 def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_system(

@@ -57,17 +57,3 @@ def test_a_question_that_the_graph_cannot_answer_is_declined_with_the_reason(hom
     assert asked.code == 0, asked.err[-3000:]
     assert asked.json["answer"] is None and asked.json["answers"] == [] and asked.json["answerable"] is False
     assert asked.json["reason"] and "president" in (asked.json["missing"] or "")
-
-
-@pytest.mark.slow
-def test_a_file_is_answered_as_single_questions_are(home: Path, tmp_path: Path) -> None:
-    texts = ["capital norland", "what is the weather like", "how many films are there"]
-    rows = [json.dumps({"id": f"q{n}", "question": text}) for n, text in enumerate(texts)]
-    (tmp_path / "q.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    out = tmp_path / "a.jsonl"
-    done = forked_kgqa("answer", "--questions", tmp_path / "q.jsonl", "--out", out, "--home", home)
-    assert done.code == 0, done.err[-3000:]
-    answered = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    for row, text in zip(answered, texts, strict=True):
-        single = forked_kgqa("ask", text, "--home", home, "--json").json
-        assert (row["answers"], row["reason"], row["road"]) == (single["answers"], single["reason"], single["road"])

@@ -217,7 +217,7 @@ def test_a_killed_refresh_goes_on_where_it_was(place: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("flows.refresh.answer_all", die)
+        patch.setattr("flows.answer_and_score.answer_all", die)
         with pytest.raises(KeyboardInterrupt):
             refresh(profile_of(place))
     done = statuses(place, summary := refresh(profile_of(place)))

@@ -12,6 +12,7 @@ from prefect import flow
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.store.artifacts import read_manifest
 from tasks.answering import answer_all
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
@@ -45,9 +46,9 @@ def mapped(profile: Profile) -> Run:
         kg = build_kg(profile.kg)
         dkg = export_dkg(kg, profile.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
-        facts = retrieve_all(kg, dkg, questions, None, {}, profile)
-        knowledge = write_all(kg, questions, facts, None, None, profile)
-        answer_all(questions, knowledge, profile)
+        made = RunArtifacts(kg, dkg, questions)
+        facts = retrieve_all(made, profile)
+        answer_all(made, facts, write_all(made, facts, None, profile), profile)
         return run
 
 

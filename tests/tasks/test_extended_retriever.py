@@ -14,6 +14,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.store.artifacts import read_manifest
 from kgqa_core.store.home import read_run
 from tasks.answering import answer_all
+from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
@@ -73,10 +74,11 @@ def learning(profile: Profile) -> Run:
         dkg = export_dkg(kg, profile.dkg)
         questions = load_questions(kg, profile.questions, profile.seed)
         trained = train_retrievers(kg, dkg, questions, profile)
-        facts = retrieve_all(kg, dkg, questions, None, trained, profile)
+        made = RunArtifacts(kg, dkg, questions, trained)
+        facts = retrieve_all(made, profile)
         if profile.answering.split == "train":
             knowledge = {"rigel/triples": write_triples(kg, questions, facts["rigel"], "rigel", False)}
-            answer_all(questions, knowledge, profile)
+            answer_all(made, facts, knowledge, profile)
         run.save(status="done")
         return run
 

@@ -177,7 +177,7 @@ def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
     write_questions(tmp_path / "asked", [Question("ask", text)])
     link_questions(
         tmp_path / "linked", kg=folders["kg"], mentions=folders["mentions"], questions=tmp_path / "asked",
-        options=LinkingOptions(), only_missing=True,
+        options=LinkingOptions(),
     )  # fmt: skip
     [stage] = with_linked_candidates(read_questions(tmp_path / "linked"), tmp_path / "linked", 2)
     [asked] = listening.asked

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from kgqa_core.abstention.apply import AbstentionJudge, Verdict, _kind, apply, read_verdicts
-from kgqa_core.abstention.evidence import Evidence, read_evidence
+from kgqa_core.abstention.apply import AbstentionJudge, Verdict, apply, read_verdicts
+from kgqa_core.abstention.evidence import read_evidence
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION, AnswerabilityLabel, write_labels
 from kgqa_core.abstention.model import load_abstainer
 from kgqa_core.abstention.reasons import Reason
@@ -24,7 +24,6 @@ from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.evaluation.abstention import measure, score
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.report.abstention import abstention_part, scores_grid, terminal_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.store.artifacts import content_digest
@@ -104,12 +103,14 @@ def learn(folders: dict[str, Path], out: Path, **changed: object) -> dict[str, o
     )  # fmt: skip
 
 
-def judged(folders: dict[str, Path], abstainer: Path | None, out: Path, **more: object) -> dict[str, Verdict]:
+def judged(
+    folders: dict[str, Path], abstainer: Path | None, out: Path, min_confidence: float | None = None
+) -> dict[str, Verdict]:
     out.mkdir(exist_ok=True)
     facts = {"rigel@linked": folders["rigel"], "hop_path@linked": folders["hop_path"]}
     apply(
         out, kg=folders["kg"], questions=folders["questions"], facts=facts, answers={"test": folders["test"]},
-        abstainer=abstainer, **more,
+        abstainer=abstainer, min_confidence=min_confidence,
     )  # fmt: skip
     return read_verdicts(out)
 
@@ -181,56 +182,6 @@ def test_without_training_the_rules_judge(folders: dict[str, Path], tmp_path: Pa
         answered = not missing and name not in declined
         assert (own.answerable, own.calibrated, own.confidence) == (answered, False, None)
         assert (own.reason.kind if own.reason else None) == (ENTITY if missing else None if answered else FACT)
-
-
-def test_what_was_computed_is_an_answer_where_no_retriever_found_a_fact(
-    folders: dict[str, Path], tmp_path: Path
-) -> None:
-    questions = read_questions(folders["questions"])
-    write_retrieved(tmp_path, "hop_path", [Retrieved(question.id) for question in questions])
-    ids = pl.read_parquet(folders["test"] / "answers.parquet")["question"].sort().to_list()
-    answers = {name: ["3"] if number % 3 == 0 else [] for number, name in enumerate(ids)}
-    (tmp_path / "computed").mkdir()
-    rows = {"question": list(answers), "answers": list(answers.values())}
-    pl.DataFrame(rows).write_parquet(tmp_path / "computed" / "computed.parquet")
-
-    def answered(computed: Path | None) -> set[str]:
-        apply(
-            tmp_path, kg=folders["kg"], questions=folders["questions"], facts={"hop_path": tmp_path},
-            answers={"test": folders["test"]}, abstainer=None, computed=computed,
-        )  # fmt: skip
-        return {name for name, own in read_verdicts(tmp_path).items() if own.answerable}
-
-    assert answered(None) == set()
-    assert answered(tmp_path / "computed") == {name for name, own in answers.items() if own}
-
-
-def test_what_a_parser_says_counts_as_a_second_source(
-    folders: dict[str, Path], abstainer: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "parsed").mkdir()
-    write_parsed(
-        tmp_path / "parsed", [ParsedForm(f"test{n:03}", 0, "(JOIN mayor x)", -0.1, empty=True) for n in range(60)]
-    )
-    alone = judged(folders, abstainer, tmp_path / "alone", min_confidence=1.0)
-    both = judged(folders, abstainer, tmp_path / "both", min_confidence=1.0, parsed=tmp_path / "parsed")
-    for name, own in both.items():
-        before = alone[name].reason
-        assert own.reason is not None and before is not None and own.confidence == alone[name].confidence
-        if before.kind == FACT and int(name[4:]) % 6 != 3:
-            assert own.reason.kind == FACT and own.reason.confidence >= before.confidence
-    question = Evidence(Question("q", "?", topic_entities=(1,)))
-    doubtful, sure = {ENTITY: 0.1, RELATION: 0.5, FACT: 0.4}, {ENTITY: 0.0, RELATION: 0.97, FACT: 0.03}
-    assert _kind(question, doubtful, {"q": ("(JOIN mayor x)", True)}) == (FACT, 0.6)
-    assert _kind(question, sure, {"q": ("(JOIN mayor x)", True)})[0] == RELATION
-    assert _kind(question, doubtful, {"q": ("(JOIN mayor x)", False)}) == (RELATION, 0.5)
-    assert _kind(question, {}, {"q": (None, None)}) == (RELATION, None)
-
-
-def test_a_reason_without_training_examples_may_come_from_a_parser() -> None:
-    question = Evidence(Question("q", "?", topic_entities=(1,)))
-    assert _kind(question, {RELATION: 0.5, ENTITY: 0.5}, {"q": ("(JOIN mayor x)", True)}) == (RELATION, 0.333333)
-    assert _kind(question, {RELATION: 0.4, ENTITY: 0.3}, {"q": ("(JOIN mayor x)", True)}) == (FACT, 0.333333)
 
 
 def test_no_reason_is_learnt_where_one_that_occurs_has_too_few_examples(

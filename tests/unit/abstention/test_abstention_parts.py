@@ -15,7 +15,7 @@ from kgqa_core.abstention.calibrated_classifier import AdditiveClassifier
 from kgqa_core.abstention.evidence import Evidence, ModelAnswer
 from kgqa_core.abstention.features import feature_names, features
 from kgqa_core.abstention.labels import ENTITY, FACT, RELATION
-from kgqa_core.abstention.reasons import Explainer, Reason, by_form, by_rule, likeness
+from kgqa_core.abstention.reasons import Explainer, Reason, by_rule, likeness
 from kgqa_core.abstention.wording_similarity import NAMES, TOPIC, QuestionWordings, TypicalFindings, words_of
 from kgqa_core.config import AbstentionOptions, KgOptions
 from kgqa_core.kg.build import build
@@ -211,15 +211,13 @@ def test_a_question_without_anything_has_features_all_the_same(store: KgStore) -
     )
 
 
-def test_rules_and_forms_give_a_reason(store: KgStore) -> None:
+def test_rules_give_a_reason(store: KgStore) -> None:
     question = about(store, "capital of Avalonia?", "Avalonia")
     assert by_rule(Evidence(Question("q", "Who?"))) == ENTITY
     assert by_rule(Evidence(question, {"rigel": Retrieved("q")})) == FACT
     assert by_rule(Evidence(question, {"rigel": Retrieved("q", entities=((1, 0.5),))})) is None
     assert by_rule(Evidence(question)) is None
     assert by_rule(Evidence(question, {"rigel": Retrieved("q")}, model_answer=ModelAnswer("3", computed=True))) is None
-    assert by_form(None, None, linked=True) == RELATION and by_form(None, None, linked=False) == ENTITY
-    assert by_form("(JOIN r x)", True, linked=True) == FACT and by_form("(JOIN r x)", False, linked=True) is None
 
 
 def test_an_entity_that_is_missing_is_reported_with_the_nearest_name(store: KgStore) -> None:

@@ -14,7 +14,7 @@ from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
-from kgqa_core.linking.questions import LINKS, NO_ENTITY, link_questions, merge
+from kgqa_core.linking.questions import LINKS, link_questions, merge
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.store.digest import content_digest
 from kgqa_core.types import Question
@@ -131,20 +131,6 @@ def test_a_higher_threshold_and_a_smaller_top_take_fewer(
     )
     assert len(one["c"].topic_entities) == 1
     assert not any(question.topic_entities for question in none.values())
-
-
-def test_a_question_that_names_its_topics_keeps_them_where_only_missing_ones_are_linked(
-    tmp_path: Path, graph: dict[str, Path], ids: dict[str, int]
-) -> None:
-    questions = [
-        replace(question, unlinkable=question.unlinkable or "no topic entity") for question in sample_questions(ids)
-    ]
-    questions[0] = replace(questions[0], text="What is the capital of Bergonia?", unlinkable=None)
-    found = linked(tmp_path, graph, questions, only_missing=True)
-    assert found["a"] == questions[0]
-    assert found["c"].unlinkable == "no such topic"
-    assert found["b"].topic_entities == (ids["Zweibrücken"],) and found["b"].unlinkable is None
-    assert found["e"].unlinkable == NO_ENTITY
 
 
 def test_questions_of_other_splits_keep_the_topics_that_they_name(

@@ -11,6 +11,7 @@ import pytest
 from kgqa_core.config import LlmOptions, RewriterOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.kg.store import KgStore
+from kgqa_core.llm.models import Models
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.rewriting import describe, write
 from kgqa_core.rewriting.describe import Describer
@@ -51,8 +52,8 @@ def wrote(
     table = pl.read_parquet(at / "out/knowledge.parquet").filter(pl.col("question") == question.id)
     monkeypatch.setattr(describe, "load_writer", lambda rewriter, options, llm, budget: model)
     facts = tuple(Fact(rank, 1.0, hop, triple, 1, path) for rank, (path, hop, triple) in enumerate(FACTS))
-    opened = Describer.open(store, "rewritten", None, options, LlmOptions(), "en")
-    return table["text"][0], opened.describe(Retrieved(question.id, facts))
+    opened = Describer.open(store, "rewritten", None, options, Models(LlmOptions()), "en")
+    return table["text"][0], opened.describe([Retrieved(question.id, facts)])[0]
 
 
 @pytest.mark.parametrize("wording", ["rra2023", "mvp2022"])

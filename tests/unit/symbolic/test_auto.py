@@ -26,9 +26,9 @@ from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, save, untrained
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
-from kgqa_core.symbolic.compute import compute, replies
+from kgqa_core.symbolic.compute import compute
 from kgqa_core.symbolic.solve import ComputedAnswer
-from kgqa_core.symbolic.tables import SCHEMA, judges, read_computed
+from kgqa_core.symbolic.tables import SCHEMA, read_computed
 from kgqa_core.types import ENTITY, FACT, RELATION, Question, Retrieved
 from tests.support.label_graph import Preferring, X, question_about
 
@@ -260,7 +260,7 @@ def computed(
 def test_table_of_auto_has_confidence_road_reason_and_what_is_missing(computed: tuple[Path, dict[str, Any]]) -> None:
     folder, counts = computed
     frame = pl.read_parquet(folder / "computed.parquet")
-    assert dict(frame.schema) == SCHEMA and judges(folder)
+    assert dict(frame.schema) == SCHEMA
     assert {"confidence", "road", "reason", "missing"} <= set(frame.columns)
     assert counts["questions"] == 7 and sum(counts["roads"].values()) == counts["computed"] >= 2
     rows = {row["question"]: row for row in frame.iter_rows(named=True)}
@@ -269,7 +269,6 @@ def test_table_of_auto_has_confidence_road_reason_and_what_is_missing(computed: 
     assert all((row["reason"] is None) == bool(row["answers"]) for row in rows.values())
     assert all((row["confidence"] is None) is (row["reason"] in (ENTITY, FACT)) for row in rows.values())
     assert {row["min_confidence"] for row in rows.values()} == {0.5}
-    assert replies(folder)["q0"]["road"] == "labels"
 
 
 def test_answers_of_auto_have_the_road_and_the_confidence(
@@ -283,22 +282,3 @@ def test_answers_of_auto_have_the_road_and_the_confidence(
     assert answers.filter(pl.col("road").is_null() != pl.col("abstained")).is_empty()
     expected = read_computed(folder, ("question", "road", "confidence"))
     assert answers.select(expected.columns).equals(expected)
-
-
-def test_table_of_an_earlier_version_is_read_without_the_new_columns(
-    computed: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    folder, _ = computed
-    frame = pl.read_parquet(folder / "computed.parquet")
-    frame.drop("confidence", "road", "reason", "missing").write_parquet(tmp_path / "computed.parquet")
-    (tmp_path / "proof.parquet").write_bytes((folder / "proof.parquet").read_bytes())
-    assert not judges(tmp_path)
-    assert read_computed(tmp_path, ("question", "answers"))["question"].to_list() == [f"q{n}" for n in range(7)]
-    old, new = replies(tmp_path), replies(folder)
-    assert {key: row | {"road": None} for key, row in new.items()} == old
-    out = tmp_path / "out"
-    out.mkdir()
-    counts = answer_computed(out, computed=tmp_path, name="hop_path", answerer="auto")
-    answers = pl.read_parquet(out / "answers.parquet")
-    assert counts["questions"] == 7 and answers["model"].unique().to_list() == ["auto"]
-    assert dict(answers.schema) == ANSWERS

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from kgqa_core.answering.exploration import Exploration, ExplorerInputs
@@ -23,7 +24,7 @@ from kgqa_core.papers.peers.agent.explorer import GraphAgent
 from kgqa_core.papers.peers.agent.forms import ANSWER, CHOOSE_RELATIONS, FOLLOW_OUT, OPERATIONS, UnreadableStep
 from kgqa_core.papers.peers.agent.operations import ExplorationSession, NamedGraph, OperationRefused
 from kgqa_core.papers.peers.agent.protocols import PROTOCOLS, JsonSchema, ToolCalls
-from kgqa_core.symbolic.tables import read_computed, read_proof
+from kgqa_core.symbolic.tables import read_computed
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.explored_graph import OpenGraph, write_explored_graph
 from tests.support.scripted_agent import ScriptedAgent
@@ -289,7 +290,8 @@ def test_stage_writes_answers_proof_and_what_each_question_took(
     assert counts["ends"] == {"answered": 1, "no topic": 1}
     table = read_computed(tmp_path / "out", ("question", "kind", "answers", "keys"))
     assert table.rows() == [("q1", "agent", ["Zweib"], ["http://x/Q2"]), ("q2", "agent", [], [])]
-    assert read_proof(tmp_path / "out").rows() == [("q1", "(Avalonia, capital, Zweib)")]
+    proof = pl.read_parquet(tmp_path / "out" / "proof.parquet")
+    assert proof.select("question", "text").rows() == [("q1", "(Avalonia, capital, Zweib)")]
     efforts = read_efforts(tmp_path / "out")
     assert efforts["q1"].calls == 4 and efforts["q1"].prompt_tokens == counts["prompt_tokens"]
     assert efforts["q2"].end == "no topic"

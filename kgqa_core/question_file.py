@@ -1,0 +1,119 @@
+"""Answers a file of questions by a system, batch after batch: the work of `kgqa answer`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kgqa_core.answering.reply import MODEL_FAILED, Answer
+from kgqa_core.datasets.files.question import read_questions
+from kgqa_core.errors import BudgetReached
+from kgqa_core.llm.models import Models
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.runs.finished import SystemParts
+from kgqa_core.store.files import write_json
+from kgqa_core.store.shards import LOADING, Part, add_counts, read_parts, share, write_part
+from kgqa_core.system import System
+from kgqa_core.tracing import NO_TRACER, QuestionTracer
+from kgqa_core.types import Question
+
+BATCH = 64
+"""Questions that are answered together; a killed run answers at most so many again."""
+NO_ENTITY = "no entity of the graph was found in its text; name one in topic_entities"
+FILE = "answered.jsonl"
+"""One row of `Answer.to_row` a question."""
+
+
+def answer_questions(
+    out: Path,
+    *,
+    questions: Path,
+    parts: SystemParts,
+    models: Models,
+    work: Path,
+    tracer: QuestionTracer = NO_TRACER,
+    monitor: Monitor = QUIET,
+    part: Part | None = None,
+) -> dict[str, Any]:
+    """Writes answered.jsonl, the answers in the order of the questions, and returns counts.
+
+    questions: artifact folder.  work: keeps each batch that is answered, unless the language model failed on a question
+    of it, so that a killed run goes on where it was.  part: answer only a share of the batches; `merge` joins the
+    parts.  Raises what `System.open` and `System.answer` raise.
+    """
+    every = read_questions(questions)
+    own = share(part, range(0, len(every), BATCH), len(every))
+    system: System | None = None
+    lines: list[str] = []
+    for start in range(own.start, own.stop, BATCH):
+        kept, batch = work / f"answered-{start}.json", every[start : min(start + BATCH, own.stop)]
+        if kept.is_file():
+            lines += json.loads(kept.read_text(encoding="utf-8"))
+        else:
+            if system is None:
+                with LOADING:
+                    system = System.open(parts, models)
+                system.tracer = tracer
+            try:
+                answers = answer_batch(system, batch)
+            except BudgetReached as reached:
+                left = own.stop - start
+                raise BudgetReached(reached.limit, reached.spent, reached.needed, len(lines), left) from None
+            answered = [json.dumps(one.to_row(), ensure_ascii=False) for one in answers]
+            if not any(one.model_failed for one in answers):
+                write_json(kept, answered)
+            lines += answered
+        monitor.progress(len(lines), own.stop - own.start, "questions")
+    (out / FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    counts = _counts([json.loads(line) for line in lines])
+    if part is not None:
+        write_part(out, counts)
+    return counts
+
+
+def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
+    """Joins the folders of all parts of `answer_questions`, and returns its counts."""
+    counts = add_counts([one["counts"] for one in read_parts(parts)])
+    (out / FILE).write_bytes(b"".join((folder / FILE).read_bytes() for folder in parts))
+    return counts
+
+
+def answer_batch(system: System, batch: Sequence[Question]) -> list[Answer]:
+    """The answers of a system to questions of a file, in their order.
+
+    A question is rejected where it names a topic that the graph has not, or where none is linked in its text, unless
+    the graph is held to answer it all the same.
+    """
+    reads_graph = system.retriever is not None
+    if not reads_graph:
+        batch = [one if one.topic_entities else replace(one, topic_keys=()) for one in batch]
+    unknown = {one.id: one.unlinkable for one in batch if one.topic_keys and not one.topic_entities}
+    answered = {one.id: one for one in system.answer([one for one in batch if one.id not in unknown])}
+    answers = []
+    for question in batch:
+        answer = answered.get(question.id) or Answer(question.id, question.text, None, knowledge=system.knowledge)
+        if reads_graph and not (answer.topics or answer.answerable or answer.reject):
+            answer = replace(answer, reject=unknown.get(question.id) or NO_ENTITY)
+        answers.append(answer)
+    return answers
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of an artifact that `answer_questions` wrote."""
+    return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
+
+
+def _counts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    rejects = [row["reject"] for row in rows if row["reject"]]
+    reasons = Counter(str(row["reason"]) for row in rows if row.get("reason"))
+    return {
+        "questions": len(rows),
+        "answered": sum(row["answer"] is not None for row in rows),
+        "rejected": len(rejects),
+        "failed": sum(why.startswith(MODEL_FAILED) for why in rejects),
+        "reasons": dict(sorted(reasons.items())),
+    }
