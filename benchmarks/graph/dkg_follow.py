@@ -31,13 +31,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks import results_file
 from benchmarks.conditions import conditions
+from benchmarks.pages.performance import follow as follow_table
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, follow
@@ -273,17 +274,6 @@ def measure(dkg: Dkg, kind: str, batch: int, rounds: int, seed: int) -> dict[str
     }
 
 
-def write_table(out: TextIO, results: list[dict[str, Any]]) -> None:
-    """One line per road."""
-    out.write(f"{'seeds':<9}{'road':<11}{'ms/question':>12}{'ratio':>9}{'cpu ms':>10}{'ratio':>9}\n")
-    for result in results:
-        for name, value in result["ms_per_question"].items():
-            wall, cpu = (result[key].get(name, 1) for key in ("ratio_to_kernel", "cpu_ratio_to_kernel"))
-            busy = result["cpu_ms_per_question"][name]
-            out.write(f"{result['seeds']:<9}{name:<11}{value:>12.4f}{wall:>8.1f}x{busy:>10.4f}{cpu:>8.1f}x\n")
-        out.write(f"{result['seeds']:<9}best dense: {result['best_dense']}, {result['best_dense_ratio']:.0f}x\n")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints a table; writes everything measured where --json says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -317,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             {"name": name, "entities": dkg.entities, "triples": dkg.triples, "edges": dkg.edges_stored, "batch": batch,
              "relations": dkg.relations, "largest_degree": int(np.diff(dkg.rows).max()), "results": results}
         )  # fmt: skip
-        write_table(out, results)
+    out.write(follow_table(report))
     if args.json:
         results_file.write(args.json, {"conditions": conditions(args.seed), **report}, FIELDS, sort_keys=True)
     return 0

@@ -12,8 +12,6 @@ import torch
 from benchmarks.graph import dkg_follow
 from kgqa_core.dkg.csr import Dkg
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "dkg_follow.py"
-
 
 def test_benchmark_compares_all_roads_on_a_small_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph, out = tmp_path / "kb.txt", tmp_path / "figures.json"
@@ -36,10 +34,7 @@ def test_benchmark_compares_all_roads_on_a_small_graph(tmp_path: Path, capsys: p
 
 
 @pytest.mark.slow
-def test_benchmark_of_sizes_generates_measures_and_writes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+def test_benchmark_of_sizes_generates_measures_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from benchmarks.graph import dkg_scale
 
     out = tmp_path / "figures.json"
