@@ -1,6 +1,6 @@
 """The comparison of runs, as tables of a terminal and as one self-contained HTML page.
 
-Everything comes from `benchmarks.versus.compare_runs`.  Names and answers are somebody else's text: the terminal prints
+Everything comes from `evaluation.paired`.  Names and answers are somebody else's text: the terminal prints
 them as they are, without markup; the page escapes them and allows no script.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import RenderableType
 from rich.table import Table
 
@@ -23,7 +22,7 @@ from kgqa_core.evaluation.labels import (
     retriever_label,
 )
 from kgqa_core.evaluation.paired import points
-from kgqa_core.report.page import is_safe_link, without_unseen
+from kgqa_core.report.page import is_safe_link, make_environment, without_unseen
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.retrieval.registry import TRAINED
 from kgqa_core.runs.changes import shown
@@ -77,16 +76,8 @@ def write(path: Path, found: Mapping[str, Any], created: str = "") -> Path:
 
 def render(found: Mapping[str, Any], created: str = "") -> str:
     """The page as text."""
-    environment = Environment(
-        loader=PackageLoader("kgqa_core.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        percent=percent, points=points, p=p_text, experiment=experiment_label, metric=metric_label
-    )
+    environment = make_environment()
+    environment.filters.update(points=points, experiment=experiment_label, metric=metric_label)
     names = letters(found)
     text = environment.get_template("runs.html.j2").render(
         found=found,
