@@ -1,6 +1,6 @@
 """The comparison of runs, as tables of a terminal and as one self-contained HTML page.
 
-Everything comes from `evaluation.paired`.  Names and answers are somebody else's text: the terminal prints
+Everything comes from `runs.diff.compare_runs`.  Names and answers are somebody else's text: the terminal prints
 them as they are, without markup; the page escapes them and allows no script.
 """
 

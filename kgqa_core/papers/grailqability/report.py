@@ -89,7 +89,7 @@ def write(
 ) -> Path:
     """Writes the page `report.html` into the folder and returns its path.
 
-    aggregates: of `benchmarks.grailqability.evaluate`.  facts: names and values for the head of the page.
+    aggregates: of `builder.evaluate.evaluate`.  facts: names and values for the head of the page.
     """
     tables = [(name, ordered(aggregates["statistics"], key)) for key, name in TABLES.items()]
     text = (
