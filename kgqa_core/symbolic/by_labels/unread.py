@@ -49,7 +49,6 @@ _DETERMINERS = frozenset("which what whose many all the every any".split())
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
 _PEOPLE = frozenset(("people", "ppl", "persons"))
 _BEING = frozenset("is are was were be been isn aren wasn weren".split())
-_ASKING = frozenset(("do", "does", "can"))
 _BEFORE_OBJECTS = frozenset("a an the in at on for with to by".split())
 _BEHIND_NAMES = frozenset("of for in do does has is".split())
 _BEFORE_DATES = frozenset("until till since before after in by during from".split())
@@ -226,14 +225,12 @@ class UnreadWords:
         return inside and behind in _BEHIND_NAMES and root(tokens[n].text) not in self.reader.lexicon
 
     def _joins(self, tokens: Sequence[_Token], n: int) -> bool:
-        """Whether a word is a verb between what is asked for and a mention, as in `letters abbreviate x` and `does x
-        cover`, by which no relation is called that one knows.
+        """Whether a word is a verb between what is asked for and a mention, as in `letters abbreviate x`, by which no
+        relation is called that one knows.
         """
         word, before, behind = tokens[n].text, tokens[n - 1], tokens[n + 1 :]
-        if not n or not usualness(word) or root(word) in self.reader.lexicon or before.state != READ:
+        if not n or not behind or not usualness(word) or root(word) in self.reader.lexicon or before.state != READ:
             return False
-        if not behind:
-            return any(token.text in _ASKING for token in tokens[:n])
         object_of = next((token for token in behind if token.state != GRAMMAR), behind[-1])
         starts = behind[0].text in SLOTS or behind[0].text in _BEFORE_OBJECTS
         agrees = before.text not in SLOTS and before.text.endswith("s") != word.endswith("s")

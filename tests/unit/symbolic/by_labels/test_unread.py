@@ -71,6 +71,7 @@ def ask(graph: LabelGraph, scorer: LabelScorer) -> Iterator[Ask]:
         ("official neighbours of Norland", ("c0",), BORDERS, "official"),
         ("which neighbours outlaw Norland", ("c0",), BORDERS, "outlaw"),
         ("what population does Norland feed", ("c0",), POPULATION, "feed"),
+        ("what capital does Norland forbid", ("c0",), CAPITAL, "forbid"),
         ("capital of Norland for Ada", ("c0",), CAPITAL, "Ada"),
     ],
 )  # fmt: skip
@@ -95,7 +96,6 @@ def test_word_that_the_form_leaves_unread_forbids_the_answer(
         ("how is the capital of Norland called", ("c0",), CAPITAL),
         ("which city serves as the official capital of Norland", ("c0",), CAPITAL),
         ("which capital dominates Norland", ("c0",), CAPITAL),
-        ("what capital does Norland support", ("c0",), CAPITAL),
         ("under what name is the capital of Norland known among others", ("c0",), CAPITAL),
         ("which countries have more than 1989 people", (), BEFORE),
         ("population of Norland in tonnes", ("c0",), POPULATION),
