@@ -149,7 +149,10 @@ def build_parts(
     """
     with whole_or_none(out, work) as (staging, path):
         path.unlink(missing_ok=True)
-        with resource_faults(out, options), duckdb.connect(":memory:", config=limits(options, staging)) as connection:
+        config = limits(options, staging)
+        if all(part.path is not None for part in parts) and sum(part.size for part in parts) < SMALL:
+            config["threads"] = 1
+        with resource_faults(out, options), duckdb.connect(":memory:", config=config) as connection:
             connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
             counts = fill_tables(connection, staging, parts, options, monitor, adjust=adjust, assign=assign)
@@ -266,6 +269,9 @@ def no_triples(parts: Sequence[Part], statements: int) -> KgInputError:
 
 
 _QUOTED = r"""''[^'']*''|"[^"]*"|<[^>]*>|\\\S+"""
+
+SMALL = 1 << 17
+"""Bytes of files below which a second thread costs more than it brings."""
 
 READ = ("statements", "duplicates", "ignored", "unread")
 """Counts that depend on what was read, not on the graph that it makes; `unread` only where something was lost."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from kgqa_core.report.page import GENERATED_SCORES
 from tests.flows.test_answerability import metrics
 from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
@@ -29,7 +30,7 @@ def test_the_report_the_aggregates_and_the_tracker_say_which_road_answered(home:
     assert sum(own["share"]["value"] for own in roads.values()) == pytest.approx(1, abs=1e-5)
     assert all(own["share"]["n"] == 12 for own in roads.values()), "answering.limit"
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "Which road answered" in page
+    assert "Which road answered" in page and GENERATED_SCORES in page
     assert "<b><bdi>auto</bdi></b> · HopPath facts" in page and "<b><bdi>builtin</bdi></b> · HopPath facts" in page
     value = metrics(home, record["run_id"])[f"{experiment.replace('@', '_')}/road labels/exact"]
     assert value == roads["labels"]["exact"]["value"]

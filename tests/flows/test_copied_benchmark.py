@@ -84,6 +84,7 @@ def test_a_copy_outlives_the_graph_in_the_home_and_can_be_moved(
         answerability_cli._claim(moved, other, None, False)
 
 
+@pytest.mark.slow
 def test_a_benchmark_of_another_home_comes_from_the_store_and_is_read_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

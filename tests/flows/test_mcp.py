@@ -21,14 +21,9 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.support.command import ROOT, environment
+from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
-from tests.support.toy import write_graph, write_questions
 
-SMALL = (
-    "--set", "retrieval.retrievers=[hop_path]", "--set", "answering.knowledge=[hop_path]",
-    "--set", "hop_path.encoder=scratch", "--set", "hop_path.scratch_width=16", "--set", "hop_path.epochs=1",
-    "--set", "retrieval.topics=linked", "--set", "answering.limit=3", "--set", "evaluation.bootstrap=100",
-)  # fmt: skip
 TOOLS = {"search_entities", "entity", "neighbours", "paths", "query", "ask"}
 INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -38,20 +33,9 @@ SECRET = "a-token-of-enough-characters"
 
 
 @pytest.fixture(scope="module")
-def triples(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str]]:
-    return write_graph(tmp_path_factory.mktemp("graph") / "register.tsv", 2000)
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, triples: list[tuple[str, str, str]]) -> Path:
-    """A home with a run over a company register, with a mention dictionary."""
-    folder = tmp_path_factory.mktemp("served")
-    (folder / "register.tsv").write_text("".join("\t".join(row) + "\n" for row in triples), encoding="utf-8")
-    write_questions(folder / "own.jsonl", triples, 60)
-    words = ("--kg", folder / "register.tsv", "--questions", folder / "own.jsonl", "--answerer", "builtin")
-    done = forked_kgqa("run", "--json", *words, "--home", folder / "home", *SMALL)
-    assert done.code == 0, done.err[-3000:]
-    return folder / "home"
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a run over films and people, with a mention dictionary."""
+    return films_home(tmp_path_factory, "served")
 
 
 def words(home: Path, *more: str) -> list[str]:
@@ -93,19 +77,18 @@ def address(running: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
-def test_a_client_on_stdio_uses_every_tool(home: Path, triples: list[tuple[str, str, str]], mode: str) -> None:
-    person, _, company = next(row for row in triples if row[1] == "works_for")
-    name = company.removesuffix(" Ltd")
+def test_a_client_on_stdio_uses_every_tool(home: Path, mode: str) -> None:
+    film, director = "Night A0", "Ada Stone"
 
     async def work(client: Client) -> dict[str, Any]:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
         given: dict[str, dict[str, Any]] = {
-            "search_entities": {"text": name},
-            "entity": {"name": person},
-            "neighbours": {"name": company, "limit": 3},
-            "paths": {"start": person, "end": company},
-            "query": {"form": f"(JOIN (R works_for) <{person}>)"},
-            "ask": {"question": f"Who does {person} work for?"},
+            "search_entities": {"text": "Ada"},
+            "entity": {"name": film},
+            "neighbours": {"name": director, "limit": 3},
+            "paths": {"start": film, "end": director},
+            "query": {"form": "(JOIN (R <http://x/directed_by>) <http://x/f0>)"},
+            "ask": {"question": f"Who directed {film}?"},
         }
         results = {tool: await client.call_tool(tool, arguments) for tool, arguments in given.items()}
         results["other"] = await client.call_tool("ask", {**given["ask"], "knowledge": "rigel"})
@@ -116,17 +99,18 @@ def test_a_client_on_stdio_uses_every_tool(home: Path, triples: list[tuple[str, 
     assert results.pop("other").is_error
     assert not any(result.is_error for result in results.values()), results
     found = {tool: result.structured_content for tool, result in results.items()}
-    assert company in [match["name"] for match in found["search_entities"]["matches"]]
-    assert (company, "works_for") in [
+    assert director in [match["name"] for match in found["search_entities"]["matches"]]
+    assert (director, "http://x/directed_by") in [
         (fact["tail"]["name"], fact["relation"]["key"]) for fact in found["entity"]["facts"]["facts"]
     ]
     assert len(found["neighbours"]["edges"]) == 3 and found["neighbours"]["left_out"]
     assert found["paths"]["hops"] == 1
-    assert [node["name"] for node in found["query"]["answers"]] == [company] and len(found["query"]["proof"]) == 1
-    assert found["ask"]["topics"][0]["name"] == person and found["ask"]["facts"] and found["ask"]["seconds"] > 0
+    assert [node["name"] for node in found["query"]["answers"]] == [director] and len(found["query"]["proof"]) == 1
+    assert found["ask"]["topics"][0]["name"] == film and found["ask"]["facts"] and found["ask"]["seconds"] > 0
     assert found["always"]["answerable"] is True and found["always"]["min_confidence"] == 0
 
 
+@pytest.mark.slow
 def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(home: Path) -> None:
     call = {
         "jsonrpc": "2.0",
@@ -155,6 +139,7 @@ def test_stdout_holds_the_protocol_alone_and_the_end_of_stdin_ends_it(home: Path
         assert running.wait(30) == 0, running.stderr.read()[-2000:]
 
 
+@pytest.mark.slow
 def test_a_signal_ends_it_while_it_waits_for_stdin(home: Path) -> None:
     with process(home) as running:
         assert running.stdin is not None and running.stdout is not None
@@ -165,6 +150,7 @@ def test_a_signal_ends_it_while_it_waits_for_stdin(home: Path) -> None:
         assert running.wait(20) == 143
 
 
+@pytest.mark.slow
 def test_a_client_over_http_with_a_token(home: Path) -> None:
     with process(home, "--http", "--port", "0", env={"KGQA_SERVE_TOKEN": SECRET}) as running:
         url = address(running)
@@ -244,6 +230,7 @@ def test_what_cannot_be_served_is_refused_before_anything_is_loaded(
     assert done.code == 2 and message in done.err and done.out == "", done.err
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_opened_is_told_by_the_tools(home: Path) -> None:
     started = words(home, "--knowledge", "rigel")
     server = StdioServerParameters(command=sys.executable, args=started, env=environment(), cwd=ROOT)

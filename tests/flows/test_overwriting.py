@@ -88,6 +88,7 @@ def test_a_changed_file_of_a_graph_folder_is_refused(graph: Path) -> None:
     assert "volatile/reading.json changed" in refused("kg", "update", graph, graph.parent / "new.tsv", "--out", graph)
 
 
+@pytest.mark.slow
 def test_another_graph_is_refused_and_the_same_one_is_built_again(
     graph: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.command import ROOT
 
 BEGIN = """
@@ -32,6 +34,7 @@ assert "pandas" not in sys.modules
 """)
 
 
+@pytest.mark.slow
 def test_the_import_of_mlflow_finds_pandas() -> None:
     _run("""
 without_pandas()

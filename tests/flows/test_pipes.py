@@ -90,6 +90,7 @@ def test_several_pipes_and_a_file_make_one_graph(tmp_path: Path, pipe: Callable[
     assert (built["triples"], built["rejects"]) == (TRIPLES, 0)
 
 
+@pytest.mark.slow
 def test_an_update_reads_pipes(tmp_path: Path, pipe: Callable[[bytes], str]) -> None:
     lines = DUMP.splitlines(keepends=True)
     (tmp_path / "old.nt").write_bytes(b"".join(lines[:-100]))

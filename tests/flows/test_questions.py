@@ -25,6 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_questions_are_generated_once_and_no_file_is_overwritten(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "q.jsonl"
     words = ("questions", "generate", "--kg", folder / "films.nt", "--out", out, "--size", "40", "--seed", "3")

@@ -38,6 +38,7 @@ def test_the_file_shows_the_outputs_of_a_run_and_no_path_of_a_machine() -> None:
     assert not re.search(r"(?<![\w:./])/(home|root|tmp|work|usr|Users)/", "".join(map(shown, cells)))
 
 
+@pytest.mark.slow
 def test_the_graph_is_cut_out_of_the_bundled_one() -> None:
     assert turtle(AtlasGraph.read()) == (NOTEBOOK.parent / "quickstart" / "europe.ttl").read_text(encoding="utf-8")
 

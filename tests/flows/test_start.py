@@ -5,9 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.command import ROOT
 
 
+@pytest.mark.slow
 def test_a_system_is_opened_without_the_libraries_that_it_does_not_need() -> None:
     _imports_without(
         "flows.cli.ask, kgqa_core.system, kgqa_core.report.console",

@@ -25,6 +25,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Watched:
     return watched_run(tmp_path_factory.mktemp("watched"))
 
 
+@pytest.mark.slow
 def test_keys_reach_their_own_endpoint_and_are_written_nowhere(watched: Watched) -> None:
     outcome = watched.outcomes["run"]
     assert outcome.code == 0, outcome.err[-4000:]
@@ -36,6 +37,7 @@ def test_keys_reach_their_own_endpoint_and_are_written_nowhere(watched: Watched)
     assert traces(watched.folder, KEYS) == []
 
 
+@pytest.mark.slow
 def test_names_with_dots_and_slashes_lead_nowhere(watched: Watched) -> None:
     assert sorted(path.name for path in watched.folder.iterdir()) == [
         "asked.jsonl", "graph.tsv", "place", "run.err", "run.out"
@@ -45,6 +47,7 @@ def test_names_with_dots_and_slashes_lead_nowhere(watched: Watched) -> None:
     assert made == {watched.home / "champions", watched.home / "locks"}
 
 
+@pytest.mark.slow
 def test_the_report_shows_hostile_names_and_runs_none(watched: Watched) -> None:
     page = Path(read_runs(watched.home)[0]["report"]).read_text(encoding="utf-8")
     read = Dangers(page)
@@ -54,6 +57,7 @@ def test_the_report_shows_hostile_names_and_runs_none(watched: Watched) -> None:
     assert len(shown) > len(EVIL) / 2, "the page shows too little of what is hostile"
 
 
+@pytest.mark.slow
 def test_what_prefect_shows_as_markdown_has_no_markup_of_names(watched: Watched) -> None:
     with sqlite3.connect(watched.home / "prefect" / "prefect.db") as connection:
         rows = connection.execute("SELECT type, data FROM artifact WHERE type = 'markdown'").fetchall()

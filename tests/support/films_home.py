@@ -1,4 +1,4 @@
-"""Homes with a run of `auto` over a graph of films: a session computes one, the others get its artifacts."""
+"""Homes with a run of `auto` over a graph of films: a session computes one, whoever wants one gets a copy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome
 from tests.support.forked_command import forked_kgqa
 from tests.support.question_graph import triples
 
@@ -22,7 +21,7 @@ SMALL = (
 
 
 def films_home(folders: pytest.TempPathFactory, name: str) -> Path:
-    """A home of the caller's own, with a run that needs no question file; its graph is `films.nt` of the session."""
+    """A home of the caller's own, with a run that needs no question file."""
     shared = folders.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # its own folder lies in that of all workers
         shared = shared.parent
@@ -32,17 +31,8 @@ def films_home(folders: pytest.TempPathFactory, name: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / "computed").exists():
             (shared / "films.nt").write_text("\n".join(triples()) + "\n", encoding="utf-8")
-            done = _run(shared, shared / "home")
+            done = forked_kgqa("run", "--json", "--kg", shared / "films.nt", "--home", shared / "home", *SMALL)
+            assert done.code == 0, done.err[-3000:]
             assert "label_parser" in done.json["stages"]
             (shared / "computed").touch()
-    home = folders.mktemp(name) / "home"
-    shutil.copytree(shared / "home" / "artifacts", home / "artifacts")
-    done = _run(shared, home)
-    assert {stage["status"] for stage in done.json["stages"].values()} == {"cached"}
-    return home
-
-
-def _run(shared: Path, home: Path) -> Outcome:
-    done = forked_kgqa("run", "--json", "--kg", shared / "films.nt", "--home", home, *SMALL)
-    assert done.code == 0, done.err[-3000:]
-    return done
+    return Path(shutil.copytree(shared / "home", folders.mktemp(name) / "home"))

@@ -89,6 +89,7 @@ def test_a_server_that_nobody_took_over_ends_with_its_process(tmp_path: Path) ->
     assert not psutil.pid_exists(int(_run(tmp_path, "print(started[0].pid)")))
 
 
+@pytest.mark.slow
 def test_a_launched_server_ends_where_a_file_of_settings_names_one(tmp_path: Path) -> None:
     named = "[profiles.own]\nPREFECT_API_URL = 'http://127.0.0.1:9/api'\nPREFECT_API_AUTH_STRING = 'me:mine'\n"
     (tmp_path / "profiles.toml").write_text(f"active = 'own'\n{named}", encoding="utf-8")

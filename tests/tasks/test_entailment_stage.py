@@ -73,6 +73,7 @@ def test_a_setting_is_judged_once(tmp_path: Path) -> None:
     assert both["none-none"] == judged["none-none"]
 
 
+@pytest.mark.slow
 def test_other_weights_under_the_same_name_judge_anew(tmp_path: Path) -> None:
     options = EvaluationOptions(nli=str(save_classifier(tmp_path / "model")))
     _, judged = judging(options, ASKED, {"none-none": "It is there."})
@@ -91,6 +92,7 @@ def test_a_classifier_that_cannot_be_had_is_said_once_and_fails_nothing(caplog: 
     assert run.decisions["nli"].startswith("left out")
 
 
+@pytest.mark.slow
 def test_without_references_nothing_is_judged_or_fetched(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "kgqa"):
         _, judged = judging(
@@ -105,6 +107,7 @@ def test_a_folder_that_is_no_classifier_is_the_users_fault(tmp_path: Path) -> No
         judging(EvaluationOptions(nli=str(tmp_path)), ASKED, {"none-none": "a"})
 
 
+@pytest.mark.slow
 def test_answers_of_two_answerers_with_the_same_knowledge_are_judged_apart(tmp_path: Path) -> None:
     options = EvaluationOptions(nli=str(save_classifier(tmp_path / "model")))
     outputs = {"rigel/triples": "It is there.", "rigel/triples/symbolic": "No."}

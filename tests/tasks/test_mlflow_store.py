@@ -124,6 +124,7 @@ def test_files_lie_in_the_home_where_the_address_is_a_database(tmp_path: Path, m
     assert place == (home.root / "mlflow" / "artifacts").as_uri()
 
 
+@pytest.mark.slow
 def test_the_records_of_a_copied_home_follow_it(
     opened: tuple[Home, MlflowStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

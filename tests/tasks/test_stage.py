@@ -75,6 +75,7 @@ def test_prefect_shows_its_own_cached_state_and_why_a_stage_was_not_computed(pro
     assert "cached: the same inputs" in str(graph.data) and "| triples | 300 |" in str(graph.data)
 
 
+@pytest.mark.slow
 def test_changed_dump_reruns_both(profile: Profile) -> None:
     two_stages(profile)
     with Path(profile.kg.files[0]).open("a") as stream:

@@ -67,14 +67,15 @@ def left_over(home: Path) -> list[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "shards"),
     [
         ("inline", 3),
-        pytest.param("thread", 4, marks=pytest.mark.slow),
-        pytest.param("process", 3, marks=pytest.mark.slow),
-        pytest.param("dask", 4, marks=pytest.mark.slow),
-        pytest.param("ray", 4, marks=pytest.mark.slow),
+        ("thread", 4),
+        ("process", 3),
+        ("dask", 4),
+        ("ray", 4),
     ],
 )
 def test_artifacts_are_the_same_on_every_runner_and_found_again(

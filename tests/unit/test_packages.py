@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -81,21 +82,24 @@ def test_the_floor_of_each_package_is_the_version_that_is_pinned() -> None:
 
 def _imports(folders: Iterable[str]) -> tuple[set[str], set[str]]:
     """Third-party modules that the code of some folders imports when it is imported itself, and those in functions."""
-    at_start: set[str] = set()
-    later: set[str] = set()
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            delayed = {
-                id(inner)
-                for node in ast.walk(tree)
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _only_for_types(node)
-                for inner in ast.walk(node)
-            }
-            for node in ast.walk(tree):
-                (later if id(node) in delayed else at_start).update(_named(node))
+    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
     ours = OURS | set(sys.stdlib_module_names)
-    return at_start - ours, later - ours
+    at_start, later = (set().union(*(_imports_of(path)[delayed] for path in files)) - ours for delayed in (False, True))
+    return at_start, later
+
+
+@functools.cache
+def _imports_of(path: Path) -> tuple[set[str], set[str]]:
+    """Modules that a file imports when it is imported itself, and those in functions."""
+    imported: tuple[set[str], set[str]] = set(), set()
+    todo: list[tuple[Any, bool]] = [(ast.parse(path.read_text(encoding="utf-8")), False)]
+    while todo:
+        node, delayed = todo.pop()
+        delayed = delayed or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _only_for_types(node)
+        imported[delayed].update(_named(node))
+        inner = (getattr(node, name, ()) for name in ("body", "orelse", "handlers", "finalbody", "cases"))
+        todo += [(each, delayed) for statements in inner if isinstance(statements, list) for each in statements]
+    return imported
 
 
 def _only_for_types(node: ast.AST) -> bool:

@@ -93,6 +93,7 @@ def test_a_text_that_is_linked_alone_has_a_limit_too(system: System) -> None:
         system.tagger.link("a" * 1_000_000)
 
 
+@pytest.mark.slow
 def test_sixteen_threads_get_the_answers_of_one(system: System) -> None:
     texts = [
         "Who directed Night A0?", "How many films are there?", "What does Norland border?", "Where was Ada Stone born?",

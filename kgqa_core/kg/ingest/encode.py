@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -141,21 +141,21 @@ def _measure(connection: duckdb.DuckDBPyConnection) -> None:
     Literals without an id are among them: looking for them would cost memory that grows with the graph.
     """
 
-    def of(names: Iterable[str]) -> str:
-        types = ", ".join(f"'{XSD}{name}'" for name in names)
-        return f"FROM terms JOIN (FROM tags WHERE datatype IN ({types})) USING (tag)"
-
+    datatypes = {datatype for (datatype,) in connection.execute("SELECT DISTINCT datatype FROM tags").fetchall()}
     connection.execute(
-        f"""
-        CREATE TABLE measures AS
-        SELECT tid, {NUMBER_SQL} AS number, {UNIT_SQL} AS unit, NULL::TIMESTAMP AS time, NULL::INTEGER AS precision,
-               NULL::VARCHAR AS calendar {of(NUMERIC)}"""
+        "CREATE TABLE measures(tid INTEGER, number DOUBLE, unit VARCHAR, time TIMESTAMP, precision INTEGER, "
+        "calendar VARCHAR)"
     )
-    connection.execute(
-        f"""
-        INSERT INTO measures
-        SELECT tid, {NUMBER_SQL}, NULL, {TIME_SQL}, {PRECISION_SQL}, {CALENDAR_SQL} {of(TEMPORAL)}"""
-    )
+    for names, columns in (
+        (NUMERIC, f"{NUMBER_SQL}, {UNIT_SQL}, NULL, NULL, NULL"),
+        (TEMPORAL, f"{NUMBER_SQL}, NULL, {TIME_SQL}, {PRECISION_SQL}, {CALENDAR_SQL}"),
+    ):
+        types = ", ".join(f"'{XSD}{name}'" for name in names if XSD + name in datatypes)
+        if types:
+            connection.execute(
+                f"INSERT INTO measures SELECT tid, {columns} "
+                f"FROM terms JOIN (FROM tags WHERE datatype IN ({types})) USING (tag)"
+            )
 
 
 def _kinds(connection: duckdb.DuckDBPyConnection, terms: int) -> tuple[Array, list[str | None]]:

@@ -183,11 +183,13 @@ def close_types(
 def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
     """The table `roles(predicate, role, best)` of predicates that are no plain relations; best: 0 comes first."""
     connection.execute("CREATE TABLE roles(predicate INTEGER, role VARCHAR, best INTEGER)")
-    for role, keys in configured_predicates(options).items():
-        for key, best in keys.items():
-            connection.execute(
-                "INSERT INTO roles SELECT tid, $1, $2 FROM terms WHERE tag = 0 AND key = $3", [role, best, key]
-            )
+    rows = [(key, role, best) for role, keys in configured_predicates(options).items() for key, best in keys.items()]
+    if rows:
+        connection.execute(
+            f"INSERT INTO roles SELECT tid, role, best FROM terms JOIN (VALUES {', '.join(['(?, ?, ?)'] * len(rows))}) "
+            "AS wanted(key, role, best) USING (key) WHERE tag = 0",
+            [value for row in rows for value in row],
+        )
 
 
 def configured_predicates(options: KgOptions) -> dict[str, dict[str, int]]:

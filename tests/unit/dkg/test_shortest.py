@@ -17,8 +17,10 @@ from tests.support.graphs import file_of, random_graph
 HUB, SPOKES = 0, 3000
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_paths_equal_those_of_the_search_in_sql_on_random_graphs(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seed", "step"), [(0, 4), *(pytest.param(seed, 1, marks=pytest.mark.slow) for seed in (0, 1, 2))]
+)
+def test_paths_equal_those_of_the_search_in_sql_on_random_graphs(seed: int, step: int, tmp_path: Path) -> None:
     graph = random_graph(seed, edges=40)
     (tmp_path / "kg").mkdir()
     file_of(graph, tmp_path / "kg" / "kg.duckdb")
@@ -28,7 +30,7 @@ def test_paths_equal_those_of_the_search_in_sql_on_random_graphs(seed: int, tmp_
     found = set()
     with KgStore.open(tmp_path / "kg") as store:
         ends = sorted({node for head, _, tail in graph.triples for node in (head, tail)})
-        for start in [node for node in ends if node in graph.entities]:
+        for start in [node for node in ends if node in graph.entities][::step]:
             for end in ends:
                 own = relation_paths(dkg, start, end, max_hops=3, limit=1000)
                 other = shortest_paths(store, start, end, max_hops=3, limit=1000)

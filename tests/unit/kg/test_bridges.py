@@ -79,6 +79,7 @@ def test_a_map_of_ids_is_json_or_tabs(tmp_path):
         read_map(tmp_path / "c.tsv")
 
 
+@pytest.mark.slow
 def test_wikidata_and_fb15k237_agree_on_freebase_ids(shared_data: Path, tmp_path: Path):
     samples = shared_data / "wikidata_samples"
     files = [

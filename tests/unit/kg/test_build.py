@@ -261,6 +261,7 @@ def test_a_second_build_in_the_same_work_folder_starts_clean(tmp_path):
     assert not (work / "kg-staging").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [False, True])
 def test_triples_that_do_not_fit_in_memory_or_in_words_are_sorted_on_disk_into_the_same_graph(make, monkeypatch, wide):
     lines = [f"<http://x/{i * 7919 % 211}> <http://x/r{i % 5}> <http://x/{i * 31 % 97}> ." for i in range(3000)]

@@ -25,7 +25,7 @@ def _needs(path: str) -> Path:
     [
         ("metaqa/kb_reconstructed.txt", "|", 129_413, 9),
         ("zjqa/indexes/triple.txt", "\t", 11_256, 45),
-        ("wikidata_mini/triples.tsv", "\t", 467_127, 501),
+        pytest.param("wikidata_mini/triples.tsv", "\t", 467_127, 501, marks=pytest.mark.slow),
     ],
 )
 def test_counts_equal_those_of_python_sets(tmp_path, file, delimiter, triples, relations):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -74,8 +73,8 @@ def write_graph(
     return ids
 
 
-@pytest.fixture
-def tagger(tmp_path: Path) -> Maker:
+@pytest.fixture(scope="session")
+def tagger(tmp_path_factory: pytest.TempPathFactory) -> Maker:
     """Makes the tagger of a graph, in a folder of its own each time."""
 
     def make(
@@ -87,7 +86,7 @@ def tagger(tmp_path: Path) -> Maker:
         descriptions: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Tagger:
-        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        folder = tmp_path_factory.mktemp("tagger")
         write_graph(folder / "kg.duckdb", entities, triples, types=types, views=views, descriptions=descriptions)
         (folder / "mentions").mkdir()
         build(folder / "mentions", kg=folder)

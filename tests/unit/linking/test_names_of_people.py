@@ -40,7 +40,7 @@ TRIPLES = [
 TYPES = [*((country, "country") for country in COUNTRIES), ("fra", "language")]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def world(tagger: Maker) -> Tagger:
     """The tagger of a small world."""
     return tagger(WORLD, TRIPLES, types=TYPES)

@@ -49,7 +49,7 @@ def filled(world: World, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 @pytest.mark.parametrize(
     "name", ["rigel", "hop_path", "random", "frequent", "oracle", pytest.param("kaping", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("parts", [2, 5, 40])
+@pytest.mark.parametrize("parts", [5, *(pytest.param(parts, marks=pytest.mark.slow) for parts in (2, 40))])
 def test_facts_in_any_number_of_parts_are_those_of_the_whole(
     filled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, parts: int
 ) -> None:
@@ -68,7 +68,7 @@ def test_facts_in_any_number_of_parts_are_those_of_the_whole(
     assert once.counts["questions"] > 80 and set(once.counts["hits_at_1"]) == {"dev", "test"}
 
 
-@pytest.mark.parametrize("retriever", ["rigel", "hop_path"])
+@pytest.mark.parametrize("retriever", ["rigel", pytest.param("hop_path", marks=pytest.mark.slow)])
 def test_parts_take_whole_batches(filled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retriever: str) -> None:
     kind: Any = {"rigel": rigel_retriever.RigelRetriever, "hop_path": hop_path_retriever.HopPathRetriever}[retriever]
     inner = {"rigel": "_batch", "hop_path": "predict"}[retriever]

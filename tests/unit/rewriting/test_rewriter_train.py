@@ -151,6 +151,7 @@ def _bytes(out: Path) -> list[bytes]:
     return [(out / name).read_bytes() for name in [*FILES, "meta.json"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", BOTH)
 def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
     save: Callable[[Path], Path], corpus: Path, tmp_path: Path
@@ -183,6 +184,7 @@ def test_dropout_is_on_and_another_option_starts_anew(corpus: Path, tmp_path: Pa
     assert a == b != c
 
 
+@pytest.mark.slow
 def test_accumulation_does_not_change_the_step(corpus: Path, tmp_path: Path) -> None:
     base = save_causal(tmp_path / "m")
     weights = []

@@ -312,6 +312,7 @@ def test_hostile_labels_are_data(view: GraphView) -> None:
         view.search(text)
 
 
+@pytest.mark.slow
 def test_many_threads_get_what_one_gets(folders: GraphFolders) -> None:
     view = folders.view()
     calls: list[Callable[[], GraphRecord]] = []

@@ -170,6 +170,7 @@ def written(world: World, format: str, model: Any, **more: Any) -> dict[str, Any
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @QUICK
 @given(parts=st.integers(1, 40), group=st.integers(1, 30), format=st.sampled_from(writing.FORMATS))
 def test_sentences_in_any_number_of_parts_are_those_of_the_whole(

@@ -41,6 +41,7 @@ def answerable(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row.get("answerable", True)]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(
     film_kg: Path, folder: Path, tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ def test_no_question_and_no_id_twice(rows: list[Row]) -> None:
     assert len({row["id"] for row in rows}) == len(rows)
 
 
+@pytest.mark.slow
 def test_same_seed_same_questions(graph: AtlasGraph, rows: list[Row]) -> None:
     assert atlas.generate(graph, seed=7) == rows
 

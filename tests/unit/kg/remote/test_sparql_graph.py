@@ -115,7 +115,7 @@ def same(found: Built, expected: Built) -> None:
     assert found[0]["rejects"] == 0
 
 
-@pytest.mark.parametrize("page_size", [16, 10_000])
+@pytest.mark.parametrize("page_size", [16, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_the_graph_of_rdflib_endpoint_is_that_of_its_file(tmp_path, rdflib_server, page_size):
     same(from_server(rdflib_server, tmp_path, page_size=page_size), from_file(graph_text(), tmp_path))
 
@@ -125,9 +125,9 @@ def test_the_graph_of_rdflib_endpoint_is_that_of_its_file(tmp_path, rdflib_serve
     [
         pytest.param(1, None, marks=pytest.mark.slow),
         (3, None),
-        (20, 2),
+        pytest.param(20, 2, marks=pytest.mark.slow),
         pytest.param(10_000, None, marks=pytest.mark.slow),
-        (10_000, 5),
+        pytest.param(10_000, 5, marks=pytest.mark.slow),
     ],
 )
 def test_the_graph_of_an_endpoint_is_that_of_its_file_whatever_the_pages(tmp_path, page_size, most_rows):
@@ -159,6 +159,7 @@ def test_pages_that_were_fetched_are_not_fetched_again_after_an_endpoint_went_aw
         assert set(answered).isdisjoint(server.queries)
 
 
+@pytest.mark.slow
 def test_a_graph_that_was_fetched_is_used_until_it_is_too_old(tmp_path):
     options = {"sparql": {"delay": 0}, "fetched": str(tmp_path / "fetched")}
     with SparqlServer(graph_text()) as server:
@@ -266,6 +267,7 @@ class PerReply(SparqlServer):
         return json.dumps(value).encode()
 
 
+@pytest.mark.slow
 def test_blank_nodes_whose_labels_hold_for_one_reply_are_not_mixed_up(tmp_path):
     text = graph_text() + "".join(f'<{X}p{n:02}> <{X}home> _:z{n} .\n_:z{n} <{X}no> "{n}" .\n' for n in range(9))
     with PerReply(text) as server:

@@ -47,7 +47,8 @@ def tables(folder: Path, file: Path) -> tuple[dict[str, set[tuple[Any, ...]]], l
 @pytest.mark.parametrize(
     "name",
     [
-        "wikidata-filter/entities", "wikidata-filter/Q22.json", f"{WDTK}/item.json", f"{WDTK}/property.json",
+        pytest.param("wikidata-filter/entities", marks=pytest.mark.slow),
+        "wikidata-filter/Q22.json", f"{WDTK}/item.json", f"{WDTK}/property.json",
         f"{WDTK}/lexeme.json", f"{WDTK}/mediainfo.json", f"{MOCK}/mock-dump-for-testing.json",
         f"{API}/wbgetentities-Q6-Q42-P31.json", f"{API}/wbgetentities-Q1.json",
     ],

@@ -73,19 +73,26 @@ def updated(folder: Path, added: list[str], removed: list[str], dump: bool, befo
     return new, rebuilt, [note for note in monitor.notes if "made anew" in note]
 
 
-@pytest.mark.parametrize("dump", [False, True])
+CHANGES = [
+    (["<http://x/e> <http://x/near> <http://x/b> ."], []),
+    ([f'<http://x/c> {LABEL} "C"@en .', '<http://x/b> <http://x/size> "3" .'], [GRAPH[0]]),
+    # A relation that appears takes the names of the entity of its key, one that goes gives them back.
+    (["<http://x/b> <http://x/tall> <http://x/c> ."], []),
+    ([], GRAPH[:2]),
+    # A relation is an entity, too, while something is said about it.
+    (["<http://x/near> <http://x/far> <http://x/c> ."], []),
+    ([], ['<http://x/d> <http://x/size> "3" .']),
+    ([], [GRAPH[2]]),
+]
+"""Statements that come, and that go."""
+
+
 @pytest.mark.parametrize(
-    ("added", "removed"),
+    ("added", "removed", "dump"),
     [
-        (["<http://x/e> <http://x/near> <http://x/b> ."], []),
-        ([f'<http://x/c> {LABEL} "C"@en .', '<http://x/b> <http://x/size> "3" .'], [GRAPH[0]]),
-        # A relation that appears takes the names of the entity of its key, one that goes gives them back.
-        (["<http://x/b> <http://x/tall> <http://x/c> ."], []),
-        ([], GRAPH[:2]),
-        # A relation is an entity, too, while something is said about it.
-        (["<http://x/near> <http://x/far> <http://x/c> ."], []),
-        ([], ['<http://x/d> <http://x/size> "3" .']),
-        ([], [GRAPH[2]]),
+        pytest.param(*change, dump, marks=() if (number % 2 == 0) == dump else pytest.mark.slow)
+        for number, change in enumerate(CHANGES)
+        for dump in (False, True)
     ],
 )
 def test_a_change_is_made_in_a_copy(tmp_path: Path, dump: bool, added: list[str], removed: list[str]) -> None:
@@ -98,14 +105,14 @@ def test_a_change_is_made_in_a_copy(tmp_path: Path, dump: bool, added: list[str]
     assert ids == list(range(len(ids))), "a triple's id is its place"
 
 
-@pytest.mark.parametrize("dump", [False, True])
+@pytest.mark.parametrize("dump", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_first_alias_decides_more_than_a_part(tmp_path: Path, dump: bool) -> None:
     new, rebuilt, long_way = updated(tmp_path, [f'<http://x/c> {ALIAS} "Cee"@en .'], [], dump)
     assert "the usual statement of a alias" in long_way[0]
     assert differences(new, rebuilt) == {}
 
 
-@pytest.mark.parametrize("dump", [False, True])
+@pytest.mark.parametrize("dump", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_large_change_goes_the_long_way(tmp_path: Path, dump: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patch, "FLOOR", 1)
     added = ["<http://x/e> <http://x/near> <http://x/b> .", "<http://x/e> <http://x/near> <http://x/c> ."]

@@ -83,7 +83,7 @@ def test_the_prompts_are_the_papers_to_the_letter() -> None:
             assert " / ".join([*lines[:-1], filled]) in text
 
 
-@pytest.mark.parametrize("kind", ["qa", "conv"])
+@pytest.mark.parametrize("kind", [pytest.param("qa", marks=pytest.mark.slow), "conv"])
 @pytest.mark.parametrize("form", HARMLESS)
 def test_every_form_gives_the_questions_of_the_clean_one(place: Place, tmp_path: Path, kind: str, form: str) -> None:
     made = []
@@ -126,6 +126,7 @@ def test_every_fault_of_content_is_rejected_for_its_reason(place: Place, tmp_pat
     assert (tmp_path / "out" / "questions.jsonl").stat().st_size > 1000, "what was good is kept"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["qa", "conv"])
 @pytest.mark.parametrize("fault", ["", *(name for name in FAULTS if name not in ("refusal", "nonsense"))])
 def test_whatever_is_written_what_is_kept_holds(place: Place, tmp_path: Path, kind: str, fault: str) -> None:

@@ -264,6 +264,7 @@ def test_several_processes_fill_one_store(tmp_path: Path) -> None:
     assert known.all() and set(found[:, 0].tolist()) <= {7, 8, 9}
 
 
+@pytest.mark.slow
 def test_killed_encoding_goes_on_where_it_was(
     encoder: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,6 +346,7 @@ def test_equal_scores_stand_in_order_of_id(tmp_path: Path) -> None:
     assert ids == sorted(ids) and len(ids) == 3
 
 
+@pytest.mark.slow
 def test_result_depends_on_no_other_question_nor_on_how_the_work_is_cut(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +359,7 @@ def test_result_depends_on_no_other_question_nor_on_how_the_work_is_cut(
     assert Kaping(graph.dkg, *options, graph.kg, tmp_path).retrieve(graph.questions[::-1])[::-1] == whole
 
 
+@pytest.mark.slow
 def test_collected_bytes_are_the_same_cold_warm_and_after_a_kill(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,7 @@ def undisturbed(listened: tuple[Path, Listener]) -> Path:
     return listened[0]
 
 
-@pytest.mark.parametrize("loss", ["bce", "normalised"])
+@pytest.mark.parametrize("loss", ["bce", pytest.param("normalised", marks=pytest.mark.slow)])
 def test_learns_one_and_two_hops_from_answers_alone(world: Any, tmp_path: Path, loss: str) -> None:
     counts = run(world, tmp_path / "retriever", OPTIONS.model_copy(update={"loss": loss}))
     assert counts["dev_hits_at_1"] == 1.0
@@ -68,6 +68,7 @@ def test_learns_one_and_two_hops_from_answers_alone(world: Any, tmp_path: Path, 
     assert found["hits_at_1"]["test"] == 1.0
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(
     world: Any, undisturbed: Path, tmp_path: Path
 ) -> None:

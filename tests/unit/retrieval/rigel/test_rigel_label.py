@@ -170,6 +170,7 @@ def test_retrieves_over_a_graph_with_a_new_relation(trained: Path, world: Any) -
     assert found.entities[0][0] == question.answers[0]
 
 
+@pytest.mark.slow
 def test_a_layer_refuses_new_relations_and_names_the_decoder_that_does_not(world: Any, tmp_path: Path) -> None:
     run(world, tmp_path / "layer", QUICK.model_copy(update={"decoder": "layer", "epochs": 1}))
     with pytest.raises(GraphMismatch, match="rigel.decoder=label"):
@@ -177,6 +178,7 @@ def test_a_layer_refuses_new_relations_and_names_the_decoder_that_does_not(world
     assert "decoder" not in json.loads((tmp_path / "layer" / "config.json").read_text())
 
 
+@pytest.mark.slow
 def test_labels_are_read_as_words_and_bare_codes_are_counted(world: Any, tmp_path: Path) -> None:
     dkg = graph("starred_actors", "people.person.placeOfBirth", "P31", "举办地", "r12", "date of birth")
     assert relation_texts(dkg) == [

@@ -42,6 +42,7 @@ def test_a_profile_trains_with_either_loss(name: str, loss: str, world: Any, tmp
     assert len(measured) == 3 and 0 < measured[-1] < measured[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["atlas", *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
 def test_it_learns_where_every_last_hop_is_too_large_to_expand(

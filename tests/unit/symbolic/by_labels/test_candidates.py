@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.kg.vocabulary import XSD
@@ -23,6 +24,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
     nodes_of,
 )
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from tests.support.examples import examples
 from tests.support.graphs import DATES, ENTITIES, QUANTITIES, Graph, random_graph, small_graph, store_of
 from tests.support.label_graph import X, all_candidates, slot_of, way_of
 
@@ -52,7 +54,7 @@ def queries(draw: st.DrawFn, graph: LabelGraph) -> LabelQuery:
     return LabelQuery("?", tuple(slots), tuple((t, 1.0) for t in types), place, tuple(values))
 
 
-@settings(max_examples=12)
+@examples(24)
 @given(seed=st.integers(0, 10_000), data=st.data(), hops=st.sampled_from([1, 2, 2, 3]))
 def test_candidates_of_random_questions_find_what_their_forms_find(seed: int, data: st.DataObject, hops: int) -> None:
     with store_of(random_graph(seed, data.draw(st.sampled_from([8, 30, 60])))) as store:
@@ -84,6 +86,7 @@ def with_values(graph: LabelGraph, query: LabelQuery, likeness: np.ndarray | Non
     return [one for one in CandidateMaker(graph, 1).make(query, likeness, kinds) if conditions_of(one.form)]
 
 
+@pytest.mark.slow
 def test_every_condition_on_a_value_is_fulfilled_by_what_running_its_form_finds() -> None:
     seen: dict[tuple[str, bool, type], set[bool]] = {}
     for seed in range(40):

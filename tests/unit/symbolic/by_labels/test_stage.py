@@ -136,6 +136,7 @@ def test_unanswerable_questions_of_the_run_are_learnt_from(folders: dict[str, Pa
     assert counts["questions"]["own"] == 7 and counts["unanswerable"] == 1 and counts["dev"]["unanswerable"] == 1
 
 
+@pytest.mark.slow
 def test_what_people_corrected_is_answered_after_a_few_further_steps_and_the_rest_stays(
     folders: dict[str, Path], graph: LabelGraph, tmp_path: Path
 ) -> None:
@@ -215,6 +216,7 @@ def test_nothing_to_learn_from_is_refused_with_the_way_out(folders: dict[str, Pa
         learn(folders, tmp_path / "other", questions=folders["none"], generated=generated)
 
 
+@pytest.mark.slow
 def test_without_steps_the_starting_point_is_calibrated_alone(folders: dict[str, Path], tmp_path: Path) -> None:
     counts = learn(folders, tmp_path / "out", QUICK.model_copy(update={"steps": 0}))
     assert "training" not in counts and counts["dev"]["answerable"] == 6
@@ -222,6 +224,7 @@ def test_without_steps_the_starting_point_is_calibrated_alone(folders: dict[str,
     assert empty["dev"] == {} and load(tmp_path / "none").calibration == AS_IT_IS
 
 
+@pytest.mark.slow
 def test_test_question_with_an_unreadable_form_hinders_nothing(
     graph: LabelGraph, folders: dict[str, Path], tmp_path: Path
 ) -> None:

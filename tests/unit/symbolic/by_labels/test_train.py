@@ -64,6 +64,7 @@ def test_a_few_steps_lower_the_loss_and_change_only_what_learns(examples: list[L
     assert scorer.network.encoder._known is None
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_weights_and_another_one_others(examples: list[LabelExample]) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

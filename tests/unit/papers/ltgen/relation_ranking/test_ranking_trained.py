@@ -104,6 +104,7 @@ def test_a_pair_is_written_as_in_the_paper() -> None:
 LONG = OPTIONS.model_copy(update={"epochs": 40, "patience": 40, "learning_rate": 1e-2})
 
 
+@pytest.mark.slow
 def test_the_graph_tells_which_relation_a_question_asks_for() -> None:
     fitted = fit(EXAMPLES, EXAMPLES[:4], LONG, 7, "amr", graphs=GRAPHS)
     assert measure(fitted.trained, EXAMPLES, 1, GRAPHS)["recall"] == 1.0

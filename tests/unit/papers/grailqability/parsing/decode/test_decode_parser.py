@@ -50,6 +50,7 @@ def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.slow
 def test_forms_of_unseen_entities_are_decoded_with_their_answers(world, trained, tmp_path):
     found, counts = parsed(world, trained[0], tmp_path / "parsed")
     examples = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
@@ -64,6 +65,7 @@ def test_forms_of_unseen_entities_are_decoded_with_their_answers(world, trained,
     assert found["q5-03"][0].answers == ("3",)
 
 
+@pytest.mark.slow
 def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_path):
     found, _ = parsed(world, trained[0], tmp_path / "parsed")
     for rows in found.values():
@@ -83,6 +85,7 @@ def less(world, tmp_path):
     return replace(world, kg=tmp_path / "kg")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(DEVICE != "cpu", reason="the form that is best here follows from the CPU's random numbers")
 def test_a_best_form_that_finds_nothing_is_no_form_unless_the_option_keeps_it(world, less, trained, tmp_path):
     unchanged, _ = parsed(less, trained[0], tmp_path / "kept", on_empty_result="keep")
@@ -144,6 +147,7 @@ def test_examples_without_a_gold_form_are_refused_in_words(world, tmp_path):
         train(tmp_path / "parser", kg=world.kg, examples=tmp_path, options=OPTIONS, seed=3)
 
 
+@pytest.mark.slow
 def test_a_damaged_parser_is_refused_in_words(world, trained, tmp_path):
     shutil.copytree(trained[0], tmp_path / "broken")
     for path in (tmp_path / "broken" / "decoder").iterdir():
