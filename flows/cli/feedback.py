@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from flows.cli._options import ForceOption
 from flows.cli._session import HomeSession, Session, print_json
@@ -68,7 +67,7 @@ def list_entries(session: HomeSession) -> None:
             *(f"! {text}" for text in warnings),
         ]
         state = "unusable" if row["fault"] else row["state"]
-        cells = (Text("\n").join(map(VisibleText, some)) for some in (lines, (state, row["at"], row["client"])))
+        cells = (VisibleText("\n").join(map(VisibleText, some)) for some in (lines, (state, row["at"], row["client"])))
         table.add_row(str(row["id"]), *cells)
     session.console.print(table)
     held = sum(example.held_out for example in examples)
