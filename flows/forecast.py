@@ -1,36 +1,42 @@
 """What a run is going to ask of its language models, before anything is paid.
 
-Stages that ask no model are run and kept, so that the prompts of the others are known; these are only counted.  Where a
-prompt depends on a text that is not written yet, sentences by rule stand for it, and the forecast says so.  A pilot
-asks a few of the questions first, under the budget and on the accounts of the stages, and is kept for the run.
+Stages that ask no model are run and kept, so that the prompts of the others are known; of these the library's own
+functions run in a scratch folder against models that record what would be sent (`llm.forecast.Recorder`).  A pilot
+sends a few of the prompts first, under the budget and on the accounts of the stages, and is kept for the run.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
-import polars as pl
 from prefect import flow
 
-from kgqa_core.answering.forecast import forecast_answers, forecast_exploration, pilot_answers
-from kgqa_core.answering.registry import answerer_spec, knowledge_spec
-from kgqa_core.config import Answerer, Knowledge, Profile
-from kgqa_core.evaluation.judge_forecast import forecast_verdicts
-from kgqa_core.llm.forecast import StagePlan
-from kgqa_core.rewriting.forecast import Rewriting, pilot_corpus, plan_corpus
+from kgqa_core.answering.forecast import forecast_exploration, typical_answer
+from kgqa_core.answering.registry import answerer_spec, knowledge_spec, model_spec
+from kgqa_core.config import AGENT, Knowledge, Profile
+from kgqa_core.datasets.files.question import read_questions
+from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.forecast import Pilot, Recorder, Row, Sent, StagePlan, at_endpoint, recorded
+from kgqa_core.llm.protocol import LanguageModel
+from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.answering import add_computed, answer, compute_all, explore
+from tasks.answering import add_computed, answer, answer_computed, compute_all, explore
 from tasks.engine.artifacts import RunArtifacts
+from tasks.engine.context import StageContext
 from tasks.engine.run import Run, tracked_run
+from tasks.engine.stage import Stage
+from tasks.evaluation import judge_answers
 from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import questions_of
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_options, write_knowledge, write_sentences
-
-FINISHED = "the stage is finished"
 
 
 @flow(name="kgqa-forecast", flow_run_name="forecast {profile.kg.name}/{profile.questions.name}")
@@ -43,152 +49,172 @@ def forecast(profile: Profile, pilot: int = 0) -> list[StagePlan]:
     """
     with tracked_run(profile, several=True) as run:
         plans: list[StagePlan] = []
-        planned: dict[str, set[str]] = {}
+        sent: dict[int | None, Sent] = {None: {}, 0: {}, 1: {}}
         for own in profile.each_set:
-            found = _plans(own, run, planned, pilot)
-            named = (replace(plan, stage=f"{own.questions.name}: {plan.stage}") for plan in found)
-            plans += named if profile.further_questions else found
+            for plan in _plans(own, run, sent, pilot):
+                name = f"{own.questions.name}: {plan.stage}" if profile.further_questions else plan.stage
+                plans.append(replace(plan, stage=name))
         run.save(status="forecast")
         return plans
 
 
-def _agent(made: RunArtifacts, name: str, profile: Profile) -> StagePlan:
-    """The plan of an agent's exploration from the topics of one variant."""
-    options, variant = profile.answering, str(Knowledge.parse(name).variant)
-    started = made.questions_for(variant)
-    given = (made.kg, made.dkg, started, variant, options.answerer, profile.agent, profile.llm)
-    if explore.find(*given, options.split, options.limit, profile.seed) is not None:
-        return _finished(f"answers {name}", options.answerer)
-    return forecast_exploration(
-        questions=started.folder, name=name, options=options, agent=profile.agent, llm=profile.llm, seed=profile.seed
-    )
-
-
-def _plans(profile: Profile, run: Run, planned: dict[str, set[str]], pilot: int) -> list[StagePlan]:
-    """The plans of one question set.  planned: prompts that are planned already, by answerer; this set's are added."""
+def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int) -> list[StagePlan]:
+    """The plans of one question set.  sent: of the sets before."""
     kg = build_kg(profile.kg)
     dkg = export_dkg(kg, profile.dkg)
     questions = questions_of(kg, profile)
     retrievers = train_retrievers(kg, dkg, questions, profile)
     artifacts = link_topics(RunArtifacts(kg, dkg, questions, retrievers), profile)
     facts = retrieve_all(artifacts, profile)
-    corpus = _finished_corpus(kg, dkg, questions, profile)
-    rewriter = finetune_rewriter.find(corpus, profile.rewriter, profile.seed) if corpus else None
     plans: list[StagePlan] = []
-    if corpus is not None:
-        plans.append(_finished("corpus", profile.corpus.teacher))
-    elif profile.trains_rewriter:
-        folders = (kg.folder, dkg.folder, questions.folder)
+    rewriter = None
+    if profile.trains_rewriter:
         given = (profile.corpus, profile.llm, profile.seed)
-        if pilot:
-            budget = run.budget(generate_corpus.account(kg, dkg, questions, *given))
-            with run.monitor("pilot") as monitor:
-                pilot_corpus(*folders, *given, run.home.cache, pilot, budget, monitor)
-        plans += plan_corpus(*folders, *given, run.home.cache)
-    passages = passages_of(questions, profile)
-    for own in profile.each_answerer:
-        computed: dict[str, ArtifactRef] = {}
-        if own.computes:
-            computed = compute_all(artifacts, facts, own)
-        if Answerer.parse(own.answering.answerer).kind == "agent":
-            plans += [_agent(artifacts, name, own) for name in own.knowledge]
-        asked = planned.setdefault(own.answering.answerer, set())
-        for name in own.knowledge if answerer_spec(own.answering.answerer).reads else ():
-            plans += _experiment(kg, questions, facts, passages, rewriter, name, own, run, asked, pilot, computed)
-    if profile.evaluation.judge is not None:
-        plans.append(
-            forecast_verdicts(
-                questions=questions.folder,
-                experiments=sum(len(own.knowledge) for own in profile.each_answerer),
-                options=profile.answering,
-                model=profile.evaluation.judge,
-                llm=profile.llm,
-                seed=profile.seed,
-                cache=run.home.cache,
-            )
-        )
-    return plans
-
-
-def _finished_corpus(kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:
-    if not profile.trains_rewriter:
-        return None
-    return generate_corpus.find(kg, dkg, questions, profile.corpus, profile.llm, profile.seed)
-
-
-def _experiment(
-    kg: ArtifactRef,
-    questions: ArtifactRef,
-    facts: dict[str, ArtifactRef],
-    passages: ArtifactRef | None,
-    rewriter: ArtifactRef | None,
-    name: str,
-    profile: Profile,
-    run: Run,
-    planned: set[str],
-    pilot: int,
-    computed: dict[str, ArtifactRef],
-) -> list[StagePlan]:
-    """Plans of putting one retriever's facts into words, where a model does it, and of the answers from them.
-
-    computed: of each retriever, where the model reads computed results too.
-    """
-    read = Knowledge.parse(name)
-    retriever, form = str(read.variant), read.format
-    full = f"{retriever}/{form}"
-    plans: list[StagePlan] = []
-    knowledge: ArtifactRef | None = None
-    texts: dict[str, str] = {}
-    spec = knowledge_spec(name)
-    if not spec.rewriter and (spec.facts or spec.passages):
-        knowledge = write_knowledge(kg, questions, facts.get(retriever), passages, None, name, profile)
-    elif spec.rewriter:
-        common = sentence_options(profile)
-        if rewriter is not None or not profile.rewriter.adapt:
-            knowledge = write_sentences.find(kg, questions, facts[retriever], rewriter, retriever, form, *common)
-        if knowledge is not None:
-            plans.append(_finished(f"knowledge {full}", profile.rewriter.base))
+        if (corpus := generate_corpus.find(kg, dkg, questions, *given)) is not None:
+            plans.append(_finished("corpus", profile.corpus.teacher))
+            rewriter = finetune_rewriter.find(corpus, profile.rewriter, profile.seed)
         else:
-            sentences = write_sentences(kg, questions, facts[retriever], None, retriever, "template", *common)
-            table = pl.read_parquet(sentences.folder / "knowledge.parquet", columns=["question", "text"], glob=False)
-            texts = dict(table.iter_rows())
-            rewriting = Rewriting(
-                kg=kg.folder,
-                questions=questions.folder,
-                facts=facts[retriever].folder,
-                retriever=retriever,
-                options=profile.rewriter,
-                llm=profile.llm,
-                language=profile.questions.language,
-                trained=profile.rewriter.adapt,
-                split=profile.answering.split,
-                limit=profile.answering.limit,
-                seed=profile.seed,
-                cache=run.home.cache,
-            )
+            folders = (kg.folder, dkg.folder, questions.folder, *given, run.home.cache)
             if pilot:
-                account = write_sentences.account(kg, questions, facts[retriever], None, retriever, form, *common)
+                budget = run.budget(generate_corpus.account(kg, dkg, questions, *given))
                 with run.monitor("pilot") as monitor:
-                    rewriting.pilot(pilot, run.budget(account), monitor)
-            plans.append(rewriting.plan())
-    if knowledge is not None and retriever in computed:
-        knowledge = add_computed(computed[retriever], knowledge, name)
-    folder = knowledge.folder if knowledge else None
-    given: dict[str, Any] = {
-        "questions": questions.folder, "knowledge": folder, "name": full, "options": profile.answering,
-        "llm": profile.llm, "seed": profile.seed, "cache": run.home.cache,
-    }  # fmt: skip
-    if knowledge is not None or form == "none":
-        stage = (questions, knowledge, full, profile.answering, profile.llm, profile.seed)
-        if answer.find(*stage) is not None:
-            return [*plans, _finished(f"answers {full}", profile.answering.answerer)]
-        if pilot:
-            budget = run.budget(answer.account(*stage))
-            with run.monitor("pilot") as monitor:
-                pilot_answers(**given, number=pilot, budget=budget, monitor=monitor)
-    return [*plans, forecast_answers(**given, texts=texts, planned=planned)]
+                    pilot_corpus(*folders, pilot, budget, monitor)
+            plans += plan_corpus(*folders)
+    passages = passages_of(questions, profile)
+    experiments = []
+    for own in profile.each_answerer:
+        options, spec = own.answering, answerer_spec(own.answering.answerer)
+        computed: dict[str, ArtifactRef] = {}
+        if own.computes and (spec.reads or profile.evaluation.judge):
+            computed = compute_all(artifacts, facts, own)
+        for name in own.knowledge:
+            read, form = Knowledge.parse(name), knowledge_spec(name)
+            variant = str(read.variant)
+            each = _Experiment(own, f"{variant}/{read.format}", facts.get(variant), computed.get(variant))
+            if spec.explores:
+                started = artifacts.questions_for(variant)
+                call = (kg, dkg, started, variant, options.answerer, spec.section(own), own.llm)
+                explored = explore.find(*call, options.split, options.limit, own.seed)
+                each.answers = explored and answer_computed(explored, name, options.answerer)
+                if spec.name == AGENT:
+                    most = forecast_exploration(
+                        questions=started.folder, name=name, options=options, agent=own.agent, llm=own.llm,
+                        seed=own.seed,
+                    )  # fmt: skip
+                    each.plan = _finished(most.stage, options.answerer) if explored else most
+            elif not spec.reads:
+                each.answers = each.computed and answer_computed(each.computed, name, spec.name)
+            elif not form.rewriter and (form.facts or form.passages):
+                each.knowledge = write_knowledge(kg, questions, each.facts, passages, None, name, own)
+            elif form.rewriter:
+                absent = ArtifactRef(kind="rewriter", path="", digest="") if own.rewriter.adapt else None
+                each.sentences = (
+                    kg, questions, facts[variant], rewriter or absent, variant, read.format, *sentence_options(own)
+                )  # fmt: skip
+                each.knowledge = write_sentences.find(*each.sentences)  # type: ignore[arg-type]
+            if each.computed is not None and each.knowledge is not None:
+                each.knowledge = add_computed(each.computed, each.knowledge, name)
+            if spec.reads or spec.explores or each.answers is not None:
+                experiments.append(each)
+    if pilot:
+        with run.monitor("pilot") as monitor:
+            _Recording(run, profile, questions, None, {}, pilot, monitor).rows_of(experiments)
+    return plans + recorded(
+        lambda end: _Recording(run, profile, questions, end, sent[end]).rows_of(experiments), sent
+    )  # fmt: skip
+
+
+@dataclass
+class _Experiment:
+    """One kind of knowledge with one answerer; an artifact is None where a model has to make it first.
+
+    profile: with this answerer alone.  name: `retriever/format`.  sentences: the arguments of `write_sentences`, where
+    a model writes the knowledge.  plan: of answers that are not recorded.
+    """
+
+    profile: Profile
+    name: str
+    facts: ArtifactRef | None
+    computed: ArtifactRef | None
+    sentences: tuple[Any, ...] = ()
+    knowledge: ArtifactRef | None = None
+    answers: ArtifactRef | None = None
+    plan: StagePlan | None = None
+
+
+@dataclass
+class _Recording:
+    """The stages of a question set from knowledge to verdicts, recorded at one end of a range, or piloted."""
+
+    run: Run
+    profile: Profile
+    questions: ArtifactRef
+    end: int | None
+    sent: Sent
+    pilot: int = 0
+    monitor: Monitor = QUIET
+
+    def rows_of(self, experiments: Sequence[_Experiment]) -> list[Row]:
+        """A row for each stage that asks a model, the last one for the judge."""
+        self.rows: list[Row] = []
+        self.usual = typical_answer(read_questions(self.questions.folder))
+        judge, llm = self.profile.evaluation.judge, self.profile.llm
+        with TemporaryDirectory() as self.scratch:
+            answers = [(each.name, *self._answers(each)) for each in experiments]
+            if judge is not None and not self.pilot:
+                recorder = Recorder(
+                    "judged", judge, llm, self.end, usual="yes", assumed="verdicts of one token",
+                    reads=[reader for _, _, reader in answers if reader is not None],
+                    note="answers not written yet, as long as the median gold answer and all different",
+                )  # fmt: skip
+                self.rows.append(recorder)
+                for name, ref, reader in answers:
+                    recorder.sent = recorder.sent if reader is None else {}
+                    self._fill(judge_answers, recorder, self.questions, ref, name, judge, llm)
+        return self.rows
+
+    def _answers(self, each: _Experiment) -> tuple[ArtifactRef, Recorder | None]:
+        """The answers of an experiment, or what stands for them, with the recorder of these."""
+        own, llm, answerer = each.profile, each.profile.llm, each.profile.answering.answerer
+        reads, knowledge, writers = answerer_spec(answerer).reads, each.knowledge, list[Recorder]()
+        if each.plan is not None:
+            self.rows.append(each.plan)
+        if each.sentences and knowledge is not None:
+            self.rows.append(_finished(f"knowledge {each.name}", own.rewriter.base))
+        elif each.sentences:
+            writers.append(Recorder(
+                f"knowledge {each.name}", own.rewriter.base, llm, self.end, assumed="texts as long as the template's",
+                known=not own.rewriter.adapt, sent=self.sent,
+            ))  # fmt: skip
+            self.rows += writers
+            knowledge = self._fill(write_sentences, *writers, *each.sentences, pays=not own.rewriter.adapt)
+            if each.computed is not None:
+                knowledge = self._fill(add_computed, None, each.computed, knowledge, each.name)
+        call = (self.questions, knowledge, each.name, own.answering, llm, own.seed)
+        answers = each.answers
+        if reads and not writers and (answers := answer.find(*call)) is not None:
+            self.rows.append(_finished(f"answers {each.name}", answerer))
+        if answers is not None:
+            return answers, None
+        reader = Recorder(
+            f"answers {each.name}", model_spec(answerer), llm, self.end, usual=self.usual,
+            assumed="answers as long as the median gold answer", reads=writers,
+            note="knowledge not written yet, its length is a guess", sent=self.sent if reads else None,
+        )  # fmt: skip
+        self.rows += [reader] * reads
+        return self._fill(answer, reader, *call, pays=reads and not writers), reader
+
+    def _fill(self, stage: Stage[Any], recorder: Recorder | None, *call: Any, pays: bool = False) -> ArtifactRef:
+        """What the body of a stage writes into the scratch folder with a recorder, or with the pilot where it pays."""
+        model: LanguageModel | None = recorder
+        if self.pilot and pays and recorder is not None and at_endpoint(recorder.name):
+            budget = self.run.budget(stage.account(*call))
+            model = Pilot(load_model(recorder.name, recorder.llm, budget=budget), self.pilot, self.profile.seed)
+        out = Path(mkdtemp(dir=self.scratch))
+        stage.body(StageContext(out, out, self.run.home.cache, self.monitor, model=model), *call)
+        return ArtifactRef(kind=stage.options.kind, path=str(out), digest="")
 
 
 def _finished(stage: str, model: str) -> StagePlan:
     """The plan of a stage whose artifact is there."""
-    return StagePlan(stage, model, 0, 0, 0, 0, 0.0, 0.0, True, (FINISHED,))
+    return StagePlan(stage, model, 0, 0, 0, assumptions=("the stage is finished",))

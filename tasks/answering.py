@@ -76,6 +76,7 @@ def answer(
         work=stage.work,
         cache=stage.cache,
         budget=stage.budget,
+        model=stage.model,
         part=stage.part,
     )
 

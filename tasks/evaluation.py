@@ -170,6 +170,7 @@ def judge_answers(
         monitor=stage.monitor,
         cache=stage.cache,
         budget=stage.budget,
+        loaded=stage.model,
     )
 
 

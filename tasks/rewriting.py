@@ -152,6 +152,7 @@ def write_sentences(
         work=stage.work,
         cache=stage.cache,
         budget=stage.budget,
+        model=stage.model,
         part=stage.part,
     )
 

@@ -158,11 +158,13 @@ def judge_answers(
     monitor: Monitor = QUIET,
     cache: Path | None = None,
     budget: Budget | None = None,
+    loaded: LanguageModel | None = None,
 ) -> dict[str, Any]:
     """Writes `judged.parquet` (question, retriever, format, model, judged) and meta.json, and returns counts.
 
     Rows are those of the answers; judged is true, false, or null where the judge gave no verdict.
-    model: of the judge.  name: what progress calls the experiment.  budget: of an endpoint's requests.
+    model: of the judge; loaded: used instead of loading it.  name: what progress calls the experiment.  budget: of an
+    endpoint's requests.
     Raises BudgetReached, EndpointError, ModelError, ArtifactError.
     """
     records = {record.id: record for record in read_questions(questions)}
@@ -176,7 +178,7 @@ def judge_answers(
     found: list[bool | None] = [False] * len(given)
     if given:
         with LOADING:
-            judge = load_model(model, llm, budget=budget)
+            judge = loaded if loaded is not None else load_model(model, llm, budget=budget)
         found = verdicts(judge, given, llm, cache=cache, monitor=monitor, what=f"verdicts {name}".strip())
     schema = dict.fromkeys(columns[:4], pl.String) | {"judged": pl.Boolean}
     table = pl.DataFrame([(*row[:4], one) for row, one in zip(rows, found, strict=True)], schema=schema, orient="row")

@@ -1,27 +1,26 @@
-"""What a stage is going to ask of a model: calls, tokens, money and time, without what the cache holds.
+"""What a stage is going to ask of a model: its own functions run against a `Recorder`, which sends nothing.
 
-Lengths of outputs, repeats and speed are measured on completions that the cache has of the same model and the same
-template, where there are enough; until then each is an assumption, and the plan says which it made and what would come
-out were it wrong.
+A recorder counts the prompts that `llm.paid.ask` would send, without those that the cache holds, and answers with texts
+of the expected length, so that later prompts, which hold these answers, have the right size.  Lengths of outputs,
+repeats and speed are measured on completions that the cache has of the same model and template, where there are enough;
+until then each is an assumption, and two further recordings, with the shortest and the longest answers, give a range.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter as Counts
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, replace
 from random import Random
-from typing import TypeVar
+from statistics import fmean, linear_regression
 
 from kgqa_core.config import LlmOptions
-from kgqa_core.llm.budget import Budget
-from kgqa_core.llm.cache import Identity, ResponseCache, open_cache
-from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import ask
-from kgqa_core.llm.protocol import GenerationParams
+from kgqa_core.llm.cache import Identity
+from kgqa_core.llm.factory import identify
+from kgqa_core.llm.paid import Batch, Outcome, peek, send
+from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.llm.tokens import counter
-from kgqa_core.monitor import QUIET, Monitor
 
 ENOUGH = 20
 """Completions in the cache from which something is measured."""
@@ -38,6 +37,10 @@ PAUSE = 10.0
 LATEST = 2_000
 """Completions that are looked at to measure."""
 
+OPENING = 10
+"""Characters by which prompts of one template are known: no two wordings of `prompts` but those of LTGen share them.
+
+The shortest, `Question: `, has as many before its first variable."""
 
 TEXTS = (0.5, 2.0)
 """Lengths of texts that are not written yet, over those of the template's sentences, that a range covers.
@@ -59,6 +62,14 @@ for the system)."""
 
 REJECTED = 0.1
 """Share of completions that may be rejected by the upper end of a range; of ChatGPT's texts 0.2 to 1.1 % would be."""
+
+HITS = 0.8
+"""Assumed share of texts from which a QA model answers, for the calls of second and further texts."""
+
+WRONG = "."
+"""Stands for an answer that is no hit."""
+
+ESTIMATED = "tokens estimated: one for four ASCII characters, two others, one East Asian (llm.tokenizers counts them)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +111,8 @@ class Measured:
     """What the cache shows of a model's completions of one template; zero completions where it has none.
 
     prompt_ratio: tokens of prompts as the model counts them over ours.  base, slope: completion tokens as a line of
-    ours of the prompt; text_base, text_slope: likewise tokens of the texts, counted as by `measure`'s reader.
-    spent: share of completions that were rejected.  seconds: between completions, pauses left out.
+    ours of the prompt; text_base, text_slope: likewise our tokens of the texts.  spent: share of completions that were
+    rejected.  seconds: between completions, pauses left out.
     """
 
     completions: int = 0
@@ -119,119 +130,212 @@ class Measured:
         return self.completions >= ENOUGH
 
 
-@dataclass(slots=True)
-class Wanted:
-    """Prompts that a stage still has to send, as tokens: a weight for each, the chance that it is sent at all.
-
-    outputs: tokens of each answer where nothing is measured.  texts: tokens of each prompt that stand for a text not
-    written yet.  unsure: whether a prompt's weight is a guess.  cached: prompts that need not be sent.
-    """
-
-    prompts: list[float] = field(default_factory=list)
-    outputs: list[float] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
-    texts: list[float] = field(default_factory=list)
-    unsure: list[bool] = field(default_factory=list)
-    cached: int = 0
-
-    def add(
-        self, prompt_tokens: float, output_tokens: float, weight: float = 1.0, *, text: float = 0.0,
-        unsure: bool = False,
-    ) -> None:  # fmt: skip
-        """One more prompt."""
-        self.prompts.append(prompt_tokens)
-        self.outputs.append(output_tokens)
-        self.weights.append(weight)
-        self.texts.append(text)
-        self.unsure.append(unsure)
-
-
-def measure(
-    cache: ResponseCache | None, identity: Identity | None, opening: str, params: GenerationParams,
-    count: Callable[[str], int], reader: Callable[[str], int] | None = None,
-) -> Measured:  # fmt: skip
-    """What the latest completions of a model to prompts that begin with `opening` show, for outputs of one limit.
-
-    reader: counts the texts as the model that is to read them does; `count` when absent.
-    """
-    if cache is None or identity is None:
+def measure(batch: Batch, identity: Identity | None, count: Callable[[str], int]) -> Measured:
+    """What the latest completions of a model to prompts of a batch's template show, for outputs of its limit."""
+    if identity is None:
         return Measured()
-    latest = cache.latest(identity, opening, LATEST)
-    rows = [row for row in latest if row.max_new_tokens == params.max_new_tokens]
+    latest = batch.cache.latest(identity, opening_of(batch.prompts), LATEST)
+    rows = [row for row in latest if row.max_new_tokens == batch.params.max_new_tokens]
     good = [row for row in rows if row.accepted and row.completion_tokens > 0]
     if len(good) < ENOUGH:
-        return Measured(len(good), spent=0.0)
+        return Measured(len(good))
     ours = [float(count(row.prompt)) for row in good]
     base, slope = _line(ours, [float(row.completion_tokens) for row in good])
-    text_base, text_slope = _line(ours, [float((reader or count)(row.text)) for row in good])
+    text_base, text_slope = _line(ours, [float(count(row.text)) for row in good])
     times = sorted(row.stored for row in rows)
     gaps = [after - before for before, after in zip(times, times[1:], strict=False) if after - before < PAUSE]
     return Measured(
         len(good), sum(row.prompt_tokens for row in good) / max(1.0, sum(ours)), base, slope, text_base, text_slope,
-        sum(not row.accepted for row in rows) / len(rows), sum(gaps) / len(gaps) if gaps else None,
+        sum(not row.accepted for row in rows) / len(rows), fmean(gaps) if gaps else None,
     )  # fmt: skip
 
 
-def plan(
-    stage: str, model: str, wanted: Wanted, measured: Measured, llm: LlmOptions, params: GenerationParams, *,
-    attempts: int = 1, assumed: str = "", between: tuple[float, float] = TEXTS,
-) -> StagePlan:  # fmt: skip
-    """The plan of some prompts.  attempts: completions of one prompt that may be rejected.  assumed: how the outputs'
-    lengths were guessed where nothing is measured.  between: how many times as long as guessed they may be."""
-    _, counted = counter(model, llm) if wanted.prompts or wanted.cached else (len, True)
-    remote = model.startswith("openai:")
-    around = CHAT if remote and not measured.enough else (0, 0, 0)
-    calls, prompt_tokens, completion_tokens = _amount(
-        wanted, measured, params, repeated(measured.spent, attempts), around=around[1]
-    )  # fmt: skip
-    assumptions = _assumptions(measured, calls, counted, remote, llm, attempts, assumed)
-    if not remote:
-        seconds = (prompt_tokens + completion_tokens) / LOCAL_TOKENS_A_SECOND
-    elif measured.seconds is not None:
-        seconds = calls * measured.seconds
-    else:
-        seconds = calls * SECONDS_A_CALL / llm.concurrency
-
-    def rounded(calls: float, prompt_tokens: float, completion_tokens: float) -> Amount:
-        price = llm.prices.get(model)
-        cost = None if price is None else (prompt_tokens * price.prompt + completion_tokens * price.completion) / 1e6
-        return Amount(math.ceil(calls - 1e-9), round(prompt_tokens), round(completion_tokens), cost)
-
-    found = rounded(calls, prompt_tokens, completion_tokens)
-    ends: list[Amount | None] = [None, None]
-    if calls and (not measured.enough or any(wanted.texts) or any(wanted.unsure)):
-        for end in (0, 1):
-            repeats = repeated(measured.spent if measured.enough else REJECTED * end, attempts)
-            units = 1.0 if counted or measured.enough else TOKENIZERS[end]
-            ends[end] = rounded(*_amount(wanted, measured, params, repeats, end, between[end], units, around[2 * end]))
-    return StagePlan(
-        stage, model, found.calls, found.prompt_tokens, found.completion_tokens, wanted.cached, found.cost, seconds,
-        counted, assumptions, *ends,
-    )  # fmt: skip
+Sent = dict[tuple[str, GenerationParams, str, int], Outcome]
+"""What stands for completions that were counted, by model, parameters, prompt and sample: each is paid once."""
 
 
-def _amount(
-    wanted: Wanted, measured: Measured, params: GenerationParams, repeats: float, end: int | None = None,
-    length: float = 1.0, units: float = 1.0, around: int = 0,
-) -> tuple[float, float, float]:  # fmt: skip
-    """Calls, prompt tokens and completion tokens, as expected or at one end of the range.
+class Recorder:
+    """A model that sends nothing: it counts what would be sent and paid, and answers with texts of expected lengths.
 
-    length: of outputs over what was guessed, where nothing is measured.  units: tokens over ours.  around:
-    tokens around each prompt.
+    end: 0 and 1 for the lowest and highest of a range, None for what is expected.  usual: the answer where the caller
+    of `ask` expects none.  assumed: how its length was guessed.  known: whether the cache may hold completions of it.
+    reads: the recorders whose answers its prompts hold, note: what is assumed of those.  sent: shared by recorders of
+    one end.
     """
-    weights = wanted.weights
-    if end is not None:
-        weights = [float(end) if unsure else own for own, unsure in zip(weights, wanted.unsure, strict=True)]
-    longer = 0.0 if end is None else TEXTS[end] - 1.0
-    prompts = [own + longer * text for own, text in zip(wanted.prompts, wanted.texts, strict=True)]
-    if measured.enough:
-        outputs = [max(1.0, measured.base + measured.slope * tokens) for tokens in prompts]
-    else:
-        outputs = wanted.outputs if end is None else [max(1.0, tokens) * length * units for tokens in wanted.outputs]
-    outputs = [min(max(1.0, tokens), params.max_new_tokens) for tokens in outputs]
-    calls = repeats * sum(weights)
-    prompt_tokens = repeats * measured.prompt_ratio * units * _dot(prompts, weights) + around * calls
-    return calls, prompt_tokens, repeats * _dot(outputs, weights)
+
+    def __init__(
+        self, stage: str, spec: str, llm: LlmOptions, end: int | None = None, *, usual: str = WRONG, assumed: str = "",
+        known: bool = True, reads: Sequence[Recorder] = (), note: str = "", sent: Sent | None = None,
+    ) -> None:  # fmt: skip
+        self.stage, self.name, self.llm, self.end = stage, spec, llm, end
+        self.usual, self.assumed, self.reads, self.note = usual, assumed, reads, note
+        self.sent: Sent = {} if sent is None else sent
+        self._others = frozenset(self.sent)
+        self.revision, self.batch_sensitive = "", not at_endpoint(spec)
+        self.identity = identify(spec, llm) if known else None
+        self.count, self.counted = counter(spec, llm)
+        self.calls = self.prompt_tokens = self.completion_tokens = 0.0
+        self.cached, self.attempts, self.measured = 0, 1, Measured()
+        self.hits: float | None = None
+        self.hits_measured = self.hits_guessed = False
+        self._shared: Counts[str] = Counts()
+
+    def generate(self, prompts: Sequence[str], *_: object) -> list[Completion]:
+        """The usual answer to each prompt."""
+        return [Completion(self.usual)] * len(prompts)
+
+    def record(self, batch: Batch) -> list[Outcome]:
+        """Counts the prompts that would be sent; what stands for their outcomes."""
+        held = peek(self.identity, batch)
+        measured = measure(batch, self.identity, self.count)
+        self._expect_hits(batch, held)
+        items = list(zip(batch.prompts, batch.samples or [0] * len(held), strict=True))
+        outcomes: dict[tuple[str, int], Outcome] = {}
+        for index, (item, outcome) in enumerate(zip(items, held, strict=True)):
+            key = (self.name, batch.params, *item)
+            if item in outcomes:
+                continue
+            if outcome.cached or key in self.sent:
+                self.cached += outcome.cached or key in self._others
+                outcomes[item] = outcome if outcome.cached else self.sent[key]
+            else:
+                self.measured, self.attempts = measured, batch.attempts
+                outcomes[item] = self.sent[key] = self._count(batch, index, item[1])
+        return [outcomes[item] for item in items]
+
+    def _expect_hits(self, batch: Batch, held: Sequence[Outcome]) -> None:
+        """What share of answers are hits: of those that the cache holds, or as assumed."""
+        hit = batch.expected.hit if batch.expected is not None else None
+        if hit is None:
+            return
+        if self.hits is not None:
+            self.hits_guessed = not self.hits_measured
+            return
+        known = [hit(index, own.completion) for index, own in enumerate(held) if own.completion is not None]
+        self.hits_measured = len(known) >= ENOUGH
+        self.hits = fmean(known) if self.hits_measured else HITS if self.end is None else 1.0 - self.end
+
+    def _count(self, batch: Batch, index: int, sample: int) -> Outcome:
+        """Counts one prompt; what stands for its outcome."""
+        measured, params, expected, end = self.measured, batch.params, batch.expected, self.end
+        text = (expected.text(index) if expected else self.usual).strip() or WRONG
+        prompt, length = self.count(batch.prompts[index]), self.count(text)
+        spent, units, around = measured.spent, 1.0, 0
+        if measured.enough:
+            output, size = measured.base + measured.slope * prompt, measured.text_base + measured.text_slope * prompt
+        else:
+            size = max(1.0, length)
+            if end is not None:
+                size *= (TEXTS if expected and expected.hit is None else ANY)[end]
+                units, spent = 1.0 if self.counted else TOKENIZERS[end], REJECTED * end
+            around = CHAT[1 if end is None else 2 * end] if at_endpoint(self.name) else 0
+            output = size * units
+        calls = repeated(spent, batch.attempts)
+        self.calls += calls
+        self.prompt_tokens += calls * (measured.prompt_ratio * units * prompt + around)
+        self.completion_tokens += calls * min(max(1.0, output), params.max_new_tokens)
+        if batch.validate is not None and measured.enough and self._is_due("rejected", spent**batch.attempts):
+            return Outcome(None, ("rejected",) * batch.attempts)
+        if expected is not None and expected.hit is not None:
+            return Outcome(Completion(WRONG if self._is_due("missed", 1.0 - (self.hits or 0.0)) else text))
+        characters = max(1, round(len(text) * min(max(1.0, size), params.max_new_tokens) / max(1, length)))
+        text = (f"{text} " * (characters // len(text) + 1))[:characters]
+        start = sample % len(text)  # texts of other samples are others
+        return Outcome(Completion(text[start:] + text[:start]))
+
+    def _is_due(self, name: str, share: float) -> bool:
+        """Whether the next prompt belongs to a share of all, which is spread evenly."""
+        self._shared[name] += 1
+        return math.floor(self._shared[name] * share + 1e-9) > math.floor((self._shared[name] - 1) * share + 1e-9)
+
+    @property
+    def guessed(self) -> bool:
+        """Whether anything that was counted rests on an assumption."""
+        unsure = not self.measured.enough or self.hits_guessed or any(each.guessed for each in self.reads)
+        return self.calls > 0 and unsure
+
+    @property
+    def amount(self) -> Amount:
+        """What was counted, with its price."""
+        price, tokens = self.llm.prices.get(self.name), (self.prompt_tokens, self.completion_tokens)
+        cost = None if price is None else (tokens[0] * price.prompt + tokens[1] * price.completion) / 1e6
+        return Amount(math.ceil(self.calls - 1e-9), round(tokens[0]), round(tokens[1]), cost)
+
+    def plan(self, low: Recorder, high: Recorder) -> StagePlan:
+        """The plan of what was recorded.  low, high: the recorders of both ends."""
+        total, measured, remote = self.amount, self.measured, at_endpoint(self.name)
+        seconds = self.calls * (measured.seconds or SECONDS_A_CALL / self.llm.concurrency)
+        if not remote:
+            seconds = (self.prompt_tokens + self.completion_tokens) / LOCAL_TOKENS_A_SECOND
+        notes = {
+            ESTIMATED: not self.counted and not measured.enough,
+            self.assumed: not measured.enough,
+            f"{HITS:.0%} of texts are answered from": self.hits_guessed,
+            f"{CHAT[1]} tokens a prompt for the chat template": remote and not measured.enough,
+            "no completion is rejected": self.attempts > 1 and not measured.enough,
+            f"{LOCAL_TOKENS_A_SECOND:,.0f} tokens a second": not remote,
+            f"{SECONDS_A_CALL:g} s a request, {self.llm.concurrency} at once": remote and measured.seconds is None,
+            self.note: any(each.guessed for each in self.reads),
+        }
+        return StagePlan(
+            self.stage, self.name, total.calls, total.prompt_tokens, total.completion_tokens, self.cached, total.cost,
+            seconds, self.counted, tuple(note for note, holds in notes.items() if note and holds and self.calls),
+            *([low.amount, high.amount] if self.guessed else []),
+        )  # fmt: skip
+
+
+class Pilot:
+    """A model that is sent some of the prompts of each call of `ask`, the same for one seed; the others have no text.
+
+    number: of the prompts that are sent; a larger number draws others besides.
+    """
+
+    def __init__(self, model: LanguageModel, number: int, seed: int) -> None:
+        self.model, self.number, self.seed, self.generate = model, number, seed, model.generate
+        self.name, self.revision, self.batch_sensitive = model.name, model.revision, model.batch_sensitive
+
+    def record(self, batch: Batch) -> list[Outcome]:
+        """Sends some of the prompts, as `ask` does."""
+        unique = list(dict.fromkeys(batch.prompts))
+        Random(f"pilot/{self.seed}").shuffle(unique)
+        drawn, validate, samples = set(unique[: self.number]), batch.validate, batch.samples
+        chosen = [index for index, prompt in enumerate(batch.prompts) if prompt in drawn]
+        part = replace(
+            batch, prompts=[batch.prompts[index] for index in chosen], what="pilot",
+            samples=samples and [samples[index] for index in chosen],
+            validate=validate and (lambda index, text: validate(chosen[index], text)),
+        )  # fmt: skip
+        sent = dict(zip(chosen, send(self.model, part), strict=True))
+        without = Outcome(None, ("not sent",)) if validate else Outcome(Completion("", "empty"))
+        return [sent.get(index, without) for index in range(len(batch.prompts))]
+
+
+Row = Recorder | StagePlan
+"""A recorder, or the plan of a stage whose artifact is there."""
+
+
+def recorded(
+    record: Callable[[int | None], Sequence[Row]], sent: dict[int | None, Sent] | None = None
+) -> list[StagePlan]:
+    """The plans of the rows of `record`: called for what is expected and, where that is a guess, for both ends.
+
+    sent: of each end, where recorders share it.
+    """
+    rows = low = high = record(None)
+    if any(isinstance(row, Recorder) and row.guessed for row in rows):
+        low, high = record(0), record(1)
+    elif sent is not None:
+        sent |= {end: sent[end] | sent[None] for end in (0, 1)}
+    return [
+        row.plan(*ends) if isinstance(row, Recorder) else row  # type: ignore[arg-type]
+        for row, *ends in zip(rows, low, high, strict=True)
+    ]
+
+
+def opening_of(prompts: Sequence[str]) -> str:
+    """What most prompts begin with: the first characters of their template."""
+    [(opening, _)] = Counts(prompt[:OPENING] for prompt in prompts).most_common(1) or [("", 0)]
+    return opening
 
 
 def repeated(spent: float, attempts: int) -> float:
@@ -239,78 +343,12 @@ def repeated(spent: float, attempts: int) -> float:
     return float(sum(spent**attempt for attempt in range(max(1, attempts))))
 
 
-def opening_of(template: str, placeholder: str) -> str:
-    """What every prompt of a template begins with."""
-    return template.split(placeholder)[0]
-
-
-def _assumptions(
-    measured: Measured, calls: float, counted: bool, remote: bool, llm: LlmOptions, attempts: int, assumed: str
-) -> tuple[str, ...]:
-    if not calls:
-        return ()
-    found = []
-    if not counted and not measured.enough:
-        found.append(
-            "tokens estimated: one for four ASCII characters, two others, one East Asian (llm.tokenizers counts them)"
-        )
-    if not measured.enough:
-        if assumed:
-            found.append(assumed)
-        if remote:
-            found.append(f"{CHAT[1]} tokens a prompt for the chat template")
-        if attempts > 1:
-            found.append("no completion is rejected")
-    if not remote:
-        found.append(f"{LOCAL_TOKENS_A_SECOND:,.0f} tokens a second")
-    elif measured.seconds is None:
-        found.append(f"{SECONDS_A_CALL:g} s a request, {llm.concurrency} at once")
-    return tuple(found)
-
-
-def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Least squares; a falling line becomes level."""
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((value - mean_x) ** 2 for value in x)
-    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread if spread else 0.0
-    slope = max(0.0, slope)
-    return mean_y - slope * mean_x, slope
-
-
-def _dot(values: Sequence[float], weights: Sequence[float]) -> float:
-    return sum(value * weight for value, weight in zip(values, weights, strict=True))
-
-
-T = TypeVar("T")
-
-
 def at_endpoint(model: str) -> bool:
     """Whether a model is behind an endpoint: only there do requests cost, so only there is a pilot worth it."""
     return model.startswith("openai:")
 
 
-def some(everything: Sequence[T], number: int, seed: int) -> list[T]:
-    """`number` of some things in their order, drawn with the seed; a larger number draws others besides."""
-    places = list(range(len(everything)))
-    Random(f"pilot/{seed}").shuffle(places)
-    return [everything[place] for place in sorted(places[:number])]
-
-
-def ask_some(
-    model: str, prompts: Sequence[str], params: GenerationParams, number: int, llm: LlmOptions, *, seed: int,
-    cache: Path | None, budget: Budget | None = None, monitor: Monitor = QUIET,
-) -> None:  # fmt: skip
-    """Asks `number` of a stage's prompts, unless the model is a local one.
-
-    Raises BudgetReached after all that was paid for is kept, EndpointError, StorageError.
-    """
-    if at_endpoint(model) and prompts:
-        sample = some(prompts, number, seed)
-        ask(
-            load_model(model, llm, budget=budget),
-            sample,
-            params,
-            cache=open_cache(cache),
-            monitor=monitor,
-            what="pilot",
-        )
+def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
+    """Least squares; a falling line becomes level."""
+    slope = max(0.0, linear_regression(x, y).slope) if len(set(x)) > 1 else 0.0
+    return fmean(y) - slope * fmean(x), slope

@@ -34,6 +34,43 @@ GROUP = 256
 """Prompts that are sent together where they may affect each other; a resumed run repeats whole groups."""
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What a caller expects of completions; only a forecast reads it.
+
+    text: of the completion of the prompt at a place.  hit: whether a completion is one after which no further text is
+    tried; None where completions are texts that later prompts hold.
+    """
+
+    text: Callable[[int], str]
+    hit: Callable[[int, Completion], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What `ask` was called with; see there."""
+
+    prompts: Sequence[str]
+    params: GenerationParams
+    samples: Sequence[int] | None = None
+    cache: ResponseCache = field(default_factory=ResponseCache)
+    validate: Check | None = None
+    attempts: int = 1
+    retry_temperature: float | None = None
+    expected: Expected | None = None
+    monitor: Monitor = QUIET
+    what: str = "answers"
+
+
+@runtime_checkable
+class Recording(Protocol):
+    """A model that decides itself what is sent of a call of `ask`: all, some or nothing."""
+
+    def record(self, batch: Batch) -> list[Outcome]:
+        """One outcome per prompt, as of `ask`."""
+        ...
+
+
 @runtime_checkable
 class Remembering(Protocol):
     """A model that wants to know when the cache has answers of it."""
@@ -93,6 +130,7 @@ def ask(
     validate: Check | None = None,
     attempts: int = 1,
     retry_temperature: float | None = None,
+    expected: Expected | None = None,
     monitor: Monitor = QUIET,
     what: str = "answers",
 ) -> list[Outcome]:
@@ -101,19 +139,29 @@ def ask(
     samples: number of the candidate of each prompt, 0 when absent; an equal prompt and sample is sent once and checked
     at its first place.  validate: the caller's check; with one, refusals and empty completions are rejected without
     being shown to it.  attempts: completions of one item that may be rejected before it is given up.  A further sample
-    or attempt draws with another seed, a further attempt at retry_temperature where that is given.
+    or attempt draws with another seed, a further attempt at retry_temperature where that is given.  expected: of the
+    completions, for a forecast.
     Raises BudgetReached after what was under way has been cached, EndpointError, ModelError, StorageError.
     """
-    completions_cache = cache if cache is not None else ResponseCache()
-    items = _items(prompts, samples)
-    identity = identity_of(model)
+    responses = cache if cache is not None else ResponseCache()
+    batch = Batch(
+        prompts, params, samples, responses, validate, attempts, retry_temperature, expected, monitor, what
+    )  # fmt: skip
+    return model.record(batch) if isinstance(model, Recording) else send(model, batch)
+
+
+def send(model: LanguageModel, batch: Batch) -> list[Outcome]:
+    """`ask` for a model that is sent all that the cache does not hold."""
+    prompts, validate, attempts, completions_cache = batch.prompts, batch.validate, batch.attempts, batch.cache
+    items = _items(prompts, batch.samples)
+    identity, silent = identity_of(model), isinstance(model, _Silent)
     done = 0
 
     def finish(item: _Item, outcome: Outcome) -> None:
         nonlocal done
         item.outcome = outcome
         done += len(item.places)
-        monitor.progress(done, len(prompts), what)
+        batch.monitor.progress(done, len(prompts), batch.what)
 
     def judge(item: _Item, request: Request, completion: Completion) -> str | None:
         reason = _reason(item, completion, validate)
@@ -127,15 +175,15 @@ def ask(
             finish(item, Outcome(None, tuple(item.spent), item.cached, *item.tokens))
         return reason
 
-    def group(batch: Sequence[_Item], requests: Sequence[Request]) -> None:
+    def group(members: Sequence[_Item], requests: Sequence[Request]) -> None:
         known = completions_cache.get(requests)
         whole = not model.batch_sensitive or all(request.key in known for request in requests)
         missing: list[tuple[_Item, Request]] = []
-        for item, request in zip(batch, requests, strict=True):
+        for item, request in zip(members, requests, strict=True):
             stored = known.get(request.key) if whole else None
             if stored is None:
                 missing.append((item, request))
-            elif (reason := judge(item, request, stored.completion)) != stored.reason:
+            elif (reason := judge(item, request, stored.completion)) != stored.reason and not silent:
                 completions_cache.put(request, stored.completion, reason)
         if not missing:
             return
@@ -155,19 +203,19 @@ def ask(
     try:
         for attempt in range(max(1, attempts)):
             waiting = [item for item in items if item.outcome is None]
-            for batch, requests in _groups(
-                identity, waiting, params, attempt, retry_temperature, together=model.batch_sensitive
+            for members, requests in _groups(
+                identity, waiting, batch.params, attempt, batch.retry_temperature, together=model.batch_sensitive
             ):
-                group(batch, requests)
+                group(members, requests)
     except BudgetReached as reached:
         raise BudgetReached(reached.limit, reached.spent, reached.needed, done, len(prompts) - done) from None
     finally:
         completions_cache.flush()
-    outcomes: list[Outcome | None] = [None] * len(prompts)
+    outcomes = [Outcome(None)] * len(prompts)
     for item in items:
         for place in item.places:
-            outcomes[place] = item.outcome
-    return [outcome for outcome in outcomes if outcome is not None]
+            outcomes[place] = item.outcome or Outcome(None, tuple(item.spent))
+    return outcomes
 
 
 def insist(once: Callable[[], list[Outcome]], model: LanguageModel, what: str) -> list[Outcome]:
@@ -203,50 +251,25 @@ def portion(model: LanguageModel, prompts: Sequence[str], part: Part | None) -> 
     return unique[share(part, starts, len(unique))]
 
 
-def peek(
-    model: LanguageModel | Identity | None,
-    prompts: Sequence[str],
-    params: GenerationParams,
-    samples: Sequence[int] | None = None,
-    cache: ResponseCache | None = None,
-    *,
-    validate: Check | None = None,
-    attempts: int = 1,
-    retry_temperature: float | None = None,
-) -> list[Completion | None]:
-    """What `ask` would take from the cache, in the order of the prompts; None where it would send a request.
+class _Silent:
+    """A model that answers nothing."""
 
-    model: an endpoint's identity (`llm.factory.identify`) needs no loaded model; None knows nothing.  An item that
-    would be given up without a request is a completion with finish `error`.  Without validate the cache's own verdicts
-    hold.
+    def __init__(self, identity: Identity) -> None:
+        self.name, self.revision = f"{identity.backend}:{identity.model}", identity.revision
+        self.address, self.model = identity.endpoint, identity.model
+        self.batch_sensitive = identity.backend != "openai"
+
+    def generate(self, *_: object) -> list[Completion]:
+        """Nothing."""
+        return []
+
+
+def peek(identity: Identity | None, batch: Batch) -> list[Outcome]:
+    """What `ask` would take from the cache; `cached` is False where it would send a request.
+
+    identity: of the model (`llm.factory.identify`), which needs not be loaded; None knows nothing.
     """
-    found: list[Completion | None] = [None] * len(prompts)
-    if model is None or cache is None:
-        return found
-    identity = model if isinstance(model, Identity) else identity_of(model)
-    together = identity.backend != "openai" if isinstance(model, Identity) else model.batch_sensitive
-    waiting = _items(prompts, samples)
-    for attempt in range(max(1, attempts)):
-        rejected: list[_Item] = []
-        for batch, requests in _groups(identity, waiting, params, attempt, retry_temperature, together=together):
-            known = cache.get(requests)
-            if together and not all(request.key in known for request in requests):
-                continue
-            for item, request in zip(batch, requests, strict=True):
-                stored = known.get(request.key)
-                if stored is None:
-                    continue
-                reason = stored.reason if validate is None else _reason(item, stored.completion, validate)
-                if reason is not None:
-                    rejected.append(item)
-                    item.spent.append(reason)
-                for place in item.places if reason is None else ():
-                    found[place] = stored.completion
-        waiting = rejected
-    for item in waiting:
-        for place in item.places:
-            found[place] = Completion("", "error", error=f"given up: {'; '.join(item.spent)}")
-    return found
+    return [Outcome(None)] * len(batch.prompts) if identity is None else send(_Silent(identity), batch)
 
 
 def identity_of(model: LanguageModel) -> Identity:

@@ -87,7 +87,7 @@ def generate(
     texts = write_texts(graphs_by_prompt, teacher, options, llm, seed=seed, cache=responses, monitor=monitor)
     del teacher
     reader = load_model(options.qa_model, llm, budget=budget)
-    answers = _feedback(graphs, texts, reader, options, llm, responses, monitor)
+    answers = feedback(graphs, texts, reader, options, llm, responses, monitor)
     rows = _rows(graphs, texts, answers, options, reader.name)
     identities = {graph.question.id: graph.identity for graph in graphs}
     split_dev(rows, [identities[row["question"]] for row in rows], options.dev_share, seed)
@@ -122,7 +122,7 @@ def generate(
     }
 
 
-def _feedback(
+def feedback(
     graphs: Sequence[GoldGraph], texts: Mapping[str, Sequence[TeacherText]], reader: Any, options: CorpusOptions,
     llm: LlmOptions, cache: Any, monitor: Monitor,
 ) -> dict[str, dict[int, Judged]]:  # fmt: skip

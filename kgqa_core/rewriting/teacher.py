@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.llm.cache import ResponseCache
 from kgqa_core.llm.faults import UNREADABLE
-from kgqa_core.llm.paid import Outcome, ask, insist
+from kgqa_core.llm.paid import Expected, Outcome, ask, insist
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.metrics.text import GoldAnswers, hit_rra
 from kgqa_core.monitor import QUIET, Monitor
@@ -77,16 +77,6 @@ def teacher_params(options: CorpusOptions) -> GenerationParams:
     return GenerationParams(max_new_tokens=options.max_new_tokens, temperature=temperature)
 
 
-def qa_params() -> GenerationParams:
-    """How the QA model answers."""
-    return GenerationParams(max_new_tokens=ANSWER_TOKENS)
-
-
-def qa_prompt(question: Question, text: str) -> str:
-    """The T2 prompt of a question and a text."""
-    return answer_prompt(question.text, text, READ)
-
-
 def one_each(graphs: Sequence[GoldGraph], options: CorpusOptions) -> dict[str, GoldGraph]:
     """The first graph of each instruction, by instruction: the teacher's prompts."""
     found: dict[str, GoldGraph] = {}
@@ -118,6 +108,7 @@ def write_texts(
                 samples=[number for _, number in pairs], cache=cache, llm=llm, monitor=monitor, what="texts",
                 validate=lambda place, text: _reject(text, graphs[pairs[place][0]], options),
                 retry_temperature=options.temperature,
+                expected=Expected(lambda place: by_rule(graphs[pairs[place][0]], options, 0)),
             )
         )  # fmt: skip
     found: dict[str, list[TeacherText]] = {prompt: [] for prompt in graphs}
@@ -142,8 +133,15 @@ def judge(
     A hit is hit@1 of Wu et al. (2023): the lower-cased answer contains the lower-cased name of at least one gold
     answer, here on word boundaries (`metrics.text.hit_rra`).
     """
-    prompts = [qa_prompt(question, text) for question, text in wanted]
-    outcomes = _ask_all(model, prompts, qa_params(), cache=cache, llm=llm, monitor=monitor, what=what)
+    prompts = [answer_prompt(question.text, text, READ) for question, text in wanted]
+    expected = Expected(
+        lambda place: min((names[0] for names in wanted[place][0].answer_names if names), key=len, default=""),
+        lambda place, completion: judged(wanted[place][0], completion).hit,
+    )
+    outcomes = _ask_all(
+        model, prompts, GenerationParams(max_new_tokens=ANSWER_TOKENS), cache=cache, llm=llm, monitor=monitor,
+        what=what, expected=expected,
+    )  # fmt: skip
     return [judged(question, outcome.completion) for (question, _), outcome in zip(wanted, outcomes, strict=True)]
 
 

@@ -21,7 +21,7 @@ from kgqa_core.errors import InputError, StorageError, nearest
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
-from kgqa_core.llm.paid import Outcome, ask, portion
+from kgqa_core.llm.paid import Expected, Outcome, ask, portion
 from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.describe import load_writer, parameters, read_outcomes, save_outcomes, wording_of
@@ -117,9 +117,17 @@ def write(
         writer = model if model is not None else load_writer(rewriter, options, llm, budget)
     meta |= {"model": writer.name, "revision": writer.revision, "on_unfaithful": options.on_unfaithful}
     wording = wording_of(options, trained=rewriter is not None)
-    prompts = portion(writer, different(_groups(requests), wording), part)
-    responses = open_cache(cache if cache is not None else work)
-    outcomes = ask(writer, prompts, parameters(options), cache=responses, monitor=monitor, what="rewritten groups")
+    groups = {group.prompt(language, wording): (group, language) for group, language in _groups(requests)}
+    prompts = portion(writer, list(groups), part)
+
+    def by_template(index: int) -> str:
+        group, language = groups[prompts[index]]
+        return join(assemble([by_rule(group, language)]), language)
+
+    outcomes = ask(
+        writer, prompts, parameters(options), cache=open_cache(cache if cache is not None else work), monitor=monitor,
+        what="rewritten groups", expected=Expected(by_template),
+    )  # fmt: skip
     written = dict(zip(prompts, outcomes, strict=True))
     if part is not None:
         save_outcomes(out, written)
@@ -223,13 +231,6 @@ def _finish(
 
 def _groups(requests: Iterable[QuestionGroups]) -> list[tuple[TripleGroup, str]]:
     return [(group, language) for _, language, own in requests for group in own]
-
-
-def different(groups: Iterable[tuple[TripleGroup, str]], wording: str) -> list[str]:
-    """The different prompts of groups with their languages, shortest first."""
-    return sorted(
-        {group.prompt(language, wording) for group, language in groups}, key=lambda prompt: (len(prompt), prompt)
-    )
 
 
 def _drafts(

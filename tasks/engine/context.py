@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kgqa_core.llm.budget import Budget
+from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.store.shards import Part
@@ -25,7 +26,8 @@ class StageContext:
 
     out: empty folder that becomes the artifact when the body returns.  work: folder that a killed stage finds again.
     cache: folder of the home that keeps vectors and completions for all runs.  budget: what may be spent at endpoints,
-    of stages that pay.  part: (k, n) when the body is to do the k-th of n shares of the work.
+    of stages that pay.  part: (k, n) when the body is to do the k-th of n shares of the work.  model: of a forecast, in
+    place of the language model that the arguments name.
     """
 
     out: Path
@@ -34,6 +36,7 @@ class StageContext:
     monitor: Monitor
     budget: Budget | None = None
     part: Part | None = None
+    model: LanguageModel | None = None
 
 
 Merge = Callable[[StageContext, Sequence[Path], Call], Counts]

@@ -23,7 +23,7 @@ from kgqa_core.llm import openai_api
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import Outcome, ask, peek
+from kgqa_core.llm.paid import Batch, Outcome, ask, identity_of, peek
 from kgqa_core.llm.protocol import GenerationParams
 from tests.support.chat_server import ChatServer
 from tests.support.odd_replies import FIELDS, KINDS, OddReply, draw
@@ -110,9 +110,9 @@ class World:
 
     def kept(self) -> dict[str, str]:
         """Texts in the cache by prompt."""
-        found = peek(self.model(), self.prompts, PARAMS, cache=open_cache(self.folder), attempts=2)
-        pairs = zip(self.prompts, found, strict=True)
-        return {prompt: each.text for prompt, each in pairs if each is not None and each.finish != "error"}
+        batch = Batch(self.prompts, PARAMS, cache=open_cache(self.folder), attempts=2)
+        pairs = zip(self.prompts, peek(identity_of(self.model()), batch), strict=True)
+        return {prompt: each.completion.text for prompt, each in pairs if each.completion is not None}
 
 
 def check(seed: int, folder: Path, outcomes: Table, kinds: Sequence[str] = KINDS, timeout_seconds: float = 20) -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import polars as pl
 import pytest
 
 from kgqa_core.answering.answer import answer
-from kgqa_core.answering.forecast import forecast_answers, forecast_exploration
+from kgqa_core.answering.forecast import forecast_exploration, typical_answer
 from kgqa_core.config import AgentOptions, AnsweringOptions, LlmOptions, Price
 from kgqa_core.datasets.files.question import write_questions
-from kgqa_core.llm.forecast import CHAT
+from kgqa_core.evaluation.judge import judge_answers
+from kgqa_core.llm.forecast import CHAT, Recorder, Sent
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer, Fault
@@ -48,58 +50,71 @@ def given(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_the_plan_counts_what_the_server_then_sees(given: dict[str, Any], tmp_path: Path) -> None:
+def record(given: dict[str, Any], **more: Any) -> Recorder:
+    recorder = Recorder("answers", "openai:m", given["llm"], usual=typical_answer(QUESTIONS), **more)
+    answer(Path(mkdtemp(dir=given["cache"])), **given, model=recorder)
+    return recorder
+
+
+def test_what_is_recorded_is_what_the_server_then_sees(given: dict[str, Any], tmp_path: Path) -> None:
     with ChatServer(reply=lambda prompt: "Rome") as server:
         given["llm"] = LlmOptions(base_url=server.base_url, retries=0, concurrency=1)
-        before = forecast_answers(**given)
+        before = record(given).amount
         server.fail("number 3", Fault(status=500))
         (tmp_path / "one").mkdir()
         answer(tmp_path / "one", **given)
-        assert (before.calls, before.cached, before.model, before.stage) == (
-            len(server.prompts), 0, "openai:m", "answers rigel/triples",
-        )  # fmt: skip
+        assert before.calls == len(server.prompts)
         assert before.prompt_tokens == sum(estimate(prompt) + CHAT[1] for prompt in server.prompts)
-        again = forecast_answers(**given)
-        assert (again.calls, again.cached, again.prompt_tokens) == (1, 9, estimate(server.prompts[3]) + CHAT[1])
+        again = record(given)
+        assert (again.calls, again.cached) == (1, 9)
+        assert again.prompt_tokens == estimate(server.prompts[3]) + CHAT[1]
         (tmp_path / "two").mkdir()
         answer(tmp_path / "two", **given)
         assert len(server.prompts) == before.calls + again.calls
-    assert forecast_answers(**given).calls == 0
+    assert record(given).calls == 0
 
 
 def test_money_follows_the_prices_and_the_median_gold_answer_of_training(given: dict[str, Any]) -> None:
-    found = forecast_answers(**given)
-    assert found.completion_tokens == 10 * estimate("Rome")
-    assert found.cost == pytest.approx((found.prompt_tokens + 10 * found.completion_tokens) / 1e6)
-    assert "answers as long as the median gold answer" in found.assumptions
+    total = record(given).amount
+    assert total.completion_tokens == 10 * estimate("Rome")
+    assert total.cost == pytest.approx((total.prompt_tokens + 10 * total.completion_tokens) / 1e6)
 
 
 def test_the_limit_is_that_of_the_stage(given: dict[str, Any]) -> None:
     given["options"] = AnsweringOptions(answerer="openai:m", limit=4)
-    assert forecast_answers(**given).calls == 4
-
-
-def test_texts_stand_for_knowledge_that_is_not_written_yet(given: dict[str, Any]) -> None:
-    given |= {"knowledge": None, "name": "rigel/rewritten"}
-    without = forecast_answers(**given)
-    assert without.prompt_tokens == sum(estimate(BARE.format(number)) + CHAT[1] for number in range(10))
-    guessed = forecast_answers(**given, texts={"q00": "told " * 50})
-    assert guessed.prompt_tokens > without.prompt_tokens + 50
-    assert any("not written yet" in text for text in guessed.assumptions)
-    assert not any("not written yet" in text for text in forecast_answers(**given | {"name": "none"}).assumptions)
+    assert record(given).calls == 4
 
 
 def test_prompts_that_another_experiment_asks_are_planned_once(given: dict[str, Any]) -> None:
-    planned: set[str] = set()
+    sent: Sent = {}
     calls = [
-        forecast_answers(**given | {"name": name, "knowledge": knowledge}, planned=planned).calls
+        record(given | {"name": name, "knowledge": knowledge}, sent=sent).calls
         for name, knowledge in (
             ("none", None),
             ("rigel/triples", given["knowledge"]),
             ("rigel/triples", given["knowledge"]),
         )
     ]
-    assert calls == [10, 9, 0] and len(planned) == 19
+    assert calls == [10, 9, 0] and len(sent) == 19
+
+
+def test_answers_stand_for_those_that_are_judged(given: dict[str, Any], tmp_path: Path) -> None:
+    """Ten answers of the median gold answer's length; the judge reads them, and its range follows theirs."""
+    ends = {}
+    for end in (None, 0, 1):
+        answers = Path(mkdtemp(dir=tmp_path))
+        reader = Recorder("answers", "openai:m", given["llm"], end, usual="Rome")
+        answer(answers, **given, model=reader)
+        judge = Recorder("judged", "openai:m", given["llm"], end, usual="yes", reads=[reader], note="not written yet")
+        judge_answers(
+            Path(mkdtemp(dir=tmp_path)), questions=given["questions"], answers=answers, model="openai:m",
+            llm=given["llm"], loaded=judge,
+        )  # fmt: skip
+        ends[end] = judge
+    plan = ends[None].plan(ends[0], ends[1])
+    assert plan.calls == 10 and plan.prompt_tokens > 10 * 50 and "not written yet" in plan.assumptions
+    assert plan.low is not None and plan.high is not None
+    assert plan.low.prompt_tokens < plan.prompt_tokens < plan.high.prompt_tokens - 10 * 20
 
 
 def test_plan_of_an_agent_is_what_its_limits_allow(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kgqa_core.errors import EndpointError, StorageError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, Identity, Request, open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import ask, peek
+from kgqa_core.llm.paid import Batch, ask, identity_of, peek
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.llm.store import open_store
 from tests.support.chat_server import ChatServer
@@ -113,8 +113,8 @@ def test_a_completion_that_cannot_be_read_is_a_spent_attempt_with_its_reason(tmp
             assert found[1].completion is None and found[1].cached == (number > 0)
             assert found[1].spent == ("unreadable reply: no choice with a message",) * 2
         assert server.prompts.count("bad") == 4, "two attempts of two tries each, and never again"
-    [_, given_up] = peek(model, ["good", "bad"], PARAMS, cache=open_cache(tmp_path), attempts=2)
-    assert given_up is not None and given_up.error == "given up: " + "; ".join(found[1].spent)
+    [_, given_up] = peek(identity_of(model), Batch(["good", "bad"], PARAMS, cache=open_cache(tmp_path), attempts=2))
+    assert given_up.cached and given_up.spent == found[1].spent
 
 
 def test_an_endpoint_that_never_answered_spends_no_attempts(tmp_path: Path) -> None:

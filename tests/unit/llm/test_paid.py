@@ -20,7 +20,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, open_cache
 from kgqa_core.llm.factory import identify
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import AGAIN, GROUP, Outcome, ask, insist, peek
+from kgqa_core.llm.paid import AGAIN, GROUP, Batch, Outcome, ask, identity_of, insist, peek
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor, Quiet
 from tests.support.chat_server import ROOT, ChatServer, Fault, ServerProcess
@@ -258,26 +258,34 @@ def test_the_budget_stops_after_what_is_under_way_and_the_next_run_goes_on(tmp_p
     assert sorted(server.prompts) == sorted(prompts)
 
 
-def test_peek_tells_what_would_not_be_asked(tmp_path: Path) -> None:
-    llm = LlmOptions()
+def test_peek_tells_what_would_not_be_asked_and_writes_nothing(tmp_path: Path) -> None:
     prompts = ["a", "bad", "c", "a"]
+
+    def check(_: int, text: str) -> str | None:
+        return "bad" if "bad" in text else None
+
     with ChatServer() as server:
-        llm = LlmOptions(base_url=server.base_url)
-        identity = identify("openai:stub", llm)
-        assert peek(identity, prompts, PARAMS, None, open_cache(tmp_path)) == [None] * 4
-        ask(make(server), ["a", "bad"], PARAMS, cache=open_cache(tmp_path),
-            validate=lambda _, text: "bad" if "bad" in text else None)  # fmt: skip
-        seen = peek(identity, prompts, PARAMS, None, open_cache(tmp_path))
-        assert [None if each is None else each.text for each in seen] == ["echo a", "", None, "echo a"]
-        assert seen[1] is not None and seen[1].error == "given up: bad"
-        assert peek(identity, prompts, PARAMS, None, open_cache(tmp_path), attempts=2)[1] is None
-        assert peek(make(server), prompts, PARAMS, None, open_cache(tmp_path)) == seen
-        assert peek(identity, ["a"], PARAMS, [1], open_cache(tmp_path)) == [None]
-    assert peek(None, ["a"], PARAMS, None, open_cache(tmp_path)) == [None]
-    local = Local()
-    ask(local, ["x", "y"], PARAMS, cache=open_cache(tmp_path))
-    assert [each is not None for each in peek(local, ["x", "y"], PARAMS, None, open_cache(tmp_path))] == [True, True]
-    assert peek(local, ["x"], PARAMS, None, open_cache(tmp_path)) == [None], "asked alone it may answer otherwise"
+        identity = identify("openai:stub", LlmOptions(base_url=server.base_url))
+
+        def seen(prompts: list[str], **more: object) -> list[str | None]:
+            found = peek(identity, Batch(prompts, PARAMS, cache=open_cache(tmp_path), **more))  # type: ignore[arg-type]
+            texts = [each.completion.text if each.completion else " ".join(each.spent) for each in found]
+            return [text if each.cached else None for text, each in zip(texts, found, strict=True)]
+
+        assert seen(prompts, validate=check) == [None] * 4
+        ask(make(server), ["a", "bad"], PARAMS, cache=open_cache(tmp_path), validate=check)
+        for validate in (None, check):
+            assert seen(prompts, validate=validate)[::2] == ["echo a", None]
+        assert seen(prompts, validate=check) == ["echo a", "bad", None, "echo a"]
+        assert seen(prompts, validate=check, attempts=2)[1] is None
+        assert seen(["a"], samples=[1]) == [None] and len(server.prompts) == 2
+    assert peek(None, Batch(["a"], PARAMS, cache=open_cache(tmp_path))) == [Outcome(None)]
+    assert open_cache(tmp_path).stats()["spent"] == 1
+    ask(Local(), ["x", "y"], PARAMS, cache=open_cache(tmp_path))
+    identity = identity_of(Local())
+    assert [each.cached for each in peek(identity, Batch(["x", "y"], PARAMS, cache=open_cache(tmp_path)))] == [True] * 2
+    [alone] = peek(identity, Batch(["x"], PARAMS, cache=open_cache(tmp_path)))
+    assert not alone.cached, "asked alone it may answer otherwise"
 
 
 def asker(url: str, folder: Path, count: int) -> subprocess.Popen[bytes]:

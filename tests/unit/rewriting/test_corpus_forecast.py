@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgqa_core.config import CorpusOptions, LlmOptions, Price
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.cache import Identity, Request, ResponseCache, open_cache
-from kgqa_core.llm.forecast import REJECTED, TEXTS, Measured, Wanted, measure, opening_of, plan, repeated
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.forecast import REJECTED, TEXTS, Amount, Measured, Recorder, measure, opening_of, repeated
+from kgqa_core.llm.paid import Batch, Expected, ask
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.llm.tokens import counter
-from kgqa_core.prompts import REWRITE, answer_prompt
+from kgqa_core.prompts import REWRITE, answer_prompt, rewrite_prompt
 from kgqa_core.rewriting import validate
 from kgqa_core.rewriting.alpaca import read_pairs
 from kgqa_core.rewriting.forecast import plan_corpus
@@ -39,9 +40,9 @@ def llm(**more: object) -> LlmOptions:
 def filled(cache: ResponseCache, number: int, *, spent: int = 0, slope: int = 2) -> None:
     """Completions of prompts of 1, 2, … words, whose lengths are 3 + slope words."""
     for place in range(number):
-        prompt = "Tell " + "x " * place
+        prompt = "Tell them " + "x " * place
         request = Request(IDENTITY, PARAMS, prompt)
-        cache.put(request, Completion("text", "stop", 2 * (place + 1), 3 + slope * (place + 1)))
+        cache.put(request, Completion("text", "stop", 2 * (place + 2), 3 + slope * (place + 2)))
         if place < spent:
             cache.put(Request(IDENTITY, PARAMS, prompt, attempt=1), Completion("%", "stop", 2, 1), "garbage")
     cache.flush()
@@ -51,87 +52,94 @@ def count(text: str) -> int:
     return len(text.split())
 
 
+ASKED = ["Tell them y", "Tell them z"]
+
+
 def test_a_model_is_measured_on_its_own_completions_of_the_template() -> None:
     cache = ResponseCache()
     filled(cache, 24, spent=6)
-    other = Request(Identity("openai", "http://localhost/v1", "other", "other"), PARAMS, "Tell y")
+    other = Request(Identity("openai", "http://localhost/v1", "other", "other"), PARAMS, "Tell them y")
     cache.put(other, Completion("text", "stop", 900, 900))
-    cache.put(Request(IDENTITY, PARAMS, "Ask y"), Completion("text", "stop", 900, 900))
-    cache.put(Request(IDENTITY, GenerationParams(max_new_tokens=9), "Tell z"), Completion("text", "stop", 900, 900))
-    found = measure(cache, IDENTITY, "Tell", PARAMS, count)
-    assert (found.completions, found.prompt_ratio, found.spent) == (24, 2.0, 0.2)
-    assert (round(found.base, 9), round(found.slope, 9)) == (3.0, 2.0)
-    assert found.seconds is not None and found.seconds < 10
+    cache.put(Request(IDENTITY, PARAMS, "Ask them y"), Completion("text", "stop", 900, 900))
+    short = Request(IDENTITY, GenerationParams(max_new_tokens=9), "Tell them z")
+    cache.put(short, Completion("text", "stop", 900, 900))
+    seen = measure(Batch(ASKED, PARAMS, cache=cache), IDENTITY, count)
+    assert (seen.completions, seen.prompt_ratio, seen.spent) == (24, 2.0, 0.2)
+    assert (round(seen.base, 9), round(seen.slope, 9)) == (3.0, 2.0)
+    assert seen.seconds is not None and seen.seconds < 10
 
 
 @pytest.mark.parametrize("number", [0, 19])
 def test_too_few_completions_measure_nothing(number: int) -> None:
     cache = ResponseCache()
     filled(cache, number)
-    found = measure(cache, IDENTITY, "Tell", PARAMS, count)
-    assert not found.enough and (found.prompt_ratio, found.spent, found.seconds) == (1.0, 0.0, None)
-    assert measure(None, IDENTITY, "Tell", PARAMS, count) == measure(cache, None, "Tell", PARAMS, count) == Measured()
+    seen = measure(Batch(ASKED, PARAMS, cache=cache), IDENTITY, count)
+    assert not seen.enough and (seen.prompt_ratio, seen.spent, seen.seconds) == (1.0, 0.0, None)
+    assert measure(Batch(ASKED, PARAMS), IDENTITY, count) == measure(Batch(ASKED, PARAMS), None, count) == Measured()
+
+
+def recorder(prompts: list[str], end: int | None = None, cache: ResponseCache | None = None, **more: Any) -> Recorder:
+    """What is recorded of a caller that checks two attempts and expects texts of three words."""
+    made = Recorder("s", MODEL, llm(**more), end, assumed="short texts")
+    made.count = count
+    expected = Expected(lambda place: "one two three")
+    ask(made, prompts, PARAMS, cache=cache, attempts=2, validate=lambda place, text: "never good", expected=expected)
+    return made
+
+
+PRICES = {MODEL: Price(prompt=1e6, completion=1e6)}
 
 
 def test_a_plan_multiplies_out_repeats_lengths_prices_and_time() -> None:
-    wanted = Wanted()
-    wanted.add(10, 99)
-    wanted.add(20, 99, 0.5)
-    measured = Measured(30, prompt_ratio=1.5, base=4, slope=1, spent=0.2, seconds=0.25)
-    prices = {MODEL: Price(prompt=1e6, completion=1e6)}
-    found = plan("s", MODEL, wanted, measured, llm(prices=prices, tokenizers={MODEL: "builtin"}), PARAMS, attempts=2)
-    assert found.calls == 2, "one and a half prompts, each asked 1.2 times, rounded up"
-    assert found.prompt_tokens == round(1.2 * 1.5 * (10 + 10)) and found.completion_tokens == round(1.2 * (14 + 12))
-    assert found.cost == pytest.approx(1.2 * (30 + 26)) and found.seconds == pytest.approx(1.8 * 0.25)
-    assert found.counted and found.assumptions == ()
+    cache = ResponseCache()
+    filled(cache, 24, spent=6)
+    made = recorder(ASKED, cache=cache, prices=PRICES, tokenizers={MODEL: "builtin"})
+    plan = made.plan(made, made)
+    assert plan.calls == 3, "two prompts, each asked 1.2 times, rounded up"
+    assert plan.prompt_tokens == round(1.2 * 2.0 * 6) and plan.completion_tokens == round(1.2 * 2 * (3 + 2 * 3))
+    assert plan.cost == pytest.approx(1.2 * (12 + 18)) and plan.seconds < 2.4 * 10
+    assert plan.counted and plan.assumptions == () and plan.low is plan.high is None
 
 
-def test_a_plan_says_what_it_assumes() -> None:
-    wanted = Wanted()
-    wanted.add(10, 7)
-    found = plan("s", MODEL, wanted, Measured(), llm(concurrency=4), PARAMS, attempts=3, assumed="short answers")
-    assert (found.calls, found.prompt_tokens, found.completion_tokens, found.cost) == (1, 10 + 7, 7, None)
-    assert found.seconds == 0.5 and not found.counted
-    assert [each.split()[0] for each in found.assumptions] == ["tokens", "short", "7", "no", "2"]
-    assert plan("s", MODEL, Wanted(), Measured(), llm(), PARAMS, attempts=3).assumptions == ()
+def test_a_plan_says_what_it_assumes_and_gives_a_range() -> None:
+    low, made, high = (recorder(ASKED, end, prices=PRICES, concurrency=4) for end in (0, None, 1))
+    plan = made.plan(low, high)
+    assert (plan.calls, plan.prompt_tokens, plan.completion_tokens) == (2, 2 * (3 + 7), 2 * 3)
+    assert plan.seconds == 2 * 2.0 / 4 and not plan.counted and plan.cost == 26
+    assert [each.split()[0] for each in plan.assumptions] == ["tokens", "short", "7", "no", "2"]
+    assert plan.low == Amount(2, round(2 * 0.6 * 3), 2, 2 * 0.6 * 3 + 2), "half a text, fewer tokens, no template"
+    assert plan.high is not None and plan.high.calls == 3, "one in ten is asked again"
+    assert plan.high.prompt_tokens == round(2 * 1.1 * (1.5 * 3 + 30))
+    assert plan.high.completion_tokens == round(2 * 1.1 * 1.5 * 6)
+    assert recorder([]).plan(low, high).assumptions == ()
 
 
-def test_a_guess_comes_with_its_range_and_a_measurement_without() -> None:
-    wanted = Wanted()
-    wanted.add(100, 20, text=40)
-    wanted.add(50, 20, 0.2, unsure=True)
-    prices = {MODEL: Price(prompt=1e6, completion=1e6)}
-    given = llm(tokenizers={MODEL: "builtin"}, prices=prices)
-    found = plan("s", MODEL, wanted, Measured(), given, PARAMS, attempts=2)
-    assert found.low is not None and found.high is not None
-    assert (found.low.calls, found.calls, found.high.calls) == (1, 2, 3)
-    assert (found.low.prompt_tokens, found.low.completion_tokens) == (100 - 20, 10), "half a text; not asked again"
-    assert found.prompt_tokens == round(100 + 7 + 0.2 * (50 + 7)) and found.completion_tokens == 24
-    assert found.high.prompt_tokens == round(1.1 * (140 + 30 + 50 + 30)), "every text twice, one in ten asked again"
-    assert found.high.completion_tokens == 88 and found.high.cost == pytest.approx(1.1 * (250 + 80))
-    estimated = plan("s", MODEL, wanted, Measured(), llm(), PARAMS, attempts=2)
-    assert estimated.high is not None and estimated.high.prompt_tokens > 1.3 * found.high.prompt_tokens
-    whole = Wanted()
-    whole.add(100, 20)
-    measured = plan("s", MODEL, whole, Measured(30, base=5), llm(), PARAMS, attempts=2)
-    assert (measured.low, measured.high) == (None, None)
-    assert [each.split()[0] for each in measured.assumptions] == ["2"], "tokens are the server's own by now"
+def test_texts_have_the_expected_length_and_no_two_samples_the_same() -> None:
+    made = Recorder("s", MODEL, llm(), 1)
+    made.count = count
+    expected = Expected(lambda place: "one two three")
+    [first, second] = ask(made, ["Tell", "Tell"], PARAMS, samples=[0, 1], expected=expected)
+    assert first.completion is not None and second.completion is not None
+    assert first.completion.text != second.completion.text and count(first.completion.text) == 6
 
 
 def test_outputs_are_never_longer_than_allowed() -> None:
-    wanted = Wanted()
-    wanted.add(1000, 7)
-    found = plan("s", MODEL, wanted, Measured(30, base=5, slope=1), llm(), PARAMS)
-    assert found.completion_tokens == 50
+    cache = ResponseCache()
+    filled(cache, 24)
+    made = recorder(["Tell them " + "y " * 1000], cache=cache)
+    assert made.completion_tokens == 50
+
+
+def test_no_two_templates_have_the_same_opening() -> None:
+    chinese, triples = rewrite_prompt("(a, b, c)", "zh"), rewrite_prompt("(a, b, c)", "en")
+    texts = [answer_prompt("Who?", context, template) for context in (None, "x") for template in ("sen2023", "rra2023")]
+    assert len({opening_of([text, text, "Other"]) for text in (chinese, triples, *texts)}) == 2 + 3
+    assert opening_of([]) == ""
 
 
 @pytest.mark.parametrize(("share", "attempts", "calls"), [(0.0, 3, 1.0), (0.5, 1, 1.0), (0.5, 3, 1.75), (1.0, 3, 3.0)])
 def test_repeats_follow_the_share_of_rejected_attempts(share: float, attempts: int, calls: float) -> None:
     assert repeated(share, attempts) == calls
-
-
-def test_the_opening_of_a_template_ends_where_it_is_filled_in() -> None:
-    assert REWRITE.startswith(opening_of(REWRITE, "{triples}")) and "{" not in opening_of(REWRITE, "{triples}")
 
 
 OPTIONS = CorpusOptions(teacher=MODEL, qa_model=MODEL, size=999)
@@ -179,7 +187,7 @@ def test_a_corpus_is_forecast_call_by_call_and_less_by_what_the_cache_holds(
 
 def test_further_candidates_are_forecast_for_the_share_that_fails(world: Path) -> None:
     three = OPTIONS.model_copy(update={"candidates": 3})
-    assert planned(world, None, three) == [("corpus/teacher", 183, 0), ("corpus/qa", 101, 0)], "81 × (1 + 0.2 + 0.04)"
+    assert planned(world, None, three) == [("corpus/teacher", 183, 0), ("corpus/qa", 100, 0)], "81 + 16 + 3"
 
 
 def test_answers_that_are_there_say_how_many_texts_are_asked_about_again(world: Path, tmp_path: Path) -> None:
@@ -224,7 +232,7 @@ def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> 
     preamble = "As was told before, and again. " * 20
     teacher = Fake(lambda prompt, seed: Completion(preamble + tell(prompt, seed), "stop", len(prompt), 200))
     behind_an_endpoint(teacher)
-    opening = opening_of(REWRITE, "{triples}")
+    opening = REWRITE.split("{triples}")[0]
     prompts = [f"{opening}(A{number}, b, C). The sentence is:" for number in range(25)]
     ask(teacher, prompts, teacher_params(OPTIONS), cache=cache)
     parts = [world / name for name in ("kg", "dkg", "questions")]

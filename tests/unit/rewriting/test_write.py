@@ -17,13 +17,13 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm import paid
-from kgqa_core.llm.forecast import CHAT
+from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.forecast import CHAT, Pilot, Recorder
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.llm.tokens import counter
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import rewrite_prompt
 from kgqa_core.rewriting import paragraphs
-from kgqa_core.rewriting.forecast import Rewriting
 from kgqa_core.rewriting.groups import MOST, TripleGroup, read_groups
 from kgqa_core.rewriting.write import SENTENCES, write
 from kgqa_core.types import Question
@@ -363,37 +363,35 @@ def test_groups_of_a_batch_sensitive_model_are_asked_whole_again(world, tmp_path
     assert len(again.prompts) == 2
 
 
-def test_the_forecast_plans_the_prompts_that_are_asked(world):
+def test_a_recorder_counts_the_prompts_that_are_asked_and_writes_what_the_template_would(world):
     writer = Writer()
     world.write(model=writer)
-    folder = world.folder
-    plan = Rewriting(
-        kg=world.kg, questions=folder / "questions", facts=folder / "facts", retriever="hop_path",
-        options=RewriterOptions(base="openai:m"), llm=LlmOptions(tokenizers={"openai:m": "builtin"}),
-    ).plan()  # fmt: skip
-    assert (plan.stage, plan.model, plan.calls) == ("knowledge hop_path/rewritten", "openai:m", len(writer.prompts))
+    recorder = Recorder("knowledge", "openai:m", LlmOptions(tokenizers={"openai:m": "builtin"}))
+    _, recorded, _ = world.write(model=recorder)
+    plan = recorder.plan(recorder, recorder)
+    assert (plan.stage, plan.model, plan.calls) == ("knowledge", "openai:m", len(writer.prompts))
     count, counted = counter("builtin", LlmOptions())
     assert counted and plan.prompt_tokens == sum(count(prompt) + CHAT[1] for prompt in writer.prompts)
+    lengths = [sum(len(text) for text in texts.values()) for texts in (recorded, world.write("template")[1])]
+    assert 0.9 < lengths[0] / lengths[1] < 1.1
 
 
 def test_a_pilot_of_the_texts_is_kept_and_left_out_of_the_forecast(world):
-    folder = world.folder
+    cache = world.folder / "cache"
     with ChatServer(lambda prompt: " ".join(sentences_of(prompt))) as server:
         llm = LlmOptions(base_url=server.base_url)
-        given = dict(
-            kg=world.kg, questions=folder / "questions", facts=folder / "facts", retriever="hop_path",
-            options=RewriterOptions(base="openai:stub", adapt=False), llm=llm, cache=folder / "cache",
-        )  # fmt: skip
-        cold = Rewriting(**given).plan()
-        Rewriting(**given, trained=True).pilot(1)
-        assert cold.cached == 0 and not server.prompts, "a trained rewriter is a local model"
+
+        def record() -> Recorder:
+            recorder = Recorder("knowledge", "openai:stub", llm)
+            world.write(model=recorder, cache=cache)
+            return recorder
+
+        cold = record()
         for _ in range(2):
-            Rewriting(**given).pilot(1)
-        warm = Rewriting(**given).plan()
+            world.write(model=Pilot(load_model("openai:stub", llm), 1, 7), cache=cache)
+        warm = record()
         assert len(server.prompts) == 1 and (warm.calls, warm.cached) == (cold.calls - 1, 1)
-        out = folder / "piloted"
-        out.mkdir()
-        write(out, rewriter=None, format="rewritten", **given)
+        world.write(model=load_model("openai:stub", llm), cache=cache)
         assert len(server.prompts) == cold.calls > 1
 
 
