@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,8 @@ class System:
     tagger: links questions that come without topics; None where each must name its own.  judge: decides whether the
     graph holds the answer, by rules where no abstainer was trained; None answers always.  others: further retrievers
     that it reads.  language: of questions that do not say theirs.  words: puts computed answers into words, where the
-    answerer has a language model for that.  tracer: keeps traces of the questions that it wants.
+    answerer has a language model for that.  tracer: keeps traces of the questions that it wants.  after_step: is called
+    between the steps of a batch, in its thread, and may have another batch answered.
     """
 
     store: KgStore
@@ -97,6 +98,7 @@ class System:
     language: str = "en"
     words: LanguageModel | None = None
     tracer: QuestionTracer = NO_TRACER
+    after_step: Callable[[], None] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @classmethod
@@ -238,7 +240,7 @@ class System:
         ]
 
     def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:
-        clock = StepClock()
+        clock = StepClock(after_step=self.after_step)
         with clock.step("linking"), time_limit(SECONDS):
             linked = [self._link(question) for question in questions]
         batch = [question for question, _ in linked]

@@ -23,7 +23,7 @@ import json
 import random
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,14 @@ class Steps:
         """Adds the steps of a question."""
         for span in trace.spans:
             self.seconds.setdefault(span.name, []).append(span.seconds)
+
+
+def dev_questions(record: Mapping[str, Any]) -> list[str]:
+    """The dev questions of a run, in a seeded order."""
+    questions = read_questions(stage_artifact(record, "questions").folder)
+    texts = sorted({question.text for question in questions if question.split == "dev"})
+    random.Random(SEED).shuffle(texts)
+    return texts
 
 
 def in_process(home: Home, run: str, questions: Sequence[str], requests: int) -> dict[str, Any]:
@@ -237,9 +245,7 @@ def main() -> None:
     home = Home(given.home.resolve()).look()
     runs = dict(one.split("=", 1) for one in given.runs) or {"newest": newest_run(home)["run_id"]}
     record = newest_run(home, next(iter(runs.values())))
-    asked = [one for one in read_questions(stage_artifact(record, "questions").folder) if one.split == "dev"]
-    questions = sorted({one.text for one in asked})
-    random.Random(SEED).shuffle(questions)
+    questions = dev_questions(record)
     counts = read_manifest(stage_artifact(record, "kg").folder)["counts"]
     graph = {"name": record["profile"]["kg"]["name"], "triples": counts["triples"], "questions": len(questions)}
     found: dict[str, Any] = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {}

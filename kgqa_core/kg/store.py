@@ -271,13 +271,14 @@ class KgStore:
 
     def suggest(self, text: str) -> str | None:
         """The label, alias or key nearest to a text, for a hint in an error; None when nothing is near."""
+        # nothing that is shorter than a fifth of the text is so similar
         row = self.connection.execute(
             f"""
             SELECT form FROM (
               SELECT label AS form, 0 AS kind FROM labels WHERE label IS NOT NULL UNION ALL SELECT alias, 1 FROM aliases
               UNION ALL SELECT {NAME_SQL.format(key="key")}, 0 FROM entities WHERE kind = 'entity'
               UNION ALL SELECT key, 2 FROM entities WHERE kind = 'entity')
-            WHERE jaro_winkler_similarity(lower(form), lower($1)) > 0.84
+            WHERE 6 * strlen(form) >= strlen($1) AND jaro_winkler_similarity(lower(form), lower($1)) > 0.84
             ORDER BY damerau_levenshtein(lower(form), lower($1)), kind, form LIMIT 1""",
             [text],
         ).fetchone()

@@ -1,7 +1,8 @@
 """Answers the questions of many clients with one system, and follows the champion.
 
 One thread answers: what waits is answered together, as a batch, so that many clients cost little more than one.  What
-costs much is due later, so that a client who asks long questions, or many, does not keep the others waiting.  A new
+costs much is due later and is answered alone, and between its steps what else waits is answered, so that a client who
+asks long questions, or many, does not keep the others waiting.  A new
 champion is opened beside the old one and takes its place between two batches, so that no request is lost.
 """
 
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from kgqa_core.answering.reply import Answer
 from kgqa_core.errors import InputError, KgqaError, ServerBusy
@@ -34,8 +36,8 @@ MOST_KNOWLEDGE = 4
 """Systems of other knowledge than the server's own that stay open."""
 COST_CHARACTERS, DUE_SECONDS = 100, 0.2
 """Characters of a question that cost as much as asking it at all, and in how many seconds so much is due."""
-BATCH_COST = 32.0
-"""Cost of the questions of one batch, but for one that costs more by itself: the longest are answered alone."""
+BATCH_COST, COSTLY = 32.0, 8.0
+"""Cost of the questions of one batch; and that of a question from which on it is answered alone."""
 STUCK_SECONDS = 20.0
 """A server whose oldest question waits, or is being answered, for so long is not ready."""
 
@@ -90,6 +92,10 @@ class _Waiting:
     @property
     def group(self) -> tuple[str | None, float | None]:
         return self.ask.knowledge, self.ask.min_confidence
+
+    @property
+    def costly(self) -> bool:
+        return self.cost >= COSTLY
 
 
 @dataclass
@@ -257,7 +263,7 @@ class Service:
                 while not self._waiting and not self._ended.is_set() and self._next is None:
                     self._some.wait()
                 batch = self._batch()
-                if not batch and self._ended.is_set():
+                if not batch and not self._waiting and self._ended.is_set():
                     return
             if self._next is not None:
                 self._swap()
@@ -265,21 +271,36 @@ class Service:
                 self._answer(batch)
                 self._answering = ()
 
-    def _batch(self) -> list[_Waiting]:
-        """The question that is due first, and with it the next that ask the same knowledge and confidence."""
+    def _batch(self, between: _Waiting | None = None) -> list[_Waiting]:
+        """The question that is due first, and with it the next that ask the same knowledge and confidence.
+
+        between: whose steps they are answered between; then only those that cost little and ask the same as it.
+        """
+        if not self._waiting:
+            return []
         waiting = sorted(self._waiting, key=lambda one: one.due)
+        first = between or waiting[0]
+        alone = between is None and first.costly
         batch: list[_Waiting] = []
         rest: list[_Waiting] = []
         cost = 0.0
         for one in waiting:
-            fits = not batch or (len(batch) < self.max_batch and cost + one.cost <= BATCH_COST)
-            if not fits or one.group != waiting[0].group:
+            fits = not one.costly and len(batch) < self.max_batch and cost + one.cost <= BATCH_COST
+            if not (one is first if alone else fits) or one.group != first.group:
                 rest.append(one)
             elif one.future.set_running_or_notify_cancel():
                 batch.append(one)
                 cost += one.cost
-        self._waiting, self._answering = rest, batch
+        self._waiting, self._answering = rest, batch if between is None else [between, *batch]
         return batch
+
+    def _answer_between(self, costly: _Waiting) -> None:
+        """Answers what waits and costs little, between two steps of a costly question."""
+        with self._some:
+            batch = self._batch(costly)
+        if batch:
+            self._answer(batch)
+            self._answering = [costly]
 
     def _swap(self) -> None:
         opened, self._next = self._next, None
@@ -293,7 +314,8 @@ class Service:
     def _answer(self, batch: Sequence[_Waiting]) -> None:
         opened, began = self._system(), time.monotonic()
         try:
-            answers, stages, traces = self._answers(opened, [one.ask for one in batch])
+            after_step = partial(self._answer_between, batch[0]) if batch[0].costly else None
+            answers, stages, traces = self._answers(opened, [one.ask for one in batch], after_step)
             rows = list(zip(answers, stages, strict=True))
         except Exception as fault:
             known = isinstance(fault, KgqaError)
@@ -315,7 +337,7 @@ class Service:
             one.future.set_result(Served(answer, opened.run, began - one.since, seconds, len(batch), own, trace))
 
     def _answers(
-        self, opened: _Opened, asks: Sequence[Ask]
+        self, opened: _Opened, asks: Sequence[Ask], after_step: Callable[[], None] | None
     ) -> tuple[list[Answer], list[dict[str, float]], dict[str, str]]:
         """Answers, seconds of each step for each, and ids of traces by the answer's id."""
         knowledge, least = asks[0].knowledge, asks[0].min_confidence
@@ -337,7 +359,7 @@ class Service:
             for place, ask in enumerate(asks)
         ]  # fmt: skip
         stages, traces = _Stages(opened.tracer), dict[str, str]()
-        answers = replace(system, tracer=stages).answer(questions, traces)
+        answers = replace(system, tracer=stages, after_step=after_step).answer(questions, traces)
         return answers, stages.seconds, traces
 
     # -- the following thread

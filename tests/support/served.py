@@ -42,6 +42,7 @@ class EchoSystem:
     words: Any = None
     language: str = "en"
     tracer: Any = NO_TRACER
+    after_step: Any = None
 
     @property
     def store(self) -> EchoSystem:
@@ -63,6 +64,8 @@ class EchoSystem:
         if self.gate is not None:
             self.gate.wait(30)
         texts = [self.reply(question) for question in questions]
+        if self.after_step is not None:
+            self.after_step()
         self.batches.append(len(questions))
         for question in questions:
             if self.tracer.wants():

@@ -525,12 +525,13 @@ class _Maker:
 
     def _conditions(self, nodes: Ints) -> Iterator[PathSet]:
         """Conditions that compare a number or date of the members with one of the text, and who fulfils each."""
-        measures = self._measures(PathSet(Entity(""), nodes, 0.0, -1, 1.0))
-        for literal, (way, counted) in product(self.query.values, measures):
+        measures = self._measures(PathSet(Entity(""), nodes, 0.0, -1, 1.0)) if self.query.values else []
+        relations, hop = self.graph.relations, self.graph.memory.hop
+        hops = [hop(nodes, way % relations, backward=way >= relations) for way, _ in measures]
+        for literal, ((way, counted), (source, reached)) in product(
+            self.query.values, zip(measures, hops, strict=True)
+        ):
             steps = (self.graph.step(way),)
-            source, reached = self.graph.memory.hop(
-                nodes, way % self.graph.relations, backward=way >= self.graph.relations
-            )
             for op in (*OPS, *(() if counted else ("eq",))):
                 own = self._fulfil(op, literal, nodes, source, reached, counted)
                 if own is None or (op == "eq" and not len(own)) or (counted and len(own) == len(nodes) > 1):
@@ -553,7 +554,9 @@ class _Maker:
                 self.near[op, literal] = self.graph.memory.within(op, literal)
             except FormError:
                 return None
-        return nodes[np.unique(source[among(reached, self.near[op, literal])])]
+        fulfils = np.zeros(len(nodes), dtype=np.bool_)
+        fulfils[source[among(reached, self.near[op, literal])]] = True
+        return nodes[fulfils]
 
 
 def nodes_of(form: Form) -> list[Form]:

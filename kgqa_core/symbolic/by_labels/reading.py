@@ -51,7 +51,7 @@ CONTENT_FREE = frozenset(
 MOST_SLOTS = 3
 LONGEST_MENDED, MOST_MENDED = 32, 24
 """Letters of a word whose typing errors are mended, and such words of a question: all words one edit away are made."""
-MOST_VALUES = 8
+MOST_VALUES = 4
 """Numbers of a question that forms compare with."""
 OTHER_WORD = 0.8
 """Confidence in a type by another usual word for it."""

@@ -208,6 +208,24 @@ def test_long_questions_and_a_client_of_many_are_answered_after_the_others(opene
     assert order[0] == "first" and order.index("short") <= 2 and order[-1] == "long "
 
 
+def test_short_questions_are_answered_between_the_steps_of_a_long_one(opened: Any) -> None:
+    order, later, long = list[str](), list[Any](), "long " * 700
+
+    def reply(question: Any) -> str:
+        order.append(question.text[:5])
+        if question.text == long and not later:
+            others = [Ask(long), Ask("other", min_confidence=0.5), Ask("short"), Ask("brief")]
+            later.extend(service.submit(others))
+        return str(question.text)
+
+    system = EchoSystem(reply=reply)
+    service = opened(EchoSource(one=system))
+    first = service.submit([Ask(long)])[0]
+    until(lambda: later and all(future.done() for future in (first, *later)))
+    assert order == ["long ", "short", "brief", "long ", "other"]
+    assert system.batches == [2, 1, 1, 1]
+
+
 def test_a_server_whose_oldest_question_has_waited_long_is_not_ready(
     opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
