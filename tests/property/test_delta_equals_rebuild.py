@@ -157,6 +157,7 @@ def lines(statements) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(
     edits(plain, FIXED, 2),

@@ -66,8 +66,8 @@ def test_every_form_of_a_property_graph_is_the_graph_of_its_triples(tmp_path, fo
     [
         ("neo4j-json", ".gz", gzip.compress),
         ("neo4j-csv", ".bz2", bz2.compress),
-        ("graphml", ".zst", zstandard.compress),
-        ("csv", ".xz", lzma.compress),
+        pytest.param("graphml", ".zst", zstandard.compress, marks=pytest.mark.slow),
+        pytest.param("csv", ".xz", lzma.compress, marks=pytest.mark.slow),
     ],
 )
 def test_packed_forms_are_read_too(tmp_path, form, ending, pack):
