@@ -26,11 +26,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.serve import dev_questions
-
 from benchmarks import results_file
 from benchmarks.conditions import RESULTS, conditions
 from benchmarks.results_file import CONDITIONS
+from benchmarks.serving.serve import dev_questions
 from kgqa_core.errors import InputError
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
