@@ -267,7 +267,7 @@ def _is_fixed(word: str, before: str, form: FormReading) -> bool:
 
 def _years(query: LabelQuery) -> Iterator[bool]:
     """Of each number of a text whether it may be a year."""
-    for value, after in zip(query.values, (*query.values[1:], None), strict=True):
+    for value, after in zip(query.values, (*query.values[1:], None), strict=False):
         if not value.datatype.endswith("gYear"):
             yield after is not None and after.datatype.endswith("gYear")
 

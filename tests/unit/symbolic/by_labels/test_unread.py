@@ -72,6 +72,7 @@ def ask(graph: LabelGraph, scorer: LabelScorer) -> Iterator[Ask]:
         ("which neighbours outlaw Norland", ("c0",), BORDERS, "outlaw"),
         ("what population does Norland feed", ("c0",), POPULATION, "feed"),
         ("what capital does Norland forbid", ("c0",), CAPITAL, "forbid"),
+        ("what is the capital n of Norland", ("c0",), CAPITAL, "n"),
         ("capital of Norland for Ada", ("c0",), CAPITAL, "Ada"),
     ],
 )  # fmt: skip
