@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.tables import Each, Given, Rows, Table, late, table
+from benchmarks.tables import MADE, Each, Given, Rows, Table, late, table
 
 INGEST = (
     "## N-Triples to sorted, dictionary-encoded tables",
@@ -148,6 +148,18 @@ def follow(found: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
+FORECAST = (
+    "{questions} questions over {triples:,} triples; " + MADE,
+    Rows(
+        "rows",
+        "profile | forecast | calls | from … to | paid | error | tokens | from … to | paid | error",
+        "{profile} | {when} | {calls[forecast]:,} | {calls[low]:,} … {calls[high]:,} | {calls[paid]:,} | "
+        "{calls[error]:*100 +.1f} % | {tokens[forecast]:,} | {tokens[low]:,} … {tokens[high]:,} | {tokens[paid]:,} | "
+        "{tokens[error]:*100 +.1f} %",
+        right=True,
+    ),
+)
+
 TABLES = (
     *(
         Table(f"performance/{name}", "docs/performance.md", name, parts)
@@ -165,5 +177,6 @@ TABLES = (
         }.items()
     ),
     Table("times", "README.md", "times", late("benchmarks.operation.times", "times")),
+    Table("forecast", "docs/models.md", "forecast", FORECAST),
     Table("training", "docs/training_speed.md", "training", late("benchmarks.models.training", "figures")),
 )

@@ -293,7 +293,8 @@ class _Connection(asyncio.Protocol):
             while limit and words and server.tokens(text) > limit:
                 words.pop()
                 text, finish = " ".join(words), "length"
-            read = prompt if server.act is None else json.dumps(body["messages"], ensure_ascii=False)
+            messages = body["messages"]
+            read = json.dumps(messages, ensure_ascii=False) if server.act else " ".join(m["content"] for m in messages)
             usage = {"prompt_tokens": server.tokens(read), "completion_tokens": server.tokens(text)}
             before = counts["requests"] - 1
             odd = server.odd(prompt, body.get("seed"), before, text, usage) if server.odd is not None else None
