@@ -169,7 +169,8 @@ class _Recording:
                 )  # fmt: skip
                 self.rows.append(recorder)
                 for name, ref, reader in answers:
-                    recorder.sent = recorder.sent if reader is None else {}
+                    if reader is not None and self.end != 0:  # at best all experiments give the same answers
+                        recorder.sent = {}
                     self._fill(judge_answers, recorder, self.questions, ref, name, judge, llm)
         return self.rows
 
