@@ -61,6 +61,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("linking", "benchmarks/answers/linking.py", False),
     ResultFile("llm", "benchmarks/models/llm.py", False),
     ResultFile("logic", "benchmarks/graph/logic.py", False),
+    ResultFile("long_questions", "benchmarks/serving/long_questions.py"),
     ResultFile("ltgen", "benchmarks/papers/ltgen.py", False),
     ResultFile("operations", "benchmarks/operation/operations.py", False),
     ResultFile("parsers", "benchmarks/papers/parsers.py"),

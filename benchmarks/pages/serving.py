@@ -73,6 +73,29 @@ LOOP = (
     Rows("scores", "answered exactly | before | after", "{key} | {before} | {after}", right=True),
 )
 
+
+def _costliest(found: Mapping[str, Any]) -> str:
+    """The six costliest shapes, each at its costliest length."""
+    costliest: dict[str, Mapping[str, Any]] = {}
+    for question in sorted(found["alone"], key=lambda one: -one["seconds"]):
+        costliest.setdefault(question["shape"], question)
+    rows = [(one["shape"], f"{one['length']:,}", f"{one['seconds']:.2f}") for one in [*costliest.values()][:6]]
+    return table(("shape", "characters", "seconds of CPU"), rows)
+
+
+LONG = (
+    MADE + " Four clients ask usual questions, with .2 s between an answer and the next question; they wait, in "
+    "seconds, while others ask the three costliest shapes one after the other; clients and server share the cores. "
+    "*First*: the longest wait when the four clients asked each question for the first time.",
+    Rows(
+        "beside",
+        "others | questions | median | p99 | longest | of the others | first",
+        "{costly_clients} | {questions} | {median:.2f} | {p99:.2f} | {longest:.2f} | {costly_questions} | {first:.2f}",
+    ),
+    "The costliest shapes, each at its costliest length, in a process of its own:",
+    _costliest,
+)
+
 CLIENTS = (
     MADE + " `kgqa ask` as a whole process over `{graph}`, median of {ask[rounds]}: {ask[with_server]:.2f} s with a "
     "server, {ask[without]:.1f} s without. What the OpenAI client, the official MCP client over both transports, HTTP "
@@ -99,6 +122,7 @@ def faults(found: Mapping[str, Any]) -> str:
 TABLES = (
     Table("serve", "docs/serving.md", "serve", speed),
     Table("serve_clients", "docs/serving.md", "serve_clients", CLIENTS),
+    Table("long_questions", "docs/serving.md", "long_questions", LONG),
     Table("serve_faults", "docs/serving.md", "serve_faults", faults),
     Table("feedback_loop", "docs/serving.md", "feedback_loop", LOOP),
 )
