@@ -113,5 +113,7 @@ def test_every_stage_has_a_body_that_calls_the_library() -> None:
             if any(isinstance(one, ast.Name) and one.id == "stage" for one in names):
                 seen += 1
                 last = node.body[-1]
+                while isinstance(last, ast.Try | ast.With):
+                    last = last.body[-1]
                 assert isinstance(last, ast.Return) and isinstance(last.value, ast.Call), f"{path.name}:{node.name}"
     assert seen > 40

@@ -17,7 +17,8 @@ ANSWER = Answer(
 
 
 def clock(*steps: str) -> StepClock:
-    found = StepClock(started=100.0)
+    found = StepClock()
+    found.started = 100.0
     found.steps = {name: (100.0 + place, 1.0) for place, name in enumerate(steps)}
     return found
 

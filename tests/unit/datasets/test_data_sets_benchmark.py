@@ -49,6 +49,6 @@ def test_a_set_is_read_linked_and_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_every_set_with_files_here_has_a_row() -> None:
-    if not data_sets.ROOT.parent.joinpath("shared", "data").is_dir():
+    if not data_sets.DATA.is_dir():
         pytest.skip("the shared data sets are not here")
-    assert set(local_files(data_sets.ROOT.parent / "shared" / "data")) <= set(LOCAL)
+    assert set(local_files(data_sets.DATA)) <= set(LOCAL)

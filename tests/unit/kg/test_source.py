@@ -24,7 +24,7 @@ from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.source import Source
 from tests.support.examples import examples
 
-LINES = 25_000
+LINES = 50_000
 TEXT = "".join(f"entity{i * 7919 % 10007}\tr\te{i} é漢\n" for i in range(LINES)).encode()
 
 PACK = {"gz": gzip.compress, "bz2": bz2.compress, "zst": zstandard.compress, "xz": lzma.compress}

@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from kgqa_core import system
 from kgqa_core.config import HopPathOptions, KgOptions, Profile, RetrievalOptions
 from kgqa_core.config.retrieval import baseline_names, retriever_names, retriever_sections
 from kgqa_core.datasets.files.question import write_questions
@@ -21,6 +20,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import write_knowledge
+from kgqa_core.llm import models
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
@@ -51,7 +51,7 @@ class Silent:
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """Folders of a graph in which Town is the capital of every country, and of one question about it."""
-    monkeypatch.setattr(system, "load_model", lambda spec, llm: Silent())
+    monkeypatch.setattr(models, "load_model", lambda spec, llm, budget: Silent())
     found = {name: tmp_path / name for name in ("kg", "dkg", "questions", "trained", "facts", "knowledge")}
     for folder in found.values():
         folder.mkdir()

@@ -51,7 +51,7 @@ def test_a_missing_fact_is_not_in_the_graph(film_kg: Path, rows: list[dict[str, 
 
 def known_names(store: KgStore) -> set[str]:
     return {
-        name.casefold() for names in store.surface_forms(range(store.counts["entities"])).values() for name in names
+        name.casefold() for names in store.surface_forms(range(store.counts()["entities"])).values() for name in names
     }
 
 
