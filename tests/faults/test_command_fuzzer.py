@@ -16,7 +16,7 @@ from tests.support.command_fuzzer.kinds import TEXTS, Case, cases
 from tests.support.command_fuzzer.run import SEED, chosen, run
 from tests.support.command_fuzzer.table import RESULTS, family
 
-FEW = 20
+FEW = 12
 """Cases of the default run."""
 FLOWS = 60
 """Cases of those that run a flow to its end, or stop one."""
