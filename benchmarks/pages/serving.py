@@ -68,7 +68,7 @@ def _of(part: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
 
 
 LOOP = (
-    MADE + " 200 lines of invented companies; two sessions correct one answer, then `kgqa refresh` "
+    MADE + " 200 lines of invented companies; three answers are corrected and confirmed, then `kgqa refresh` "
     "({seconds[refresh]:,.0f} s; the first run {seconds[run]:,.0f} s). Decision: {refresh[champion]}.",
     Rows("scores", "answered exactly | before | after", "{key} | {before} | {after}", right=True),
 )
