@@ -76,10 +76,10 @@ def test_parsers_are_scored_and_shown_everywhere(place: Path) -> None:
 
 
 def metrics(home: Path, run_id: str) -> dict[str, float]:
-    import mlflow
+    from mlflow import MlflowClient
 
-    mlflow.set_tracking_uri(f"sqlite:///{home / 'mlflow/mlflow.db'}")
-    runs = mlflow.search_runs(search_all_experiments=True, output_format="list")
+    client = MlflowClient(f"sqlite:///{home / 'mlflow/mlflow.db'}")  # no address that later tests would log to
+    runs = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
     [run] = [run for run in runs if run.data.tags.get("kgqa.run_id") == run_id and "kgqa.stage" not in run.data.tags]
     found: dict[str, float] = run.data.metrics
     return found

@@ -89,9 +89,9 @@ def python(home: Path, script: str, cwd: Path, **env: str) -> dict[str, Any]:
 
 
 def model_of(home: Path) -> Path:
-    """The folder of the logged model: the first, since other tests of the process may log theirs to a shared home."""
-    files = (home / "mlflow" / "artifacts" / "models").glob("*/artifacts/MLmodel")
-    return min(files, key=lambda file: file.stat().st_mtime).parent
+    """The folder of the logged model."""
+    [file] = (home / "mlflow" / "artifacts" / "models").glob("*/artifacts/MLmodel")
+    return file.parent
 
 
 def reference_of(home: Path) -> dict[str, Any]:
