@@ -200,7 +200,7 @@ class Answering:
         mentions = work.mentions(graph)
         self.store = KgStore.open(work.kg(graph))
         self.tagger = open_tagger(mentions, work.kg(graph), self.linking) if linked else None
-        options = profile.symbolic.model_copy(update={"most_answers": MOST_ANSWERS})
+        options = profile.symbolic.model_copy(update={"max_answers": MOST_ANSWERS})
         self.solver = AutoSolver(self.store, options, load_parser(parser), profile.abstention.min_confidence)
         self._seconds = 0.0
 

@@ -205,7 +205,7 @@ def measure(name: str, graphs: Graphs) -> dict[str, Any]:
 
 def _runs(chosen: Sequence[Question], folder: Path, local: LocalSet, graphs: Graphs) -> dict[str, Any]:
     dkg, runs = Dkg.open(folder / "dkg"), {}
-    sections = {"kaping": KapingOptions(hops=1, most_triples=50)}
+    sections = {"kaping": KapingOptions(hops=1, max_triples=50)}
     for name in local.retrievers:
         questions = [one for one in chosen if name != "oracle" or one.relation_paths]
         started = time.monotonic()
@@ -225,7 +225,7 @@ def _runs(chosen: Sequence[Question], folder: Path, local: LocalSet, graphs: Gra
     with KgStore.open(folder / "kg") as store:
         started = time.monotonic()
         solver = AutoSolver(
-            store, SymbolicOptions(most_answers=1_000_000), load_parser(graphs.parser(local.graph or "")), 0.0
+            store, SymbolicOptions(max_answers=1_000_000), load_parser(graphs.parser(local.graph or "")), 0.0
         )
         solved = solver.solve(list(chosen), monitor=Log(every=60))
     hits = [is_hit(one, own.keys) for one, own in zip(chosen, solved, strict=True)]

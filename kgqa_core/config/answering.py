@@ -29,12 +29,12 @@ class SymbolicOptions(Options):
     parser: Execution[Literal["none", "rng", "decode"]] = "none"
     """A semantic parser of the section `parsing` whose forms are tried before those made of the retriever's facts: rank
     and generate, or retrieve and decode.  A run trains it; `kgqa ask` and `kgqa answer` do without."""
-    most_forms: int = Field(default=40, ge=1)
+    max_forms: int = Field(default=40, ge=1)
     """Forms that are run for a question, the likeliest first, until one finds something."""
     margin: float = Field(default=8.0, gt=0)
     """How much less than the likeliest a form may weigh, as a logarithm; what weighs less is no answer to the question,
     whatever it finds."""
-    most_answers: int = Field(default=200, ge=1)
+    max_answers: int = Field(default=200, ge=1)
     """Names that an answer lists; a count is never cut."""
     timeout_seconds: float = Field(default=10.0, gt=0)
     """Longest run of one form; one that takes longer counts as having found nothing."""

@@ -55,7 +55,7 @@ class ConstrainedOptions(Options):
     relations; `model` has the model answer from the paths, constrained to names of their ends."""
     answers: int = Field(default=1, ge=1)
     """Names that the model answers with, likeliest first, under `final: model`."""
-    most_edges: int = Field(default=2_000, ge=1)
+    max_edges: int = Field(default=2_000, ge=1)
     """Edges along one relation from the same path that are put into the trie, in order of id; the rest counts as
     truncated."""
     max_path_tokens: int = Field(default=128, ge=8)

@@ -120,20 +120,20 @@ class GeneratedQuestionsOptions(Options):
     kinds of questions that GrailQA's forms do not write are not made then."""
     unanswerable: float = Field(default=0.15, ge=0, lt=1)
     """Share of all questions that the graph cannot answer."""
-    most_answers: int = Field(default=200, ge=1)
+    max_answers: int = Field(default=200, ge=1)
     """Questions with more answers are dropped; counts are exempt."""
-    least_per_relation: int = Field(default=3, ge=0)
+    min_per_relation: int = Field(default=3, ge=0)
     """Questions of one hop that every usable relation gets, where there is room, before the kinds are filled."""
     patience: int = Field(default=400, ge=1)
     """Draws in a row that give no new question after which no more of a kind are made."""
-    most_ties: int = Field(default=3, ge=1)
+    max_ties: int = Field(default=3, ge=1)
     """Largest number of equal best answers."""
-    most_random_hit: Rate = 1.0
+    max_random_hit: Rate = 1.0
     """Questions are dropped where `random_facts` random triples of their topics name an answer with a probability above
     this; 1 drops none.  Counts, and yes or no, have no answer that a triple names."""
     random_facts: int = Field(default=10, ge=1)
-    """Triples that `most_random_hit` draws; as many as the retriever `random` retrieves, `retrieval.k`."""
-    most_answer_share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Triples that `max_random_hit` draws; as many as the retriever `random` retrieves, `retrieval.k`."""
+    max_answer_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Largest share of the questions that any one answer, an entity, value or count, may be in; 1 drops none.  Yes and
     no are always about as frequent as each other."""
     noise: NoiseOptions = NoiseOptions()

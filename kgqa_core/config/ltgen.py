@@ -56,15 +56,15 @@ class SamplingOptions(Options):
     """Bounds of the levels IV, III, II and I in mean monthly views; a level has its lower bound and not its upper."""
     per_level: int = Field(default=500, ge=1)
     """Entities of each level; fewer where there are not so many."""
-    least_triples: int = Field(default=5, ge=1)
+    min_triples: int = Field(default=5, ge=1)
     """Entities with fewer informative triples, both ways, are left out."""
-    most_triples: int = Field(default=100, ge=1)
+    max_triples: int = Field(default=100, ge=1)
     """Entities with more informative triples are left out."""
     informative_only: bool = True
     """Leave out relations that say little in words: identifiers, names, media, categories."""
     drop_relations: tuple[str, ...] = ()
     """Further relations to leave out, by key or label."""
-    most_answers: int = Field(default=10, ge=1)
+    max_answers: int = Field(default=10, ge=1)
     """Entity-relation pairs with more answers make no question."""
 
 

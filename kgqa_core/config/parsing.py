@@ -68,7 +68,7 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
     """Entities of one mention that are tried."""
     beam: int = Field(default=5, ge=1)
     """Width of the search, and forms that are written down of a question."""
-    most_actions: int = Field(default=24, ge=3)
+    max_actions: int = Field(default=24, ge=3)
     """Length of a form, in actions."""
     width: int = Field(default=96, ge=16)
     """Width of the scratch decoder."""
@@ -108,7 +108,7 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     missing is found, or the topic's own only, as RnG-KBQA."""
     types_tried: int = Field(default=6, ge=1)
     """Most common types of what a path leads to that are tried, besides those that the question names."""
-    most_paths: int = Field(default=400, ge=10)
+    max_paths: int = Field(default=400, ge=10)
     """Paths of a topic, of one relation and of two, that are all tried; a topic whose schema has more is `likely_paths`
     of them."""
     likely_paths: int = Field(default=60, ge=10)
@@ -116,8 +116,8 @@ class RngOptions(ScratchEncoderOptions, TrainingOptions):
     those that the graph has from the topic."""
     retriever_epochs: int = Field(default=8, ge=0)
     """Largest number of passes in which a retriever learns which relations and types a question speaks of, where some
-    topic has more than `most_paths`; likely paths are then made of what it finds too.  0: of words alone."""
-    most_forms: int = Field(default=4_000, ge=10)
+    topic has more than `max_paths`; likely paths are then made of what it finds too.  0: of words alone."""
+    max_forms: int = Field(default=4_000, ge=10)
     """Candidate forms of one reading of a question (about one of its entities, or two)."""
     mentions: int = Field(default=4, ge=1)
     """Mentions of a question that are read as topics, the most confident ones."""

@@ -42,8 +42,30 @@ RENAMED = {
     "answerability.largest": "answerability.largest_drop_share",
     "abstention.training": "abstention.training_questions",
     "abstention.strength": "abstention.prior_precision",
+    "kaping.most_triples": "kaping.max_triples",
+    "relation_ranking.most_relations": "relation_ranking.max_relations",
+    "corpus.most_triples": "corpus.max_triples",
+    "symbolic.most_forms": "symbolic.max_forms",
+    "symbolic.most_answers": "symbolic.max_answers",
+    "gcr.most_edges": "gcr.max_edges",
+    "ltgen.sampling.least_triples": "ltgen.sampling.min_triples",
+    "ltgen.sampling.most_triples": "ltgen.sampling.max_triples",
+    "ltgen.sampling.most_answers": "ltgen.sampling.max_answers",
+    "parsing.rng.most_paths": "parsing.rng.max_paths",
+    "parsing.rng.most_forms": "parsing.rng.max_forms",
+    "parsing.decode.most_actions": "parsing.decode.max_actions",
+    "questions.generated.most_answers": "questions.generated.max_answers",
+    "questions.generated.least_per_relation": "questions.generated.min_per_relation",
+    "questions.generated.most_ties": "questions.generated.max_ties",
+    "questions.generated.most_random_hit": "questions.generated.max_random_hit",
+    "questions.generated.most_answer_share": "questions.generated.max_answer_share",
+    "parsing.most_paths": "parsing.rng.max_paths",
+    "parsing.most_forms": "parsing.rng.max_forms",
 }
 """Old key or section → new one; of several that begin a key the longest counts."""
+
+QUESTION_SETS = {("questions",), ("further_questions",), ("trained_on",)}
+"""Keys whose value may list sections of question sets."""
 
 REMOVED: Mapping[str, Any] = {
     "abstention.prior_precision": 1.0,
@@ -114,6 +136,10 @@ def move_renamed(profile: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
     tree: dict[str, Any] = {}
     leaves = [(path, value, _renamed(path)) for path, value in _leaves(profile)]
     for path, value, target in sorted(leaves, key=lambda leaf: leaf[0] == leaf[2]):
+        if isinstance(value, list | tuple) and path in QUESTION_SETS:
+            sets = [move_renamed({"questions": options}) for options in value]
+            value = [options["questions"] for options, _ in sets]
+            moved |= {old: new for _, renames in sets for old, new in renames.items()}
         if path != target:
             moved[".".join(path)] = ".".join(target)
         node = tree

@@ -160,7 +160,7 @@ class KapingOptions(RetrieverSection):
     """`minilm` (packaged), or a folder or hub id of a HF sentence encoder with mean pooling."""
     hops: int = Field(default=2, ge=1, le=2)
     """Neighbourhood of the topic entities whose triples are compared."""
-    most_triples: int = Field(default=2_000, ge=1)
+    max_triples: int = Field(default=2_000, ge=1)
     """Triples compared for a question: those of one hop first, then of two, within a hop the relations taking turns in
     order of id; the rest counts as truncated."""
 
@@ -175,7 +175,7 @@ class RelationRankingOptions(RetrieverSection, EncoderOptions, TrainingOptions):
     """Relations kept of each topic entity."""
     triples: int = Field(default=10, ge=1)
     """Triples of each pair of an entity and a relation, drawn with the seed where there are more."""
-    most_relations: int = Field(default=200, ge=1)
+    max_relations: int = Field(default=200, ge=1)
     """Relations of one entity that are ranked, followed and against their direction: those of most triples."""
     model: str = "builtin"
     """Language model of `rank_llm`."""

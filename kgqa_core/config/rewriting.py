@@ -24,7 +24,7 @@ class CorpusOptions(Options):
     """Texts written for one graph; the best by QA feedback, then by faithfulness, is kept."""
     temperature: float = Field(default=0.7, ge=0)
     """Temperature of the teacher where it writes several candidates, or again after a rejected one; else 0."""
-    most_triples: int = Field(default=20, ge=1)
+    max_triples: int = Field(default=20, ge=1)
     """Triples of one graph; gold paths of more keep those that lead to answers first."""
     max_new_tokens: int = Field(default=256, ge=1)
     """Longest text of the teacher in tokens."""

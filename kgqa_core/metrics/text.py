@@ -47,7 +47,7 @@ class GoldAnswers:
     answers[i] holds the name (first) and the aliases of gold answer i.
     """
 
-    __slots__ = ("groups", "lowered", "most_pieces", "names", "padded", "strings")
+    __slots__ = ("groups", "lowered", "max_pieces", "names", "padded", "strings")
 
     def __init__(self, answers: Iterable[Sequence[str]]) -> None:
         given = [list(answer) for answer in answers]
@@ -67,7 +67,7 @@ class GoldAnswers:
                 bearers = self.groups.setdefault(tokens(name), [])
                 if group not in bearers:
                     bearers.append(group)
-        self.most_pieces = max((len(_pieces(name)) for answer in named for name in answer), default=0)
+        self.max_pieces = max((len(_pieces(name)) for answer in named for name in answer), default=0)
 
     @property
     def size(self) -> int:
@@ -120,7 +120,7 @@ def first_hit(gold: GoldAnswers, output: str) -> float:
     no answer: use `contains` for models that talk.
     """
     spans = [span for span in _pieces(output) if tokens(output[span[0] : span[1]])]
-    ends = [end for _, end in spans[: gold.most_pieces]]
+    ends = [end for _, end in spans[: gold.max_pieces]]
     return float(tokens(output) in gold.names or any(tokens(output[spans[0][0] : end]) in gold.names for end in ends))
 
 
@@ -146,7 +146,7 @@ def f1(gold: GoldAnswers, output: str) -> float:
     wrong: set[Tokens] = set()
     here = 0
     while here < len(spans):
-        for count in range(min(gold.most_pieces, len(spans) - here), 0, -1):
+        for count in range(min(gold.max_pieces, len(spans) - here), 0, -1):
             bearers = gold.groups.get(tokens(output[spans[here][0] : spans[here + count - 1][1]]))
             if bearers:
                 matched.add(next((bearer for bearer in bearers if bearer not in matched), bearers[0]))

@@ -77,7 +77,7 @@ def generate(
     graph_dkg = Dkg.open(dkg)
     with KgStore.open(kg) as store:
         sampled = draw(
-            store, graph_dkg, everything, size=options.size, most_triples=options.most_triples, seed=seed,
+            store, graph_dkg, everything, size=options.size, max_triples=options.max_triples, seed=seed,
             monitor=monitor,
         )  # fmt: skip
     graphs = sampled.graphs
@@ -98,7 +98,7 @@ def generate(
     }
     monitor.progress(0, 1, "graphs of test questions")
     with KgStore.open(kg) as store:
-        shared, touched = shared_with(everything, store, graph_dkg, kept, options.most_triples)
+        shared, touched = shared_with(everything, store, graph_dkg, kept, options.max_triples)
     monitor.progress(1, 1, "graphs of test questions")
     meta = {
         "teacher": options.teacher,

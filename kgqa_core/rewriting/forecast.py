@@ -75,6 +75,6 @@ def _gold_graphs(kg: Path, dkg: Path, questions: Path, options: CorpusOptions, s
     """The graphs that `corpus.generate` draws."""
     with KgStore.open(kg) as store:
         return draw(
-            store, Dkg.open(dkg), read_questions(questions), size=options.size, most_triples=options.most_triples,
+            store, Dkg.open(dkg), read_questions(questions), size=options.size, max_triples=options.max_triples,
             seed=seed,
         ).graphs  # fmt: skip

@@ -72,7 +72,7 @@ class SampledGraphs:
 
 
 def draw(
-    store: KgStore, dkg: Dkg, questions: Sequence[Question], *, size: int, most_triples: int, seed: int,
+    store: KgStore, dkg: Dkg, questions: Sequence[Question], *, size: int, max_triples: int, seed: int,
     monitor: Monitor = QUIET,
 ) -> SampledGraphs:  # fmt: skip
     """Gold graphs of at most `size` training questions, as many of each relation path as there are.
@@ -110,7 +110,7 @@ def draw(
         for number, (question, paths) in enumerate(_in_turn([strata[text] for text in sorted(strata)]), start=1):
             if len(found) == size:
                 break
-            graph = _gold_graph(question, dkg, paths, queries, most_triples)
+            graph = _gold_graph(question, dkg, paths, queries, max_triples)
             if graph is None:
                 counts["unreached"] += 1
             else:
@@ -131,19 +131,19 @@ def draw(
 
 
 def _gold_graph(
-    question: Question, dkg: Dkg, paths: Sequence[GoldPath], queries: QueryGraphs, most_triples: int,
+    question: Question, dkg: Dkg, paths: Sequence[GoldPath], queries: QueryGraphs, max_triples: int,
     reach: bool = True,
 ) -> GoldGraph | None:  # fmt: skip
     """The gold graph of a question by its annotated paths, else its query, else a searched path; None without any, and,
     with `reach`, where the answers are entities and none is in it."""
     reach = reach and bool(question.answers)
     if not paths:
-        own = queries.find(question, most_triples)
+        own = queries.find(question, max_triples)
         if own is not None and (own.reached or not reach):
             text = relations_text(question)
             return GoldGraph(question, text, question.hops or text.count(" & ") + 1, own.origin, own.triples)
         paths = gold_paths(question, dkg, searched=SEARCHED)
-    triples, reached = ground_gold(question, dkg, paths, most_triples) if paths else ((), False)
+    triples, reached = ground_gold(question, dkg, paths, max_triples) if paths else ((), False)
     if not triples or (reach and not reached):
         return None
     hops = max(len(path.relations) for path in paths)
@@ -156,12 +156,12 @@ def path_text(paths: Iterable[GoldPath]) -> str:
 
 
 def ground_gold(
-    question: Question, dkg: Dkg, paths: Sequence[GoldPath], most_triples: int
+    question: Question, dkg: Dkg, paths: Sequence[GoldPath], max_triples: int
 ) -> tuple[tuple[int, ...], bool]:
     """Triple ids on the gold paths of a question, and whether they reach an answer.
 
     Whole chains, those that lead to answers first and the paths taking turns, until the next one does not fit into
-    `most_triples`; the first chain is there whatever its length.
+    `max_triples`; the first chain is there whatever its length.
     """
     answers = set(question.answers)
     lists: list[list[ReasoningPath]] = []
@@ -176,7 +176,7 @@ def ground_gold(
     reached = False
     for each in chain(good, rest):
         fresh = [edge for edge in dkg.triple_of(each.edges).tolist() if edge not in chosen]
-        if chosen and len(chosen) + len(fresh) > most_triples:
+        if chosen and len(chosen) + len(fresh) > max_triples:
             break
         chosen.update(dict.fromkeys(fresh))
         reached = reached or each.entities[-1] in answers
@@ -204,7 +204,7 @@ def name_graphs(store: KgStore, graphs: Sequence[GoldGraph]) -> list[GoldGraph]:
 
 
 def shared_with(
-    questions: Iterable[Question], store: KgStore, dkg: Dkg, identities: Collection[str], most_triples: int,
+    questions: Iterable[Question], store: KgStore, dkg: Dkg, identities: Collection[str], max_triples: int,
     split: str = "test",
 ) -> tuple[int, int]:  # fmt: skip
     """How many of some graphs are also the gold graph of a question of a split, and of how many questions."""
@@ -216,7 +216,7 @@ def shared_with(
             if question.split != split:
                 continue
             paths = gold_paths(question, dkg, searched=0)
-            graph = _gold_graph(question, dkg, paths, queries, most_triples, reach=False)
+            graph = _gold_graph(question, dkg, paths, queries, max_triples, reach=False)
             if graph is not None and graph.identity in wanted:
                 hit.add(graph.identity)
                 touched += 1

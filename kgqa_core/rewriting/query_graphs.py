@@ -70,16 +70,16 @@ class QueryGraphs:
         if self._runner is not None:
             self._runner.close()
 
-    def find(self, question: Question, most_triples: int) -> QueryTriples | None:
+    def find(self, question: Question, max_triples: int) -> QueryTriples | None:
         """Triples of a question's form or query; None, with a reason counted, where there are none.
 
-        Those of a form that has more than `most_triples` are taken from the query, whose solutions say what belongs
+        Those of a form that has more than `max_triples` are taken from the query, whose solutions say what belongs
         together: whole solutions, those with gold answers first, until the next one does not fit; the first is there
         whatever its size.
         """
         if not question.sparql:
             return None
-        found = self._of_form(question, most_triples)
+        found = self._of_form(question, max_triples)
         if found is not None:
             return found
         if self._runner is None:
@@ -99,18 +99,18 @@ class QueryGraphs:
         reached = False
         for one in solutions:
             fresh = [triple for triple in one.triples if triple not in chosen]
-            if chosen and len(chosen) + len(fresh) > most_triples:
+            if chosen and len(chosen) + len(fresh) > max_triples:
                 break
             chosen.update(dict.fromkeys(fresh))
             reached = reached or not gold.isdisjoint(one.nodes)
         return QueryTriples(tuple(chosen), reached, QUERY)
 
-    def _of_form(self, question: Question, most_triples: int) -> QueryTriples | None:
+    def _of_form(self, question: Question, max_triples: int) -> QueryTriples | None:
         if question.s_expression is None:
             return None
         try:
             result = execute(
-                parse(question.s_expression), self.store, rows=most_triples, seconds=SECONDS, without_named=True
+                parse(question.s_expression), self.store, rows=max_triples, seconds=SECONDS, without_named=True
             )
         except (FormError, FormTimeout):
             return None

@@ -186,7 +186,7 @@ class AutoSolver:
         meant = [entity for _, query, _ in chosen for entity in _meant(query)]
         answered = [
             node for _, _, choice in chosen if choice.best is not None and choice.best.nodes is not None
-            for node in choice.best.nodes[: self.options.most_answers].tolist()
+            for node in choice.best.nodes[: self.options.max_answers].tolist()
         ]  # fmt: skip
         return _Named(self.store.names([*meant, *answered]), self.store.entity_keys(answered))
 
@@ -219,8 +219,8 @@ class AutoSolver:
                 made = replace(made, confidence=None)
             return replace(made, reason=kind, missing=missing)
         proof, truncated = self._proof(best.form)
-        if best.nodes is not None and len(best.nodes) > self.options.most_answers:
-            best, truncated = replace(best, nodes=best.nodes[: self.options.most_answers]), True
+        if best.nodes is not None and len(best.nodes) > self.options.max_answers:
+            best, truncated = replace(best, nodes=best.nodes[: self.options.max_answers]), True
         answers = answers_of(best, named.names)
         if any(name.startswith("_:") for name in answers):
             missing = f"names of the {', '.join(labels_of(best.form, self.graph))}"

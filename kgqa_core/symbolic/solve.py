@@ -213,7 +213,7 @@ class Solver:
     def _first(self, question: Question, candidates: Iterable[WeightedForm], guess: Guess) -> ComputedAnswer:
         """The first candidate that finds something; several numbers give way to a single answer nearly as likely."""
         tried, several, least = 0, None, -math.inf
-        for tried, one in enumerate(islice(candidates, self.options.most_forms), 1):
+        for tried, one in enumerate(islice(candidates, self.options.max_forms), 1):
             least = one.weight - self.options.margin if tried == 1 else least
             if one.weight < least:
                 break
@@ -268,9 +268,9 @@ class Solver:
         elif isinstance(one.form, Holds):
             keys = answers = ("yes" if result.value else "no",)
         else:
-            nodes = result.nodes[: self.options.most_answers]
+            nodes = result.nodes[: self.options.max_answers]
             names, own = self.store.names(nodes), self.store.entity_keys(nodes)
             answers = tuple(dict.fromkeys(names[node] for node in nodes))
             keys = tuple(own[node] for node in nodes)
-        cut = result.truncated or len(result.nodes) > self.options.most_answers
+        cut = result.truncated or len(result.nodes) > self.options.max_answers
         return ComputedAnswer(question.id, one.kind, one.form, answers, keys, one.weight, result.proof, cut, tried)

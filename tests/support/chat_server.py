@@ -141,7 +141,7 @@ class ChatServer:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
-        self.most_at_once = 0
+        self.max_at_once = 0
         self.slowness = 0.0
         self.gate = 0
         self._held: list[Callable[[], None]] = []
@@ -178,7 +178,7 @@ class ChatServer:
         """Counts of all requests, and `prompts`: those of each `SEED|PROMPT`."""
         with self._lock:
             prompts = {key: dict(counts) for key, counts in self.by_prompt.items()}
-            return {**self.total, "most_at_once": self.most_at_once, "prompts": prompts}
+            return {**self.total, "max_at_once": self.max_at_once, "prompts": prompts}
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -262,7 +262,7 @@ class _Connection(asyncio.Protocol):
                 server.headers.append(headers)
                 server.times.append(time.monotonic())
             server._at_once += 1
-            server.most_at_once = max(server.most_at_once, server._at_once)
+            server.max_at_once = max(server.max_at_once, server._at_once)
         delay = fault.delay or server.slowness
         if server.gate:
             server._held.append(lambda: self.answer(body, prompt, fault, counts))

@@ -24,15 +24,15 @@ SLOW = 1.5
 class SparqlServer:
     """An endpoint over N-Triples, while a `with` block lasts.
 
-    most_rows: rows that it gives at most, silently, as Virtuoso does.  queries: what it was asked.
+    max_rows: rows that it gives at most, silently, as Virtuoso does.  queries: what it was asked.
     """
 
-    def __init__(self, ntriples: str, most_rows: int | None = None) -> None:
+    def __init__(self, ntriples: str, max_rows: int | None = None) -> None:
         self.store = pyoxigraph.Store()
         self.store.load(input=ntriples.encode(), format=pyoxigraph.RdfFormat.N_TRIPLES)
         self.faults: list[str] = []
         self.queries: list[str] = []
-        self.most_rows = most_rows
+        self.max_rows = max_rows
         self.too_large: int | None = None
         owner = self
 
@@ -108,10 +108,10 @@ class SparqlServer:
     def _results(self, query: str) -> bytes:
         results = self.store.query(query)
         data = bytes(results.serialize(format=pyoxigraph.QueryResultsFormat.JSON))  # type: ignore[union-attr, arg-type]
-        if self.most_rows is None:
+        if self.max_rows is None:
             return data
         value = json.loads(data)
-        value["results"]["bindings"] = value["results"]["bindings"][: self.most_rows]
+        value["results"]["bindings"] = value["results"]["bindings"][: self.max_rows]
         return json.dumps(value).encode()
 
     def _send(

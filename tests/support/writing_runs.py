@@ -65,7 +65,7 @@ def make_atlas(folder: Path, train: int, test: int) -> Path:
 
 def options(size: int) -> CorpusOptions:
     """Teacher and QA model behind the same endpoint."""
-    return CorpusOptions(teacher=MODEL, qa_model=MODEL, size=size, most_triples=12, max_new_tokens=400)
+    return CorpusOptions(teacher=MODEL, qa_model=MODEL, size=size, max_triples=12, max_new_tokens=400)
 
 
 def llm(base_url: str, concurrency: int = 16, tokenizer: str | None = "builtin", **limits: float) -> LlmOptions:

@@ -17,17 +17,17 @@ class Easiness:
 
     def __init__(self, graph: MemoryGraph, options: GeneratedQuestionsOptions) -> None:
         self.graph, self.options = graph, options
-        self.most_per_answer = max(1, int(options.most_answer_share * options.size))
+        self.max_per_answer = max(1, int(options.max_answer_share * options.size))
         self._uses: Counter[tuple[str, int]] = Counter()
 
     def refuses(self, draft: Draft) -> bool:
         """Whether a draft is too easy; one that is not is counted with its answers.  Yes and no are never too easy."""
         answers = _answers(draft)
-        if self.options.most_answer_share < 1 and any(self._uses[one] >= self.most_per_answer for one in answers):
+        if self.options.max_answer_share < 1 and any(self._uses[one] >= self.max_per_answer for one in answers):
             return True
-        if self.options.most_random_hit < 1 and draft.nodes:
+        if self.options.max_random_hit < 1 and draft.nodes:
             topics = list(self.graph.know(draft.topics).values())
-            if self.random_hit(topics, draft.nodes) > self.options.most_random_hit:
+            if self.random_hit(topics, draft.nodes) > self.options.max_random_hit:
                 return True
         self._uses.update(answers)
         return False

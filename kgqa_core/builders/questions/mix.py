@@ -30,7 +30,7 @@ def load_mixed(
     """
     made = read_question_file(generated / FILE)
     real = read_raw(QuestionSource(path=options.path, language=options.language), seed) if options.path else []
-    rows, counts = mix(made, real, repeat=repeat, least_dev=LEAST_DEV, seed=seed)
+    rows, counts = mix(made, real, repeat=repeat, min_dev=LEAST_DEV, seed=seed)
     scored = counts["real_test"]
     monitor.note(
         f"{counts['real_train']} of your questions train, {counts['real_dev']} choose the model, {scored} are scored"
@@ -44,15 +44,15 @@ def load_mixed(
 
 
 def mix(
-    generated: Sequence[RawQuestion], real: Sequence[RawQuestion], *, repeat: int, least_dev: int, seed: int
+    generated: Sequence[RawQuestion], real: Sequence[RawQuestion], *, repeat: int, min_dev: int, seed: int
 ) -> tuple[list[RawQuestion], dict[str, Any]]:
     """Rows of both, and counts.  A real question of a file with splits keeps its own.
 
-    Those without: all train where they are fewer than `least_dev`, else a seeded half is dev.  Each one that trains is
+    Those without: all train where they are fewer than `min_dev`, else a seeded half is dev.  Each one that trains is
     there `repeat` times.  Where real questions are dev or test, generated ones of that split train.
     """
     open_ids = [row["id"] for row in real if row["split"] is None]
-    held = hold_out(open_ids, DEV_SHARE, seed) if len(open_ids) >= least_dev else set()
+    held = hold_out(open_ids, DEV_SHARE, seed) if len(open_ids) >= min_dev else set()
     placed = [{**row, "split": row["split"] or ("dev" if row["id"] in held else "train")} for row in real]
     scored = {row["split"] for row in placed} - {"train"}
     rows = [{**row, "split": "train"} if row["split"] in scored else row for row in generated]

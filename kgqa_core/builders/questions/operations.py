@@ -162,7 +162,7 @@ class Operations:
         form, measured, values = ranking
         best = "max" if measured.counted or self.rng.random() < 0.65 else "min"
         top = values[-1] if best == "max" else values[0]
-        if sum(value == top for value in measured.values.values()) > self.options.most_ties:
+        if sum(value == top for value in measured.values.values()) > self.options.max_ties:
             return None
         self._use(measured)
         return Draft(kind, Arg(best, form, measured.path, measured.counted))
@@ -178,7 +178,7 @@ class Operations:
             return None
         best = "max" if measured.counted or self.rng.random() < 0.75 else "min"
         place = values[-n] if best == "max" else values[n - 1]
-        if sum(value == place for value in measured.values.values()) > self.options.most_ties:
+        if sum(value == place for value in measured.values.values()) > self.options.max_ties:
             return None
         self._use(measured)
         return Draft("ordinal", Nth(n, best, form, measured.path, measured.counted))

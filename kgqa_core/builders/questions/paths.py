@@ -111,7 +111,7 @@ class Walker:
         """The path with one more hop; None where it goes nowhere new, or to too much."""
         before = path.sets[-1] if path.sets else np.array([path.topic], dtype=np.int64)
         reached = np.unique(self.graph.hop(before, hop.relation.id, backward=hop.backward)[1])
-        if not len(reached) or len(reached) > _WIDEST * self.options.most_answers:
+        if not len(reached) or len(reached) > _WIDEST * self.options.max_answers:
             return None
         if len(reached) == 1 and reached[0] == path.topic:
             return None
@@ -157,7 +157,7 @@ class Walker:
     def usable(self, nodes: Ints) -> bool:
         """Whether a set can be the answer: not too large, and something in it has a name."""
         names = self.profile.names
-        return 0 < len(nodes) <= self.options.most_answers and any(names[int(node)] is not None for node in nodes)
+        return 0 < len(nodes) <= self.options.max_answers and any(names[int(node)] is not None for node in nodes)
 
     def form(self, path: WalkedPath) -> Form:
         """The form of a path."""

@@ -83,7 +83,7 @@ class Sampler:
         """Some questions of one hop for every relation and direction, in a seeded order."""
         hops = self.walker.hops()
         self.rng.shuffle(hops)
-        for _ in range(self.options.least_per_relation):
+        for _ in range(self.options.min_per_relation):
             for hop in hops:
                 path = self.walker.start(hop)
                 if len(found) < most and path is not None and self.walker.usable(path.nodes):
@@ -114,7 +114,7 @@ class Sampler:
             result = self.graph.execute(draft.form)
         except FormError:
             return False
-        if result.value is None and (not result.nodes or len(result.nodes) > self.options.most_answers):
+        if result.value is None and (not result.nodes or len(result.nodes) > self.options.max_answers):
             return False
         if isinstance(result.value, bool):
             if self._truths[result.value] > self._truths[not result.value] + _LEAN:

@@ -199,7 +199,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
     """Lines of a file or pipe, plain or packed (gzip, bzip2, zstd), as bytes.
 
     Raises QuestionFileError when it is missing, a folder, a device, damaged or of zero bytes, when a line has more than
-    MAX_LINE bytes, when a packed file expands to more than `most_bytes`, and when the file changes while it is read.
+    MAX_LINE bytes, when a packed file expands to more than `max_bytes`, and when the file changes while it is read.
     """
     with question_stream(path) as stream:
         yield from _bounded(path, stream)
@@ -236,10 +236,10 @@ def _opened(path: Path) -> Iterator[Stream]:
         stream.close()
 
 
-def most_bytes(packed: int) -> int:
+def max_bytes(packed: int) -> int:
     """Bytes that a packed file of a size may expand to.  Text of questions shrinks to a tenth, rarely to a hundredth.
 
-    >>> most_bytes(1_500_000) // 2**20
+    >>> max_bytes(1_500_000) // 2**20
     143
     """
     return max(SMALL, EXPANSION * packed)
@@ -248,7 +248,7 @@ def most_bytes(packed: int) -> int:
 def _bounded(path: Path, stream: Stream) -> Iterator[bytes]:
     """The lines of a stream; what is read and not yet given out is never longer than a line may be."""
     packed = regular_file(path).stat().st_size
-    most, total, number, rest = most_bytes(packed), 0, 0, b""
+    most, total, number, rest = max_bytes(packed), 0, 0, b""
     while data := stream.read(_BLOCK):
         if not total:
             refuse_zeros(path, data, QuestionFileError)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgqa_core.datasets.files.fields import kind_of
-from kgqa_core.datasets.files.jsonl import most_bytes, question_stream, read_lines
+from kgqa_core.datasets.files.jsonl import max_bytes, question_stream, read_lines
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.input_files import MAX_DOCUMENT
 from kgqa_core.spool import regular_file
@@ -170,7 +170,7 @@ def _text(path: Path) -> str:
     """The whole text of a file, unpacked.  Raises QuestionFileError, and ValueError for what is no UTF-8."""
     with question_stream(path) as stream:
         packed = regular_file(path).stat().st_size
-        most = min(MAX_DOCUMENT, max(most_bytes(packed), packed))
+        most = min(MAX_DOCUMENT, max(max_bytes(packed), packed))
         parts: list[bytes] = []
         size = 0
         while data := stream.read(1 << 20):

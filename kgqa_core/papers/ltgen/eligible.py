@@ -80,7 +80,7 @@ def find_eligible(store: KgStore, options: SamplingOptions, seed: int, monitor: 
         """
         SELECT e.id, e.key, e.popularity, e.views, b.triples FROM both_ways b JOIN entities e USING (id)
         WHERE e.kind = 'entity' AND b.triples BETWEEN ? AND ? ORDER BY sha256(? || e.key), e.key""",
-        [options.least_triples, options.most_triples, f"ltgen/{seed}/"],
+        [options.min_triples, options.max_triples, f"ltgen/{seed}/"],
     )
     candidates: list[EligibleEntity] = []
     while rows := found.fetchmany(ROWS):
@@ -88,9 +88,9 @@ def find_eligible(store: KgStore, options: SamplingOptions, seed: int, monitor: 
     counts = _counts(store, options)
     if not candidates:
         raise InputError(
-            f"no entity of {store.path} has {options.least_triples} to {options.most_triples} triples with names at "
+            f"no entity of {store.path} has {options.min_triples} to {options.max_triples} triples with names at "
             f"both ends ({counts['entities']:,} entities, {counts['triples_usable']:,} such triples); change "
-            "ltgen.sampling.least_triples and most_triples, or build the graph with labels"
+            "ltgen.sampling.min_triples and max_triples, or build the graph with labels"
         )
     return Eligible(candidates, counts | {"eligible": len(candidates)})
 
@@ -133,11 +133,11 @@ def triples_of(store: KgStore, entities: Iterable[int]) -> dict[int, list[int]]:
     return found
 
 
-def pairs_of(store: KgStore, entities: Iterable[int], most_answers: int) -> dict[int, list[tuple[bool, list[int]]]]:
+def pairs_of(store: KgStore, entities: Iterable[int], max_answers: int) -> dict[int, list[tuple[bool, list[int]]]]:
     """Subject-relation pairs of some entities: whether the entity is the subject, and all usable triples of the pair.
 
     Where the entity is the object, the pair is that of the triple's subject, with all its objects.  Pairs of more than
-    most_answers triples are left out.  In order of the first triple.
+    max_answers triples are left out.  In order of the first triple.
     """
     frame = pl.DataFrame({"entity": sorted(set(entities))}, schema={"entity": pl.Int64})
     store.connection.register("drawn", frame.to_arrow())
@@ -151,7 +151,7 @@ def pairs_of(store: KgStore, entities: Iterable[int], most_answers: int) -> dict
             FROM pairs p JOIN usable u ON u.head = p.head AND u.relation = p.relation
             GROUP BY entity, forward, p.head, p.relation HAVING count(*) <= ?
             ORDER BY entity, triples[1], forward DESC""",
-            [most_answers],
+            [max_answers],
         ).fetchall()
     finally:
         store.connection.unregister("drawn")
@@ -170,7 +170,7 @@ def _counts(store: KgStore, options: SamplingOptions) -> dict[str, int]:
           (SELECT count(*) FROM entities WHERE kind = 'entity' AND id NOT IN (FROM named)),
           (SELECT count(*) FROM both_ways JOIN entities USING (id) WHERE kind = 'entity' AND triples < $1),
           (SELECT count(*) FROM both_ways JOIN entities USING (id) WHERE kind = 'entity' AND triples > $2)""",
-        [options.least_triples, options.most_triples],
+        [options.min_triples, options.max_triples],
     ).fetchone()
     names = (
         "triples", "triples_usable", "triples_not_informative", "entities", "without_name", "too_few_triples",

@@ -131,7 +131,7 @@ def draw(
         candidates = eligible.candidates
         monitor.note(
             f"{eligible.counts['eligible']:,} of {eligible.counts['entities']:,} entities have "
-            f"{options.least_triples} to {options.most_triples} informative triples"
+            f"{options.min_triples} to {options.max_triples} informative triples"
         )
         source = choose_source(popularity, any(each.views is not None for each in candidates))
         if source == "api":
@@ -152,7 +152,7 @@ def draw(
         if not rows:
             raise InputError(_nothing(known, bounds))
         triples = triples_of(store, [row[0] for row in rows])
-        pairs = pairs_of(store, [row[0] for row in rows], options.most_answers)
+        pairs = pairs_of(store, [row[0] for row in rows], options.max_answers)
     pl.DataFrame([(*row, triples[row[0]]) for row in rows], schema=ENTITIES, orient="row").write_parquet(
         out / "entities.parquet"
     )
@@ -169,7 +169,7 @@ def draw(
         "source": known.source, "unit": known.unit, "about": known.about, "how": bounds.how, "levels": levels,
         "graph": eligible.counts, "lookup": known.counts,
         "filters": {
-            "least_triples": options.least_triples, "most_triples": options.most_triples,
+            "min_triples": options.min_triples, "max_triples": options.max_triples,
             "informative_only": options.informative_only, "drop_relations": sorted(options.drop_relations),
         },
     }  # fmt: skip

@@ -203,7 +203,7 @@ class Kaping(Retriever):
         size = 0
         for own in topics:
             near = neighbourhood(
-                self.dkg, own, hops=self.kaping.hops, most=self.kaping.most_triples,
+                self.dkg, own, hops=self.kaping.hops, most=self.kaping.max_triples,
                 edge_budget=self.options.edge_budget,
             )  # fmt: skip
             if chunk and size + len(near.triple) > CHUNK:

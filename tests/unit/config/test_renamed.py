@@ -52,6 +52,21 @@ def test_old_names_are_refused_with_the_new_ones_and_all_other_faults() -> None:
         parse_settings(["retriver.hops=3"])
 
 
+def test_options_of_listed_question_sets_are_read_and_refused_under_their_old_names() -> None:
+    old = [
+        {"name": "generated", "generated": {"most_ties": 2}},
+        {"name": "atlas", "generated": {"least_per_relation": 1}},
+    ]
+    assert [each["generated"] for each in upgrade({"questions": old})["questions"]] == [
+        {"max_ties": 2},
+        {"min_per_relation": 1},
+    ]
+    with pytest.raises(
+        ConfigError, match=r"'questions\.generated\.most_ties'; it is called 'questions\.generated\.max_ties'"
+    ):
+        make_profile({"questions": old})
+
+
 def test_a_record_of_an_earlier_version_is_read() -> None:
     record = {
         "run_id": "r",

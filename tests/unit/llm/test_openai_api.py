@@ -67,7 +67,7 @@ def test_as_many_requests_at_once_as_are_allowed_and_never_more(allowed: int, pr
         model.generate(["first"], PARAMS)  # goes alone
         server.gate = allowed  # would never open if fewer were sent
         out = model.generate([f"p{number}" for number in range(prompts)], PARAMS)
-    assert [completion.finish for completion in out] == ["stop"] * prompts and server.most_at_once == allowed
+    assert [completion.finish for completion in out] == ["stop"] * prompts and server.max_at_once == allowed
 
 
 @pytest.mark.parametrize(

@@ -151,9 +151,9 @@ def test_sampling_is_seeded_and_takes_relation_paths_in_turn(world: Path) -> Non
 
     questions, dkg = read_questions(world / "questions"), Dkg.open(world / "dkg")
     with KgStore.open(world / "kg") as store:
-        drawn = [draw(store, dkg, order, size=9, most_triples=20, seed=seed) for order, seed in
+        drawn = [draw(store, dkg, order, size=9, max_triples=20, seed=seed) for order, seed in
                  ((questions, 1), (questions[::-1], 1), (questions, 2))]  # fmt: skip
-        everything = draw(store, dkg, questions, size=999, most_triples=20, seed=1)
+        everything = draw(store, dkg, questions, size=999, max_triples=20, seed=1)
     ids = [[graph.question.id for graph in each.graphs] for each in drawn]
     assert ids[0] == ids[1] != ids[2], "the order of the file does not matter, the seed does"
     paths = [graph.relation_path for graph in drawn[0].graphs]
@@ -170,8 +170,8 @@ def test_gold_graphs_are_the_chains_of_the_gold_path_by_name(world: Path) -> Non
 
     with KgStore.open(world / "kg") as store:
         dkg, questions = Dkg.open(world / "dkg"), read_questions(world / "questions")
-        found = draw(store, dkg, questions, size=999, most_triples=20, seed=1).graphs
-        short = draw(store, dkg, questions, size=999, most_triples=1, seed=1).graphs
+        found = draw(store, dkg, questions, size=999, max_triples=20, seed=1).graphs
+        short = draw(store, dkg, questions, size=999, max_triples=1, seed=1).graphs
     graphs = {graph.question.id: graph for graph in found}
     assert graphs["region-01"].text == "(Firm1, based_in, Town1) (Town1, located_in, Region1)"
     assert graphs["who-01"].text == "(Firm1, founder, Person 1) (Firm1, founder, Person 99)"

@@ -229,13 +229,13 @@ REAL = [("WQSP", "en", 0.01, 0.02), ("MetaQA", "en", 0.01, 0.02), ("ZJQA", "zh",
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "language", "most_invented", "most_untold"), REAL)
-def test_texts_of_the_published_corpora_are_mostly_faithful(shared_data, name, language, most_invented, most_untold):
+@pytest.mark.parametrize(("name", "language", "max_invented", "max_untold"), REAL)
+def test_texts_of_the_published_corpora_are_mostly_faithful(shared_data, name, language, max_invented, max_untold):
     pairs = _pairs(shared_data, name)
     found = [check(text, triples, language) for text, triples in pairs]
     assert len(pairs) > 1000
-    assert sum(bool(each.invented) for each in found) / len(pairs) < most_invented
-    assert sum(len(each.untold) for each in found) / sum(len(triples) for _, triples in pairs) < most_untold
+    assert sum(bool(each.invented) for each in found) / len(pairs) < max_invented
+    assert sum(len(each.untold) for each in found) / sum(len(triples) for _, triples in pairs) < max_untold
 
 
 @pytest.mark.slow

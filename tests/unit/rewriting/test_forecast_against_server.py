@@ -73,7 +73,7 @@ class Work:
             tokenizers={writing_runs.MODEL: "builtin"} if counted else {},
         )  # fmt: skip
         self.options = CorpusOptions(
-            teacher=writing_runs.MODEL, qa_model=writing_runs.MODEL, size=SIZE, most_triples=12, max_new_tokens=400
+            teacher=writing_runs.MODEL, qa_model=writing_runs.MODEL, size=SIZE, max_triples=12, max_new_tokens=400
         )
         self.cache = at / "cache"
         self.cache.mkdir(parents=True)

@@ -77,7 +77,7 @@ def test_questions_without_paths_have_the_subgraph_of_their_query(world: Path) -
 
     with KgStore.open(world / "kg") as store:
         drawn = draw(
-            store, Dkg.open(world / "dkg"), read_questions(world / "questions"), size=99, most_triples=4, seed=1
+            store, Dkg.open(world / "dkg"), read_questions(world / "questions"), size=99, max_triples=4, seed=1
         )
     graphs = {graph.question.id: graph for graph in drawn.graphs}
     assert graphs["executed"].text == (
@@ -102,7 +102,7 @@ def test_the_corpus_is_written_from_executed_queries(
     monkeypatch.setattr(corpus, "load_model", lambda spec, llm, budget=None: reader)
     counts = corpus.generate(
         tmp_path, kg=world / "kg", dkg=world / "dkg", questions=world / "questions",
-        options=CorpusOptions(teacher="template", qa_model="reader", most_triples=4), llm=LlmOptions(), seed=3,
+        options=CorpusOptions(teacher="template", qa_model="reader", max_triples=4), llm=LlmOptions(), seed=3,
     )  # fmt: skip
     rows = {row["question"]: row for row in pl.read_parquet(tmp_path / "corpus.parquet").iter_rows(named=True)}
     assert rows["executed"]["verdict"] == "kept" and "Carl" in rows["executed"]["text"]

@@ -172,7 +172,7 @@ def test_least_confidence_is_the_callers_or_that_of_the_calibration(make: Callab
 
 def test_cut_answers_are_marked_and_in_order_of_id(make: Callable[..., AutoSolver]) -> None:
     wanted = form_is("(TYPE film)")
-    whole, cut = (ask(make(wanted, most_answers=most), "all films") for most in (200, 3))
+    whole, cut = (ask(make(wanted, max_answers=most), "all films") for most in (200, 3))
     assert len(whole.answers) == 40 and not whole.truncated
     assert cut.answers == whole.answers[:3] and cut.keys == whole.keys[:3] and cut.truncated
 

@@ -107,9 +107,9 @@ class Doubted:
     answerable: bool
 
 
-def tune_nothing(doubted: Sequence[Doubted], least_exact: float = LEAST_EXACT) -> float:
+def tune_nothing(doubted: Sequence[Doubted], min_exact: float = LEAST_EXACT) -> float:
     """The probability from which "no form" is believed: that with the best exact match of unanswerable questions among
-    those that leave the answerable ones at least `least_exact`, or else with the best of the answerable ones.
+    those that leave the answerable ones at least `min_exact`, or else with the best of the answerable ones.
 
     At least: with the lower end of the 95 % interval (normal approximation), since other questions are to have it too.
 
@@ -123,7 +123,7 @@ def tune_nothing(doubted: Sequence[Doubted], least_exact: float = LEAST_EXACT) -
     for cut in cuts:
         kept = _mean_exact(known, cut)
         low = kept - Z95 * math.sqrt(kept * (1 - kept) / max(1, len(known)))
-        rank = (1, _mean_exact(lost, cut)) if low >= least_exact else (0, kept)
+        rank = (1, _mean_exact(lost, cut)) if low >= min_exact else (0, kept)
         if rank > best:
             best, found = rank, cut
     return found

@@ -111,7 +111,7 @@ class RelationRanking(Retriever):
             keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
             for entity in dict.fromkeys(question.topic_entities):
                 if entity not in near:
-                    near[entity] = candidates(self.dkg, entity, self.ranking.most_relations)
+                    near[entity] = candidates(self.dkg, entity, self.ranking.max_relations)
                 texts = tuple(self.texts[relation] for relation in near[entity].relation.tolist())
                 queries.append(RankingQuery(question.text, names.get(entity) or keys.get(entity, ""), texts))
                 places.append((number, near[entity]))

@@ -96,7 +96,7 @@ def _spec(
         place=place,
         open=open_ranking,
         section="relation_ranking",
-        limit="relation_ranking.most_relations",
+        limit="relation_ranking.max_relations",
         reads=reads,
         pays=pays,
         packages=("torch", "torch_geometric", "transformers", "tokenizers", "openai"),

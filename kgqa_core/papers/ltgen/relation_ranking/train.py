@@ -116,7 +116,7 @@ def _training_examples(
     counts: dict[str, Any] = {}
     for split in SPLITS:
         split_questions = [question for question in everything if question.split == split]
-        examples[split], counts[split] = examples_of_questions(split_questions, graph, kg, options.most_relations)
+        examples[split], counts[split] = examples_of_questions(split_questions, graph, kg, options.max_relations)
     for number, name in enumerate(options.training_sets):
         linking = read_linking(Path(name).expanduser())
         leaked = 0

@@ -43,12 +43,12 @@ class RankingExample:
 
 
 def examples_of_questions(
-    questions: Sequence[Question], dkg: Dkg, kg: Path | None, most_relations: int
+    questions: Sequence[Question], dkg: Dkg, kg: Path | None, max_relations: int
 ) -> tuple[list[RankingExample], dict[str, int]]:
     """Examples of annotated questions; counts: questions, annotated (with a gold relation), lessons (examples), lost.
 
     The gold relations of a topic are the first ones of the gold paths from it, and those of its gold triples; `lost`
-    counts examples that are left out because none of them is among the most_relations candidates.
+    counts examples that are left out because none of them is among the max_relations candidates.
     kg: the graph store, for the names of topics; their keys serve without it.
     """
     texts = directed_texts(dkg)
@@ -63,7 +63,7 @@ def examples_of_questions(
         counts["annotated"] += bool(gold)
         keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
         for entity, own in gold.items():
-            there = candidates(dkg, entity, most_relations).relation.tolist()
+            there = candidates(dkg, entity, max_relations).relation.tolist()
             example = make_example(
                 question.text, names.get(entity) or keys.get(entity, ""),
                 [texts[relation] for relation in there], [texts[relation] for relation in own & set(there)],

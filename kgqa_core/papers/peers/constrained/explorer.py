@@ -79,7 +79,7 @@ class ConstrainedReasoner:
     def _explore(self, question: Question) -> Exploration:
         trie = GraphTrie(
             self.view, self.tokens, tuple(dict.fromkeys(question.topic_entities)), self.options.hops,
-            self.options.most_edges,
+            self.options.max_edges,
         )  # fmt: skip
         if trie.empty:
             return Exploration(question.id, "no topic")
@@ -88,7 +88,7 @@ class ConstrainedReasoner:
             question=question.text, topics=", ".join(names[topic] for topic in question.topic_entities)
         )  # fmt: skip
         constraint = trie.constraint()
-        known = [self.view.dkg.digest, list(question.topic_entities), self.options.hops, self.options.most_edges]
+        known = [self.view.dkg.digest, list(question.topic_entities), self.options.hops, self.options.max_edges]
         written, spent = self._decode(prompt, constraint, self.options.beams, known)
         paths = [self._path(trie, constraint, one) for one in written]
         facts = tuple(dict.fromkeys(triple for path in paths for triple in path.triples))

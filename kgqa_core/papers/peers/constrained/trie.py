@@ -150,13 +150,13 @@ def build_trie(branches: Iterable[tuple[tuple[int, ...], Branch]]) -> TrieNode:
 class GraphTrie:
     """The paths of a graph from some topics, of one to `hops` edges, none of which visits an entity twice.
 
-    most_edges: put into the trie along the relations of one text from the same branch; `truncated` counts the rest.
+    max_edges: put into the trie along the relations of one text from the same branch; `truncated` counts the rest.
     """
 
     def __init__(
-        self, view: NamedGraph, tokens: SegmentTokens, topics: Sequence[int], hops: int, most_edges: int
+        self, view: NamedGraph, tokens: SegmentTokens, topics: Sequence[int], hops: int, max_edges: int
     ) -> None:
-        self.view, self.tokens, self.hops, self.most_edges = view, tokens, hops, most_edges
+        self.view, self.tokens, self.hops, self.max_edges = view, tokens, hops, max_edges
         self.truncated = 0
         starts, stops = view.dkg.row_bounds(list(topics))
         leading = [topic for topic, start, stop in zip(topics, starts, stops, strict=True) if stop > start]
@@ -197,8 +197,8 @@ class GraphTrie:
         dkg = self.view.dkg
         found = [edges[np.isin(dkg.rel[edges], branch.relations)] for edges in self._edges(branch.before)]
         tails = np.unique(np.concatenate([dkg.tail[edges] for edges in found]))
-        self.truncated += max(0, len(tails) - self.most_edges)
-        return self._entities(branch, tails[: self.most_edges].tolist(), " ")
+        self.truncated += max(0, len(tails) - self.max_edges)
+        return self._entities(branch, tails[: self.max_edges].tolist(), " ")
 
     def _edges(self, branch: Branch) -> list[np.ndarray]:
         """Edges out of each entity of a branch, but those to entities that the path has visited."""

@@ -59,13 +59,13 @@ def test_probability_of_a_random_hit_is_hypergeometric(
 
 def test_a_draft_is_dropped_only_above_the_bound(hub: MemoryGraph) -> None:
     draft = Draft("one_hop", parse(f"(JOIN (R {X}r) {X}hub)"), tuple(ids(hub, "a", "b")))
-    assert easiness(hub, random_facts=1, most_random_hit=0.49).refuses(draft)
-    assert not easiness(hub, random_facts=1, most_random_hit=0.5).refuses(draft)
+    assert easiness(hub, random_facts=1, max_random_hit=0.49).refuses(draft)
+    assert not easiness(hub, random_facts=1, max_random_hit=0.5).refuses(draft)
     assert not easiness(hub).refuses(draft)
 
 
 def test_an_answer_is_used_until_its_share_is_reached_and_yes_is_never_used_up(hub: MemoryGraph) -> None:
-    own = easiness(hub, most_answer_share=0.2)  # of ten questions: two
+    own = easiness(hub, max_answer_share=0.2)  # of ten questions: two
     form = parse(f"(JOIN (R {X}r) {X}hub)")
     seven, yes = Draft("count", form, value=7), Draft("yes_no", form, value=True)
     assert [own.refuses(seven) for _ in range(3)] == [False, False, True]
@@ -76,7 +76,7 @@ def test_an_answer_is_used_until_its_share_is_reached_and_yes_is_never_used_up(h
 
 def test_made_questions_keep_the_bounds_and_the_default_drops_none(film_kg: Path) -> None:
     options = GeneratedQuestionsOptions(size=120, unanswerable=0)
-    bounded = options.model_copy(update={"most_random_hit": 0.6, "most_answer_share": 0.05})
+    bounded = options.model_copy(update={"max_random_hit": 0.6, "max_answer_share": 0.05})
     with KgStore.open(film_kg) as store:
         graph = MemoryGraph(store)
         free, rows = make(store, options, 7), make(store, bounded, 7)

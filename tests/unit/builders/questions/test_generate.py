@@ -141,7 +141,7 @@ def test_questions_name_their_entities_and_never_a_key(rows: list[dict[str, Any]
 
 
 def test_no_more_answers_than_the_options_allow_counts_apart(film_kg: Path, tmp_path: Path) -> None:
-    generate(film_kg, tmp_path, GeneratedQuestionsOptions(size=150, most_answers=3), 7)
+    generate(film_kg, tmp_path, GeneratedQuestionsOptions(size=150, max_answers=3), 7)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     assert max(len(row["answers"]) for row in rows) <= 3
     assert max(int(row["answers"][0]) for row in answerable(rows) if row["complexity"] == "count") > 3

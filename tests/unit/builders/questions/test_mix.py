@@ -29,7 +29,7 @@ GENERATED = [row(i, split, "g") for i, split in enumerate(["train"] * 8 + ["dev"
 
 @pytest.mark.parametrize("count", [1, LEAST_DEV - 1])
 def test_few_questions_all_train_and_count_more(count: int) -> None:
-    rows, counts = mix(GENERATED, [row(i) for i in range(count)], repeat=3, least_dev=LEAST_DEV, seed=7)
+    rows, counts = mix(GENERATED, [row(i) for i in range(count)], repeat=3, min_dev=LEAST_DEV, seed=7)
     assert counts == {"real_train": count, "real_dev": 0, "real_test": 0}
     assert Counter(each["question"] for each in rows)["q 0?"] == 3
     assert len({each["id"] for each in rows}) == len(rows) == 10 + 3 * count
@@ -37,7 +37,7 @@ def test_few_questions_all_train_and_count_more(count: int) -> None:
 
 
 def test_enough_questions_are_the_dev_set() -> None:
-    rows, counts = mix(GENERATED, [row(i) for i in range(LEAST_DEV)], repeat=2, least_dev=LEAST_DEV, seed=7)
+    rows, counts = mix(GENERATED, [row(i) for i in range(LEAST_DEV)], repeat=2, min_dev=LEAST_DEV, seed=7)
     assert counts["real_dev"] == counts["real_train"] == LEAST_DEV // 2
     dev = [each for each in rows if each["split"] == "dev"]
     assert len(dev) == LEAST_DEV // 2 and not any(each["question"].startswith("g") for each in dev)
@@ -46,14 +46,14 @@ def test_enough_questions_are_the_dev_set() -> None:
 
 
 def test_questions_with_splits_keep_them_and_are_what_is_scored() -> None:
-    rows, counts = mix(GENERATED, [row(1, "test"), row(2, "train")], repeat=2, least_dev=LEAST_DEV, seed=7)
+    rows, counts = mix(GENERATED, [row(1, "test"), row(2, "train")], repeat=2, min_dev=LEAST_DEV, seed=7)
     assert counts == {"real_train": 1, "real_dev": 0, "real_test": 1}
     assert [each["question"] for each in rows if each["split"] == "test"] == ["q 1?"]
     assert [each["question"] for each in rows if each["split"] == "dev"] == ["g 8?"]
 
 
 def test_ids_that_are_taken_are_changed() -> None:
-    rows, _ = mix([row(1, "train")], [row(1)], repeat=2, least_dev=LEAST_DEV, seed=7)
+    rows, _ = mix([row(1, "train")], [row(1)], repeat=2, min_dev=LEAST_DEV, seed=7)
     assert [each["id"] for each in rows] == ["q1", "real-q1", "q1#2"]
 
 

@@ -32,7 +32,7 @@ def test_a_profile_draws_all_types_and_drops_what_random_facts_answer(name: str)
     assert profile.questions.source == "generated"
     assert {COMPLEXITY[kind] for kind in shares} == set(COMPLEXITY_TYPES)
     assert {"one_hop", "two_hops", "three_hops"} <= set(shares)
-    assert options.most_random_hit <= 0.25 and options.most_answer_share <= 0.01
+    assert options.max_random_hit <= 0.25 and options.max_answer_share <= 0.01
     assert options.random_facts == profile.retrieval.k == 10
 
 

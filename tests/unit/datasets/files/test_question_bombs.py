@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from kgqa_core.datasets.files import jsonl
-from kgqa_core.datasets.files.jsonl import most_bytes, read_predictions, read_question_file
+from kgqa_core.datasets.files.jsonl import max_bytes, read_predictions, read_question_file
 from kgqa_core.errors import QuestionFileError
 
 MB = 1 << 20
@@ -58,7 +58,7 @@ def test_a_file_that_expands_beyond_measure_is_refused_and_can_be_unpacked(
     path = packed(tmp_path / "q.jsonl.gz", (row(number, note=" " * MB) for number in range(150)))
     assert path.stat().st_size < MB
     message = refused_within(path, 60 * MB)
-    assert f"expands to more than {most_bytes(path.stat().st_size):,}" in message and "unpack it" in message
+    assert f"expands to more than {max_bytes(path.stat().st_size):,}" in message and "unpack it" in message
     plain = tmp_path / "q.jsonl"
     plain.write_bytes(gzip.decompress(path.read_bytes()))
     assert len(read_question_file(plain)) == 150

@@ -121,7 +121,7 @@ def test_the_graph_of_rdflib_endpoint_is_that_of_its_file(tmp_path, rdflib_serve
 
 
 @pytest.mark.parametrize(
-    ("page_size", "most_rows"),
+    ("page_size", "max_rows"),
     [
         pytest.param(1, None, marks=pytest.mark.slow),
         (3, None),
@@ -130,9 +130,9 @@ def test_the_graph_of_rdflib_endpoint_is_that_of_its_file(tmp_path, rdflib_serve
         pytest.param(10_000, 5, marks=pytest.mark.slow),
     ],
 )
-def test_the_graph_of_an_endpoint_is_that_of_its_file_whatever_the_pages(tmp_path, page_size, most_rows):
-    text = graph_text(blank=most_rows is None)
-    with SparqlServer(text, most_rows) as server:
+def test_the_graph_of_an_endpoint_is_that_of_its_file_whatever_the_pages(tmp_path, page_size, max_rows):
+    text = graph_text(blank=max_rows is None)
+    with SparqlServer(text, max_rows) as server:
         same(from_server(server.address, tmp_path, page_size=page_size), from_file(text, tmp_path))
 
 
@@ -277,7 +277,7 @@ def test_blank_nodes_whose_labels_hold_for_one_reply_are_not_mixed_up(tmp_path):
 def test_an_endpoint_that_holds_rows_back_is_an_error_and_no_smaller_graph(tmp_path):
     text = graph_text() + "".join(f'_:z{n} <{X}no> "{n}" .\n' for n in range(9))
     message = "counts 13 statements and sent 3: its limits hold rows back"
-    with PerReply(text, most_rows=3) as server, pytest.raises(EndpointError, match=message):
+    with PerReply(text, max_rows=3) as server, pytest.raises(EndpointError, match=message):
         from_server(server.address, tmp_path, page_size=4)
 
 

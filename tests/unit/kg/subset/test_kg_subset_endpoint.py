@@ -153,7 +153,7 @@ def test_a_query_that_is_too_large_is_divided(tmp_path: Path) -> None:
 
 def test_rows_that_an_endpoint_holds_back_at_a_limit_of_its_own_are_fetched_too(tmp_path: Path) -> None:
     text = "".join(wikidata_line(("Q1", "P1", f"Q{number}")) for number in range(2, 2602))
-    with SparqlServer(text, most_rows=1000) as server:
+    with SparqlServer(text, max_rows=1000) as server:
         result, found = from_endpoint(server, tmp_path, ["Q1"], hops=1, max_degree=0)
     assert len(found) == 2600 == result.counts["kept"]["edges"]
 

@@ -32,10 +32,10 @@ def test_triples_count_both_ways_without_uninformative_relations_and_nameless_en
 
 def test_bounds_of_the_number_of_triples_hold(ltgen_kg: Path) -> None:
     with KgStore.open(ltgen_kg) as store:
-        everyone = keys(store, SamplingOptions(least_triples=1))
+        everyone = keys(store, SamplingOptions(min_triples=1))
         for low, high in ((5, 100), (8, 10), (9, 9), (14, 14)):
             wanted = {key: number for key, number in everyone.items() if low <= number <= high}
-            options = SamplingOptions(least_triples=low, most_triples=high)
+            options = SamplingOptions(min_triples=low, max_triples=high)
             if wanted:
                 assert keys(store, options) == wanted
             else:
@@ -81,7 +81,7 @@ def test_the_draw_follows_the_seed_and_the_keys_alone(ltgen_kg: Path) -> None:
     with KgStore.open(ltgen_kg) as store:
         one, two, other = (list(keys(store, SamplingOptions(), seed)) for seed in (7, 7, 8))
         assert one == two != other and sorted(one) == sorted(other)
-        few = list(keys(store, SamplingOptions(least_triples=9)))
+        few = list(keys(store, SamplingOptions(min_triples=9)))
         assert few == [key for key in one if key in few], "who else may be drawn changes no order"
 
 

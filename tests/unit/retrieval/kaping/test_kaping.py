@@ -314,7 +314,7 @@ def test_hops_candidates_and_cut_follow_the_options(graph: Graph) -> None:
     options = RetrievalOptions(k=50, candidates=2)
     near = Kaping(graph.dkg, KapingOptions(hops=1), options, graph.kg).retrieve(question)[0]
     assert {fact.hop for fact in near.facts} == {1} and len(near.facts) == 3 and len(near.entities) == 2
-    cut = Kaping(graph.dkg, KapingOptions(most_triples=4), RetrievalOptions(), graph.kg).retrieve(question)[0]
+    cut = Kaping(graph.dkg, KapingOptions(max_triples=4), RetrievalOptions(), graph.kg).retrieve(question)[0]
     whole = Kaping(graph.dkg, KapingOptions(), RetrievalOptions(), graph.kg).retrieve(question)[0]
     assert len(cut.facts) == 4 and cut.truncated == len(whole.facts) - 4
 
@@ -393,9 +393,9 @@ def test_cut_short_says_which_option_to_raise(graph: Graph, tmp_path: Path) -> N
     listener = Listener()
     collect(
         tmp_path, dkg=graph.dkg_folder, questions=graph.questions_folder, kg=graph.kg, name="kaping",
-        options=RetrievalOptions(), section=KapingOptions(most_triples=2), seed=1, monitor=listener,
+        options=RetrievalOptions(), section=KapingOptions(max_triples=2), seed=1, monitor=listener,
     )  # fmt: skip
-    assert any("kaping.most_triples " in note and "4 questions short" in note for note in listener.notes)
+    assert any("kaping.max_triples " in note and "4 questions short" in note for note in listener.notes)
 
 
 def test_unknown_script_is_reported(graph: Graph, tmp_path: Path) -> None:

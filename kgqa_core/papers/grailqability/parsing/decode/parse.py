@@ -55,7 +55,7 @@ class DecodeParser:
         self.decoder, self.no_form = stored.decoder, stored.no_form
         trained: dict[str, Any] = {
             "classes": min(options.classes, stored.classes),
-            "most_actions": min(options.most_actions, stored.longest + LONGER),
+            "max_actions": min(options.max_actions, stored.longest + LONGER),
         }
         if options.on_empty_result == "auto":
             trained["on_empty_result"] = "keep" if stored.no_form else "no form"

@@ -97,7 +97,7 @@ class QuestionBatch:
 
     def automaton(self, row: DecoderRow, options: DecodeOptions, *, no_form: bool) -> Automaton:
         """What may be decoded of a row."""
-        limits = Limits(options.most_actions)
+        limits = Limits(options.max_actions)
         return Automaton(self.ground.kinds, row.slots, self.types, no_form=no_form, limits=limits)
 
     def with_gold(
@@ -112,7 +112,7 @@ class QuestionBatch:
                 found.append(str(fault))
                 continue
             if walk(self.automaton(row, options, no_form=True), line) is None:
-                found.append(f"{form} is longer than {options.most_actions} actions, or its parts do not go together")
+                found.append(f"{form} is longer than {options.max_actions} actions, or its parts do not go together")
                 continue
             found.append(replace(row, actions=tuple(line)))
         return found

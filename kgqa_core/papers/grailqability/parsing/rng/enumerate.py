@@ -150,9 +150,9 @@ class Enumerator:
                 if number is None:
                     number = self._numbers[spec] = self.forms.number(self.specs.form(spec))
                 made[number] = None
-                if len(made) >= self.options.most_forms:
+                if len(made) >= self.options.max_forms:
                     break
-            cut = sum(1 for _ in islice(specs, COUNTED * self.options.most_forms))
+            cut = sum(1 for _ in islice(specs, COUNTED * self.options.max_forms))
             self._pools[kinds] = Pool(np.array(list(made), dtype=np.int64), cut)
         return self._pools[kinds]
 
@@ -180,7 +180,7 @@ class Enumerator:
 
     def wide(self, starts: Starts) -> bool:
         """Whether a topic has too many paths for all to be tried."""
-        return self.options.hops > 1 and self.ways.paths(starts) > self.options.most_paths
+        return self.options.hops > 1 and self.ways.paths(starts) > self.options.max_paths
 
     def _routes(self, starts: Starts, view: View, key: str, whole: str) -> Routes:
         """The paths from a topic that are tried: all, or of too many those that the question's words are of."""

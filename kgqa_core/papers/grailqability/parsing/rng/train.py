@@ -112,7 +112,7 @@ def train(
     with KgStore.open(kg) as store:
         types = with_types(selected)
         least = {
-            "likely_paths": min(options.likely_paths, LEARNT_PATHS), "most_forms": min(options.most_forms, LEARNT_FORMS)
+            "likely_paths": min(options.likely_paths, LEARNT_PATHS), "max_forms": min(options.max_forms, LEARNT_FORMS)
         }  # fmt: skip
         few = options.model_copy(update=least)
         enumerator = Enumerator(store, MemoryGraph(store), few, types=types)

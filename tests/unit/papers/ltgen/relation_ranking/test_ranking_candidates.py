@@ -136,7 +136,7 @@ def test_a_question_gets_the_same_facts_alone_and_among_others(dkg: Dkg) -> None
 
 
 def test_what_is_cut_is_counted(dkg: Dkg) -> None:
-    [found] = retriever(dkg, most_relations=1).retrieve([question_of("q", TOWN)])
+    [found] = retriever(dkg, max_relations=1).retrieve([question_of("q", TOWN)])
     assert found.truncated == 1
 
 

@@ -112,7 +112,7 @@ def trie_of(
     heads, relations, tails = zip(*sorted(triples), strict=True)
     dkg = Dkg.from_triples(heads, relations, tails, size, 3, relation_names=["r", "r s", "s"])
     view = NamedGraph(dkg, Names(names), 10)  # type: ignore[arg-type]
-    given = {"topics": (0, 1), "hops": 2, "most_edges": 1000} | options
+    given = {"topics": (0, 1), "hops": 2, "max_edges": 1000} | options
     return GraphTrie(view, SegmentTokens(model.tokenizer), **given)
 
 

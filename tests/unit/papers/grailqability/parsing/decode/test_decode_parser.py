@@ -22,7 +22,7 @@ from tests.support.parsing import U, key
 
 OPTIONS = DecodeOptions(
     scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=60,
-    patience=50, batch_size=8, learning_rate=1e-2, relations=5, beam=4, most_actions=8, checkpoint_seconds=1e-6,
+    patience=50, batch_size=8, learning_rate=1e-2, relations=5, beam=4, max_actions=8, checkpoint_seconds=1e-6,
     device=DEVICE, questions_per_wording=4,
 )  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
 @pytest.mark.slow
 def test_a_language_model_is_trained_and_decodes(world, tmp_path):
     options = OPTIONS.model_copy(
-        update={"model": str(save_seq2seq(tmp_path / "t5")), "epochs": 1, "most_actions": 3, "retriever_epochs": 1}
+        update={"model": str(save_seq2seq(tmp_path / "t5")), "epochs": 1, "max_actions": 3, "retriever_epochs": 1}
     )
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.examples, options=options, seed=3)
     assert counts["learnt"]["train"] > 0 and math.isfinite(counts["dev_exact"])

@@ -60,7 +60,7 @@ def test_one_topic_starts_with_what_its_type_has_or_with_its_own_facts_only():
 
 def test_what_is_over_the_cap_is_cut_from_the_end_and_counted(store):
     whole, none = forms_of(store, [key("Arland")])
-    some, cut = forms_of(store, [key("Arland")], most_forms=10)
+    some, cut = forms_of(store, [key("Arland")], max_forms=10)
     assert none == 0 and len(some) == 10 and some < whole and cut >= len(whole) - 10
     assert slotted("(JOIN (R urn:x:capital) E1)") in some
 

@@ -145,11 +145,11 @@ def test_scores_of_both_are_mixed_by_weight():
 
 @pytest.mark.slow
 def test_where_a_topic_has_too_many_paths_a_retriever_learns_what_questions_speak_of(world, tmp_path):
-    options = OPTIONS.model_copy(update={"most_paths": 10, "likely_paths": 16, "retriever_epochs": 30})
+    options = OPTIONS.model_copy(update={"max_paths": 10, "likely_paths": 16, "retriever_epochs": 30})
     (tmp_path / "parser").mkdir()
     counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
     assert (tmp_path / "parser" / "retriever" / "model.safetensors").is_file() and counts["dev_recall_5"] == 1.0
-    found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", most_paths=10, likely_paths=16)
+    found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", max_paths=10, likely_paths=16)
     examples = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
     assert counts["coverage"]["share"] > 0.9
     assert sum(found[one.id][0].form == one.form for one in examples) >= 0.7 * len(examples)

@@ -49,7 +49,7 @@ def test_a_large_schema_is_cut_to_likely_paths_and_still_has_the_form_that_the_w
     )  # fmt: skip
     sizes = []
     for paths in (10, 400):
-        options = RngOptions(most_paths=paths, likely_paths=10)
+        options = RngOptions(max_paths=paths, likely_paths=10)
         with small_graph() as store:
             reading = Readings(Enumerator(store, MemoryGraph(store), options), options).of(question)
         assert reading.gold is not None
