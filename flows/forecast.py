@@ -25,9 +25,9 @@ from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.workspace import Workspace
 from tasks.answering import add_computed, answer, answer_computed, compute_all, explore
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import StageContext
 from tasks.engine.run import Run, tracked_run
 from tasks.engine.stage import Stage
 from tasks.evaluation import judge_answers
@@ -212,7 +212,7 @@ class _Recording:
             budget = self.run.budget(stage.account(*call))
             model = Pilot(load_model(recorder.name, recorder.llm, budget=budget), self.pilot, self.profile.seed)
         out = Path(mkdtemp(dir=self.scratch))
-        stage.body(StageContext(out, out, self.run.home.cache, self.monitor, model=model), *call)
+        stage.body(Workspace(out, out, self.run.home.cache, self.monitor, model=model), *call)
         return ArtifactRef(kind=stage.options.kind, path=str(out), digest="")
 
 

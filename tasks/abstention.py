@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kgqa_core.config import AbstentionOptions
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.engine.context import Counts, StageContext, folder, folders
+from kgqa_core.workspace import Workspace
+from tasks.engine.context import Counts, folder, folders
 from tasks.engine.stage import stage
 
 
@@ -12,12 +13,12 @@ from tasks.engine.stage import stage
     "questions",
     packages=("duckdb", "polars"),
 )
-def unpack_benchmark(stage: StageContext, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
+def unpack_benchmark(workspace: Workspace, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
     """Write the questions of an answerability benchmark as retrieval takes them, and which are answerable."""
     from kgqa_core.papers.grailqability.builder.questions import questions_and_labels
 
     return questions_and_labels(
-        stage.out, benchmark=benchmark.folder, kg=kg.folder, monitor=stage.monitor, work=stage.work
+        workspace.out, benchmark=benchmark.folder, kg=kg.folder, monitor=workspace.monitor, work=workspace.work
     )
 
 
@@ -27,7 +28,7 @@ def unpack_benchmark(stage: StageContext, benchmark: ArtifactRef, kg: ArtifactRe
     packages=("numpy", "scipy", "duckdb"),
 )
 def train_abstainer(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     questions: ArtifactRef,
     labels: ArtifactRef,
@@ -40,7 +41,7 @@ def train_abstainer(
     from kgqa_core.abstention.train import train
 
     return train(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         labels=labels.folder,
@@ -48,8 +49,8 @@ def train_abstainer(
         answers=folders(answers),
         name=name,
         options=options,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -58,7 +59,7 @@ def train_abstainer(
     packages=("numpy", "scipy", "duckdb"),
 )
 def judge(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: dict[str, ArtifactRef],
@@ -70,21 +71,21 @@ def judge(
     from kgqa_core.abstention.apply import apply
 
     return apply(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         facts=folders(facts),
         answers=folders(answers),
         abstainer=folder(abstainer),
         min_confidence=min_confidence,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
 @stage("abstention_scores", packages=("numpy", "scipy"))
 def score_abstention(
-    stage: StageContext,
+    workspace: Workspace,
     questions: ArtifactRef,
     labels: ArtifactRef,
     confidence: ArtifactRef,
@@ -96,13 +97,13 @@ def score_abstention(
     from kgqa_core.evaluation.abstention import score
 
     return score(
-        stage.out,
+        workspace.out,
         questions=questions.folder,
         labels=labels.folder,
         confidence=confidence.folder,
         answers=answers.folder,
         seed=seed,
         bootstrap=bootstrap,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )

@@ -25,8 +25,9 @@ from kgqa_core.datasets.published.registry import GENERATED
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify
+from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import Call, Counts, StageContext, folder, folders
+from tasks.engine.context import Call, Counts, folder, folders
 from tasks.engine.external_digests import encoder_digest, file_digest, input_digests, model_digest
 from tasks.engine.stage import stage
 from tasks.linking import build_mentions
@@ -35,10 +36,10 @@ from tasks.questions import generate_questions
 from tasks.tracking.traces import close_tracer, open_tracer
 
 
-def _merge_answers(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+def _merge_answers(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.answering.answer import merge
 
-    return merge(stage.out, parts)
+    return merge(workspace.out, parts)
 
 
 @stage(
@@ -53,7 +54,7 @@ def _merge_answers(stage: StageContext, parts: Sequence[Path], call: Call) -> Co
     pays=True,
 )
 def answer(
-    stage: StageContext,
+    workspace: Workspace,
     questions: ArtifactRef,
     knowledge: ArtifactRef | None,
     name: str,
@@ -65,19 +66,19 @@ def answer(
     from kgqa_core.answering import answer as answering
 
     return answering.answer(
-        stage.out,
+        workspace.out,
         questions=questions.folder,
         knowledge=folder(knowledge),
         name=name,
         options=options,
         llm=llm,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-        cache=stage.cache,
-        budget=stage.budget,
-        model=stage.model,
-        part=stage.part,
+        monitor=workspace.monitor,
+        work=workspace.work,
+        cache=workspace.cache,
+        budget=workspace.budget,
+        model=workspace.model,
+        part=workspace.part,
     )
 
 
@@ -90,19 +91,19 @@ def answer(
     tags=("gpu",),
 )
 def train_operator(
-    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, options: OperationClassifierOptions, seed: int
+    workspace: Workspace, kg: ArtifactRef, questions: ArtifactRef, options: OperationClassifierOptions, seed: int
 ) -> Counts:
     """Train the classifier that picks the operation of a question."""
     from kgqa_core.symbolic.train import train
 
     return train(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         options=options,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -123,7 +124,7 @@ def _head_start(options: LabelParserOptions) -> dict[str, str]:
     tags=("gpu",),
 )
 def train_label_parser(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     questions: ArtifactRef,
     generated: ArtifactRef | None,
@@ -136,7 +137,7 @@ def train_label_parser(
     from kgqa_core.symbolic.by_labels.stage import train
 
     return train(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         generated=folder(generated),
@@ -144,8 +145,8 @@ def train_label_parser(
         options=options,
         linking=linking,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -175,7 +176,7 @@ def label_parser_of(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -
     packages=("torch", "duckdb"),
 )
 def compute(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: ArtifactRef,
@@ -193,7 +194,7 @@ def compute(
     from kgqa_core.symbolic import compute as computing
 
     return computing.compute(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         facts=facts.folder,
@@ -206,8 +207,8 @@ def compute(
         limit=limit,
         options=options,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -216,19 +217,19 @@ def compute(
     label=lambda call: f"{call.name} {call.answerer}",
     variant=lambda call: Knowledge.parse(call.name).short,
 )
-def answer_computed(stage: StageContext, computed: ArtifactRef, name: str, answerer: str) -> Counts:
+def answer_computed(workspace: Workspace, computed: ArtifactRef, name: str, answerer: str) -> Counts:
     """Write what was computed as answers."""
     from kgqa_core.answering.explored import read_usage
     from kgqa_core.symbolic import answer as computed_answers
 
     return computed_answers.answer_computed(
-        stage.out,
+        workspace.out,
         computed=computed.folder,
         name=name,
         answerer=answerer,
         usage=read_usage(computed.folder),
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -243,7 +244,7 @@ def answer_computed(stage: StageContext, computed: ArtifactRef, name: str, answe
     pays=True,
 )
 def explore(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
@@ -259,7 +260,7 @@ def explore(
     from kgqa_core.answering import explore as exploring
 
     return exploring.explore(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         dkg=dkg.folder,
         questions=questions.folder,
@@ -269,9 +270,9 @@ def explore(
         split=split,
         limit=limit,
         seed=seed,
-        monitor=stage.monitor,
-        cache=stage.cache,
-        budget=stage.budget,
+        monitor=workspace.monitor,
+        cache=workspace.cache,
+        budget=workspace.budget,
     )
 
 
@@ -279,17 +280,17 @@ def explore(
     "computed_knowledge",
     variant=lambda call: call.name,
 )
-def add_computed(stage: StageContext, computed: ArtifactRef, knowledge: ArtifactRef, name: str) -> Counts:
+def add_computed(workspace: Workspace, computed: ArtifactRef, knowledge: ArtifactRef, name: str) -> Counts:
     """Put computed results before the facts that the model reads."""
     from kgqa_core.symbolic import hybrid
 
     return hybrid.add_computed(
-        stage.out,
+        workspace.out,
         computed=computed.folder,
         knowledge=knowledge.folder,
         name=name,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -306,10 +307,10 @@ class AnsweringRun(Options):
         return cls(run_id=record["run_id"], mlflow_run_id=record.get("mlflow_run_id"), trace_share=trace_share)
 
 
-def _merge_answered(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+def _merge_answered(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.question_file import merge
 
-    return merge(stage.out, parts)
+    return merge(workspace.out, parts)
 
 
 def _loaded_by_name(call: Call) -> dict[str, str]:
@@ -340,7 +341,7 @@ def _loaded_by_name(call: Call) -> dict[str, str]:
     pays=True,
 )
 def answer_by_system(
-    stage: StageContext,
+    workspace: Workspace,
     questions: ArtifactRef,
     system: dict[str, ArtifactRef],
     others: dict[str, ArtifactRef],
@@ -359,19 +360,19 @@ def answer_by_system(
     from kgqa_core.question_file import answer_questions
 
     parts = SystemParts(
-        **folders(system), others=folders(others), knowledge=knowledge, profile=profile, cache=stage.cache
+        **folders(system), others=folders(others), knowledge=knowledge, profile=profile, cache=workspace.cache
     )
-    tracer = open_tracer(Home(stage.cache.parent), answering.trace_share, answering.model_dump(), "answer")
+    tracer = open_tracer(Home(workspace.cache.parent), answering.trace_share, answering.model_dump(), "answer")
     try:
         return answer_questions(
-            stage.out,
+            workspace.out,
             questions=questions.folder,
             parts=parts,
-            models=Models(llm, stage.cache, stage.budget),
-            work=stage.work,
+            models=Models(llm, workspace.cache, workspace.budget),
+            work=workspace.work,
             tracer=tracer,
-            monitor=stage.monitor,
-            part=stage.part,
+            monitor=workspace.monitor,
+            part=workspace.part,
         )
     finally:
         close_tracer(tracer)

@@ -20,7 +20,8 @@ from kgqa_core.config import (
 )
 from kgqa_core.errors import ArtifactError
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
-from tasks.engine.context import Call, Counts, StageContext, folder, folders
+from kgqa_core.workspace import Workspace
+from tasks.engine.context import Call, Counts, folder, folders
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.stage import stage
 
@@ -47,19 +48,19 @@ def _digest(file: str) -> str:
     retries=1,
 )
 def draw_entities(
-    stage: StageContext, kg: ArtifactRef, options: SamplingOptions, popularity: PopularityOptions, seed: int
+    workspace: Workspace, kg: ArtifactRef, options: SamplingOptions, popularity: PopularityOptions, seed: int
 ) -> Counts:
     """Draw entities of four levels of popularity, with their informative triples both ways (Huang et al. 2024, 3)."""
     from kgqa_core.papers.ltgen.sample import draw
 
     return draw(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         options=options,
         popularity=popularity,
         seed=seed,
-        monitor=stage.monitor,
-        cache=stage.cache,
+        monitor=workspace.monitor,
+        cache=workspace.cache,
     )
 
 
@@ -74,7 +75,7 @@ def draw_entities(
     pays=True,
 )
 def write_questions(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     sample: ArtifactRef,
     kind: Kind,
@@ -86,16 +87,16 @@ def write_questions(
     from kgqa_core.papers.ltgen.write import write
 
     return write(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         sample=sample.folder,
         kind=kind,
         options=options,
         llm=llm,
         seed=seed,
-        monitor=stage.monitor,
-        cache=stage.cache,
-        budget=stage.budget,
+        monitor=workspace.monitor,
+        cache=workspace.cache,
+        budget=workspace.budget,
     )
 
 
@@ -103,12 +104,12 @@ def write_questions(
     "ltgen_sheet",
     variant=lambda call: call.kind,
 )
-def write_sheet(stage: StageContext, kg: ArtifactRef, benchmark: ArtifactRef, kind: str, seed: int) -> Counts:
+def write_sheet(workspace: Workspace, kg: ArtifactRef, benchmark: ArtifactRef, kind: str, seed: int) -> Counts:
     """Draw a sample of a benchmark for two annotators, as CSV and as a page."""
     from kgqa_core.papers.ltgen import sheet
 
     return sheet.write_sheet(
-        stage.out, benchmark=benchmark.folder, kg=kg.folder, share=sheet.SHARE, seed=seed, kind=kind
+        workspace.out, benchmark=benchmark.folder, kg=kg.folder, share=sheet.SHARE, seed=seed, kind=kind
     )
 
 
@@ -131,19 +132,19 @@ def write_sheets(kg: ArtifactRef, made: Mapping[str, ArtifactRef], seed: int) ->
     packages=("duckdb", "numpy", "polars"),
 )
 def build_benchmark(
-    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, options: AnswerabilityOptions, seed: int
+    workspace: Workspace, kg: ArtifactRef, questions: ArtifactRef, options: AnswerabilityOptions, seed: int
 ) -> Counts:
     """Drop types, relations, entities and facts until a share of the questions cannot be answered; label and split."""
     from kgqa_core.papers.grailqability.builder.build import build
 
     return build(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         options=options,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -151,12 +152,12 @@ def build_benchmark(
     "questions",
     packages=("duckdb", "polars"),
 )
-def benchmark_questions(stage: StageContext, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
+def benchmark_questions(workspace: Workspace, benchmark: ArtifactRef, kg: ArtifactRef) -> Counts:
     """Write the questions of a benchmark as its modified graph has them."""
     from kgqa_core.papers.grailqability.builder import questions
 
     return questions.benchmark_questions(
-        stage.out, benchmark=benchmark.folder, kg=kg.folder, monitor=stage.monitor, work=stage.work
+        workspace.out, benchmark=benchmark.folder, kg=kg.folder, monitor=workspace.monitor, work=workspace.work
     )
 
 
@@ -166,7 +167,7 @@ def benchmark_questions(stage: StageContext, benchmark: ArtifactRef, kg: Artifac
     packages=("duckdb", "polars"),
 )
 def benchmark_examples(
-    stage: StageContext,
+    workspace: Workspace,
     benchmark: ArtifactRef,
     kg: ArtifactRef,
     questions: ArtifactRef,
@@ -177,14 +178,14 @@ def benchmark_examples(
     from kgqa_core.papers.grailqability.builder import questions as of_benchmark
 
     return of_benchmark.benchmark_examples(
-        stage.out,
+        workspace.out,
         benchmark=benchmark.folder,
         kg=kg.folder,
         questions=questions.folder,
         training=training,
         linked=folder(linked),
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -192,17 +193,17 @@ def benchmark_examples(
     "answerability_scores",
     packages=("numpy", "polars"),
 )
-def score_parsers(stage: StageContext, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> Counts:
+def score_parsers(workspace: Workspace, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> Counts:
     """Tune the thresholds of parsers on dev, and score them with and without, by label, drop and level."""
     from kgqa_core.papers.grailqability.builder.evaluate import evaluate
 
     return evaluate(
-        stage.out,
+        workspace.out,
         benchmark=benchmark.folder,
         parsed=folders(parsed),
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 

@@ -18,8 +18,9 @@ from kgqa_core.config import (
 from kgqa_core.evaluation.entailment import has_references
 from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import Counts, StageContext, folder, folders
+from tasks.engine.context import Counts, folder, folders
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.run import current_run
 from tasks.engine.stage import stage
@@ -29,7 +30,7 @@ log = logging.getLogger("kgqa")
 
 @stage("scores", packages=("numpy", "scipy"))
 def score(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: dict[str, ArtifactRef],
@@ -47,7 +48,7 @@ def score(
     from kgqa_core.evaluation import score as scoring
 
     return scoring.score(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         facts=folders(facts),
@@ -60,8 +61,8 @@ def score(
         linked=folder(linked),
         entailment=folders(entailment or {}),
         judged=folders(judged or {}),
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -80,20 +81,30 @@ def score_all(
     judged = judge_all(questions, answers, options, profile.llm)
     more = {"judged": judged} if judged else {}
     return score(
-        made.kg, questions, scored, knowledge, answers, options, profile.seed, limit, prices, made.linked, entailment,
+        made.kg,
+        questions,
+        scored,
+        knowledge,
+        answers,
+        options,
+        profile.seed,
+        limit,
+        prices,
+        made.linked,
+        entailment,
         **more,
-    )  # fmt: skip
+    )
 
 
 @stage("set_tables", packages=("numpy", "scipy"))
 def table_sets(
-    stage: StageContext, scores: dict[str, ArtifactRef], questions: dict[str, ArtifactRef], seed: int
+    workspace: Workspace, scores: dict[str, ArtifactRef], questions: dict[str, ArtifactRef], seed: int
 ) -> Counts:
     """Put the scores of several question sets into one table, with paired tests on each."""
     from kgqa_core.evaluation import set_tables
 
     return set_tables.tables(
-        stage.out, scores=folders(scores), questions=folders(questions), seed=seed, monitor=stage.monitor
+        workspace.out, scores=folders(scores), questions=folders(questions), seed=seed, monitor=workspace.monitor
     )
 
 
@@ -105,20 +116,25 @@ def table_sets(
     tags=("gpu",),
 )
 def entail(
-    stage: StageContext, questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, options: EntailmentOptions
+    workspace: Workspace,
+    questions: ArtifactRef,
+    answers: ArtifactRef,
+    name: str,
+    model: str,
+    options: EntailmentOptions,
 ) -> Counts:
     """Judge whether the responses of one experiment entail, or contradict, their references."""
     from kgqa_core.evaluation import entailment
 
     return entailment.entail(
-        stage.out,
+        workspace.out,
         questions=questions.folder,
         answers=answers.folder,
         name=name,
         model=model,
         options=options,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -155,22 +171,22 @@ def entail_all(
     pays=True,
 )
 def judge_answers(
-    stage: StageContext, questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, llm: LlmOptions
+    workspace: Workspace, questions: ArtifactRef, answers: ArtifactRef, name: str, model: str, llm: LlmOptions
 ) -> Counts:
     """Let a language model decide whether the answers of one experiment mean a gold answer."""
     from kgqa_core.evaluation import judge
 
     return judge.judge_answers(
-        stage.out,
+        workspace.out,
         questions=questions.folder,
         answers=answers.folder,
         model=model,
         llm=llm,
         name=name,
-        monitor=stage.monitor,
-        cache=stage.cache,
-        budget=stage.budget,
-        loaded=stage.model,
+        monitor=workspace.monitor,
+        cache=workspace.cache,
+        budget=workspace.budget,
+        loaded=workspace.model,
     )
 
 

@@ -10,7 +10,8 @@ from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
-from tasks.engine.context import Call, Counts, StageContext
+from kgqa_core.workspace import Workspace
+from tasks.engine.context import Call, Counts
 from tasks.engine.external_digests import UNREADABLE, file_digest
 from tasks.engine.stage import stage
 
@@ -31,11 +32,11 @@ def _dump_files(call: Call) -> dict[str, str]:
     external=_dump_files,
     packages=("duckdb", "polars"),
 )
-def build_kg(stage: StageContext, options: KgOptions) -> Counts:
+def build_kg(workspace: Workspace, options: KgOptions) -> Counts:
     """Read the dump into DuckDB: entities, literals, labels, relations, triples, types, and what was rejected."""
     from kgqa_core.kg.build import build
 
-    return build(stage.out, options=options, monitor=stage.monitor, work=stage.work)
+    return build(workspace.out, options=options, monitor=workspace.monitor, work=workspace.work)
 
 
 @stage(
@@ -44,28 +45,33 @@ def build_kg(stage: StageContext, options: KgOptions) -> Counts:
     external=_dump_files,
     packages=("duckdb", "polars"),
 )
-def update_kg(stage: StageContext, old: ArtifactRef, options: KgOptions) -> Counts:
+def update_kg(workspace: Workspace, old: ArtifactRef, options: KgOptions) -> Counts:
     """Read a newer dump into a graph that keeps the ids of the old one, and count what came, went and changed."""
     from kgqa_core.kg.update.delta import update
 
-    return update(stage.out, old=old.folder, options=options, monitor=stage.monitor, work=stage.work)
+    return update(workspace.out, old=old.folder, options=options, monitor=workspace.monitor, work=workspace.work)
 
 
 @stage("dkg", packages=("duckdb", "numpy"))
-def export_dkg(stage: StageContext, kg: ArtifactRef, options: DkgOptions) -> Counts:
+def export_dkg(workspace: Workspace, kg: ArtifactRef, options: DkgOptions) -> Counts:
     """Export the graph as memory-mapped sparse arrays with inverse edges."""
     from kgqa_core.dkg.export import export
 
-    return export(stage.out, kg=kg.folder, options=options, monitor=stage.monitor, work=stage.work)
+    return export(workspace.out, kg=kg.folder, options=options, monitor=workspace.monitor, work=workspace.work)
 
 
 @stage("dkg", label=lambda call: "updated", packages=("duckdb", "numpy"))
-def update_dkg(stage: StageContext, kg: ArtifactRef, old_dkg: ArtifactRef, options: DkgOptions) -> Counts:
+def update_dkg(workspace: Workspace, kg: ArtifactRef, old_dkg: ArtifactRef, options: DkgOptions) -> Counts:
     """Bring the sparse arrays up to date with an updated graph; the outcome is that of a whole export."""
     from kgqa_core.dkg.update import update
 
     return update(
-        stage.out, kg=kg.folder, old_dkg=old_dkg.folder, options=options, monitor=stage.monitor, work=stage.work
+        workspace.out,
+        kg=kg.folder,
+        old_dkg=old_dkg.folder,
+        options=options,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 

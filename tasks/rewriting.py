@@ -9,8 +9,9 @@ from pathlib import Path
 from kgqa_core.answering.registry import knowledge_spec
 from kgqa_core.config import CorpusOptions, Knowledge, LlmOptions, Profile, RewriterOptions
 from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import Call, Counts, StageContext, folder
+from tasks.engine.context import Call, Counts, folder
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.stage import stage
 from tasks.passages import write_passages
@@ -37,7 +38,7 @@ def _corpus_outside(call: Call) -> dict[str, str]:
     only_here=lambda call: bool(call.options.alpaca_file),  # no GPU makes the reading of a file faster
 )
 def generate_corpus(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     dkg: ArtifactRef,
     questions: ArtifactRef,
@@ -49,16 +50,16 @@ def generate_corpus(
     from kgqa_core.rewriting.corpus import generate
 
     return generate(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         dkg=dkg.folder,
         questions=questions.folder,
         options=options,
         llm=llm,
         seed=seed,
-        monitor=stage.monitor,
-        cache=stage.cache,
-        budget=stage.budget,
+        monitor=workspace.monitor,
+        cache=workspace.cache,
+        budget=workspace.budget,
     )
 
 
@@ -71,40 +72,53 @@ def generate_corpus(
     trains=True,
     deployment="kgqa-finetune-rewriter/finetune-rewriter",
 )
-def finetune_rewriter(stage: StageContext, corpus: ArtifactRef, options: RewriterOptions, seed: int) -> Counts:
+def finetune_rewriter(workspace: Workspace, corpus: ArtifactRef, options: RewriterOptions, seed: int) -> Counts:
     """Adapt a language model to the corpus by LoRA."""
     from kgqa_core.rewriting.train import train
 
-    return train(stage.out, corpus=corpus.folder, options=options, seed=seed, monitor=stage.monitor, work=stage.work)
+    return train(
+        workspace.out, corpus=corpus.folder, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work
+    )
 
 
 @stage("knowledge", variant=lambda call: call.retriever)
 def write_triples(
-    stage: StageContext, kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, retriever: str, qualifiers: bool
+    workspace: Workspace, kg: ArtifactRef, questions: ArtifactRef, facts: ArtifactRef, retriever: str, qualifiers: bool
 ) -> Counts:
     """Write each question's facts as triple-form text."""
     from kgqa_core.kg.verbalise import write_knowledge
 
     return write_knowledge(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         facts=facts.folder,
         retriever=retriever,
         qualifiers=qualifiers,
-        monitor=stage.monitor,
-        work=stage.work,
+        monitor=workspace.monitor,
+        work=workspace.work,
     )
 
 
-def _merge_sentences(stage: StageContext, parts: Sequence[Path], call: Call) -> Counts:
+def _merge_sentences(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.rewriting.write import merge
 
     return merge(
-        stage.out, parts, kg=call.kg.folder, questions=call.questions.folder, facts=call.facts.folder,
-        rewriter=folder(call.rewriter), retriever=call.retriever, format=call.format, options=call.options,
-        language=call.language, split=call.split, limit=call.limit, seed=call.seed, monitor=stage.monitor,
-    )  # fmt: skip
+        workspace.out,
+        parts,
+        kg=call.kg.folder,
+        questions=call.questions.folder,
+        facts=call.facts.folder,
+        rewriter=folder(call.rewriter),
+        retriever=call.retriever,
+        format=call.format,
+        options=call.options,
+        language=call.language,
+        split=call.split,
+        limit=call.limit,
+        seed=call.seed,
+        monitor=workspace.monitor,
+    )
 
 
 @stage(
@@ -117,7 +131,7 @@ def _merge_sentences(stage: StageContext, parts: Sequence[Path], call: Call) -> 
     pays=True,
 )
 def write_sentences(
-    stage: StageContext,
+    workspace: Workspace,
     kg: ArtifactRef,
     questions: ArtifactRef,
     facts: ArtifactRef,
@@ -135,7 +149,7 @@ def write_sentences(
     from kgqa_core.rewriting.write import write
 
     return write(
-        stage.out,
+        workspace.out,
         kg=kg.folder,
         questions=questions.folder,
         facts=facts.folder,
@@ -148,12 +162,12 @@ def write_sentences(
         split=split,
         limit=limit,
         seed=seed,
-        monitor=stage.monitor,
-        work=stage.work,
-        cache=stage.cache,
-        budget=stage.budget,
-        model=stage.model,
-        part=stage.part,
+        monitor=workspace.monitor,
+        work=workspace.work,
+        cache=workspace.cache,
+        budget=workspace.budget,
+        model=workspace.model,
+        part=workspace.part,
     )
 
 

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from kgqa_core.llm.budget import Budget
-from kgqa_core.llm.protocol import LanguageModel
-from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef
-from kgqa_core.store.shards import Part
+from kgqa_core.workspace import Workspace
 
 Counts = Mapping[str, Any]
 """What a stage counts of its artifact, for its manifest, Prefect and MLflow."""
@@ -20,26 +17,7 @@ Call = Any
 """The arguments of a stage's call, as attributes: `call.options.name`."""
 
 
-@dataclass(frozen=True)
-class StageContext:
-    """What the body of a stage works with beside its arguments.
-
-    out: empty folder that becomes the artifact when the body returns.  work: folder that a killed stage finds again.
-    cache: folder of the home that keeps vectors and completions for all runs.  budget: what may be spent at endpoints,
-    of stages that pay.  part: (k, n) when the body is to do the k-th of n shares of the work.  model: of a forecast, in
-    place of the language model that the arguments name.
-    """
-
-    out: Path
-    work: Path
-    cache: Path
-    monitor: Monitor
-    budget: Budget | None = None
-    part: Part | None = None
-    model: LanguageModel | None = None
-
-
-Merge = Callable[[StageContext, Sequence[Path], Call], Counts]
+Merge = Callable[[Workspace, Sequence[Path], Call], Counts]
 
 
 @dataclass(frozen=True)
@@ -65,8 +43,8 @@ class StageOptions:
 class Fills(Protocol):
     """What fills the folder of an artifact: a stage, wherever it runs."""
 
-    def fill(self, context: StageContext, arguments: Mapping[str, Any]) -> Counts:
-        """Fill `context.out` and return counts."""
+    def fill(self, workspace: Workspace, arguments: Mapping[str, Any]) -> Counts:
+        """Fill `workspace.out` and return counts."""
         ...
 
 

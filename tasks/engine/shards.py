@@ -28,7 +28,8 @@ from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json
 from kgqa_core.store.locks import free
-from tasks.engine.context import Fills, StageContext
+from kgqa_core.workspace import Workspace
+from tasks.engine.context import Fills
 from tasks.engine.progress import StageMonitor
 from tasks.engine.runners import server_named, task_runner, threads_of, workers_of
 
@@ -154,8 +155,8 @@ def make_part(title: str, home: str, order: Order, number: int, among: int, thre
 
     def fill(out: Path, scratch: Path) -> Mapping[str, Any]:
         budget = handle.open() if handle is not None else None
-        context = StageContext(out, scratch, store.cache, monitor, budget, (number, among))
-        return work.stage.fill(context, work.arguments)
+        workspace = Workspace(out, scratch, store.cache, monitor, budget, (number, among))
+        return work.stage.fill(workspace, work.arguments)
 
     record = {"stage": title, "made_of": {**work.parts, "part": [number, among]}, **order.provenance}
     try:

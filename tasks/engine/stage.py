@@ -1,13 +1,13 @@
 """`@stage`: everything around a library call that makes it a step of a run.
 
     @stage("dkg", packages=("duckdb", "numpy"))
-    def export_dkg(stage: StageContext, kg: ArtifactRef, options: DkgOptions) -> Counts:
-        return export(stage.out, kg=kg.folder, options=options, monitor=stage.monitor)
+    def export_dkg(workspace: Workspace, kg: ArtifactRef, options: DkgOptions) -> Counts:
+        return export(workspace, kg=kg.folder, options=options)
 
-The body fills the folder `stage.out` and returns counts; the decorated stage is called without the context and returns
-the artifact.  It computes the key of the call, looks the artifact up and verifies it, and otherwise runs the body under
-the key's lock.  Prefect sees a task with a name, tags, retries and a page of counts, and the key as its cache key;
-MLflow sees a nested run; the terminal sees a progress bar.
+The body fills the folder `workspace.out` and returns counts; the decorated stage is called without the workspace and
+returns the artifact.  It computes the key of the call, looks the artifact up and verifies it, and otherwise runs the
+body under the key's lock.  Prefect sees a task with a name, tags, retries and a page of counts, and the key as its
+cache key; MLflow sees a nested run; the terminal sees a progress bar.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from prefect.utilities.annotations import quote
 from kgqa_core.errors import EndpointError
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
+from kgqa_core.workspace import Workspace
 from tasks.engine import deployments
-from tasks.engine.context import Call, Counts, Merge, StageContext, StageOptions
+from tasks.engine.context import Call, Counts, Merge, StageOptions
 from tasks.engine.external_digests import FileDigest, check_unchanged, recorded_digests
 from tasks.engine.key import StageKey, stage_key
 from tasks.engine.prefect_pages import publish_stage_page
@@ -37,7 +38,7 @@ from tasks.engine.run import Run, StageRecord, current_run
 from tasks.engine.shards import Work, clear_parts, is_divided, make_parts
 
 P = ParamSpec("P")
-Body = Callable[Concatenate[StageContext, P], Counts]
+Body = Callable[Concatenate[Workspace, P], Counts]
 
 
 @dataclass(frozen=True)
@@ -106,15 +107,15 @@ class Stage(Generic[P]):
         record = {"stage": self.options.kind, "made_of": key.parts, **current_run().provenance()}
 
         def fill(out: Path, work: Path) -> Counts:
-            counts = self.fill(StageContext(out, work, home.cache, monitor), key.arguments)
+            counts = self.fill(Workspace(out, work, home.cache, monitor), key.arguments)
             check_unchanged(key.files)
             return counts
 
         return home.compute(self.options.kind, key.key, fill, record, monitor)[0]
 
-    def fill(self, context: StageContext, arguments: Mapping[str, Any]) -> Counts:
+    def fill(self, workspace: Workspace, arguments: Mapping[str, Any]) -> Counts:
         """Run the body, as a worker that has no run does."""
-        return self.body(context, **arguments)  # type: ignore[call-arg]
+        return self.body(workspace, **arguments)  # type: ignore[call-arg]
 
     def _task(self, run: Run, key: _Key, title: str, hit: ArtifactRef | None) -> State[Any]:
         """Prefect's state of the call; where the artifact is there, its own `Cached` state, else the body has run.
@@ -156,11 +157,11 @@ class Stage(Generic[P]):
         work = Work(options.kind, key.key, title, self, key.parts, key.arguments)
 
         def fill(out: Path, scratch: Path) -> Counts:
-            context = StageContext(out, scratch, run.home.cache, monitor, budget)
+            workspace = Workspace(out, scratch, run.home.cache, monitor, budget)
             if options.merge is not None and is_divided(run) and options.divides(key.call):
-                counts = options.merge(context, make_parts(run, work, budget, monitor), key.call)
+                counts = options.merge(workspace, make_parts(run, work, budget, monitor), key.call)
             else:
-                counts = self.fill(context, key.arguments)
+                counts = self.fill(workspace, key.arguments)
             check_unchanged(key.files)
             return counts
 
@@ -211,7 +212,7 @@ def stage(
     arguments; else the code digest follows the library functions that the body names.  packages: third-party packages
     whose version decides the outcome, or a function from the arguments to these.  retries: further tries when an
     endpoint fails; nothing else gets better by trying again.  merge: joins the parts of a stage whose body does shares
-    of the work (`context.part`), where `divides` of the arguments.  pays: it sends requests that count against the
+    of the work (`workspace.part`), where `divides` of the arguments.  pays: it sends requests that count against the
     budget.  trains: its artifact is a trained model.  deployment: the deployment `flow/name` that computes it on a GPU
     worker, unless `only_here` of the arguments.
     """
