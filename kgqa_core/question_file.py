@@ -13,13 +13,13 @@ from kgqa_core.answering.reply import MODEL_FAILED, Answer
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import BudgetReached
 from kgqa_core.llm.models import Models
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.store.files import write_json
-from kgqa_core.store.shards import LOADING, Part, add_counts, read_parts, share, write_part
+from kgqa_core.store.shards import LOADING, add_counts, read_parts, share, write_part
 from kgqa_core.system import System
 from kgqa_core.tracing import NO_TRACER, QuestionTracer
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 BATCH = 64
 """Questions that are answered together; a killed run answers at most so many again."""
@@ -29,29 +29,22 @@ FILE = "answered.jsonl"
 
 
 def answer_questions(
-    out: Path,
-    *,
-    questions: Path,
-    parts: SystemParts,
-    models: Models,
-    work: Path,
-    tracer: QuestionTracer = NO_TRACER,
-    monitor: Monitor = QUIET,
-    part: Part | None = None,
+    workspace: Workspace, *, questions: Path, parts: SystemParts, models: Models, tracer: QuestionTracer = NO_TRACER
 ) -> dict[str, Any]:
     """Writes answered.jsonl, the answers in the order of the questions, and returns counts.
 
-    questions: artifact folder.  work: keeps each batch that is answered, unless the language model failed on a question
-    of it, so that a killed run goes on where it was.  part: answer only a share of the batches; `merge` joins the
-    parts.  Raises what `System.open` and `System.answer` raise.
+    questions: artifact folder.  The work folder keeps each batch that is answered, unless the language model failed on
+    a question of it, so that a killed run goes on where it was.  Of a part only its share of the batches is answered;
+    `merge` joins the parts.  Raises what `System.open` and `System.answer` raise.
     """
     every = read_questions(questions)
-    own = share(part, range(0, len(every), BATCH), len(every))
+    own = share(workspace.part, range(0, len(every), BATCH), len(every))
     system: System | None = None
     lines: list[str] = []
     for start in range(own.start, own.stop, BATCH):
-        kept, batch = work / f"answered-{start}.json", every[start : min(start + BATCH, own.stop)]
-        if kept.is_file():
+        batch = every[start : min(start + BATCH, own.stop)]
+        kept = workspace.work / f"answered-{start}.json" if workspace.work is not None else None
+        if kept is not None and kept.is_file():
             lines += json.loads(kept.read_text(encoding="utf-8"))
         else:
             if system is None:
@@ -64,21 +57,21 @@ def answer_questions(
                 left = own.stop - start
                 raise BudgetReached(reached.limit, reached.spent, reached.needed, len(lines), left) from None
             answered = [json.dumps(one.to_row(), ensure_ascii=False) for one in answers]
-            if not any(one.model_failed for one in answers):
+            if kept is not None and not any(one.model_failed for one in answers):
                 write_json(kept, answered)
             lines += answered
-        monitor.progress(len(lines), own.stop - own.start, "questions")
-    (out / FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        workspace.monitor.progress(len(lines), own.stop - own.start, "questions")
+    (workspace.out / FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     counts = _counts([json.loads(line) for line in lines])
-    if part is not None:
-        write_part(out, counts)
+    if workspace.part is not None:
+        write_part(workspace.out, counts)
     return counts
 
 
-def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
+def merge(workspace: Workspace, parts: Sequence[Path]) -> dict[str, Any]:
     """Joins the folders of all parts of `answer_questions`, and returns its counts."""
     counts = add_counts([one["counts"] for one in read_parts(parts)])
-    (out / FILE).write_bytes(b"".join((folder / FILE).read_bytes() for folder in parts))
+    (workspace.out / FILE).write_bytes(b"".join((folder / FILE).read_bytes() for folder in parts))
     return counts
 
 

@@ -39,7 +39,7 @@ from tasks.tracking.traces import close_tracer, open_tracer
 def _merge_answers(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.answering.answer import merge
 
-    return merge(workspace.out, parts)
+    return merge(workspace, parts)
 
 
 @stage(
@@ -310,7 +310,7 @@ class AnsweringRun(Options):
 def _merge_answered(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.question_file import merge
 
-    return merge(workspace.out, parts)
+    return merge(workspace, parts)
 
 
 def _loaded_by_name(call: Call) -> dict[str, str]:
@@ -362,17 +362,15 @@ def answer_by_system(
     parts = SystemParts(
         **folders(system), others=folders(others), knowledge=knowledge, profile=profile, cache=workspace.cache
     )
+    assert workspace.cache is not None, "a stage has the cache of its home"
     tracer = open_tracer(Home(workspace.cache.parent), answering.trace_share, answering.model_dump(), "answer")
     try:
         return answer_questions(
-            workspace.out,
+            workspace,
             questions=questions.folder,
             parts=parts,
             models=Models(llm, workspace.cache, workspace.budget),
-            work=workspace.work,
             tracer=tracer,
-            monitor=workspace.monitor,
-            part=workspace.part,
         )
     finally:
         close_tracer(tracer)

@@ -138,7 +138,7 @@ def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]
 def _merge_facts(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.retrieval.collect import merge
 
-    return merge(workspace.out, parts, name=call.name, options=call.options, monitor=workspace.monitor)
+    return merge(workspace, parts, name=call.name, options=call.options)
 
 
 def _spec(call: Call) -> RetrieverSpec:
@@ -175,7 +175,7 @@ def retrieve(
     from kgqa_core.retrieval.collect import collect
 
     return collect(
-        workspace.out,
+        workspace,
         kg=kg.folder,
         dkg=dkg.folder,
         questions=questions.folder,
@@ -185,11 +185,6 @@ def retrieve(
         section=section,
         llm=llm,
         seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-        cache=workspace.cache,
-        budget=workspace.budget,
-        part=workspace.part,
     )
 
 

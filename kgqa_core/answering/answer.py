@@ -34,6 +34,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, write_part
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 log = logging.getLogger("kgqa.answering")
 
@@ -107,11 +108,12 @@ def answer(
     return counts
 
 
-def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
+def merge(workspace: Workspace, parts: Sequence[Path]) -> dict[str, Any]:
     """Joins the folders of all parts of `answer`, and returns its counts; the seconds are those of all parts together.
 
     Rows and counts are those of an `answer` that was not divided.  Raises ArtifactError when a part is damaged.
     """
+    out = workspace.out
     counts = add_counts([own["counts"] for own in read_parts(parts)])
     try:
         join_rows(parts, "answers.parquet").write_parquet(out / "answers.parquet")

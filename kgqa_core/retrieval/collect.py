@@ -12,13 +12,13 @@ import polars as pl
 from kgqa_core.config import LlmOptions, RetrievalOptions, RetrieverVariant
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.llm.budget import Budget
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 from kgqa_core.retrieval.registry import open_retriever, retriever_spec
-from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.store.shards import LOADING, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import SPLITS, SPLITS_COLLECTED, Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 Paths = Mapping[str, Sequence[tuple[tuple[str, ...], float]]]
 """Question id → predicted relation paths as keys, with their scores, best first."""
@@ -28,7 +28,7 @@ Pairs = Mapping[str, Sequence[tuple[int, int, float]]]
 
 
 def collect(
-    out: Path,
+    workspace: Workspace,
     *,
     dkg: Path,
     questions: Path,
@@ -37,22 +37,16 @@ def collect(
     seed: int,
     retriever: Path | None = None,
     kg: Path | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-    cache: Path | None = None,
-    part: Part | None = None,
     section: Any = None,
     llm: LlmOptions | None = None,
-    budget: Budget | None = None,
 ) -> dict[str, Any]:
     """Writes facts.parquet, entities.parquet, facts_meta.parquet and meta.json, and returns counts.
 
     Retrievers that predict relation paths write paths.parquet too, those that rank relations relations.parquet.
     name: of a retriever; with `@linked` where the questions are those with linked topics.
-    retriever: the trained retriever, of those that learn.  kg: the graph store, for names.  cache: folder that keeps
-    vectors and completions for all runs; else `work` keeps them for this stage.  part: retrieve only for a share of the
-    questions, whole batches of them; `merge` joins the parts.  section: the retriever's own options; the defaults where
-    absent.  llm, budget: of a retriever that queries a language model.
+    retriever: the trained retriever, of those that learn.  kg: the graph store, for names.  section: the retriever's
+    own options; the defaults where absent.  llm: of a retriever that queries a language model.
+    Of a part only its share of the questions is retrieved for, whole batches of them; `merge` joins the parts.
     Raises GraphMismatch when the retriever was trained for other relations, ArtifactError when something is missing.
     """
     graph = Dkg.open(dkg)
@@ -64,10 +58,10 @@ def collect(
         section,
         retriever,
         kg,
-        cache or work,
+        workspace.cache or workspace.work,
         llm=llm,
-        budget=budget,
-        monitor=monitor,
+        budget=workspace.budget,
+        monitor=workspace.monitor,
         questions=questions,
     )
     with LOADING:
@@ -75,25 +69,23 @@ def collect(
     wanted = [question for question in read_questions(questions) if question.split in splits]
     if opened.candidates:
         wanted = with_linked_candidates(wanted, questions, opened.candidates)
-    wanted = wanted[share(part, opened.batch_starts(wanted), len(wanted))]
-    found = opened.retrieve(wanted, monitor)
-    write_retrieved(out, name, found)
+    wanted = wanted[share(workspace.part, opened.batch_starts(wanted), len(wanted))]
+    found = opened.retrieve(wanted, workspace.monitor)
+    write_retrieved(workspace.out, name, found)
     counts = _counts(found) | dict(opened.counts)
     if opened.predicts_paths:
-        write_paths(out, {row.question: row.paths for row in found})
+        write_paths(workspace.out, {row.question: row.paths for row in found})
         counts["with_paths"] = sum(bool(row.paths) for row in found)
     if opened.ranks_pairs:
-        write_pairs(out, {row.question: row.pairs for row in found}, graph.relation_keys)
+        write_pairs(workspace.out, {row.question: row.pairs for row in found}, graph.relation_keys)
     hits = _hits(wanted, found)
-    if part is not None:
-        write_part(out, counts, hits=hits)
+    if workspace.part is not None:
+        write_part(workspace.out, counts, hits=hits)
         return counts
-    return _finish(out, counts, hits, name, options, monitor)
+    return _finish(workspace.out, counts, hits, name, options, workspace.monitor)
 
 
-def merge(
-    out: Path, parts: Sequence[Path], *, name: str, options: RetrievalOptions, monitor: Monitor = QUIET
-) -> dict[str, Any]:
+def merge(workspace: Workspace, parts: Sequence[Path], *, name: str, options: RetrievalOptions) -> dict[str, Any]:
     """Joins the folders of all parts of `collect`, and returns its counts.
 
     Tables and counts are those of a `collect` that was not divided.  Raises ArtifactError when a part is damaged.
@@ -101,9 +93,11 @@ def merge(
     results = read_parts(parts)
     for table in ("facts.parquet", "entities.parquet", "facts_meta.parquet", "paths.parquet", "relations.parquet"):
         if (parts[0] / table).is_file():
-            join_rows(parts, table).write_parquet(out / table, compression="zstd", statistics=False)
+            join_rows(parts, table).write_parquet(workspace.out / table, compression="zstd", statistics=False)
     hits = add_counts([own["hits"] for own in results])
-    return _finish(out, add_counts([own["counts"] for own in results]), hits, name, options, monitor)
+    return _finish(
+        workspace.out, add_counts([own["counts"] for own in results]), hits, name, options, workspace.monitor
+    )
 
 
 def _finish(

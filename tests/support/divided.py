@@ -13,6 +13,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.store.artifacts import content_digest
+from kgqa_core.workspace import Workspace
 from tests.support.toy import write_graph, write_questions
 
 Fill = Callable[..., Mapping[str, Any]]
@@ -62,5 +63,12 @@ def make_world(folder: Path, triples: int = 1500, questions: int = 150) -> World
     export(made.dkg, kg=made.kg, options=DkgOptions())
     asked = QuestionsOptions(name="toy", source="jsonl", path=str(folder / "questions.jsonl"))
     load(made.questions, kg=made.kg, options=asked, seed=7)
-    collect(made.facts, dkg=made.dkg, questions=made.questions, name="random", options=RetrievalOptions(k=6), seed=7)
+    collect(
+        Workspace(made.facts),
+        dkg=made.dkg,
+        questions=made.questions,
+        name="random",
+        options=RetrievalOptions(k=6),
+        seed=7,
+    )
     return made

@@ -14,6 +14,7 @@ from kgqa_core.retrieval.hop_path import retriever as hop_path_retriever
 from kgqa_core.retrieval.hop_path import train as hop_path_train
 from kgqa_core.retrieval.rigel import retriever as rigel_retriever
 from kgqa_core.retrieval.rigel import train
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.divided import World, divided, make_world, whole
 
@@ -58,10 +59,10 @@ def test_facts_in_any_number_of_parts_are_those_of_the_whole(
     arguments = filled(name)
 
     def fill(out: Path, part: Any = None) -> Any:
-        return collect(out, **arguments, cache=tmp_path, part=part)
+        return collect(Workspace(out, cache=tmp_path, part=part), **arguments)
 
     def joined(out: Path, folders: Any) -> Any:
-        return merge(out, folders, name=name, options=arguments["options"])  # type: ignore[arg-type]
+        return merge(Workspace(out), folders, name=name, options=arguments["options"])  # type: ignore[arg-type]
 
     once = whole(tmp_path / "whole", fill)
     assert divided(tmp_path / "parts", fill, joined, parts) == once
@@ -83,8 +84,8 @@ def test_parts_take_whole_batches(filled: Any, tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(module, "BATCH", 8)
     monkeypatch.setattr(kind, inner, listening)
     arguments = filled(retriever)
-    whole(tmp_path / "whole", lambda out: collect(out, **arguments))
+    whole(tmp_path / "whole", lambda out: collect(Workspace(out), **arguments))
     once, batches[:] = list(batches), []
     for number in range(3):
-        whole(tmp_path / str(number), lambda out, number=number: collect(out, **arguments, part=(number, 3)))
+        whole(tmp_path / str(number), lambda out, number=number: collect(Workspace(out, part=(number, 3)), **arguments))
     assert batches == once and len(once) > 6

@@ -32,6 +32,7 @@ from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, open_retriever
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.system import System
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 
 COUNTRIES = ("m.0aa", "m.0bb", *(f"realm {letter}" for letter in "ABCDEFGH"))
@@ -75,7 +76,7 @@ def test_asking_gives_the_facts_of_the_collect_stage(
     train(trained, dkg=world.dkg_folder, questions=world.questions_folder, options=options, seed=7)
 
     collect(
-        facts,
+        Workspace(facts),
         dkg=dkg,
         questions=questions,
         name="hop_path",

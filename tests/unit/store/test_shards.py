@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,16 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting import write as writing
 from kgqa_core.store.shards import add_counts, share
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer
 from tests.support.divided import Made, World, divided, make_world, whole
 from tests.support.examples import examples
 
 QUICK = examples(8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def merge_answers(out: Path, parts: Sequence[Path]) -> Mapping[str, Any]:
+    return answering.merge(Workspace(out), parts)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +107,7 @@ def test_answers_in_any_number_of_parts_are_those_of_the_whole(
         patch.setattr(paid, "GROUP", group)
         fill = answered(world, None if bare else knowledge, None, Touchy())
         once = whole(folder / "whole", fill)
-        assert divided(folder / "parts", fill, answering.merge, parts) == once
+        assert divided(folder / "parts", fill, merge_answers, parts) == once
         assert once.counts["finish"].keys() >= {"stop"}
 
 
@@ -113,7 +118,7 @@ def test_answers_of_a_group_are_others_when_the_group_is_cut(
     monkeypatch.setattr(paid, "GROUP", 8)
     once = whole(tmp_path / "whole", fill)
     monkeypatch.setattr(paid, "GROUP", 5)
-    assert divided(tmp_path / "parts", fill, answering.merge, 3) != once
+    assert divided(tmp_path / "parts", fill, merge_answers, 3) != once
 
 
 def test_answers_of_the_built_in_model_in_parts_are_those_of_the_whole(
@@ -122,7 +127,7 @@ def test_answers_of_the_built_in_model_in_parts_are_those_of_the_whole(
     monkeypatch.setattr(paid, "GROUP", 4)
     options = AnsweringOptions(limit=10, max_new_tokens=3)
     fill = answered(world, knowledge, None, None, options=options, llm=LlmOptions(batch_tokens=256))
-    assert divided(tmp_path / "parts", fill, answering.merge, 3) == whole(tmp_path / "whole", fill)
+    assert divided(tmp_path / "parts", fill, merge_answers, 3) == whole(tmp_path / "whole", fill)
 
 
 def test_answers_of_an_endpoint_in_parts_cost_and_say_what_the_whole_does(
@@ -137,7 +142,7 @@ def test_answers_of_an_endpoint_in_parts_cost_and_say_what_the_whole_does(
             cache.mkdir()
             fill = answered(world, knowledge, cache, None, options=options, llm=llm)
             name = tmp_path / f"out{parts}"
-            made.append(divided(name, fill, answering.merge, parts) if parts else whole(name, fill))
+            made.append(divided(name, fill, merge_answers, parts) if parts else whole(name, fill))
             sent.append(sorted(server.prompts))
     assert made[0] == made[1]
     assert sent[0] == sent[1] and len(set(sent[0])) == len(sent[0])
@@ -193,4 +198,4 @@ def test_sentences_in_any_number_of_parts_are_those_of_the_whole(
 def test_a_part_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(ArtifactError, match="not a part"):
-        answering.merge(tmp_path / "out", [tmp_path])
+        answering.merge(Workspace(tmp_path / "out"), [tmp_path])

@@ -19,6 +19,7 @@ from kgqa_core.retrieval.baselines.retriever import FrequentRelation, Oracle, Ra
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Fact, Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 
 def star(leaves: int) -> Dkg:
@@ -151,10 +152,10 @@ def test_collected_tables_have_the_agreed_columns_and_the_same_bytes_twice(
     for folder in (tmp_path / "a", tmp_path / "b"):
         folder.mkdir()
         counts = collect(
-            folder,
+            Workspace(folder),
             dkg=world.dkg_folder,
             questions=world.questions_folder,
-            name=name,  # type: ignore[arg-type]
+            name=name,
             options=RetrievalOptions(),
             seed=3,
         )
@@ -171,10 +172,10 @@ def test_collected_tables_have_the_agreed_columns_and_the_same_bytes_twice(
 def test_retriever_that_learns_says_that_its_training_is_missing(world: Any, tmp_path: Path, name: str) -> None:
     with pytest.raises(ArtifactError, match=f"'{name}' needs a trained retriever; run the {name} stage first"):
         collect(
-            tmp_path,
+            Workspace(tmp_path),
             dkg=world.dkg_folder,
             questions=world.questions_folder,
-            name=name,  # type: ignore[arg-type]
+            name=name,
             options=RetrievalOptions(),
             seed=3,
         )
@@ -209,7 +210,7 @@ def test_predicted_paths_are_collected_and_a_triple_stands_in_each_of_its_reason
     monkeypatch.setattr(collecting, "open_retriever", lambda *arguments: Pathfinder())
     options = RetrievalOptions()
     folders = {"dkg": world.dkg_folder, "questions": world.questions_folder}
-    counts = collect(tmp_path, **folders, name="hop_path", options=options, seed=3)
+    counts = collect(Workspace(tmp_path), **folders, name="hop_path", options=options, seed=3)
     assert (counts["with_paths"], counts["grounded"], counts["facts"]) == (80, 5, 240)
     paths = pl.read_parquet(tmp_path / "paths.parquet")
     assert paths.columns == ["question", "rank", "hops", "path", "score"]

@@ -31,6 +31,7 @@ from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.kaping import retriever as kaping
 from kgqa_core.retrieval.kaping.retriever import Kaping, neighbourhood, triple_sentences
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.models import save_tokenizer
 
 GRAPH = """\
@@ -368,9 +369,14 @@ def test_collected_bytes_are_the_same_cold_warm_and_after_a_kill(
     def run(name: str, cache: Path | None, listener: Listener) -> dict[str, bytes]:
         (tmp_path / name).mkdir()
         counts = collect(
-            tmp_path / name, dkg=graph.dkg_folder, questions=graph.questions_folder, kg=graph.kg, name="kaping",
-            options=RetrievalOptions(k=3), seed=1, monitor=listener, cache=cache,
-        )  # fmt: skip
+            Workspace(tmp_path / name, cache=cache, monitor=listener),
+            dkg=graph.dkg_folder,
+            questions=graph.questions_folder,
+            kg=graph.kg,
+            name="kaping",
+            options=RetrievalOptions(k=3),
+            seed=1,
+        )
         assert counts["hits_at_1"]["test"] == 1.0
         return {path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())}
 
@@ -392,9 +398,15 @@ def test_collected_bytes_are_the_same_cold_warm_and_after_a_kill(
 def test_cut_short_says_which_option_to_raise(graph: Graph, tmp_path: Path) -> None:
     listener = Listener()
     collect(
-        tmp_path, dkg=graph.dkg_folder, questions=graph.questions_folder, kg=graph.kg, name="kaping",
-        options=RetrievalOptions(), section=KapingOptions(max_triples=2), seed=1, monitor=listener,
-    )  # fmt: skip
+        Workspace(tmp_path, monitor=listener),
+        dkg=graph.dkg_folder,
+        questions=graph.questions_folder,
+        kg=graph.kg,
+        name="kaping",
+        options=RetrievalOptions(),
+        section=KapingOptions(max_triples=2),
+        seed=1,
+    )
     assert any("kaping.max_triples " in note and "4 questions short" in note for note in listener.notes)
 
 

@@ -20,6 +20,7 @@ from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, walk
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
 
@@ -57,7 +58,7 @@ def test_learns_one_and_two_hops_from_answers_alone(world: Any, tmp_path: Path, 
     assert counts["left_out"]["train"] == 0
     (tmp_path / "facts").mkdir()
     found = collect(
-        tmp_path / "facts",
+        Workspace(tmp_path / "facts"),
         dkg=world.dkg_folder,
         questions=world.questions_folder,
         name="rigel",

@@ -23,6 +23,7 @@ from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, combine, walk
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
 from tests.support.small_world import store_dkg
@@ -178,7 +179,7 @@ def test_learns_what_two_topics_have_in_common(crossing: Crossing, tmp_path: Pat
     assert counts["dev_hits_at_1"] == 1.0
     (tmp_path / "facts").mkdir()
     found = collect(
-        tmp_path / "facts",
+        Workspace(tmp_path / "facts"),
         dkg=crossing.dkg_folder,
         questions=crossing.questions_folder,
         name="rigel",

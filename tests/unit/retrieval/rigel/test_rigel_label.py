@@ -22,6 +22,7 @@ from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled
 from kgqa_core.retrieval.rigel.network import LabelRigel, load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, content, resumed, runner
 
@@ -71,7 +72,7 @@ def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_learns_one_and_two_hops_from_answers_alone(world: Any, trained: Path, tmp_path: Path) -> None:
     found = collect(
-        tmp_path,
+        Workspace(tmp_path),
         dkg=world.dkg_folder,
         questions=world.questions_folder,
         name="rigel",

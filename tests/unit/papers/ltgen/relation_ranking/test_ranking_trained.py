@@ -42,6 +42,7 @@ from kgqa_core.papers.ltgen.relation_ranking.training_examples import (
 )
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, content, runner
 
@@ -309,9 +310,15 @@ def test_questions_without_annotation_cannot_be_learnt_from(world: Any, tmp_path
 
 def test_the_trained_ranker_collects_facts_and_the_pairs_behind_them(world: Any, trained: Path, tmp_path: Path) -> None:
     counts = collect(
-        tmp_path, dkg=world.dkg_folder, questions=world.questions_folder, name="rank_pair", options=RetrievalOptions(),
-        seed=7, retriever=trained, section=OPTIONS,
-    )  # fmt: skip
+        Workspace(tmp_path),
+        dkg=world.dkg_folder,
+        questions=world.questions_folder,
+        name="rank_pair",
+        options=RetrievalOptions(),
+        seed=7,
+        retriever=trained,
+        section=OPTIONS,
+    )
     pairs_kept = pl.read_parquet(tmp_path / "relations.parquet")
     questions = {question.id: question for question in world.questions if question.split != "train"}
     right = sum(

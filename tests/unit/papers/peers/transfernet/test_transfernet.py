@@ -21,6 +21,7 @@ from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.retrieval.rigel.walk import Plan, walk
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import content, ignores_checkpoints, resumed, runner
 
@@ -47,7 +48,7 @@ def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hits(world: Any, trained: Path, out: Path) -> float:
     out.mkdir()
     given = {"dkg": world.dkg_folder, "questions": world.questions_folder, "options": RetrievalOptions(), "seed": 7}
-    return float(collect(out, name="transfernet", retriever=trained, **given)["hits_at_1"]["test"])
+    return float(collect(Workspace(out), name="transfernet", retriever=trained, **given)["hits_at_1"]["test"])
 
 
 def test_learns_one_and_two_hops_from_answers_alone(
