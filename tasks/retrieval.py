@@ -53,11 +53,8 @@ def _training_stage(spec: RetrieverSpec) -> Stage[Any]:
             kg=kg.folder,
             further_sets=folders(further_sets),
             feedback=folder(feedback),
-            monitor=workspace.monitor,
-            work=workspace.work,
-            cache=workspace.cache,
         )
-        return train(workspace.out, inputs)
+        return train(workspace, inputs)
 
     train_retriever.__doc__ = train.__doc__
     return stage(

@@ -48,6 +48,7 @@ from kgqa_core.retrieval.api import Retriever, RetrieverInputs, TrainingInputs
 from kgqa_core.retrieval.registry import open_retriever, retriever_spec
 from kgqa_core.store.artifacts import read_manifest
 from kgqa_core.types import COMPLEXITY_TYPES, Question, Retrieved
+from kgqa_core.workspace import Workspace
 from tasks.engine.key import code_digest
 
 FIELDS = ("benchmark", "results/*/...")
@@ -119,8 +120,8 @@ class RealSets(Work):
         }
 
         def fill(out: Path, work: Path) -> Mapping[str, Any]:
-            inputs = TrainingInputs(dkg, questions, options, self.seed, kg=kg, monitor=Log("loss", 30), work=work)
-            return train(out, inputs)
+            inputs = TrainingInputs(dkg, questions, options, self.seed, kg=kg)
+            return train(Workspace(out, work, monitor=Log("loss", 30)), inputs)
 
         return self._made(name, parts, fill)
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import kgqa_core
 from kgqa_core.config import Profile, make_profile, read_profile
+from kgqa_core.retrieval.api import TrainingInputs
+from kgqa_core.workspace import Workspace
 
 ROOT = Path(kgqa_core.__file__).resolve().parents[1]
 
@@ -50,8 +52,9 @@ def train(training: str, inputs: Path, out: Path, seed: int, changes: dict[str, 
     if training == "rigel":
         from kgqa_core.retrieval.rigel.train import train as run
     else:
-        from kgqa_core.retrieval.hop_path.train import train as run  # type: ignore[assignment]
-    counts = run(out, dkg=inputs / "dkg", questions=inputs / "questions", options=options, seed=seed, kg=inputs / "kg")
+        from kgqa_core.retrieval.hop_path.train import train as run
+    given = TrainingInputs(inputs / "dkg", inputs / "questions", options, seed, kg=inputs / "kg")
+    counts = run(Workspace(out), given)
     return counts, counts["dev_hits_at_1" if training == "rigel" else "dev_path_at_1"]
 
 

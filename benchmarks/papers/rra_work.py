@@ -24,7 +24,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Log
-from kgqa_core.retrieval.api import RetrieverInputs
+from kgqa_core.retrieval.api import RetrieverInputs, TrainingInputs
 from kgqa_core.retrieval.collect import write_retrieved
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever
 from kgqa_core.retrieval.hop_path.retriever import load as load_paths
@@ -34,6 +34,7 @@ from kgqa_core.rewriting.alpaca import read_pairs
 from kgqa_core.rewriting.corpus import generate
 from kgqa_core.rewriting.train import train as train_rewriter
 from kgqa_core.types import SPLITS, Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 PUBLISHED = "rra-published"
 FOLDS = 5
@@ -147,10 +148,8 @@ class RraWork:
             given = out / "given"
             given.mkdir()
             write_questions(given, rest)
-            train_paths(
-                out, dkg=self.dkg(), questions=given, options=options, seed=SEED, kg=self.kg(), monitor=Log(),
-                work=self.folder,
-            )  # fmt: skip
+            inputs = TrainingInputs(self.dkg(), given, options, SEED, kg=self.kg())
+            train_paths(Workspace(out, self.folder, monitor=Log()), inputs)
 
         return self.once(f"paths_{fold}", make)
 

@@ -11,6 +11,7 @@ from kgqa_core.config import LlmOptions, Profile, RetrievalOptions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import Fact, Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from kgqa_core.dkg.csr import Dkg
@@ -78,10 +79,10 @@ class RetrieverInputs:
 
 @dataclass(frozen=True)
 class TrainingInputs:
-    """What a retriever is trained with: artifact folders, its options, and what a stage works with.
+    """What a retriever is trained with: artifact folders and its options.
 
     kg: the graph store, for names.  further_sets: question sets beside `questions`, by name.  feedback: relation paths
-    that answers of an earlier run speak for.  work: folder that a killed training finds again.  cache: of the home.
+    that answers of an earlier run speak for.
     """
 
     dkg: Path
@@ -91,9 +92,6 @@ class TrainingInputs:
     kg: Path | None = None
     further_sets: Mapping[str, Path] | None = None
     feedback: Path | None = None
-    monitor: Monitor = QUIET
-    work: Path | None = None
-    cache: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ class RetrieverSpec:
     extra: Callable[[Any], str | None] = lambda options: None
     artifact: str | None = None
     artifact_label: str = ""
-    train: Callable[[Path, TrainingInputs], Mapping[str, Any]] | None = None
+    train: Callable[[Workspace, TrainingInputs], Mapping[str, Any]] | None = None
     trains_on: Callable[[Any], Sequence[ExternalInput]] = lambda options: ()
     training_label: Callable[[Any], str] = lambda options: ""
     training_packages: tuple[str, ...] = ()

@@ -26,6 +26,8 @@ from transformers import (
 )
 
 from kgqa_core.config import Options, RewriterOptions
+from kgqa_core.retrieval.api import TrainingInputs
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz ?.:"
@@ -162,7 +164,8 @@ def runner(train: Callable[..., dict[str, Any]], usual: Options) -> Callable[...
     def run(world: Any, out: Path, options: Options = usual, **more: Any) -> dict[str, Any]:
         out.mkdir(parents=True)
         given = {"dkg": world.dkg_folder, "questions": world.questions_folder, "options": options, "seed": 7} | more
-        return train(out, **given)
+        workspace = Workspace(out, **{name: given.pop(name) for name in ("work", "monitor", "cache") if name in given})
+        return train(workspace, TrainingInputs(**given))
 
     return run
 

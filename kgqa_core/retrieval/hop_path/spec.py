@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from kgqa_core.retrieval.api import ExternalInput, Retriever, RetrieverInputs, RetrieverSpec, TrainingInputs
+from kgqa_core.workspace import Workspace
 
 
-def train_hop_path(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
+def train_hop_path(workspace: Workspace, inputs: TrainingInputs) -> Mapping[str, Any]:
     """Train the hop and relation classifiers of the path retriever (Wu et al. 2023)."""
     from kgqa_core.retrieval.hop_path.train import train
 
-    return train(
-        out, dkg=inputs.dkg, questions=inputs.questions, options=inputs.options, seed=inputs.seed, kg=inputs.kg,
-        monitor=inputs.monitor, work=inputs.work,
-    )  # fmt: skip
+    return train(workspace, inputs)
 
 
 def open_hop_path(inputs: RetrieverInputs) -> Retriever:

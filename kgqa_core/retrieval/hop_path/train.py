@@ -35,11 +35,13 @@ from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import Scratch, keep_lower_states, new_encoder, note_unknown_tokens
 from kgqa_core.nn.saved_model import save_model
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
+from kgqa_core.retrieval.api import TrainingInputs
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hop_path.classifier import RETRIEVAL_OPTIONS, SEPARATOR, PathClassifier, PathModel, describe
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.types import INVERSE, Question
+from kgqa_core.workspace import Workspace
 
 GOLD_FILE = "gold_paths.parquet"
 GROUP = 4
@@ -76,29 +78,22 @@ class FittedPaths:
     unknown: float
 
 
-def train(
-    out: Path,
-    *,
-    dkg: Path,
-    questions: Path,
-    options: HopPathOptions,
-    seed: int,
-    kg: Path | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     """Writes model.safetensors, config.json, tokenizer.json, curves.parquet and gold_paths.parquet; returns counts.
 
-    kg: the graph store, for the names under which topics are mentioned; topic keys alone serve without it.
+    Topics are masked under the names that the graph store has, or else under their keys.
     Raises TrainingError when no training question has a gold path or the loss is not finite; ModelError when the
     encoder is not one.
     """
-    graph = Dkg.open(dkg)
-    everything = read_questions(questions)
+    options: HopPathOptions = inputs.options
+    graph = Dkg.open(inputs.dkg)
+    everything = read_questions(inputs.questions)
     hops = options.max_hops or choose_hops(needed_hops(everything, graph))
     options = options.model_copy(update={"max_hops": hops})
     splits = {
-        split: _with_paths([q for q in everything if q.split == split], graph, options.searched_paths, hops, monitor)
+        split: _with_paths(
+            [q for q in everything if q.split == split], graph, options.searched_paths, hops, workspace.monitor
+        )
         for split in ("train", "dev")
     }
     if not splits["train"].questions:
@@ -107,8 +102,8 @@ def train(
             f"relation path of at most {hops} hops in this graph; give relation_path in the question file, "
             "or answers that are entities of the graph with hop_path.searched_paths above 0"
         )
-    _write_gold(out, splits)
-    names = topic_names(kg, splits["train"].questions + splits["dev"].questions)
+    _write_gold(workspace.out, splits)
+    names = topic_names(inputs.kg, splits["train"].questions + splits["dev"].questions)
     labels = directed_labels(graph)
 
     def rows(token: str) -> tuple[list[PathExample], list[PathExample]]:
@@ -120,15 +115,17 @@ def train(
         return learning, developing
 
     sha = hashlib.sha256(graph.digest.encode())
-    sha.update((questions / QUESTIONS_FILE).read_bytes())
+    sha.update((inputs.questions / QUESTIONS_FILE).read_bytes())
     sha.update(f"{sorted(names.items())} {list(labels.items())}".encode())
-    fitted = fit(rows, labels, options, seed, key=sha.hexdigest(), monitor=monitor, work=work)
+    fitted = fit(
+        rows, labels, options, inputs.seed, key=sha.hexdigest(), monitor=workspace.monitor, work=workspace.work
+    )
     retrieval = options.model_dump(include=RETRIEVAL_OPTIONS)
     config = fitted.config | {"retrieval": retrieval}
-    save_model(out, fitted.model.network.state_dict(), fitted.model.reader.tokenizer, config)
-    write_curves(out, fitted.progress)
-    if work is not None:
-        (work / CHECKPOINT).unlink(missing_ok=True)
+    save_model(workspace.out, fitted.model.network.state_dict(), fitted.model.reader.tokenizer, config)
+    write_curves(workspace.out, fitted.progress)
+    if workspace.work is not None:
+        (workspace.work / CHECKPOINT).unlink(missing_ok=True)
     return {
         "questions": {name: len(split.questions) for name, split in splits.items()},
         "left_out": {name: len(split.left_out) for name, split in splits.items()}

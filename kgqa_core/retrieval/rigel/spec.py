@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from kgqa_core.retrieval.api import ExternalInput, Retriever, RetrieverInputs, RetrieverSpec, TrainingInputs
+from kgqa_core.workspace import Workspace
 
 
-def train_rigel(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
+def train_rigel(workspace: Workspace, inputs: TrainingInputs) -> Mapping[str, Any]:
     """Train Rigel from question-answer pairs (Sen et al. 2023)."""
     from kgqa_core.retrieval.rigel.train import train
 
-    return train(
-        out, dkg=inputs.dkg, questions=inputs.questions, options=inputs.options, seed=inputs.seed, kg=inputs.kg,
-        more=inputs.further_sets, feedback=inputs.feedback, monitor=inputs.monitor, work=inputs.work,
-    )  # fmt: skip
+    return train(workspace, inputs)
 
 
 def open_rigel(inputs: RetrieverInputs) -> Retriever:

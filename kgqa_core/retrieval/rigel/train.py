@@ -22,11 +22,12 @@ from kgqa_core.datasets.files.masking import topic_names
 from kgqa_core.datasets.files.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import Reader, keep_lower_states, new_encoder, note_unknown_tokens
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
+from kgqa_core.retrieval.api import TrainingInputs
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.linked_candidates import LINKS
@@ -57,6 +58,7 @@ from kgqa_core.retrieval.rigel.questions import (
     sample_epoch,
 )
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 EPSILON = 1e-4
 """Relations that weigh less are not followed in training."""
@@ -82,37 +84,25 @@ class TrainingData:
     developing: dict[str, EncodedQuestions]
 
 
-def train(
-    out: Path,
-    *,
-    dkg: Path,
-    questions: Path,
-    options: RigelOptions,
-    seed: int,
-    kg: Path | None = None,
-    more: Mapping[str, Path] | None = None,
-    feedback: Path | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     """Writes model.safetensors, config.json, tokenizer.json and curves.parquet, and returns counts.
 
-    kg: the graph store, for the names under which topics are mentioned; topic keys alone serve without it.
-    more: further question sets by name.  feedback: paths that answers of an earlier run to the questions speak for.
+    Topics are masked under the names that the graph store has, or else under their keys.
     Questions without a topic or an answer in the graph are left out and counted.
     Raises TrainingError when none is left or the loss is not finite; ModelError when the encoder is not one.
     """
-    graph = Dkg.open(dkg)
-    sets = read_sets(questions, more or {}, options)
+    options: RigelOptions = inputs.options
+    graph = Dkg.open(inputs.dkg)
+    sets = read_sets(inputs.questions, inputs.further_sets or {}, options)
     learn = [question for own in sets for question in own.learn]
     hops = options.hops or choose_hops(needed_hops(learn, graph))
     options = options.model_copy(update={"hops": hops})
     develop = [question for own in sets for question in own.develop]
     extension = Extension.wanted(options)
-    names = topic_names(kg, learn + develop)
-    texts = entity_descriptions(kg, learn + develop) if extension.soft_start else None
+    names = topic_names(inputs.kg, learn + develop)
+    texts = entity_descriptions(inputs.kg, learn + develop) if extension.soft_start else None
     device = pick_device(options.device, "rigel")
-    with seeded(device, seed):
+    with seeded(device, inputs.seed):
         by_label = options.decoder == "label"
         labels = relation_texts(graph) if by_label else []
         labels += sorted(set((texts or {}).values()))
@@ -125,35 +115,37 @@ def train(
             LabelRigel(encoder, hops, extension) if by_label else Rigel(encoder, 2 * graph.relations, hops, extension)
         )
         if by_label and (note := unlabelled_note(graph)):
-            monitor.note(note)
+            workspace.monitor.note(note)
         network.open(graph, reader).to(device)
         learning, read_texts = prepare(learn, reader, names, graph, extension.apart, texts)
         unknown = reader.unknown_share(read_texts)
-        if feedback is not None:
+        if inputs.feedback is not None:
             feedback_paths = read_feedback(
-                feedback, graph, sets[0].learn, [own for part in sets for own in part.held_out]
+                inputs.feedback, graph, sets[0].learn, [own for part in sets for own in part.held_out]
             )
             learning = replace(learning, paths=_by_leg(feedback_paths, learn, extension.apart))
-            monitor.note(f"{len(learning.paths)} of {len(learn)} training questions have paths from feedback")
+            workspace.monitor.note(f"{len(learning.paths)} of {len(learn)} training questions have paths from feedback")
         material = TrainingData(
             learning,
             [len(own.learn) for own in sets],
             [own.weight for own in sets],
             {own.name: prepare(own.develop, reader, names, graph, extension.apart, texts)[0] for own in sets},
         )
-        note_unknown_tokens(unknown, "questions'", options.encoder, "rigel", monitor)
+        note_unknown_tokens(unknown, "questions'", options.encoder, "rigel", workspace.monitor)
         keep_lower_states(
             encoder, options, [row for own in (learning, *material.developing.values()) for row in own.rows], device
         )
-        folders = [questions, *(more or {}).values()]
-        key = _key(graph, folders, feedback, options, seed, names, texts)
-        progress, weights = _fit(network, reader, graph, material, options, seed, device, key, monitor, work)
+        folders = [inputs.questions, *(inputs.further_sets or {}).values()]
+        key = _key(graph, folders, inputs.feedback, options, inputs.seed, names, texts)
+        progress, weights = _fit(
+            network, reader, graph, material, options, inputs.seed, device, key, workspace.monitor, workspace.work
+        )
     network.load_state_dict(weights, strict=False)
     config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
-    save(out, network.state_dict(), reader, config | extension.config())
-    write_curves(out, progress)
-    if work is not None:
-        (work / CHECKPOINT).unlink(missing_ok=True)
+    save(workspace.out, network.state_dict(), reader, config | extension.config())
+    write_curves(workspace.out, progress)
+    if workspace.work is not None:
+        (workspace.work / CHECKPOINT).unlink(missing_ok=True)
     left_out = [name for own in sets for name in own.left_out]
     counts: dict[str, Any] = {
         "questions": {"train": len(learn), "dev": len(develop)},
@@ -173,7 +165,7 @@ def train(
             own.name: {"train": len(own.learn), "dev": len(own.develop), "weight": own.weight, "leaked": own.leaked}
             for own in sets
         }
-    if feedback is not None:
+    if inputs.feedback is not None:
         counts["with_feedback"] = len(learning.paths)
     return counts
 

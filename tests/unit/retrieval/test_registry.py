@@ -22,7 +22,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import write_knowledge
 from kgqa_core.llm import models
 from kgqa_core.llm.protocol import Completion, GenerationParams
-from kgqa_core.retrieval.api import RetrieverInputs
+from kgqa_core.retrieval.api import RetrieverInputs, TrainingInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.hop_path.classifier import PathPrediction
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever
@@ -73,7 +73,7 @@ def test_asking_gives_the_facts_of_the_collect_stage(
     monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [prediction for _ in questions])
     kg, dkg, questions, trained, facts, knowledge = folders.values()
     options = HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)
-    train(trained, dkg=world.dkg_folder, questions=world.questions_folder, options=options, seed=7)
+    train(Workspace(trained), TrainingInputs(world.dkg_folder, world.questions_folder, options, 7))
 
     collect(
         Workspace(facts),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgqa_core.config import LlmOptions, RelationRankingOptions
 from kgqa_core.retrieval.api import ExternalInput, Retriever, RetrieverInputs, RetrieverSpec, TrainingInputs
+from kgqa_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from kgqa_core.papers.ltgen.relation_ranking.ranker import Ranker
@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 ARTIFACT = "relation_ranker"
 
 
-def train_rankers(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
+def train_rankers(workspace: Workspace, inputs: TrainingInputs) -> Mapping[str, Any]:
     """Train the rankers of relations, with AMR graphs where there are any (Huang et al. 2024)."""
     from kgqa_core.papers.ltgen.relation_ranking.train import train
 
-    return train(
-        out, dkg=inputs.dkg, questions=inputs.questions, options=inputs.options, seed=inputs.seed, kg=inputs.kg,
-        monitor=inputs.monitor, work=inputs.work, cache=inputs.cache,
-    )  # fmt: skip
+    return train(workspace, inputs)
 
 
 def llm_ranker(inputs: RetrieverInputs, options: RelationRankingOptions) -> Ranker:

@@ -46,35 +46,27 @@ from kgqa_core.papers.ltgen.relation_ranking.training_examples import (
     examples_of_questions,
     read_linking,
 )
+from kgqa_core.retrieval.api import TrainingInputs
+from kgqa_core.workspace import Workspace
 
 SPLITS = ("train", "dev")
 AMR_LAYERS = 2
 """Layers of graph attention of `rank_amr`."""
 
 
-def train(
-    out: Path,
-    *,
-    dkg: Path,
-    questions: Path,
-    options: RelationRankingOptions,
-    seed: int,
-    kg: Path | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-    cache: Path | None = None,
-) -> dict[str, Any]:
+def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     """Writes a folder `pair`, and `amr` where there are AMR graphs, each with weights, config, tokenizer and curves.
 
     curves.parquet beside them is that of `pair`.
 
-    kg: the graph store, for the names of topics; their keys serve without it.  cache: folder that keeps parsed graphs.
+    Topics have the names of the graph store, or else their keys; the workspace's cache keeps parsed graphs.
     Questions without a gold relation of a topic entity are left out and counted; of `amr` those without a graph too;
     of training sets those that are dev or test questions of the data set (`leaked`).
     Raises TrainingError when none is left or the loss is not finite, ModelError when the encoder is not one or a parser
     may not be loaded, InputError for a file that cannot be read.
     """
-    examples, counts = _training_examples(dkg, questions, options, seed, kg)
+    options: RelationRankingOptions = inputs.options
+    examples, counts = _training_examples(inputs.dkg, inputs.questions, options, inputs.seed, inputs.kg)
     if not examples["train"]:
         raise TrainingError(
             f"none of the {counts['train']['questions']} training questions has a topic entity with an annotated gold "
@@ -83,26 +75,28 @@ def train(
         )
     found: dict[str, Any] = {"lessons": {split: len(own) for split, own in examples.items()}, "from": counts}
     key = hashlib.sha256(repr(sorted(examples.items())).encode()).hexdigest()
+    pair, amr = workspace.sub("pair"), workspace.sub("amr")
     fitted = fit(
-        examples["train"], examples["dev"], options, seed, "pair", key=key, monitor=monitor, work=_below(work, "pair")
+        examples["train"], examples["dev"], options, inputs.seed, "pair", key=key, monitor=pair.monitor, work=pair.work
     )
-    found["pair"] = _write(out, "pair", fitted)
-    write_curves(out, fitted.progress)
-    graphs = _graphs(examples, options, cache, monitor)
+    found["pair"] = _write(pair.out, fitted)
+    write_curves(workspace.out, fitted.progress)
+    graphs = _graphs(examples, options, workspace.cache, workspace.monitor)
     own = {split: [example for example in part if example.question in graphs] for split, part in examples.items()}
     found["amr_graphs"] = len(graphs)
     if own["train"]:
         graphs_key = hashlib.sha256(repr(sorted(graphs.items())).encode()).hexdigest()
         fitted = fit(
-            own["train"], own["dev"], options, seed, "amr", graphs=graphs, key=key + graphs_key, monitor=monitor,
-            work=_below(work, "amr"),
+            own["train"], own["dev"], options, inputs.seed, "amr", graphs=graphs, key=key + graphs_key,
+            monitor=amr.monitor, work=amr.work,
         )  # fmt: skip
-        found["amr"] = _write(out, "amr", fitted) | {"lessons": {split: len(part) for split, part in own.items()}}
+        found["amr"] = _write(amr.out, fitted) | {"lessons": {split: len(part) for split, part in own.items()}}
     elif options.amr_graphs or options.amr_parser:
-        monitor.note("no training question has an AMR graph; rank_amr is not trained and ranks as rank_pair does")
-    for ranker in ("pair", "amr"):
-        if (folder := _below(work, ranker)) is not None:
-            (folder / CHECKPOINT).unlink(missing_ok=True)
+        note = "no training question has an AMR graph; rank_amr is not trained and ranks as rank_pair does"
+        workspace.monitor.note(note)
+    for work in (pair.work, amr.work):
+        if work is not None:
+            (work / CHECKPOINT).unlink(missing_ok=True)
     return found
 
 
@@ -139,18 +133,14 @@ def _graphs(
     return opened.of(questions, monitor) if opened is not None else {}
 
 
-def _write(out: Path, ranker: RankerKind, fitted: FittedRanker) -> dict[str, Any]:
-    save(out / ranker, fitted.trained)
-    write_curves(out / ranker, fitted.progress)
+def _write(out: Path, fitted: FittedRanker) -> dict[str, Any]:
+    save(out, fitted.trained)
+    write_curves(out, fitted.progress)
     return {
         "parameters": sum(parameter.numel() for parameter in fitted.trained.network.parameters()),
         "unknown_token_share": round(fitted.unknown, 4),
         **epoch_counts(fitted.progress),
     }
-
-
-def _below(work: Path | None, name: str) -> Path | None:
-    return None if work is None else work / name
 
 
 MOST_DEV = 200

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from kgqa_core.retrieval.api import ExternalInput, Retriever, RetrieverInputs, RetrieverSpec, TrainingInputs
+from kgqa_core.workspace import Workspace
 
 
-def train_transfernet(out: Path, inputs: TrainingInputs) -> Mapping[str, Any]:
+def train_transfernet(workspace: Workspace, inputs: TrainingInputs) -> Mapping[str, Any]:
     """Train TransferNet from question-answer pairs (Shi et al. 2021)."""
     from kgqa_core.papers.peers.transfernet.train import train
 
-    return train(
-        out, dkg=inputs.dkg, questions=inputs.questions, options=inputs.options, seed=inputs.seed, kg=inputs.kg,
-        monitor=inputs.monitor, work=inputs.work,
-    )  # fmt: skip
+    return train(workspace, inputs)
 
 
 def open_transfernet(inputs: RetrieverInputs) -> Retriever:

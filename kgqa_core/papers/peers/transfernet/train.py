@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,19 +23,20 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import TrainingError
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import Reader, new_encoder, note_unknown_tokens
 from kgqa_core.nn.saved_model import save_model
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
 from kgqa_core.papers.peers.transfernet.network import TransferNet, describe
+from kgqa_core.retrieval.api import TrainingInputs
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.rigel.loss import answer_overlap
 from kgqa_core.retrieval.rigel.network import QueryBatch, plan_batch, propagate
 from kgqa_core.retrieval.rigel.questions import EncodedQuestions, leg_texts, prepare, usable
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 EPSILON = 1e-4
 """Relations that weigh less are not followed in training."""
@@ -59,25 +59,16 @@ class _Examples:
     hops: Tensor
 
 
-def train(
-    out: Path,
-    *,
-    dkg: Path,
-    questions: Path,
-    options: TransferNetOptions,
-    seed: int,
-    kg: Path | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     """Writes model.safetensors, config.json, tokenizer.json and curves.parquet, and returns counts.
 
-    kg: the graph store, for the names under which topics are mentioned; topic keys alone serve without it.
+    Topics are masked under the names that the graph store has, or else under their keys.
     Questions without a topic or an answer in the graph are left out and counted.
     Raises TrainingError when none is left or the loss is not finite; ModelError when the encoder is not one.
     """
-    graph = Dkg.open(dkg)
-    everything = read_questions(questions)
+    options: TransferNetOptions = inputs.options
+    graph = Dkg.open(inputs.dkg)
+    everything = read_questions(inputs.questions)
     learn, left_out = usable(everything, "train")
     develop, dev_left_out = usable(everything, "dev")
     if not learn:
@@ -87,9 +78,9 @@ def train(
         )
     hops = options.hops or choose_hops(needed_hops(learn, graph))
     options = options.model_copy(update={"hops": hops})
-    names = topic_names(kg, learn + develop)
+    names = topic_names(inputs.kg, learn + develop)
     device = pick_device(options.device, "transfernet")
-    with seeded(device, seed):
+    with seeded(device, inputs.seed):
         encoder, reader, description = new_encoder(
             options,
             lambda token: [text for own in learn for text in leg_texts(own, False, token, names)],
@@ -99,7 +90,7 @@ def train(
         learning, texts = _examples(learn, reader, names, graph, hops)
         developing, _ = _examples(develop, reader, names, graph, hops)
         unknown = reader.unknown_share(texts)
-        note_unknown_tokens(unknown, "questions'", options.encoder, "transfernet", monitor)
+        note_unknown_tokens(unknown, "questions'", options.encoder, "transfernet", workspace.monitor)
         trainer = _Trainer(network, reader, graph, options, device)
         per_epoch = math.ceil(len(learn) / options.batch_size)
         epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
@@ -109,22 +100,22 @@ def train(
             epochs=epochs,
             patience=math.ceil(options.patience * epochs / options.epochs),
             batches=lambda epoch: epoch_batches(
-                learning.encoded.rows, learning.encoded.text, options.batch_size, together, seed, epoch
+                learning.encoded.rows, learning.encoded.text, options.batch_size, together, inputs.seed, epoch
             ),
             backward=backward_of(lambda batch: trainer.loss(learning, batch)),
             measure=lambda: trainer.measure(developing) if develop else {},
             score=lambda measured: [measured["hits_at_1"], -measured["loss"]],
             section="transfernet",
         )
-        digest = hashlib.sha256((questions / QUESTIONS_FILE).read_bytes()).hexdigest()
-        key = key_of(graph.digest, digest, options.decisive(), seed, sorted(names.items()))
-        progress, weights = train_encoder(network, plan, options, key, monitor, work)
+        digest = hashlib.sha256((inputs.questions / QUESTIONS_FILE).read_bytes()).hexdigest()
+        key = key_of(graph.digest, digest, options.decisive(), inputs.seed, sorted(names.items()))
+        progress, weights = train_encoder(network, plan, options, key, workspace.monitor, workspace.work)
     network.load_state_dict(weights, strict=False)
     config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
-    save_model(out, network.state_dict(), reader.tokenizer, config)
-    write_curves(out, progress)
-    if work is not None:
-        (work / CHECKPOINT).unlink(missing_ok=True)
+    save_model(workspace.out, network.state_dict(), reader.tokenizer, config)
+    write_curves(workspace.out, progress)
+    if workspace.work is not None:
+        (workspace.work / CHECKPOINT).unlink(missing_ok=True)
     return {
         "questions": {"train": len(learn), "dev": len(develop)},
         "left_out": {"train": len(left_out), "dev": len(dev_left_out), "examples": left_out[:20]},

@@ -51,7 +51,7 @@ def test_each_set_has_its_dev_scores_and_the_best_epoch_goes_by_their_mean(
     world: Any, parts: dict[str, Path], tmp_path: Path
 ) -> None:
     options = OPTIONS.model_copy(update={"mix": {"far": 0.5}})
-    counts = run(world, tmp_path / "mixed", options, questions=parts["near"], more={"far": parts["far"]})
+    counts = run(world, tmp_path / "mixed", options, questions=parts["near"], further_sets={"far": parts["far"]})
     assert counts["sets"]["near"]["weight"] == 1 and counts["sets"]["far"]["weight"] == 0.5
     assert counts["questions"]["train"] == counts["sets"]["near"]["train"] + counts["sets"]["far"]["train"]
     own = [counts[f"dev_hits_at_1/{name}"] for name in ("near", "far")]
@@ -63,7 +63,7 @@ def test_each_set_has_its_dev_scores_and_the_best_epoch_goes_by_their_mean(
 
 def test_no_further_set_is_the_plain_training(world: Any, tmp_path: Path) -> None:
     run(world, tmp_path / "plain")
-    run(world, tmp_path / "none", more={})
+    run(world, tmp_path / "none", further_sets={})
     assert content(tmp_path / "none") == content(tmp_path / "plain")
 
 
@@ -71,7 +71,7 @@ def test_killed_mixed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, parts: dict[str, Path], tmp_path: Path
 ) -> None:
     options = OPTIONS.model_copy(update={"mix": {"near": 0.6, "far": 1.5}})
-    folders = {"questions": parts["near"], "more": {"far": parts["far"]}}
+    folders = {"questions": parts["near"], "further_sets": {"far": parts["far"]}}
     run(world, tmp_path / "whole", options, **folders)
     assert resumed(run, world, tmp_path, options, 11, **folders)[1] == content(tmp_path / "whole")
 

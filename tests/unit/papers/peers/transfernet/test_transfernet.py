@@ -17,7 +17,7 @@ from kgqa_core.errors import GraphMismatch, TrainingError
 from kgqa_core.nn.encoders import Scratch
 from kgqa_core.papers.peers.transfernet.network import TransferNet, load
 from kgqa_core.papers.peers.transfernet.train import squared_error, train
-from kgqa_core.retrieval.api import RetrieverInputs
+from kgqa_core.retrieval.api import RetrieverInputs, TrainingInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.retrieval.rigel.walk import Plan, walk
@@ -74,7 +74,7 @@ def test_hops_are_not_needed(world: Any, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     longer = OPTIONS.model_copy(update={"epochs": 30, "patience": 30})
     given = {"dkg": world.dkg_folder, "questions": tmp_path / "questions", "options": longer, "seed": 7}
-    counts = train(tmp_path / "own", **given)
+    counts = train(Workspace(tmp_path / "own"), TrainingInputs(**given))
     assert counts["with_hops"] == 0 and counts["dev_hits_at_1"] >= 0.8 and "dev_hop_accuracy" not in counts
 
 
@@ -154,4 +154,4 @@ def test_other_graph_and_questions_without_answers_are_refused(
     (tmp_path / "questions").mkdir()
     write_questions(tmp_path / "questions", [replace(one, answers=()) for one in world.questions])
     with pytest.raises(TrainingError, match="none of the 112 training questions has both a topic entity and an answer"):
-        train(tmp_path, dkg=world.dkg_folder, questions=tmp_path / "questions", options=QUICK, seed=7)
+        train(Workspace(tmp_path), TrainingInputs(world.dkg_folder, tmp_path / "questions", QUICK, 7))
