@@ -20,14 +20,16 @@ RUN groupadd --gid 10001 kgqa \
 WORKDIR /app
 COPY constraints.txt ./
 
-# The Prefect and MLflow servers behind our gate: the versions of the workers, with drivers for PostgreSQL and S3,
-# without torch and without the rest of our code.
+# The Prefect and MLflow servers behind our guard: the versions of the workers, with drivers for PostgreSQL and S3,
+# without torch and without the rest of our code than what the guard imports.
 FROM base AS servers
 COPY infra/requirements-servers.txt infra/
 RUN --mount=type=cache,target=/root/.cache/pip \
     pip install -c constraints.txt -r infra/requirements-servers.txt asyncpg mlflow prefect
 COPY tasks/__init__.py tasks/
 COPY tasks/servers tasks/servers
+COPY kgqa_core/__init__.py kgqa_core/errors.py kgqa_core/
+COPY kgqa_core/serving/__init__.py kgqa_core/serving/addresses.py kgqa_core/serving/guard.py kgqa_core/serving/limits.py kgqa_core/serving/
 USER 10001:10001
 CMD ["python", "-m", "tasks.servers", "prefect", "--host", "0.0.0.0", "--port", "4200"]
 

@@ -168,7 +168,7 @@ def _serve_http(loader: _Loader, host: str, port: int | None, more_hosts: Sequen
     import uvicorn
 
     from kgqa_core.serving.addresses import bind, host_names
-    from kgqa_core.serving.guard import Guard, serve_token
+    from kgqa_core.serving.guard import serve_token, token_guard
     from kgqa_core.serving.mcp_http import MAX_BODY, PATH, McpEndpoint
     from kgqa_core.serving.mcp_server import mcp_server
     from kgqa_core.serving.run import ImpatientProtocol
@@ -178,7 +178,7 @@ def _serve_http(loader: _Loader, host: str, port: int | None, more_hosts: Sequen
         socket.listen(128)
         endpoint = McpEndpoint(mcp_server(loader.view, loader.ask, on_start=loader.start))
         names = host_names(host, more_hosts)
-        app = Guard(endpoint.app(), token=token, hosts=names, body_bytes=MAX_BODY, body_seconds=BODY_SECONDS)
+        app = token_guard(endpoint.app(), token=token, hosts=names, body_bytes=MAX_BODY, body_seconds=BODY_SECONDS)
         name = f"[{host}]" if ":" in host else host
         needs = " (with the token of KGQA_SERVE_TOKEN)" if token else ""
         err.print(

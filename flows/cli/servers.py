@@ -16,6 +16,7 @@ from typing import Any
 
 from flows.cli._session import out
 from kgqa_core.errors import ConfigError, InputError, KgqaError, StorageError
+from kgqa_core.serving.addresses import is_wildcard, reserve
 from kgqa_core.store.artifacts import Home, write_json
 from tasks.servers import login, process
 from tasks.tracking.addresses import run_page, ui_addresses
@@ -121,7 +122,7 @@ def _signals() -> Iterator[threading.Event]:
 
 def _reserved(host: str, port: int, option: str) -> socket.socket:
     try:
-        return process.reserve(host, port)
+        return reserve(host, port)
     except OSError as fault:
         raise InputError(
             f"port {port} on {host} is in use or not of this machine ({fault}); choose {option}"
@@ -146,6 +147,6 @@ def _await(
 
 def in_url(host: str) -> str:
     """An address as a link has it; loopback's for one that stands for all."""
-    if process.is_wildcard(host):
+    if is_wildcard(host):
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host

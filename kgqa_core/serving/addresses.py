@@ -23,7 +23,7 @@ def is_loopback(host: str) -> bool:
 def is_wildcard(host: str) -> bool:
     """Whether an address stands for all of this machine's."""
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+        return not host or ipaddress.ip_address(host.strip("[]")).is_unspecified
     except ValueError:
         return False
 
@@ -62,21 +62,28 @@ def same_origin(origin: str, host: str) -> bool:
     return scheme in ("http", "https") and rest == host.lower()
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket of an address, not listening yet; port 0 takes a free one.
+def reserve(host: str, port: int) -> socket.socket:
+    """A socket bound to an address; nothing listens yet, so connections are refused.
 
-    Raises ConfigError where that is not possible.
+    port: 0 for any free one.  Raises OSError when the address is in use or none of this machine.
     """
-    bare = host.strip("[]")
+    family, kind, protocol, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+    bound = socket.socket(family, kind, protocol)
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, protocol)
-    except (OSError, UnicodeError) as fault:
+        if port:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket of `reserve`.  Raises ConfigError where that is not possible."""
+    try:
+        return reserve(host, port)
+    except (socket.gaierror, UnicodeError) as fault:
         raise ConfigError(f"--host {host} is no address of this machine ({fault})") from None
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
     except OSError as fault:
-        found.close()
         raise ConfigError(f"cannot listen on {host} port {port} ({fault.strerror}); give another --port") from None
-    return found

@@ -36,7 +36,7 @@ from kgqa_core.serving.ask_record import Ask, AskResult
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackRefused, FeedbackStore, client_of
 from kgqa_core.serving.graph_routes import add_graph_routes, gated
-from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send, error_body
+from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send, error_body, token_guard
 from kgqa_core.serving.limits import GRAPH_CALLS
 from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
@@ -120,7 +120,7 @@ def create_app(
         look,
         lambda: {"graph": service.name, "run": service.run, "feedback": feedback is not None},
     )
-    return Guard(
+    return token_guard(
         ProxyHeadersMiddleware(Counted(app, metrics), list(options.proxies)),  # type: ignore[arg-type]
         token=options.token,
         hosts=options.hosts,

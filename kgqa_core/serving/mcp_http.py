@@ -25,7 +25,7 @@ MAX_BODY = 1 << 20
 
 
 class McpEndpoint:
-    """An MCP server over HTTP, in an application of its own or of others, behind a `Guard`.
+    """An MCP server over HTTP, in an application of its own or of others, behind a `token_guard`.
 
     Another application adds `route()` to its routes and runs within `running()` (its lifespan); `app()` does both.
     """

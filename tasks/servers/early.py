@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kgqa_core.serving.addresses import reserve
 from tasks.servers import process
 from tasks.servers.login import VARIABLE, make_auth_string
 
@@ -79,7 +80,7 @@ def launch() -> None:
 
 def _start(make: Callable[[socket.socket], subprocess.Popen[bytes]], *, made_login: bool = False) -> None:
     global _launched
-    with process.reserve("127.0.0.1", 0) as bound:
+    with reserve("127.0.0.1", 0) as bound:
         _launched = _Launched(int(bound.getsockname()[1]), make(bound), made_login)
     atexit.register(discard)
 

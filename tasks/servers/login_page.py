@@ -51,11 +51,11 @@ document.querySelector("form").addEventListener("submit", event => {
 """
 
 
-def page(*, basic: bool) -> tuple[int, str, bytes, list[tuple[bytes, bytes]]]:
+def page(*, basic: bool) -> tuple[int, str, bytes, dict[str, str]]:
     """Status, type, body and headers of the page.  basic: whether the server wants a login of HTTP."""
     nonce = secrets.token_urlsafe(16)
     rules = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
     rules += "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     html = HTML.replace("NONCE", nonce).replace("CHECK", MLFLOW if basic else PREFECT)
-    headers = [(b"content-security-policy", rules.encode()), (b"referrer-policy", b"no-referrer")]
+    headers = {"content-security-policy": rules, "referrer-policy": "no-referrer"}
     return 200, "text/html; charset=utf-8", html.encode(), headers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import signal
 import socket
@@ -20,35 +19,10 @@ LOG_BYTES = 4 * 2**20
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def reserve(host: str, port: int) -> socket.socket:
-    """A socket bound to an address, for `start`; nothing listens yet, so connections are refused.
-
-    port: 0 for any free one.  Raises OSError when the address is in use or none of this machine.
-    """
-    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if port:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
-    except BaseException:
-        bound.close()
-        raise
-    return bound
-
-
-def is_wildcard(host: str) -> bool:
-    """Whether a server that listens on this address listens on all of the machine's."""
-    try:
-        return not host or ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
 def start(
     kind: str, bound: socket.socket, log: Path | None, environment: Mapping[str, str], words: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a server of a kind (`prefect`, `mlflow`) on a socket of `reserve`, which stays open here.
+    """Start a server of a kind (`prefect`, `mlflow`) on a socket of `addresses.reserve`, which stays open here.
 
     The child reads a pipe that this process holds, and ends when it closes.  Its session is its own, so that Ctrl-C in
     the terminal reaches this process alone; of stdin, stdout and stderr it inherits nothing.  log: of its output.

@@ -9,9 +9,10 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.servers.gate import App, Gate
+from kgqa_core.serving.addresses import is_wildcard, reserve
+from kgqa_core.serving.guard import App
+from tasks.servers.gate import gate
 from tasks.servers.login import VARIABLE
-from tasks.servers.process import is_wildcard, reserve
 
 HOSTS = "KGQA_ALLOWED_HOSTS"
 """What `--allowed-host` says, separated by commas."""
@@ -62,10 +63,10 @@ def main(words: Sequence[str]) -> int:
     else:
         hosts = [*names, *(f"{name}:*" for name in further)]
         app = _mlflow(origins, ["*"] if wildcard else hosts)
-    gate = Gate(app, auth_string, names, addresses=wildcard, basic=options.kind == "mlflow")
+    guarded = gate(app, auth_string, names, addresses=wildcard, basic=options.kind == "mlflow")
     import uvicorn
 
-    config = uvicorn.Config(gate, log_level="warning", lifespan="on", access_log=False, timeout_graceful_shutdown=3)
+    config = uvicorn.Config(guarded, log_level="warning", lifespan="on", access_log=False, timeout_graceful_shutdown=3)
     server = uvicorn.Server(config)
     server.run(sockets=[bound])
     return 0 if server.started else 3

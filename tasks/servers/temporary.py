@@ -18,6 +18,7 @@ import time
 from types import ModuleType
 from typing import Any, ClassVar
 
+from kgqa_core.serving.addresses import reserve
 from tasks.servers import early, process
 
 MODULE, CLASS = "prefect.server.api.server", "SubprocessASGIServer"
@@ -87,7 +88,7 @@ class TemporaryServer:
         if launched is not None:
             self.port, self.server_process = launched, early.take()
         if self.server_process is None:
-            with process.reserve("127.0.0.1", self.port or 0) as bound:
+            with reserve("127.0.0.1", self.port or 0) as bound:
                 self.port = int(bound.getsockname()[1])
                 log.info("Starting temporary server on %s", self.address)
                 self.server_process = early.spawn(bound)

@@ -17,9 +17,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from kgqa_core.serving.addresses import is_wildcard
+from kgqa_core.serving.guard import Guard
 from tasks.servers import login
-from tasks.servers.gate import Gate
-from tasks.servers.process import is_wildcard
+from tasks.servers.gate import gate as make_gate
 
 AUTH = "kgqa:geheim-ä"
 OWN = "127.0.0.1:4200"
@@ -35,7 +36,7 @@ async def inner(scope: MutableMapping[str, Any], receive: Any, send: Any) -> Non
     await send({"type": "http.response.body", "body": b"inside"})
 
 
-def call(gate: Gate, headers: list[tuple[str, str]], path: str = "/api/flows", **scope: Any) -> list[Any]:
+def call(gate: Guard, headers: list[tuple[str, str]], path: str = "/api/flows", **scope: Any) -> list[Any]:
     """What the gate sends for a request."""
     sent: list[Any] = []
 
@@ -52,17 +53,17 @@ def call(gate: Gate, headers: list[tuple[str, str]], path: str = "/api/flows", *
     return sent
 
 
-def status(gate: Gate, headers: dict[str, str], path: str = "/api/flows", **scope: Any) -> int:
+def status(gate: Guard, headers: dict[str, str], path: str = "/api/flows", **scope: Any) -> int:
     return int(call(gate, list(headers.items()), path, **scope)[0]["status"])
 
 
 @pytest.fixture
-def gate() -> Gate:
-    return Gate(inner, AUTH, [OWN, "localhost:4200", "[::1]:4200", "kgqa.example.org"])
+def gate() -> Guard:
+    return make_gate(inner, AUTH, [OWN, "localhost:4200", "[::1]:4200", "kgqa.example.org"])
 
 
 @pytest.mark.parametrize("host", [OWN, "LOCALHOST:4200", "[::1]:4200", "kgqa.example.org", "kgqa.example.org:8443"])
-def test_own_names_with_the_login_come_in(gate: Gate, host: str) -> None:
+def test_own_names_with_the_login_come_in(gate: Guard, host: str) -> None:
     assert status(gate, {"host": host, "authorization": BASIC}) == 200
     assert status(gate, {"host": host, "authorization": BASIC, "origin": f"http://{host}"}) == 200
 
@@ -73,13 +74,13 @@ def test_own_names_with_the_login_come_in(gate: Gate, host: str) -> None:
     + ["127.0.0.1:4200/x", "kgqa.example.org.attacker.example", "localhost:4200.attacker.example", "10.0.0.5:4200"]
     + ["127.0.0.1:x", "[::1", "xkgqa.example.org"],
 )
-def test_another_host_is_refused_whatever_else_is_right(gate: Gate, host: str) -> None:
+def test_another_host_is_refused_whatever_else_is_right(gate: Guard, host: str) -> None:
     headers = {"host": host, "authorization": BASIC} | ({"origin": f"http://{host}"} if host else {})
     for path in ("/", "/api/flows", "/health", login.LOGIN, login.PROOF):
         assert status(gate, headers, path) == 403
 
 
-def test_no_host_or_two_are_refused(gate: Gate) -> None:
+def test_no_host_or_two_are_refused(gate: Guard) -> None:
     assert status(gate, {"authorization": BASIC}) == 403
     twice = [("host", OWN), ("host", "attacker.example"), ("authorization", BASIC)]
     assert call(gate, twice)[0]["status"] == 403
@@ -87,7 +88,7 @@ def test_no_host_or_two_are_refused(gate: Gate) -> None:
 
 
 def test_any_address_is_a_host_where_the_server_listens_on_all() -> None:
-    gate = Gate(inner, AUTH, [OWN], addresses=True)
+    gate = make_gate(inner, AUTH, [OWN], addresses=True)
     for host, expected in (("10.0.0.5:4200", 200), ("[fe80::1]:80", 200), ("attacker.example:4200", 403)):
         assert status(gate, {"host": host, "authorization": BASIC}) == expected
 
@@ -97,7 +98,7 @@ def test_any_address_is_a_host_where_the_server_listens_on_all() -> None:
     ["null", "", "http://attacker.example", "http://127.0.0.1:9999", "http://127.0.0.1", "http://localhost:4200"]
     + ["http://attacker.localhost:4200", f"http://{OWN}.attacker.example", f"file://{OWN}", f"http://me@{OWN}"],
 )
-def test_another_origin_is_refused_even_with_the_login(gate: Gate, origin: str) -> None:
+def test_another_origin_is_refused_even_with_the_login(gate: Guard, origin: str) -> None:
     headers = {"host": OWN, "authorization": BASIC, "origin": origin}
     for method in ("GET", "POST", "OPTIONS", "DELETE"):
         sent = call(gate, list(headers.items()), method=method)
@@ -108,7 +109,7 @@ def test_another_origin_is_refused_even_with_the_login(gate: Gate, origin: str) 
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_a_browser_sends_for_another_page_is_refused_but_a_link_opens(gate: Gate, site: str) -> None:
+def test_what_a_browser_sends_for_another_page_is_refused_but_a_link_opens(gate: Guard, site: str) -> None:
     own = {"host": OWN, "authorization": BASIC, "sec-fetch-site": site}
     link = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     assert status(gate, own | {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}, method="GET") == 403
@@ -122,7 +123,7 @@ def test_what_a_browser_sends_for_another_page_is_refused_but_a_link_opens(gate:
     "header",
     [None, "", "Basic", "Bearer geheim", BASIC[:-4], BASIC + "A", BASIC.lower(), "Basic a2dxYTo="],
 )
-def test_without_the_login_only_the_health_and_the_login_page_answer(gate: Gate, header: str | None) -> None:
+def test_without_the_login_only_the_health_and_the_login_page_answer(gate: Guard, header: str | None) -> None:
     headers = {"host": OWN} | ({} if header is None else {"authorization": header})
     assert status(gate, headers) == status(gate, headers, "/", method="GET") == 401
     assert status(gate, headers, "/health/../api/flows", method="GET") == 401
@@ -131,7 +132,7 @@ def test_without_the_login_only_the_health_and_the_login_page_answer(gate: Gate,
     assert socket == [{"type": "websocket.close", "code": 1008}]
 
 
-def test_a_browser_without_a_login_is_sent_to_the_page_for_it(gate: Gate) -> None:
+def test_a_browser_without_a_login_is_sent_to_the_page_for_it(gate: Guard) -> None:
     page = [("host", OWN), ("accept", "text/html,*/*")]
     sent = call(gate, page, "/", method="GET")
     assert sent[0]["status"] == 303 and (b"location", login.LOGIN.encode()) in sent[0]["headers"]
@@ -140,11 +141,11 @@ def test_a_browser_without_a_login_is_sent_to_the_page_for_it(gate: Gate) -> Non
     assert wrong[0]["status"] == 401 and any(key == b"www-authenticate" for key, _ in wrong[0]["headers"])
 
 
-def test_a_server_with_its_own_login_is_asked_for_it(gate: Gate) -> None:
-    assert status(Gate(inner, AUTH, [OWN], basic=False), {"host": OWN}) == 200
+def test_a_server_with_its_own_login_is_asked_for_it(gate: Guard) -> None:
+    assert status(make_gate(inner, AUTH, [OWN], basic=False), {"host": OWN}) == 200
 
 
-def test_no_page_of_another_origin_may_frame_or_embed_an_answer(gate: Gate) -> None:
+def test_no_page_of_another_origin_may_frame_or_embed_an_answer(gate: Guard) -> None:
     headers = dict(call(gate, [("host", OWN), ("authorization", BASIC)])[0]["headers"])
     assert headers[b"x-frame-options"] == b"SAMEORIGIN"
     assert headers[b"cross-origin-resource-policy"] == b"same-origin"
@@ -154,7 +155,7 @@ def test_no_page_of_another_origin_may_frame_or_embed_an_answer(gate: Gate) -> N
     assert b"geheim" not in page[1]["body"]
 
 
-def test_the_proof_is_for_one_nonce_and_one_host(gate: Gate) -> None:
+def test_the_proof_is_for_one_nonce_and_one_host(gate: Guard) -> None:
     nonce = "0123456789abcdef" * 2
     proof = call(gate, [("host", OWN)], f"{login.PROOF}?nonce={nonce}", method="GET")[1]["body"].decode()
     assert proof == login.prove(AUTH, OWN, nonce) and len(proof) == 64

@@ -19,8 +19,9 @@ from tests.support.command import ROOT, run_python
 STARTS = """
 import os, sys, time
 from pathlib import Path
+from kgqa_core.serving.addresses import reserve
 from tasks.servers import process
-bound = process.reserve("127.0.0.1", 0)
+bound = reserve("127.0.0.1", 0)
 login = {"PREFECT_SERVER_API_AUTH_STRING": "me:secret"}
 server = process.start("prefect", bound, Path(sys.argv[1]) / "log", {**os.environ, **login})
 bound.close()

@@ -26,7 +26,7 @@ from kgqa_core.errors import ConfigError, InputError
 from kgqa_core.serving.addresses import bind, host_names, is_loopback
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.graph_view import GraphView
-from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, serve_token
+from kgqa_core.serving.guard import TOKEN_VARIABLE, Guard, serve_token, token_guard
 from kgqa_core.serving.mcp_http import MAX_BODY, McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
 from kgqa_core.serving.run import ServeOptions
@@ -267,7 +267,7 @@ def address(server: MCPServer) -> Iterator[str]:
 
 def guarded(server: MCPServer, token: str | None = None) -> Guard:
     """As `kgqa mcp --http` serves it."""
-    return Guard(
+    return token_guard(
         McpEndpoint(server).app(), token=token, hosts=host_names("127.0.0.1"), body_bytes=MAX_BODY, body_seconds=20
     )  # fmt: skip
 
