@@ -27,6 +27,7 @@ from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.store.scratch import scratch_folder
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 LINES = [
     *(f'<http://x/{key}> <http://www.w3.org/2000/01/rdf-schema#label> "{name}"@en .'
@@ -50,7 +51,7 @@ def warm_up(folder: Path) -> None:
     source.write_text("\n".join(LINES) + "\n", encoding="utf-8")
     for made in (kg, arrays, mentions):
         made.mkdir()
-    build(kg, options=KgOptions(files=(str(source),)))
+    build(Workspace(kg), options=KgOptions(files=(str(source),)))
     export(arrays, kg=kg)
     build_mentions(mentions, kg=kg)
     tagger = open_tagger(mentions, kg)

@@ -36,7 +36,7 @@ def build_kg(workspace: Workspace, options: KgOptions) -> Counts:
     """Read the dump into DuckDB: entities, literals, labels, relations, triples, types, and what was rejected."""
     from kgqa_core.kg.build import build
 
-    return build(workspace.out, options=options, monitor=workspace.monitor, work=workspace.work)
+    return build(workspace, options=options)
 
 
 @stage(
@@ -49,7 +49,7 @@ def update_kg(workspace: Workspace, old: ArtifactRef, options: KgOptions) -> Cou
     """Read a newer dump into a graph that keeps the ids of the old one, and count what came, went and changed."""
     from kgqa_core.kg.update.delta import update
 
-    return update(workspace.out, old=old.folder, options=options, monitor=workspace.monitor, work=workspace.work)
+    return update(workspace, old=old.folder, options=options)
 
 
 @stage("dkg", packages=("duckdb", "numpy"))

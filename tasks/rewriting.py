@@ -89,14 +89,12 @@ def write_triples(
     from kgqa_core.kg.verbalise import write_knowledge
 
     return write_knowledge(
-        workspace.out,
+        workspace,
         kg=kg.folder,
         questions=questions.folder,
         facts=facts.folder,
         retriever=retriever,
         qualifiers=qualifiers,
-        monitor=workspace.monitor,
-        work=workspace.work,
     )
 
 

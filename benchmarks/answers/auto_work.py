@@ -40,6 +40,7 @@ from kgqa_core.symbolic.by_labels.parser import answers_of
 from kgqa_core.symbolic.by_labels.stage import train
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tasks.engine.key import code_digest
 
 GRAPHS = {"atlas": "atlas", "metaqa": "metaqa", "zjqa": "zjqa", "wikidata": "wikidata-mini"}
@@ -90,7 +91,7 @@ class Work:
         """Folder of a graph."""
         options = self.profile(graph).kg
         parts = {"options": options, "files": [_digest(name) for name in options.files], "code": code_digest(build_kg)}
-        return self._made("kg", parts, lambda out, work: build_kg(out, options=options, work=work))
+        return self._made("kg", parts, lambda out, work: build_kg(Workspace(out, work), options=options))
 
     def mentions(self, graph: str) -> Path:
         """Folder of the dictionary of a graph's names."""

@@ -18,6 +18,7 @@ from kgqa_core.kg.build import build as build_kg
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 
 SETS = ("atlas", "zjqa", "simplequestions", "metaqa", "mintaka", "rebel")
 CHOICE = {"mintaka": 500, "rebel": 300}
@@ -54,7 +55,7 @@ def prepare(work: Path, shared: Path, graph: str) -> tuple[Path, Path]:
     }[graph]
     kg, mentions = work / graph / "kg", work / graph / "mentions"
     if not kg.is_dir():
-        publish_folder("kg", kg, lambda out, scratch: build_kg(out, options=options, work=scratch))
+        publish_folder("kg", kg, lambda out, scratch: build_kg(Workspace(out, scratch), options=options))
     if not mentions.is_dir():
         publish_folder("mentions", mentions, lambda out, scratch: build_mentions(out, kg=kg, work=scratch))
     return kg, mentions

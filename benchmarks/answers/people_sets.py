@@ -27,6 +27,7 @@ from kgqa_core.logic.execute import answer_texts, execute
 from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 
 TABLES = ("triples", "labels.en", "qualifiers")
 GRAPHS = {
@@ -48,7 +49,7 @@ def graph(name: str, work: Path, shared: Path) -> Path:
     if not folder.is_dir():
         files = tuple(path if path.startswith("bundled:") else str(shared / path) for path in GRAPHS[name])
         options = KgOptions(files=files)
-        publish_folder("kg", folder, lambda out, scratch: build_kg(out, options=options, work=scratch))
+        publish_folder("kg", folder, lambda out, scratch: build_kg(Workspace(out, scratch), options=options))
     return folder
 
 

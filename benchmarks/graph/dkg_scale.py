@@ -44,6 +44,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.dkg.follow import EntityWeights, follow
 from kgqa_core.dkg.last_hop import last_hop
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
+from kgqa_core.workspace import Workspace
 
 FIELDS = (
     *CONDITIONS, "what", "cores", "machine", "python", "rounds", "seed", "torch", "epsilon", "graphs/*/*",
@@ -318,7 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             atlas.mkdir(parents=True)
             from kgqa_core.kg.build import build
 
-            build(atlas, options=KgOptions(files=("bundled:atlas",)))
+            build(Workspace(atlas), options=KgOptions(files=("bundled:atlas",)))
         stores = {
             "atlas": atlas,
             "synthetic": synthetic_store(args.work / f"kg-{args.triples}", args.triples, args.seed),

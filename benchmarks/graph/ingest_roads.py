@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from kgqa_core.workspace import Workspace
+
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 Result = tuple[int, np.ndarray, np.ndarray, np.ndarray]
 """How many terms, and subject, predicate, object of the triples in order."""
@@ -43,7 +45,7 @@ def kgqa_build(file: Path, out: Path, memory: str) -> Tables:
     from kgqa_core.config import KgOptions
     from kgqa_core.kg.build import build
 
-    build(out, options=KgOptions(files=(str(file),), memory_limit=memory))
+    build(Workspace(out), options=KgOptions(files=(str(file),), memory_limit=memory))
     return lambda: (0, *(np.zeros(0, dtype=np.int32),) * 3)
 
 

@@ -43,6 +43,7 @@ from kgqa_core.kg.client.pass_folder import PassFolder
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.subset.subset import SubsetResult, subset_of_dump
 from kgqa_core.kg.vocabulary import FREEBASE, WIKIDATA, WIKIDATA_ENTITY
+from kgqa_core.workspace import Workspace
 
 FIELDS = ("seed", "commit", "date", "cores", "threads", "machine", "load/*", "speed/...", "questions/...")
 """What the result file holds (benchmarks/results_file.py)."""
@@ -191,7 +192,7 @@ def question_sets(folder: Path, data: Path) -> Json:
     }
     graph = folder / "graph"
     graph.mkdir()
-    build(graph, options=KgOptions(files=(str(folder / "subset.nt"),)))
+    build(Workspace(graph), options=KgOptions(files=(str(folder / "subset.nt"),)))
     with KgStore.open(graph) as store:
         ids = ids_of_graph([str(graph)]).ids
         paths, learnt = learn_paths(webqsp, ids, store)

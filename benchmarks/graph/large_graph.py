@@ -35,6 +35,7 @@ from benchmarks.graph import ingest_files
 from benchmarks.latency import percentiles
 from benchmarks.results_file import CONDITIONS
 from benchmarks.tables import table
+from kgqa_core.workspace import Workspace
 
 FIELDS = (*CONDITIONS, "memory", "sizes/*/lines", "sizes/*/megabytes", "sizes/*/steps/...", "sizes/*/disk_mb/*",
           "sizes/*/line_us", "sizes/*/ratio")  # fmt: skip
@@ -50,7 +51,7 @@ def build(folder: Path, memory: str) -> Json:
     from kgqa_core.kg.build import build as build_graph
 
     options = KgOptions(files=(str(folder / "graph.nt"),), memory_limit=memory)
-    counts = build_graph(fresh(folder / "kg"), options=options)
+    counts = build_graph(Workspace(fresh(folder / "kg")), options=options)
     return {name: counts[name] for name in ("triples", "entities", "literals", "relations")}
 
 

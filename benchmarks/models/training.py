@@ -35,6 +35,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.rewriting.corpus import generate as make_corpus
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 
 FIELDS = (*CONDITIONS, "old_commit", "load", "processor", "changes/...", "graphs/...")
 """What the result file holds (benchmarks/results_file.py)."""
@@ -121,7 +122,7 @@ def prepare(graph: str, work: Path, trainings: Sequence[str], changes: Mapping[s
         }  # fmt: skip
     profile = make_profile(tree)
     (folder / "graph.json").write_text(json.dumps({"profile": "atlas" if graph == "atlas" else None}), "utf-8")
-    _made(folder / "kg", lambda out, own: build(out, options=profile.kg, work=own))
+    _made(folder / "kg", lambda out, own: build(Workspace(out, own), options=profile.kg))
     _made(folder / "dkg", lambda out, own: export(out, kg=folder / "kg", options=profile.dkg))
     _made(folder / "mentions", lambda out, own: build_mentions(out, kg=folder / "kg", work=own))
     if graph == "small":

@@ -40,6 +40,7 @@ from kgqa_core.papers.ltgen.card import rows
 from kgqa_core.papers.ltgen.sample import draw
 from kgqa_core.papers.ltgen.write import write
 from kgqa_core.store.artifacts import content_digest
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ServerProcess
 
 FIELDS = (
@@ -177,7 +178,7 @@ def main() -> None:
                 (Path(scratch) / f"{graph}-work").mkdir()
                 kgs[graph].mkdir()
                 options = KgOptions(name=graph, files=GRAPHS[graph])
-                build(kgs[graph], options=options, work=Path(scratch) / f"{graph}-work")
+                build(Workspace(kgs[graph], Path(scratch) / f"{graph}-work"), options=options)
             for writer in given.writer:
                 folder = Path(scratch) / f"{name}-{writer}"
                 folder.mkdir()

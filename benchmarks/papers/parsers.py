@@ -38,6 +38,7 @@ from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
 from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
 from kgqa_core.papers.grailqability.parsing.rng.readings import Readings, coverage
 from kgqa_core.papers.grailqability.report import rule_of
+from kgqa_core.workspace import Workspace
 
 FIELDS = (*CONDITIONS, "coverage/...", "?sets/...")
 """What the result file holds (benchmarks/results_file.py)."""
@@ -161,7 +162,7 @@ def measure_coverage(sets: Sequence[str], work: Path) -> dict[str, Any]:
         graph = work / f"{name}-kg"
         if not graph.exists():
             graph.mkdir()
-            build(graph, options=KgOptions(files=tuple(GRAPHS[name])))
+            build(Workspace(graph), options=KgOptions(files=tuple(GRAPHS[name])))
         record[name] = covered(graph, generated_examples(work / f"{name}.jsonl", "dev"))
     return record
 

@@ -16,6 +16,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.datasets.published.grailqa import GrailQuestion
 from kgqa_core.kg.build import build
 from kgqa_core.kg.vocabulary import FREEBASE
+from kgqa_core.workspace import Workspace
 
 TYPE = "type.object.type"
 NAME = "type.object.name"
@@ -68,7 +69,7 @@ def build_graph(questions: Iterable[GrailQuestion], out: Path) -> dict[str, int]
         encoding="utf-8",
     )
     out.mkdir()
-    build(out, options=KgOptions(files=(str(source),), format="freebase"))
+    build(Workspace(out), options=KgOptions(files=(str(source),), format="freebase"))
     return without
 
 

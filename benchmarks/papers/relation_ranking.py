@@ -66,6 +66,7 @@ from kgqa_core.papers.ltgen.relation_ranking.training_examples import (
     read_linking,
 )
 from kgqa_core.retrieval.relation_texts import words
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer
 
 FIELDS = (
@@ -116,7 +117,7 @@ def atlas_task(seed: int, most: int | None) -> Task:
         folder = Path(home)
         for part in ("kg", "dkg", "questions"):
             (folder / part).mkdir()
-        build(folder / "kg", options=KgOptions(files=("bundled:atlas",)), work=folder)
+        build(Workspace(folder / "kg", folder), options=KgOptions(files=("bundled:atlas",)))
         export(folder / "dkg", kg=folder / "kg")
         load_questions(folder / "questions", kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=seed)
         dkg = Dkg.open(folder / "dkg")

@@ -41,6 +41,7 @@ from kgqa_core.metrics.significance import bootstrap_interval, mcnemar, three_di
 from kgqa_core.monitor import QUIET, Log
 from kgqa_core.rewriting.write import write
 from kgqa_core.types import Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 PUBLISHED: dict[str, Any] = {
     "retriever": "hop_path", "format": "rewritten", "sampling": "sequential", "named_first": False,
@@ -81,7 +82,7 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
         read.mkdir(exist_ok=True)
         common: dict[str, Any] = {"kg": work.kg(), "questions": sample, "facts": facts, "retriever": retriever}
         if row["format"] == "triples":
-            write_knowledge(read, **common)
+            write_knowledge(Workspace(read), **common)
         else:
             options = work.profile.rewriter.model_copy(update={"on_unfaithful": row["on_unfaithful"]})
             counts = write(

@@ -100,7 +100,7 @@ class RraWork:
         return target
 
     def kg(self) -> Path:
-        return self.once("kg", lambda out: build(out, options=self.profile.kg, monitor=Log()))
+        return self.once("kg", lambda out: build(Workspace(out, monitor=Log()), options=self.profile.kg))
 
     def dkg(self) -> Path:
         return self.once("dkg", lambda out: export(out, kg=self.kg(), options=self.profile.dkg))

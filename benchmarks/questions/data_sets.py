@@ -60,6 +60,7 @@ from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.model import load as load_parser
 from kgqa_core.symbolic.by_labels.stage import train
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 SEED = 7
 FIELDS = ("benchmark", *fields_below("sets/*"), "sets/*/...")
@@ -153,7 +154,7 @@ class Graphs:
             ),
         }
         (folder / "kg").mkdir(exist_ok=True)
-        build(folder / "kg", options=KgOptions(files=tuple(str(self.data / file) for file in files[name])))
+        build(Workspace(folder / "kg"), options=KgOptions(files=tuple(str(self.data / file) for file in files[name])))
 
     def parser(self, name: str) -> Path:
         """The packaged head start as a trained parser of a graph."""

@@ -24,6 +24,7 @@ from kgqa_core.datasets.published.webqsp_parses import ParseConstraint, WebQspPa
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import FREEBASE, XSD
+from kgqa_core.workspace import Workspace
 
 TYPE = "type.object.type"
 SEED = 7
@@ -177,7 +178,7 @@ def graph_of(queries: Sequence[AnnotatedQuery], folder: Path) -> KgStore | None:
     text = "".join(f"{subject} <{FREEBASE}{relation}> {thing} .\n" for subject, relation, thing in sorted(lines))
     source.write_text(text, encoding="utf-8")
     out.mkdir()
-    build(out, options=KgOptions(files=(str(source),), format="freebase"))
+    build(Workspace(out), options=KgOptions(files=(str(source),), format="freebase"))
     return KgStore.open(out)
 
 
@@ -186,7 +187,7 @@ def wikidata_mini(data: Path, folder: Path) -> KgStore:
     out = folder / "kg"
     out.mkdir()
     names = ("triples.tsv", "labels.en.tsv", "qualifiers.tsv")
-    build(out, options=KgOptions(files=tuple(str(data / "wikidata_mini" / name) for name in names)))
+    build(Workspace(out), options=KgOptions(files=tuple(str(data / "wikidata_mini" / name) for name in names)))
     return KgStore.open(out)
 
 

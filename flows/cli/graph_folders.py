@@ -21,6 +21,8 @@ from kgqa_core.spool import spool_in
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from kgqa_core.store.outputs import claim_files
 from kgqa_core.store.publish import claim_folder, source_of
+from kgqa_core.store.scratch import scratch_folder
+from kgqa_core.workspace import Workspace
 from tasks.engine.progress import StageMonitor
 
 log = logging.getLogger("kgqa")
@@ -41,7 +43,7 @@ def build_folder(
     claim = claim_folder("kg", out, source=source_of("kg build", files=files), inputs=files, force=force)
     _spool_beside(out)
     with StageMonitor("kg", lambda rows: None) as monitor, _clearing(profile.kg.fetched, _fetched_beside(out)):
-        ref = claim.publish(lambda folder, work: build(folder, options=profile.kg, monitor=monitor, work=work))
+        ref = claim.publish(lambda folder, work: build(Workspace(folder, work, monitor=monitor), options=profile.kg))
     return _result(ref, out, started)
 
 
@@ -92,7 +94,7 @@ def update_folder(
     with StageMonitor("kg", lambda rows: None) as monitor, _clearing(chosen.fetched, _fetched_beside(out)):
         ref = claim.publish(
             lambda folder, work: update(
-                folder, old=old, options=chosen, added=added, removed=removed, monitor=monitor, work=work
+                Workspace(folder, work, monitor=monitor), old=old, options=chosen, added=added, removed=removed
             )
         )
     return _result(ref, out, started)
@@ -104,11 +106,9 @@ def diff_folders(old: Path, new: Path, out: Path | None = None, *, force: bool =
     force: replace earlier lists.  Raises ArtifactError for a folder without graph, OutputError when `out` has lists.
     """
     claim = claim_files(out, LISTS, inputs=(old, new), force=force) if out is not None else None
-    with StageMonitor("kg", lambda rows: None) as monitor:
-        if claim is None:
-            return compare(old, new, monitor=monitor)
-        with claim.writing() as folder:
-            return compare(old, new, out=folder, monitor=monitor)
+    lists = claim.writing() if claim is not None else scratch_folder(None, "kgqa-diff")
+    with StageMonitor("kg", lambda rows: None) as monitor, lists as folder:
+        return compare(Workspace(folder, monitor=monitor), old, new)
 
 
 def export_folder(

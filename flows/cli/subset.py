@@ -125,16 +125,16 @@ def _write(
     from kgqa_core.kg.client.pass_folder import PassFolder
     from kgqa_core.kg.subset.subset import subset_of_dump, write_counts
 
-    work = PassFolder(folder)
+    passes = PassFolder(folder)
     endpoints = [one for one in dump if _is_endpoint(one)]
     if endpoints:
         from kgqa_core.kg.subset.endpoint import subset_of_endpoint
 
         if len(dump) > 1:
             raise InputError(f"{endpoints[0]} is an endpoint; give it alone, without further dumps")
-        result = subset_of_endpoint(endpoints[0], seeds.keys, options, work, monitor)
+        result = subset_of_endpoint(endpoints[0], seeds.keys, options, passes, monitor)
     else:
-        result = subset_of_dump(dump, seeds.keys, options, work, monitor)
+        result = subset_of_dump(dump, seeds.keys, options, passes, monitor)
     with claim.writing() as scratch:
         result.write(scratch, packed=claim.place.suffix == ".gz")
         if counts_claim is not None:

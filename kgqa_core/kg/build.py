@@ -33,6 +33,7 @@ from kgqa_core.kg.sql import memory_bytes, quoted
 from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
+from kgqa_core.workspace import Workspace
 
 FLOOR = 3
 """So many rejects pass in every source where more statements are good than bad (unless the share is 0)."""
@@ -117,27 +118,25 @@ class Part:
     checked: bool = False
 
 
-def build(out: Path, *, options: KgOptions, monitor: Monitor = QUIET, work: Path | None = None) -> dict[str, Any]:
-    """Builds the graph of `options.files` in `out/kg.duckdb` and returns what was counted.
+def build(workspace: Workspace, *, options: KgOptions) -> dict[str, Any]:
+    """Builds the graph of `options.files` in `workspace.out/kg.duckdb` and returns what was counted.
 
     The tables depend on the statements only, not on their order, the number of files or threads.  `statements` =
     `triples` + `duplicates` + `labels` + `aliases` + `descriptions` + `type_statements` + `filtered` + `rejects` -
     `qualifier_triples`; blank lines and comments are `ignored`.  What depends on the order of reading is in
-    `out/volatile/reading.json`.  Raises KgInputError for files that cannot be read or are mostly rejected, StorageError
-    when the disk is full.  A killed build leaves nothing but `work`, which the next one clears.
+    `volatile/reading.json` beside it.  Raises KgInputError for files that cannot be read or are mostly rejected,
+    StorageError when the disk is full.  A killed build leaves nothing but `workspace.work`, which the next one clears.
     """
     sources = find_sources(options.files, options)
     check_format(options.format)
-    return build_parts(out, [part_of(source, options) for source in sources], options, monitor=monitor, work=work)
+    return build_parts(workspace, [part_of(source, options) for source in sources], options)
 
 
 def build_parts(
-    out: Path,
+    workspace: Workspace,
     parts: Sequence[Part],
     options: KgOptions,
     *,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
     adjust: Callable[[duckdb.DuckDBPyConnection], int] | None = None,
     assign: Callable[[duckdb.DuckDBPyConnection], None] = assign_ids,
     complete: Callable[[duckdb.DuckDBPyConnection, dict[str, Any]], None] | None = None,
@@ -147,15 +146,15 @@ def build_parts(
     adjust: may take statements out of the staged tables before their meaning is worked out, and returns how many.
     assign: gives terms and relations their ids.  complete: may change the tables and the meta of the graph at the end.
     """
-    with whole_or_none(out, work) as (staging, path):
+    with whole_or_none(workspace) as (staging, path):
         path.unlink(missing_ok=True)
         config = limits(options, staging)
         if all(part.path is not None for part in parts) and sum(part.size for part in parts) < SMALL:
             config["threads"] = 1
-        with resource_faults(out, options), duckdb.connect(":memory:", config=config) as connection:
+        with resource_faults(workspace.out, options), duckdb.connect(":memory:", config=config) as connection:
             connection.execute(f"ATTACH {quoted(path)} AS kg")
             create_tables(connection, "kg")
-            counts = fill_tables(connection, staging, parts, options, monitor, adjust=adjust, assign=assign)
+            counts = fill_tables(connection, staging, parts, options, workspace.monitor, adjust=adjust, assign=assign)
             if not counts["triples"]:
                 raise no_triples(parts, counts["statements"])
             counts = dict(sorted(counts.items()))
@@ -166,11 +165,11 @@ def build_parts(
             reading = what_was_read(connection, counts)
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
-        write_reading(out, reading, options)
-    monitor.progress(100, 100, "% · encoding")
-    monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
+        write_reading(workspace.out, reading, options)
+    workspace.monitor.progress(100, 100, "% · encoding")
+    workspace.monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
     if counts["rejects"]:
-        monitor.note(rejected(counts, "the table `rejects` of the graph"))
+        workspace.monitor.note(rejected(counts, "the table `rejects` of the graph"))
     return counts | reasons_of(reading)
 
 
@@ -226,8 +225,9 @@ def graph_meta(options: KgOptions, counts: Mapping[str, int]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def whole_or_none(out: Path, work: Path | None) -> Iterator[tuple[Path, Path]]:
-    """An empty folder to stage in (in `work`, else in `out`), and the file of a graph, which goes where this fails."""
+def whole_or_none(workspace: Workspace) -> Iterator[tuple[Path, Path]]:
+    """An empty folder to stage in, and the file of a graph in `workspace.out`, which is deleted where this fails."""
+    out, work = workspace.out, workspace.work
     staging = _fresh(work / "kg-staging") if work is not None else Path(tempfile.mkdtemp(prefix="staging-", dir=out))
     path, whole = out / FILE, False
     try:

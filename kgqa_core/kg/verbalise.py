@@ -20,10 +20,10 @@ import polars as pl
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError, nearest
 from kgqa_core.kg.names import key_name
 from kgqa_core.kg.store import KgStore
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import triple_form
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import INVERSE
+from kgqa_core.workspace import Workspace
 
 _NAMELESS = re.compile(
     r"""
@@ -133,7 +133,7 @@ def oriented(head: str, relation: str, tail: str, direction: int) -> tuple[str, 
 
 
 def write_knowledge(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     facts: Path,
@@ -141,8 +141,6 @@ def write_knowledge(
     format: str = "triples",
     qualifiers: bool = False,
     retriever: str | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes `knowledge.parquet`: one row for every question, its text empty where there are no facts.
 
@@ -188,9 +186,9 @@ def write_knowledge(
         },
         schema=KNOWLEDGE,
     )
-    table.write_parquet(out / "knowledge.parquet")
+    table.write_parquet(workspace.out / "knowledge.parquet")
     with_facts = len(texts)
-    monitor.progress(len(ids), len(ids), "questions")
+    workspace.monitor.progress(len(ids), len(ids), "questions")
     return {"questions": len(ids), "with_facts": with_facts, "facts": sum(map(len, behind.values()))}
 
 

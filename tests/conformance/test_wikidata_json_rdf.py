@@ -15,6 +15,7 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.wikidata.rdf import WikidataRdf
 from kgqa_core.kg.ingest.assemble_wikidata import ORPHANS
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 ENTITIES = (
     *("L1883", "L42", "L42353", "Q1", "Q120248304", "Q17633526", "Q17948861", "Q182397", "Q42", "Q51605722", "Q53713"),
@@ -64,7 +65,7 @@ def _json(samples: Path) -> list[Path]:
 
 def _built(folder: Path, files: list[Path], ranks: str) -> Path:
     options = KgOptions.model_validate({"files": tuple(str(file) for file in files), "ranks": ranks})
-    counts = build(folder, options=options)
+    counts = build(Workspace(folder), options=options)
     assert counts["rejects"] == 0
     return folder
 

@@ -14,6 +14,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.ingest.sources import BUNDLED
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.diff import differences
+from kgqa_core.workspace import Workspace
 
 PACKAGE = Path(__file__).resolve().parents[2] / "kgqa_core"
 LINES = 60_000
@@ -41,7 +42,7 @@ def test_a_hundredth_of_corrupted_lines_costs_only_those_lines(tmp_path: Path) -
     for name in ("bad", "clean"):
         (tmp_path / name).mkdir()
         options = KgOptions(files=(str(tmp_path / f"{name}.nt"),), max_reject_share=0.02)
-        counts[name] = build(tmp_path / name, options=options)
+        counts[name] = build(Workspace(tmp_path / name), options=options)
 
     bad, clean = counts["bad"], counts["clean"]
     assert bad["statements"] == LINES and bad["rejects"] == len(harmed) and clean["rejects"] == 0
@@ -58,5 +59,5 @@ def test_a_hundredth_of_corrupted_lines_costs_only_those_lines(tmp_path: Path) -
     with pytest.raises(KgInputError, match=r"bad\.nt, read as ntriples: .* are rejected .*line \d+: "):
         (tmp_path / "strict").mkdir()
         strict = KgOptions(files=(str(tmp_path / "bad.nt"),), max_reject_share=0.005)
-        build(tmp_path / "strict", options=strict)
+        build(Workspace(tmp_path / "strict"), options=strict)
     assert not (tmp_path / "strict" / "kg.duckdb").exists()

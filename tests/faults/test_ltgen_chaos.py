@@ -19,6 +19,7 @@ from kgqa_core.errors import EndpointError
 from kgqa_core.kg.build import build
 from kgqa_core.papers.ltgen.page_views import FILE, PageViews
 from kgqa_core.store.artifacts import content_digest
+from kgqa_core.workspace import Workspace
 from tests.support import writing_runs
 from tests.support.chat_server import ServerProcess
 from tests.support.ltgen import make_sample
@@ -44,7 +45,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("atlas")
     for name in ("kg", "work"):
         (folder / name).mkdir()
-    build(folder / "kg", options=KgOptions(files=("bundled:atlas",)), work=folder / "work")
+    build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=("bundled:atlas",)))
     return folder / "kg", make_sample(folder, folder / "kg", PER_LEVEL)
 
 

@@ -19,6 +19,7 @@ from kgqa_core.runs.finished import mentions_of_graph, system_parts, with_mentio
 from kgqa_core.store.artifacts import Home, verify
 from kgqa_core.system import System
 from kgqa_core.tracing import QuestionTrace
+from kgqa_core.workspace import Workspace
 from tasks import answering
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.prefect_server import on_shared_server
@@ -57,7 +58,7 @@ def finished(server: ChatServer, tmp_path_factory: pytest.TempPathFactory) -> tu
         }
     )
     home = Home(folder / "home").prepare()
-    kg, _ = home.compute("kg", "a" * 64, lambda out, work: build(out, options=profile.kg), {})
+    kg, _ = home.compute("kg", "a" * 64, lambda out, work: build(Workspace(out), options=profile.kg), {})
     dkg, _ = home.compute("dkg", "b" * 64, lambda out, work: export(out, kg=kg.folder), {})
     made = {"kg": kg, "dkg": dkg}
     stages = [{"name": name, "artifact": ref.model_dump()} for name, ref in made.items()]

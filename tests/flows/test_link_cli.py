@@ -15,6 +15,7 @@ from kgqa_core.config import KgOptions, make_profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.build import build
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def graph(tmp_path: Path) -> Path:
     path = tmp_path / "towns.tsv"
     path.write_text("Gothenburg\tcountry\tSweden\nUppsala\tcountry\tSweden\n[bold]Visby\tcountry\tSweden\n", "utf-8")
     options = KgOptions(files=(str(path),), format="delimited", delimiter="\t")
-    publish_folder("kg", tmp_path / "kg", lambda out, work: build(out, options=options, work=work))
+    publish_folder("kg", tmp_path / "kg", lambda out, work: build(Workspace(out, work), options=options))
     return tmp_path / "kg"
 
 

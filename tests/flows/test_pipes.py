@@ -26,6 +26,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.passages.corpus import find_corpus, read_corpus
 from kgqa_core.spool import spooling
 from kgqa_core.store.artifacts import hash_path
+from kgqa_core.workspace import Workspace
 from tasks.engine.external_digests import file_digest
 from tasks.kg import dump_digests
 from tasks.questions import question_digests
@@ -129,7 +130,7 @@ def test_preflight_key_and_reading_see_the_same_of_a_pipe(tmp_path: Path, pipe: 
         assert len(read_raw(questions, 7)) == 60
         options = KgOptions(files=(pipe(DUMP),))
         assert list(dump_digests(options).values()) == [hash_path(tmp_path / "g.nt")]
-        assert build(tmp_path / "out", options=options)["triples"] == TRIPLES
+        assert build(Workspace(tmp_path / "out"), options=options)["triples"] == TRIPLES
         passages = PassagesOptions(corpus=pipe(corpus))
         file_digest(Path(passages.corpus or ""))
         assert sum(1 for _ in read_corpus(find_corpus(passages.corpus), passages)) == 20_000

@@ -24,6 +24,7 @@ from kgqa_core.kg.update.diff import differences
 from kgqa_core.kg.update.patch import CAME, WENT, NotPatchable, check_pair, marked, patch
 from kgqa_core.monitor import QUIET
 from kgqa_core.store.artifacts import content_digest
+from kgqa_core.workspace import Workspace
 from tests.support.examples import examples
 
 SETTINGS = examples(8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -125,13 +126,13 @@ def test_updates_with_new_dumps_equal_rebuilds(versions, chosen):
         folder = Path(name)
         for number, statements in enumerate(versions):
             (folder / f"built{number}").mkdir()
-            build_parts(folder / f"built{number}", [part(statements)], chosen)
+            build_parts(Workspace(folder / f"built{number}"), [part(statements)], chosen)
         old = folder / "built0"
         for number, statements in enumerate(versions[1:], start=1):
             new, again, rebuilt = (folder / f"{kind}{number}" for kind in ("new", "again", "built"))
             for out, start in ((new, old), (again, new)):
                 out.mkdir()
-                update_parts(out, [part(statements)], start, chosen)
+                update_parts(Workspace(out), [part(statements)], start, chosen)
             assert differences(new, rebuilt) == {}
             assert meta(new, "counts") == meta(rebuilt, "counts")
             check_ids(old, new)
@@ -173,7 +174,8 @@ def test_updates_with_what_came_and_went_equal_rebuilds(versions, chosen, strang
             write(folder / f"{number}.nt", version)
             (folder / f"built{number}").mkdir()
             build(
-                folder / f"built{number}", options=chosen.model_copy(update={"files": (str(folder / f"{number}.nt"),)})
+                Workspace(folder / f"built{number}"),
+                options=chosen.model_copy(update={"files": (str(folder / f"{number}.nt"),)}),
             )
         old = folder / "built0"
         for number in (1, 2):
@@ -187,13 +189,13 @@ def test_updates_with_what_came_and_went_equal_rebuilds(versions, chosen, strang
             given = {
                 name: [str(path)] for name, path in (("added", came), ("removed", went)) if path.stat().st_size
             } or {"removed": [str(write(went, {"<http://x/no> <http://x/no> <http://x/no> ."}))]}
-            counts = update(new, old=old, options=chosen, **given)
+            counts = update(Workspace(new), old=old, options=chosen, **given)
             assert differences(new, rebuilt) == {}
             long = folder / f"long{number}"
             long.mkdir()
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(delta, "patch", not_patchable)
-                assert update(long, old=old, options=chosen, **given) == counts
+                assert update(Workspace(long), old=old, options=chosen, **given) == counts
             assert content_digest(long) == content_digest(new)
             assert lists(long) == lists(new)
             assert counts["not_found"] >= len(absent) and counts["already_there"] == 0
@@ -229,13 +231,13 @@ def test_updates_with_plain_dumps_are_those_of_the_long_way(versions, chosen, re
             new.mkdir()
             given = chosen.model_copy(update={"files": (str(dump),)})
             if old is None:
-                build(new, options=given)
+                build(Workspace(new), options=given)
             else:
                 long.mkdir()
-                counts = update(new, old=old, options=given)
+                counts = update(Workspace(new), old=old, options=given)
                 with pytest.MonkeyPatch.context() as patched:
                     patched.setattr(delta, "patch_from_dump", not_patchable)
-                    assert update(long, old=old, options=given) == counts
+                    assert update(Workspace(long), old=old, options=given) == counts
                 assert content_digest(long) == content_digest(new)
                 assert lists(long) == lists(new)
             old = new
@@ -257,8 +259,8 @@ def test_ranked_statements_that_came_and_went_equal_rebuilds(versions, ranks, as
         old, new, rebuilt = (Path(name) / kind for kind in ("old", "new", "rebuilt"))
         for place in (old, new, rebuilt):
             place.mkdir()
-        build_parts(old, [part(before)], chosen)
-        build_parts(rebuilt, [part(after)], chosen)
+        build_parts(Workspace(old), [part(before)], chosen)
+        build_parts(Workspace(rebuilt), [part(after)], chosen)
         marked_parts = [
             replace(part(some), batches=list(marked(part(some), mark)))
             for some, mark in ((came, CAME), (went, WENT))
@@ -267,7 +269,7 @@ def test_ranked_statements_that_came_and_went_equal_rebuilds(versions, ranks, as
         try:
             with KgStore.open(old) as store:
                 check_pair(store, chosen)
-            patch(new, old=old, options=chosen, parts=marked_parts, monitor=QUIET, work=None)
+            patch(Workspace(new, None, monitor=QUIET), old=old, options=chosen, parts=marked_parts)
         except (NotPatchable, KgInputError):
             return
         assert differences(new, rebuilt) == {}

@@ -19,6 +19,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.base import BLANKS
 from kgqa_core.kg.look.dump import BASE, dump
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 from tests.support.examples import examples
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
@@ -60,7 +61,7 @@ def graph(folder: Path, name: str, data: str, **options: object) -> tuple[KgStor
     (folder / name).write_text(data, encoding="utf-8", newline="")
     out = folder / f"{name}.out"
     out.mkdir()
-    counts = build(out, options=KgOptions(files=(str(folder / name),), **options))
+    counts = build(Workspace(out), options=KgOptions(files=(str(folder / name),), **options))
     return KgStore.open(out), counts
 
 

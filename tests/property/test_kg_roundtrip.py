@@ -13,6 +13,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.base import BLANKS
 from kgqa_core.kg.formats.ntriples import why
 from kgqa_core.kg.store import SCHEMA, KgStore
+from kgqa_core.workspace import Workspace
 from tests.support.examples import examples
 
 SETTINGS = examples(15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -81,7 +82,7 @@ def graph_of(text: str, **options):
         path = Path(folder) / "graph.txt"
         path.write_bytes(text.encode())
         (Path(folder) / "out").mkdir()
-        counts = build(Path(folder) / "out", options=KgOptions(files=(str(path),), **options))
+        counts = build(Workspace(Path(folder) / "out"), options=KgOptions(files=(str(path),), **options))
         with KgStore.open(Path(folder) / "out") as store:
             tables = {t: store.connection.execute(f"FROM {t} ORDER BY ALL").fetchall() for t in SCHEMA}
             triples = store.connection.execute(

@@ -12,6 +12,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.look.query import query
+from kgqa_core.workspace import Workspace
 
 BAD = (
     "ATTACH '{folder}/other.duckdb'",
@@ -72,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "graph.tsv").write_text("a\tknows\tb\nb\tknows\tc\n")
     (folder / "secret.csv").write_text("a\ncanary\n")
     (folder / "kg").mkdir()
-    build(folder / "kg", options=KgOptions(files=(str(folder / "graph.tsv"),)))
+    build(Workspace(folder / "kg"), options=KgOptions(files=(str(folder / "graph.tsv"),)))
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT 'canary' AS a) TO '{folder / 'secret.parquet'}'")
     return folder

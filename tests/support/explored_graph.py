@@ -10,6 +10,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 FACTS = (
@@ -35,7 +36,7 @@ def write_explored_graph(folder: Path) -> dict[str, Path]:
     found = {name: folder / name for name in ("kg", "dkg")}
     for own in found.values():
         own.mkdir()
-    build_kg(found["kg"], options=KgOptions(files=(str(folder / "graph.nt"),)))
+    build_kg(Workspace(found["kg"]), options=KgOptions(files=(str(folder / "graph.nt"),)))
     export(found["dkg"], kg=found["kg"], options=DkgOptions())
     return found | {"file": folder / "graph.nt"}
 

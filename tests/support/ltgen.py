@@ -14,6 +14,7 @@ from typing import Any
 
 from kgqa_core.config import KgOptions, PopularityOptions, SamplingOptions
 from kgqa_core.kg.build import build
+from kgqa_core.workspace import Workspace
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -64,7 +65,7 @@ def make_graph(folder: Path) -> Path:
     out, work = folder / "kg", folder / "kg-work"
     out.mkdir()
     work.mkdir()
-    build(out, options=KgOptions(files=(str(source),)), work=work)
+    build(Workspace(out, work), options=KgOptions(files=(str(source),)))
     return out
 
 

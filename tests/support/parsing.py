@@ -17,6 +17,7 @@ from kgqa_core.papers.grailqability.parsing.decode.retrieved import Near, near
 from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow, Worded, make_row
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic, write_examples
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 from tests.support.graphs import CLASSES, ENTITIES, LITERALS, RELATIONS, random_graph, store_of
 
 U = "urn:x:"
@@ -71,7 +72,7 @@ def write_graph(folder: Path) -> Path:
     path = folder / "world.nt"
     path.write_text("\n".join(lines) + "\n", "utf-8")
     options = KgOptions(files=(str(path),))
-    publish_folder("kg", folder / "kg", lambda out, work: build(out, options=options, work=work))
+    publish_folder("kg", folder / "kg", lambda out, work: build(Workspace(out, work), options=options))
     return folder / "kg"
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -209,7 +210,7 @@ COUNTED = ("entities", "literals", "relations", "triples", "labels", "types", "q
 def built(out: Path, files: list[Any], **options: Any) -> tuple[dict[str, int], dict[str, list[Any]]]:
     """The counts of a graph, and its content by key."""
     out.mkdir(parents=True, exist_ok=True)
-    counts = build(out, options=KgOptions(files=tuple(map(str, files)), **options))
+    counts = build(Workspace(out), options=KgOptions(files=tuple(map(str, files)), **options))
     with KgStore.open(out) as store:
         content = {name: store.connection.execute(f"{sql} ORDER BY ALL").fetchall() for name, sql in TABLES.items()}
     return counts, content

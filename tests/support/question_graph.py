@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
+from kgqa_core.workspace import Workspace
 
 X, RDFS = "http://x/", "http://www.w3.org/2000/01/rdf-schema#"
 XSD, TYPE = "http://www.w3.org/2001/XMLSchema#", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -56,5 +57,5 @@ def build_graph(folder: Path, lines: list[str] | None = None, languages: tuple[s
     source, out = folder / "graph.nt", folder / "kg"
     source.write_text("\n".join(triples() if lines is None else lines) + "\n", encoding="utf-8")
     out.mkdir()
-    build(out, options=KgOptions(files=(str(source),), languages=languages))
+    build(Workspace(out), options=KgOptions(files=(str(source),), languages=languages))
     return out

@@ -10,6 +10,7 @@ from kgqa_core.config import AnswerabilityOptions, KgOptions, QuestionsOptions
 from kgqa_core.datasets.load import load
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.papers.grailqability.builder.build import build
+from kgqa_core.workspace import Workspace
 from tests.support.toy import write_graph, write_questions
 
 KINDS = {"lives_in": ("Person", "Town"), "works_for": ("Person", "Company"), "located_in": ("Town", "Region"),
@@ -32,7 +33,7 @@ def write_inputs(folder: Path, questions: int = 84, seed: int = 3) -> tuple[Path
     kg, asked = folder / "kg", folder / "questions"
     kg.mkdir()
     asked.mkdir()
-    build_kg(kg, options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"))
+    build_kg(Workspace(kg), options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"))
     load(asked, kg=kg, options=QuestionsOptions(path=str(folder / "questions.jsonl")), seed=7)
     return kg, asked
 

@@ -34,6 +34,7 @@ from kgqa_core.config import (
     WritingOptions,
 )
 from kgqa_core.prompts import REWRITE
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ServerProcess
 from tests.support.command import ROOT
 
@@ -52,7 +53,7 @@ def make_atlas(folder: Path, train: int, test: int) -> Path:
 
     for part in ("kg", "dkg", "all", "questions", "work"):
         (folder / part).mkdir()
-    build(folder / "kg", options=KgOptions(files=("bundled:atlas",)), work=folder / "work")
+    build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=("bundled:atlas",)))
     export(folder / "dkg", kg=folder / "kg")
     load(folder / "all", kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=7)
     everything = read_questions(folder / "all")

@@ -17,6 +17,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.workspace import Workspace
 from tasks.engine.external_digests import UNREADABLE, check_unchanged, file_digest, recorded_digests
 from tasks.engine.run import tracked_run
 from tasks.engine.stage import Stage
@@ -92,7 +93,7 @@ def test_a_dump_that_changes_while_a_graph_is_built_from_it_makes_none(tmp_path:
     write_graph(dump, 3000)
     change, words = CHANGES[how]
     with pytest.raises(KgInputError, match=rf"graph\.tsv ({words}).* while it was read"):
-        build(out, options=KgOptions(files=(str(dump),)), monitor=_Meddler(dump, change))
+        build(Workspace(out, monitor=_Meddler(dump, change)), options=KgOptions(files=(str(dump),)))
     assert not list(out.rglob("*.duckdb"))
 
 

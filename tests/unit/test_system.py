@@ -31,6 +31,7 @@ from kgqa_core.symbolic.compute import Calculator
 from kgqa_core.system import System
 from kgqa_core.tracing import QuestionTrace
 from kgqa_core.types import Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 TRIPLES = """\
 <http://x/Q1> <http://x/capital> <http://x/Q2> .
@@ -55,7 +56,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {name: folder / name for name in ("kg", "dkg", "mentions")}
     for own in found.values():
         own.mkdir()
-    build_kg(found["kg"], options=KgOptions(files=(str(folder / "graph.nt"),)))
+    build_kg(Workspace(found["kg"]), options=KgOptions(files=(str(folder / "graph.nt"),)))
     export(found["dkg"], kg=found["kg"], options=DkgOptions())
     build_mentions(found["mentions"], kg=found["kg"])
     return found

@@ -44,6 +44,7 @@ from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.stage import link_some
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.toy import write_graph
 
 log = logging.getLogger("head_start")
@@ -121,7 +122,7 @@ def rows_of(name: str, options: KgOptions, data: Path, cases: Path, work: Path) 
         return [Row(**row) for row in json.loads(kept.read_text(encoding="utf-8"))]
     kg, mentions, linking, found = work / name, work / f"{name}-mentions", LinkingOptions(), []
     if not kg.is_dir():
-        publish_folder("kg", kg, lambda out, scratch: build(out, options=options, work=scratch))
+        publish_folder("kg", kg, lambda out, scratch: build(Workspace(out, scratch), options=options))
         publish_folder("mentions", mentions, lambda out, scratch: build_mentions(out, kg=kg, work=scratch))
     with KgStore.open(kg) as store:
         graph, model = LabelGraph(store), load(None)

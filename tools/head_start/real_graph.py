@@ -10,6 +10,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
+from kgqa_core.workspace import Workspace
 
 Fact = tuple[str, str, str]
 PEOPLE = Path(__file__).parents[2] / "benchmarks" / "people"
@@ -64,7 +65,7 @@ def build_real_graph(data: Path, whole: Path, work: Path) -> Path:
     from kgqa_core.config import KgOptions
 
     out.mkdir(parents=True)
-    build(out, options=KgOptions(files=tuple(str(file) for file in files)))
+    build(Workspace(out), options=KgOptions(files=tuple(str(file) for file in files)))
     return out
 
 

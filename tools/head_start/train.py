@@ -41,6 +41,7 @@ from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
 from kgqa_core.symbolic.by_labels.stage import link_some, question_without_answer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tools.head_start.invented import write_graph
 from tools.head_start.real_graph import build_real_graph
 
@@ -103,7 +104,7 @@ def _invented(work: Path, seed: int, typed: bool) -> Path:
         file = work / f"invented-{seed}.nt"
         write_graph(file, seed, typed=typed)
         out.mkdir()
-        build(out, options=KgOptions(files=(str(file),)))
+        build(Workspace(out), options=KgOptions(files=(str(file),)))
     return out
 
 

@@ -51,12 +51,12 @@ def check(address: str, options: KgOptions) -> None:
 def fetch(
     address: str,
     options: KgOptions,
-    work: PassFolder,
-    out: Path,
+    passes: PassFolder,
+    file: Path,
     monitor: Monitor,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Any]:
-    """Writes the graph of a server to `out`; counts of nodes, relationships and queries.
+    """Writes the graph of a server to `file`; counts of nodes, relationships and queries.
 
     Raises KgInputError for an address or a login that is wrong or an empty graph, EndpointError for a server that does
     not answer.
@@ -71,7 +71,7 @@ def fetch(
     except (ConfigurationError, ValueError) as fault:
         raise KgInputError(f"{address} is no address of a Neo4j server ({fault})") from None
     counts = {"nodes": 0, "relationships": 0, "queries": 0, "queries_retried": 0}
-    with driver, out.open("wb") as stream:
+    with driver, file.open("wb") as stream:
         server = _Server(driver, address, options, sleep, counts)
         for kind, query in (("nodes", NODES), ("relationships", RELATIONSHIPS)):
             after, number = "", 0
@@ -85,7 +85,7 @@ def fetch(
                     return {"rows": len(rows), "last": str(rows[-1]["id"]) if rows else after}
 
                 key = [address, options.neo4j.database, user, query, after, options.neo4j.page_size]
-                folder, page = work.result(f"{kind}-{number:07}", key, make)
+                folder, page = passes.result(f"{kind}-{number:07}", key, make)
                 if not page["rows"]:
                     break
                 with (folder / ROWS).open("rb") as rows:

@@ -49,20 +49,20 @@ def snapshot(name: str, spec: RemoteSpec, options: KgOptions, monitor: Monitor |
     spec.check(name, options)
     with storage_faults(folder, what="what is fetched", option="kg.fetched"):
         folder.mkdir(parents=True, exist_ok=True)
-        work = PassFolder(folder / PAGES)
+        passes = PassFolder(folder / PAGES)
         scratch = folder / f".{spec.file}.{os.getpid()}"
         log.info("%s: its graph is fetched into %s", name, folder)
         started = time.monotonic()
         try:
-            counts = spec.fetch(name, options, work, scratch, monitor or Log(every=PROGRESS))
+            counts = spec.fetch(name, options, passes, scratch, monitor or Log(every=PROGRESS))
             os.replace(scratch, file)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 scratch.unlink()
         record = {"address": name, "settings": dict(spec.settings(options)), "counts": dict(counts),
-                  "pages_found_done": len(work.done), "seconds": round(time.monotonic() - started, 2)}  # fmt: skip
+                  "pages_found_done": len(passes.done), "seconds": round(time.monotonic() - started, 2)}  # fmt: skip
         write_json(folder / RECORD, record)
-        work.clear()
+        passes.clear()
     log.info("%s: fetched, %s", name, ", ".join(f"{value:,} {what}" for what, value in counts.items()))
     _looked[file] = time.monotonic()
     return file

@@ -55,12 +55,12 @@ def check(address: str, options: KgOptions) -> None:
 def fetch(
     address: str,
     options: KgOptions,
-    work: PassFolder,
-    out: Path,
+    passes: PassFolder,
+    file: Path,
     monitor: Monitor,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Any]:
-    """Writes the graph behind an endpoint to `out`; counts of rows, statements and requests.
+    """Writes the graph behind an endpoint to `file`; counts of rows, statements and requests.
 
     Raises KgInputError for settings that cannot be sent, EndpointError for an endpoint that does not answer or holds
     rows back.
@@ -73,8 +73,8 @@ def fetch(
     login = (user, password) if user and password else None
     client = SparqlClient(address, endpoint, sleep, login=login, advice=ADVICE)
     try:
-        with out.open("wb") as stream:
-            crawl = _Fetching(client, options, work, stream, monitor)
+        with file.open("wb") as stream:
+            crawl = _Fetching(client, options, passes, stream, monitor)
             if chosen.query is not None:
                 crawl.query(read_query(chosen.query, tuple(map(_iri, chosen.graphs))))
             else:
@@ -91,10 +91,10 @@ class _Fetching:
     """One fetch.  rows: what came so far."""
 
     def __init__(
-        self, client: SparqlClient, options: KgOptions, work: PassFolder, stream: Any, monitor: Monitor
+        self, client: SparqlClient, options: KgOptions, passes: PassFolder, stream: Any, monitor: Monitor
     ) -> None:
         self.client, self.options, self.chosen = client, options, options.sparql
-        self.work, self.stream, self.monitor = work, stream, monitor
+        self.passes, self.stream, self.monitor = passes, stream, monitor
         self.rows = 0
         self.expected: int | None = 0
         self.scope = "n" + hashlib.sha256(client.shown.encode()).hexdigest()[:8]
@@ -232,7 +232,7 @@ class _Fetching:
 
     def _page(self, name: str, query: str, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
         """The counts of a page, fetched now or before; its lines go to the file."""
-        folder, counts = self.work.result(name, [self.client.shown, query], make)
+        folder, counts = self.passes.result(name, [self.client.shown, query], make)
         if counts["lines"]:
             with (folder / ROWS).open("rb") as page:
                 shutil.copyfileobj(page, self.stream)
@@ -262,7 +262,7 @@ class _Fetching:
             return {"count": int(self.client.select(query, COUNT_TRIES)[0]["n"]["value"])}
 
         try:
-            return int(self.work.result("count", [self.client.shown, query], make)[1]["count"])
+            return int(self.passes.result("count", [self.client.shown, query], make)[1]["count"])
         except (TooMuch, IndexError, KeyError, ValueError):
             self.monitor.note(f"{self.client.shown} does not count its statements, so that nothing can be compared")
             return None
@@ -287,7 +287,7 @@ class _Fetching:
             two, second = self.client.select(query + "2"), self.client.select(query + "1 OFFSET 1")
             return {"hold": len(two) < 2 or (bool(second) and two[1]["b"] == second[0]["b"])}
 
-        return bool(self.work.result("labels", [self.client.shown, self.dataset], make)[1]["hold"])
+        return bool(self.passes.result("labels", [self.client.shown, self.dataset], make)[1]["hold"])
 
 
 def _checked(term: Any) -> dict[str, str]:

@@ -36,26 +36,26 @@ def subset_of_endpoint(
     address: str,
     seeds: Sequence[str],
     options: SubsetOptions,
-    work: PassFolder,
+    passes: PassFolder,
     monitor: Monitor = QUIET,
     sleep: Callable[[float], None] = time.sleep,
 ) -> SubsetResult:
     """The neighbourhood of the seeds in the graph behind an endpoint, `sparql+http://…`.
 
     It is that of `subset_of_dump` over the same graph.  Raises KgInputError for an address that is none or an endpoint
-    that knows none of the seeds, EndpointError when it does not answer; what it answered before stays in `work`.
+    that knows none of the seeds, EndpointError when it does not answer; what it answered before stays in `passes`.
     """
     started = time.monotonic()
     client = SparqlClient(address, options.endpoint, sleep)
     try:
-        crawl = _Crawl(client, list(dict.fromkeys(map(canonical, seeds))), options, work, monitor)
+        crawl = _Crawl(client, list(dict.fromkeys(map(canonical, seeds))), options, passes, monitor)
         result = crawl.run()
     finally:
         client.close()
     result.counts |= {
         "requests": client.requests,
         "requests_retried": client.retried,
-        "passes_found_done": [f"{len(work.done)} batches"] if work.done else [],
+        "passes_found_done": [f"{len(passes.done)} batches"] if passes.done else [],
         "seconds": {"all": round(time.monotonic() - started, 2)},
         "format": "ntriples",
     }
@@ -66,9 +66,9 @@ class _Crawl:
     """One subset of an endpoint."""
 
     def __init__(
-        self, client: SparqlClient, seeds: list[str], options: SubsetOptions, work: PassFolder, monitor: Monitor
+        self, client: SparqlClient, seeds: list[str], options: SubsetOptions, passes: PassFolder, monitor: Monitor
     ) -> None:
-        self.client, self.seeds, self.options, self.work, self.monitor = client, seeds, options, work, monitor
+        self.client, self.seeds, self.options, self.passes, self.monitor = client, seeds, options, passes, monitor
         self.settings = KgOptions()
         name = dialect_of_seeds(seeds)
         self.bridging = name == "freebase" and self._is_wikidata()
@@ -192,7 +192,7 @@ class _Crawl:
                 rows += found
             return {"cut": cut, "rows": self._write_rows(folder, rows, name)}
 
-        folder, counts = self.work.result(name, [*self._key(), keys, direction, options.max_degree], make)
+        folder, counts = self.passes.result(name, [*self._key(), keys, direction, options.max_degree], make)
         self.rows += counts["rows"]
         return [(entity, relation, length) for entity, relation, length in counts["cut"]], list(_read_rows(folder))
 
@@ -240,7 +240,7 @@ class _Crawl:
                 rows = [row for found in self._divided(part, query) for row in found]
                 return {"rows": self._write_rows(folder, rows, own)}
 
-            folder, counts = self.work.result(own, [*self._key(), part, name], make)
+            folder, counts = self.passes.result(own, [*self._key(), part, name], make)
             self.rows += counts["rows"]
             yield from _read_rows(folder)
 
@@ -311,7 +311,7 @@ class _Crawl:
 
     def _part(self) -> Path:
         """The lines as a part of a subset."""
-        folder = self.work.path / "lines"
+        folder = self.passes.path / "lines"
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LINES).open("w", encoding="utf-8") as stream:
             stream.writelines(f"{line}\n" for line in self.lines)

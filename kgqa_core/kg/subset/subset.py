@@ -80,7 +80,7 @@ def subset_of_dump(
     files: Sequence[str],
     seeds: Sequence[str],
     options: SubsetOptions,
-    work: PassFolder,
+    passes: PassFolder,
     monitor: Monitor = QUIET,
 ) -> SubsetResult:
     """The neighbourhood of the seeds in the graph of `files`.
@@ -99,7 +99,7 @@ def subset_of_dump(
     states = [state_of_source(source) for source in sources]
     key: list[Any] = [options.relations, settings.decisive()]
     first = [
-        work.result(f"edges-{number:04}", [*key, state, file.format], partial(_edges, file, monitor=monitor))
+        passes.result(f"edges-{number:04}", [*key, state, file.format], partial(_edges, file, monitor=monitor))
         for number, (file, state) in enumerate(zip(dump, states, strict=True))
     ]
     seconds = {"edges": round(time.monotonic() - started, 2)}
@@ -123,12 +123,12 @@ def subset_of_dump(
         return hops.save(result, folder)
 
     begun = time.monotonic()
-    reach = hops.load(*work.result("hops", key, run_hops))
+    reach = hops.load(*passes.result("hops", key, run_hops))
     seconds["hops"] = round(time.monotonic() - begun, 2)
     begun = time.monotonic()
     wanted, named_relations = _wanted(reach, edges, options)
     second = [
-        work.result(
+        passes.result(
             f"kept-{number:04}",
             [*key, number, options.languages],
             partial(write_part, file, wanted=wanted, monitor=monitor),
@@ -150,7 +150,7 @@ def subset_of_dump(
         "by_hop": reach.by_hop,
         "hubs_cut": len(reach.cut.hubs),
         "runs_cut": len(reach.cut),
-        "passes_found_done": list(work.done),
+        "passes_found_done": list(passes.done),
         "seconds": seconds | {"all": round(time.monotonic() - started, 2)},
         "format": "wikidata-json" if is_json == {True} else "ntriples",
     }

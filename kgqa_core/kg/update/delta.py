@@ -30,22 +30,15 @@ from kgqa_core.kg.update import diff
 from kgqa_core.kg.update.patch import CAME, WENT, NotPatchable, Pair, check_pair, marked, patch
 from kgqa_core.kg.update.patch_dump import patch_from_dump
 from kgqa_core.kg.update.patch_lists import LISTS
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.workspace import Workspace
 
 DIFF = LISTS
 
 
 def update(
-    out: Path,
-    *,
-    old: Path,
-    options: KgOptions,
-    added: Sequence[str] = (),
-    removed: Sequence[str] = (),
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
+    workspace: Workspace, *, old: Path, options: KgOptions, added: Sequence[str] = (), removed: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Builds the graph of the new dump `options.files`, or of `old` without `removed` and with `added`, in `out`.
+    """Builds the graph of the new dump `options.files`, or of `old` without `removed` and with `added`.
 
     Returns the counts of a build and `changes`, the summary of `diff.compare`; with a pair also `not_found`, removed
     statements that `old` does not hold (never held, or left out by a filter), and `already_there`, added ones that it
@@ -60,38 +53,31 @@ def update(
         sources = find_sources(options.files, options)
         try:
             parts = [part_of(source, options) for source in sources]
-            return patch_from_dump(out, parts, old=old, options=options, monitor=monitor, work=work)
+            return patch_from_dump(workspace, parts, old=old, options=options)
         except NotPatchable as reason:
-            monitor.note(f"the whole graph is made anew: {reason}")
+            workspace.monitor.note(f"the whole graph is made anew: {reason}")
         parts = [part_of(source, options) for source in sources]
-        return update_parts(out, parts, old, options, monitor=monitor, work=work)
+        return update_parts(workspace, parts, old, options)
     with KgStore.open(old) as store:
         check_pair(store, options)
         path = store.path
     parts = list(_parts_of_pair(added, removed, options))
     try:
-        return patch(out, old=path, options=options, parts=parts, monitor=monitor, work=work)
+        return patch(workspace, old=path, options=options, parts=parts)
     except NotPatchable as reason:
-        monitor.note(f"the whole graph is made anew: {reason}")
-    return _rebuild(out, path, old, options, added, removed, monitor, work)
+        workspace.monitor.note(f"the whole graph is made anew: {reason}")
+    return _rebuild(workspace, path, old, options, added, removed)
 
 
 def _rebuild(
-    out: Path,
-    path: Path,
-    old: Path,
-    options: KgOptions,
-    added: Sequence[str],
-    removed: Sequence[str],
-    monitor: Monitor,
-    work: Path | None,
+    workspace: Workspace, path: Path, old: Path, options: KgOptions, added: Sequence[str], removed: Sequence[str]
 ) -> dict[str, Any]:
     """An update with a pair that restates the whole old graph."""
     pair = Pair()
-    batches = restate.statements(path, memory_limit=options.memory_limit, work=work)
+    batches = restate.statements(path, memory_limit=options.memory_limit, work=workspace.work)
     whole = Part("the old graph", "graph", batches, path.stat().st_size, path)
     parts = [whole, *_parts_of_pair(added, removed, options)]
-    counts = update_parts(out, parts, old, options, monitor=monitor, work=work, adjust=pair.take_out)
+    counts = update_parts(workspace, parts, old, options, adjust=pair.take_out)
     return counts | {"not_found": pair.not_found, "already_there": pair.already_there}
 
 
@@ -105,25 +91,25 @@ def _parts_of_pair(added: Sequence[str], removed: Sequence[str], options: KgOpti
 
 
 def update_parts(
-    out: Path,
+    workspace: Workspace,
     parts: Sequence[Part],
     old: Path,
     options: KgOptions,
     *,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
     adjust: Callable[[duckdb.DuckDBPyConnection], int] | None = None,
 ) -> dict[str, Any]:
-    """Builds a graph from parts in `out` with the ids of `old`, and lists what differs from it in `out`/DIFF."""
+    """Builds a graph from parts with the ids of `old`, and lists what differs from it in DIFF beside it."""
     old_ids = _OldIds(old, options)
-    counts = build_parts(
-        out, parts, options, monitor=monitor, work=work, adjust=adjust, assign=old_ids.assign, complete=old_ids.complete
-    )
+    counts = build_parts(workspace, parts, options, adjust=adjust, assign=old_ids.assign, complete=old_ids.complete)
     changes = diff.compare(
-        old, out, out=out / DIFF, memory_limit=options.memory_limit, threads=options.threads, monitor=monitor, work=work
+        Workspace(workspace.out / DIFF, workspace.work, monitor=workspace.monitor),
+        old,
+        workspace.out,
+        memory_limit=options.memory_limit,
+        threads=options.threads,
     )
     for what, change in changes.items():
-        monitor.note(f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in change.items()))
+        workspace.monitor.note(f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in change.items()))
     return counts | {"changes": changes}
 
 

@@ -21,6 +21,7 @@ from kgqa_core.kg.store import FILE, SCHEMA, KgStore
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.scratch import scratch_folder
+from kgqa_core.workspace import Workspace
 
 IDENTITY = ("kind", "key", "datatype", "detail")
 """Columns of `entities` that identify its rows."""
@@ -57,41 +58,31 @@ LISTS = ("entities.parquet", "relations.parquet", "triples.parquet", "summary.js
 
 
 def compare(
-    old: Path,
-    new: Path,
-    *,
-    out: Path | None = None,
-    memory_limit: str = "2GB",
-    threads: int = 2,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
+    workspace: Workspace, old: Path, new: Path, *, memory_limit: str = "2GB", threads: int = 2
 ) -> dict[str, dict[str, int]]:
     """Entities, literals, relations and triples that were added, removed and changed from `old` to `new`.
 
     An entity of both is changed when a triple that it is the head of, a qualifier of one, a name, a type or a bridge
-    differs; a relation when a label or its datatype does; a triple when its rank or a qualifier does.  With `out`,
-    entities.parquet, relations.parquet and triples.parquet list them, sorted by change and key, and summary.json holds
-    the counts.  Raises ArtifactError for a path without graph.
+    differs; a relation when a label or its datatype does; a triple when its rank or a qualifier does.  In
+    `workspace.out` entities.parquet, relations.parquet and triples.parquet list them, sorted by change and key, and
+    summary.json holds the counts.  Raises ArtifactError for a path without graph.
     """
-    with _both(old, new, memory_limit, threads, work) as (connection, scratch):
-        _differ(connection, monitor)
+    with _both(old, new, memory_limit, threads, workspace.work) as (connection, scratch):
+        _differ(connection, workspace.monitor)
         summarise(connection)
         _name_entities(connection)
         name_relations(connection)
         summary = counted(connection)
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            write_lists(connection, scratch, out)
-            write_json(out / "summary.json", summary)
+        workspace.out.mkdir(parents=True, exist_ok=True)
+        write_lists(connection, scratch, workspace.out)
+        write_json(workspace.out / "summary.json", summary)
     return summary
 
 
-def differences(
-    a: Path, b: Path, *, memory_limit: str = "2GB", threads: int = 2, work: Path | None = None
-) -> dict[str, tuple[int, int]]:
+def differences(a: Path, b: Path) -> dict[str, tuple[int, int]]:
     """Rows that only `a` and only `b` has, by table; tables without such rows are left out."""
     results = {}
-    with _both(a, b, memory_limit, threads, work) as (connection, _):
+    with _both(a, b, "2GB", 2, None) as (connection, _):
         _differ(connection, QUIET)
         for table in COMPARED:
             counts = tuple(_count(connection, f"FROM only_{side}_{table}") for side in ("old", "new"))

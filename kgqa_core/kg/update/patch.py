@@ -45,6 +45,7 @@ from kgqa_core.kg.store import KgStore, create_tables
 from kgqa_core.kg.update.patch_apply import apply
 from kgqa_core.kg.update.patch_region import Region, text_predicates
 from kgqa_core.monitor import Monitor
+from kgqa_core.workspace import Workspace
 
 CAME, WENT = "\0came", "\0went"
 """Names that statements of a pair bear while they are staged."""
@@ -148,19 +149,12 @@ def marked(part: Part, mark: str) -> Iterator[StatementBatch]:
 
 
 def patch(
-    out: Path,
-    *,
-    old: Path,
-    options: KgOptions,
-    parts: Sequence[Part],
-    monitor: Monitor,
-    work: Path | None,
-    repeated: int | None = None,
+    workspace: Workspace, *, old: Path, options: KgOptions, parts: Sequence[Part], repeated: int | None = None
 ) -> dict[str, Any]:
-    """Writes the graph `old`, without and with the marked statements of `parts`, to `out`; what `delta.update` counts.
+    """Writes the graph `old`, without and with the marked statements of `parts`; what `delta.update` counts.
 
     repeated: where the parts are what a dump has and has not, how many of its other statements were repetitions.
-    Raises NotPatchable, before `out` has a graph, and KgInputError as an update does.
+    Raises NotPatchable, before there is a new graph, and KgInputError as an update does.
     """
     with KgStore.open(old) as store:
         path, meta = store.path, store.meta
@@ -171,30 +165,33 @@ def patch(
     if "stated" not in meta:
         raise NotPatchable("the old graph was built by an earlier version")
     read, changes = _read(parts, options, meta["counts"]["triples"])
-    with whole_or_none(out, work) as (staging, target):
-        with resource_faults(out, options):
+    with whole_or_none(workspace) as (staging, target):
+        with resource_faults(workspace.out, options):
             shutil.copyfile(path, target)
-        with resource_faults(out, options), duckdb.connect(":memory:", config=limits(options, staging)) as connection:
+        with (
+            resource_faults(workspace.out, options),
+            duckdb.connect(":memory:", config=limits(options, staging)) as connection,
+        ):
             run = connection.execute
             run(f"ATTACH {quoted(path)} AS old (READ_ONLY); ATTACH {quoted(target)} AS new; ATTACH ':memory:' AS kg")
             shut_out(connection, staging)
             create_tables(connection, "kg")
-            monitor.progress(5, 100, "% · looking up what changed")
+            workspace.monitor.progress(5, 100, "% · looking up what changed")
             region = Region.of(connection, changes, meta, options)
             if repeated is not None:  # what the dump has and a filter leaves out is in the parts
                 run("DELETE FROM part.filtered")
-            record, counts, pair = _build(connection, staging, region, meta, read, options, monitor)
+            record, counts, pair = _build(connection, staging, region, meta, read, options, workspace.monitor)
             counts["duplicates"] += repeated or 0
-            monitor.progress(30, 100, "% · changing the graph")
-            new_meta, summary = apply(connection, region, meta, record, counts, options, out, staging, monitor)
+            workspace.monitor.progress(30, 100, "% · changing the graph")
+            new_meta, summary = apply(workspace, connection, region, meta, record, counts, options, staging)
             if not new_meta["counts"]["triples"]:
                 raise no_triples(parts, counts["statements"])
             reading = what_was_read(connection, counts | new_meta["reading"])
             run("CHECKPOINT new; DETACH new")
-        write_reading(out, reading, options)
+        write_reading(workspace.out, reading, options)
     total = dict(sorted((new_meta["counts"] | new_meta["reading"]).items()))
-    monitor.progress(100, 100, "% · changing the graph")
-    monitor.note(", ".join(f"{value:,} {name}" for name, value in total.items()))
+    workspace.monitor.progress(100, 100, "% · changing the graph")
+    workspace.monitor.note(", ".join(f"{value:,} {name}" for name, value in total.items()))
     found = {"not_found": pair.not_found, "already_there": pair.already_there} if repeated is None else {}
     return total | reasons_of(reading) | {"changes": summary} | found
 

@@ -22,7 +22,7 @@ from kgqa_core.kg.store import SCHEMA, write_meta
 from kgqa_core.kg.update import diff, patch_kernels
 from kgqa_core.kg.update.patch_lists import LISTS, write_changes
 from kgqa_core.kg.update.patch_region import OWN, Region
-from kgqa_core.monitor import Monitor
+from kgqa_core.workspace import Workspace
 
 Array = NDArray[Any]
 
@@ -34,20 +34,19 @@ ROWS = (*OWN, "relation_labels", "amends")
 
 
 def apply(
+    workspace: Workspace,
     connection: duckdb.DuckDBPyConnection,
     region: Region,
     meta: Mapping[str, Any],
     record: Mapping[str, Any],
     counts: Mapping[str, int],
     options: KgOptions,
-    out: Path,
     scratch: Path,
-    monitor: Monitor,
 ) -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
     """Brings `new`, a copy of `old`, up to date; its meta with `reading`, counts of READ, and the summary of changes.
 
     record: what `restate.record` returned for the part.  counts: of the build of the part.  Lists of what changed are
-    written to `out`/LISTS, by way of the folder `scratch`.
+    written to LISTS beside the graph, by way of the folder `scratch`.
     """
     _number(connection, meta["next_ids"])
     _compare_facts(connection)
@@ -69,7 +68,7 @@ def apply(
     deeper = _close_types(connection, meta)
     for table in ("filtered", "rejects"):
         connection.execute(f"DELETE FROM new.{table}; INSERT INTO new.{table} FROM kg.{table}")
-    monitor.progress(80, 100, "% · changing the graph")
+    workspace.monitor.progress(80, 100, "% · changing the graph")
     stated = Stated.of(record["stated"])
     total = _counts(connection, meta["counts"], stated, counts, options) | deeper
     following = {
@@ -81,7 +80,7 @@ def apply(
     connection.execute("DELETE FROM new.meta")
     write_meta(connection, "new", new)
     return new | {"reading": {name: total[name] for name in READ if name in total}}, write_changes(
-        connection, ROWS, out / LISTS, scratch
+        connection, ROWS, workspace.out / LISTS, scratch
     )
 
 

@@ -33,6 +33,7 @@ from kgqa_core.kg.update.patch_region import text_predicates
 from kgqa_core.kg.update.statement_set import StatementSet
 from kgqa_core.monitor import Monitor
 from kgqa_core.store.scratch import scratch_folder
+from kgqa_core.workspace import Workspace
 
 Array = NDArray[Any]
 
@@ -40,10 +41,8 @@ ROWS = 500_000
 """Statements of the old graph that are hashed at once."""
 
 
-def patch_from_dump(
-    out: Path, parts: Sequence[Part], *, old: Path, options: KgOptions, monitor: Monitor, work: Path | None
-) -> dict[str, Any]:
-    """Writes the graph of a dump to `out`, out of the graph `old`; what `delta.update` counts.
+def patch_from_dump(workspace: Workspace, parts: Sequence[Part], *, old: Path, options: KgOptions) -> dict[str, Any]:
+    """Writes the graph of a dump, made from the graph `old`; what `delta.update` counts.
 
     Raises NotPatchable where the dump must be read into tables, and KgInputError as a build does.
     """
@@ -56,20 +55,20 @@ def patch_from_dump(
     if StatementSet.bytes_for(most) > memory_bytes(options.memory_limit) // 4:
         raise NotPatchable(f"kg.memory_limit ({options.memory_limit}) is too small to hold the hashes of the old graph")
     known = StatementSet(most)
-    with scratch_folder(work, "kgqa-compare") as folder, duckdb.connect(":memory:", config={
+    with scratch_folder(workspace.work, "kgqa-compare") as folder, duckdb.connect(":memory:", config={
         "threads": options.threads, "memory_limit": f"{memory_bytes(options.memory_limit) // 2} B",
         "temp_directory": str(folder),
     }) as connection:  # fmt: skip
         connection.execute(f"ATTACH {quoted(path)} AS kg (READ_ONLY); USE kg")
         shut_out(connection)
-        monitor.progress(0, 100, "% · the old graph's statements")
+        workspace.monitor.progress(0, 100, "% · the old graph's statements")
         graph = _Graph(connection, known, meta)
         graph.add()
-        came, repeated = _compare(parts, known, options, meta["counts"]["triples"], monitor)
+        came, repeated = _compare(parts, known, options, meta["counts"]["triples"], workspace.monitor)
         went = list(graph.unstated())
     del known, graph
     read = [*came, Part("the old graph", "graph, went", went, checked=True)]
-    return patch(out, old=old, options=options, parts=read, monitor=monitor, work=work, repeated=repeated)
+    return patch(workspace, old=old, options=options, parts=read, repeated=repeated)
 
 
 def _check(store: KgStore, parts: Sequence[Part], options: KgOptions) -> None:

@@ -28,6 +28,7 @@ from kgqa_core.report.abstention import abstention_part, scores_grid, terminal_t
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.store.artifacts import content_digest
 from kgqa_core.types import Fact, Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 COUNTS = {"train": 90, "dev": 60, "test": 60}
 TOWNS = 12
@@ -44,7 +45,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         folder.mkdir()
     lines = [f"Town{i}\tmayor\tPerson{i}" for i in range(TOWNS)]
     (base / "graph.tsv").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    build(found["kg"], options=KgOptions(files=(str(base / "graph.tsv"),)))
+    build(Workspace(found["kg"]), options=KgOptions(files=(str(base / "graph.tsv"),)))
     dice = random.Random(5)
     questions, labels, outputs = [], [], {split: [] for split in COUNTS}
     rigel, paths, predicted = [], [], {}

@@ -22,6 +22,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import index
 from kgqa_core.types import Fact, Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -47,7 +48,7 @@ CAPITAL = ("http://x/capital",)
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KgStore]:
     folder = tmp_path_factory.mktemp("graph")
     (folder / "graph.nt").write_text(TRIPLES, encoding="utf-8")
-    build(folder, options=KgOptions(files=(str(folder / "graph.nt"),)))
+    build(Workspace(folder), options=KgOptions(files=(str(folder / "graph.nt"),)))
     with KgStore.open(folder) as opened:
         yield opened
 

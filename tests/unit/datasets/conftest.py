@@ -12,6 +12,7 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 TRIPLES = """\
 <http://x/France> <http://x/capital> <http://x/Paris> .
@@ -40,7 +41,7 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source.write_text(TRIPLES, encoding="utf-8")
     out = folder / "out"
     out.mkdir()
-    build(out, options=KgOptions(files=(str(source),)))
+    build(Workspace(out), options=KgOptions(files=(str(source),)))
     return out
 
 

@@ -17,6 +17,7 @@ from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tasks.engine.corrected import nearly_learnt
 
 TRIPLES = """\
@@ -36,7 +37,7 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("also")
     (folder / "g.tsv").write_text(TRIPLES.replace(" ", "\t"), encoding="utf-8")
     (folder / "kg").mkdir()
-    build(folder / "kg", options=KgOptions(files=(str(folder / "g.tsv"),)))
+    build(Workspace(folder / "kg"), options=KgOptions(files=(str(folder / "g.tsv"),)))
     return folder / "kg"
 
 

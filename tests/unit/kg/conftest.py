@@ -11,6 +11,7 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 GRAPH = """\
 # a small graph, counted by hand
@@ -47,7 +48,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., tuple[KgStore, dict[str, Any]
         data = text.encode() if isinstance(text, str) else text
         path = folder / "in" / name
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-        counts = build(folder / "out", options=KgOptions(files=(str(path),), **options))
+        counts = build(Workspace(folder / "out"), options=KgOptions(files=(str(path),), **options))
         assert sorted(p.name for p in (folder / "out").iterdir()) == ["kg.duckdb", "volatile"]
         stores.append(KgStore.open(folder / "out"))
         return stores[-1], counts

@@ -17,6 +17,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.formats import source as source_module
 from kgqa_core.kg.formats.ntriples import why
 from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.workspace import Workspace
 from tests.unit.kg.conftest import GRAPH
 
 
@@ -29,7 +30,7 @@ def fails(tmp_path, files, match, **options):
     out.mkdir(exist_ok=True)
     names = [str(tmp_path / f) if not f.startswith("bundled:") else f for f in files]
     with pytest.raises(KgInputError, match=match) as caught:
-        build(out, options=KgOptions(files=tuple(names), **options))
+        build(Workspace(out), options=KgOptions(files=tuple(names), **options))
     assert caught.value.exit_code == 2
     return str(caught.value)
 

@@ -12,6 +12,7 @@ from kgqa_core.kg.bridges import canonical, read_map
 from kgqa_core.kg.build import build
 from kgqa_core.kg.filters import WIKIBASE
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 from tests.support.staged import EN, LABEL, STRING, graph
 
 EXTERNAL = WIKIBASE + "ExternalId"
@@ -88,7 +89,7 @@ def test_wikidata_and_fb15k237_agree_on_freebase_ids(shared_data: Path, tmp_path
     ]
     out = tmp_path / "out"
     out.mkdir()
-    build(out, options=KgOptions(files=tuple(map(str, files)), format="wikidata-json"))
+    build(Workspace(out), options=KgOptions(files=tuple(map(str, files)), format="wikidata-json"))
     by_map = read_map(shared_data / "fb15k237/entity2wikidata.json")
     assert len(by_map) == 14_515
     with KgStore.open(out) as store:

@@ -17,6 +17,7 @@ from kgqa_core.kg.formats import source as source_module
 from kgqa_core.kg.ingest import encode, sorted_words, staging
 from kgqa_core.kg.ingest.intern import Interner
 from kgqa_core.kg.store import SCHEMA, KgStore
+from kgqa_core.workspace import Workspace
 from tests.unit.kg.conftest import GRAPH
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -192,7 +193,7 @@ def test_tables_do_not_depend_on_order_files_or_threads(make, tmp_path):
     (tmp_path / "one.nt").write_text("".join(lines[::2]))
     (tmp_path / "two.nt").write_text("".join(lines[1::2]))
     (tmp_path / "out").mkdir()
-    build(tmp_path / "out", options=KgOptions(files=(str(tmp_path / "two.nt"), str(tmp_path / "one.nt"))))
+    build(Workspace(tmp_path / "out"), options=KgOptions(files=(str(tmp_path / "two.nt"), str(tmp_path / "one.nt"))))
     with KgStore.open(tmp_path / "out") as third:
         assert tables(first) == tables(second) == tables(third)
 
@@ -217,7 +218,7 @@ def test_progress_tells_bytes_pace_and_time_left(tmp_path):
     (tmp_path / "g.nt").write_text(GRAPH)
     (tmp_path / "out").mkdir()
     listener = Listener()
-    build(tmp_path / "out", options=KgOptions(files=(str(tmp_path / "g.nt"),)), monitor=listener)
+    build(Workspace(tmp_path / "out", monitor=listener), options=KgOptions(files=(str(tmp_path / "g.nt"),)))
     done, total, what = listener.told[0]
     assert (done, total) == (80, 100)
     assert re.search(r"0\.0 of 0\.0 MB, g\.nt as ntriples, [\d,]+ statements/s, about \d+ s left", what)
@@ -237,7 +238,7 @@ def test_rejects_are_counted_by_reason_beside_the_graph_not_in_it(make):
 def test_a_memory_limit_that_is_no_size_is_named(tmp_path):
     (tmp_path / "g.nt").write_text(GRAPH)
     with pytest.raises(KgInputError, match="kg.memory_limit is 'lots'"):
-        build(tmp_path, options=KgOptions(files=(str(tmp_path / "g.nt"),), memory_limit="lots"))
+        build(Workspace(tmp_path), options=KgOptions(files=(str(tmp_path / "g.nt"),), memory_limit="lots"))
 
 
 def test_little_memory_gives_the_same_graph(make, monkeypatch):
@@ -257,7 +258,7 @@ def test_a_second_build_in_the_same_work_folder_starts_clean(tmp_path):
     (work / "kg-staging" / "staging.duckdb").write_bytes(b"left by a killed build")
     out.mkdir()
     (out / "kg.duckdb").write_bytes(b"half")
-    assert build(out, options=KgOptions(files=(str(tmp_path / "g.nt"),)), work=work)["triples"] == 9
+    assert build(Workspace(out, work), options=KgOptions(files=(str(tmp_path / "g.nt"),)))["triples"] == 9
     assert not (work / "kg-staging").exists()
 
 

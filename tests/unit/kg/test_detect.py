@@ -16,6 +16,7 @@ from kgqa_core.kg.formats.detect import hinted, reader_of
 from kgqa_core.kg.formats.registry import FORMATS, check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 NT = "<http://x/a> <http://x/r> <http://x/b> .\n"
 WD = "<http://www.wikidata.org/"
@@ -188,7 +189,7 @@ def test_files_of_several_formats_make_one_graph(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     columns = {"subject": "who", "predicate": "what", "object": "whom"}
-    counts = build(out, options=KgOptions(files=(str(tmp_path / "*.*"),), columns=columns))
+    counts = build(Workspace(out), options=KgOptions(files=(str(tmp_path / "*.*"),), columns=columns))
     assert counts["rejects"] == 0 and counts["duplicates"] == 1
     assert (counts["triples"], counts["labels"], counts["qualifiers"]) == (6, 3, 3)
     with KgStore.open(out) as store:

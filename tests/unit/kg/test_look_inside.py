@@ -20,6 +20,7 @@ from kgqa_core.kg.look.query import query
 from kgqa_core.kg.look.search import resolve_one, search
 from kgqa_core.kg.look.stats import statistics
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 from .conftest import GRAPH
 
@@ -181,5 +182,5 @@ def test_a_rebuilt_export_has_the_same_reading_account(make: Make, tmp_path: Pat
     store, _ = make(TOWNS)
     dump(store, tmp_path / "towns.nt")
     (tmp_path / "out").mkdir()
-    counts = build(tmp_path / "out", options=KgOptions(files=(str(tmp_path / "towns.nt"),)))
+    counts = build(Workspace(tmp_path / "out"), options=KgOptions(files=(str(tmp_path / "towns.nt"),)))
     assert counts["statements"] == counts["triples"] + counts["labels"] + counts["aliases"]

@@ -16,6 +16,7 @@ from kgqa_core.kg.look.search import resolve_one
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.questions import with_topics
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 TABLE = {"columns": {"subject": "s", "predicate": "p", "object": "o", "datatype": "d"}}
 
@@ -25,7 +26,7 @@ def keys(folder: Path, data: bytes, name: str, **options: Any) -> tuple[set[str]
     (folder / name).write_bytes(data)
     kg = make_profile({"kg": {"name": "x", "files": [str(folder / name)], "max_reject_share": 0.9, **options}}).kg
     (folder / "out").mkdir()
-    build(folder / "out", options=kg)
+    build(Workspace(folder / "out"), options=kg)
     with KgStore.open(folder / "out") as store:
         run = store.connection.execute
         found = run("SELECT key FROM entities WHERE kind = 'entity' UNION ALL SELECT key FROM relations").fetchall()
@@ -101,4 +102,4 @@ def test_a_file_that_holds_nothing_is_named_as_such(tmp_path: Path, data: bytes,
     for files in (["graph.nt"], ["good.tsv", "graph.nt"]):
         paths = [str(tmp_path / name) for name in files]
         with pytest.raises(KgInputError, match=rf"graph\.nt {words}"):
-            build(tmp_path, options=make_profile({"kg": {"name": "x", "files": paths, "format": format}}).kg)
+            build(Workspace(tmp_path), options=make_profile({"kg": {"name": "x", "files": paths, "format": format}}).kg)

@@ -21,6 +21,7 @@ from kgqa_core.kg.store import FILE, KgStore
 from kgqa_core.kg.update.diff import compare
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.digest import content_digest, hash_file
+from kgqa_core.workspace import Workspace
 
 FACTS = [
     ("a", "knows", "b"), ("a", "knows", "c"), ("b", "knows", "c"), ("c", "likes", "a"), ("b", "likes", "d"),
@@ -33,7 +34,7 @@ def graph(folder: Path, facts: list[tuple[str, str, str]] = FACTS) -> Path:
     (folder / "facts.tsv").write_text("".join("\t".join(fact) + "\n" for fact in facts), encoding="utf-8")
     out = folder / "kg"
     out.mkdir()
-    build(out, options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"))
+    build(Workspace(out), options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"))
     return out
 
 
@@ -145,7 +146,7 @@ def test_a_view_in_the_place_of_a_table_reads_no_file_for_a_comparison_or_an_upd
     source = f"FROM read_text('{tmp_path / 'secret.txt'}')"
     spoil(hostile / "kg.duckdb", f"aliases AS SELECT 0 AS id, 'en' AS lang, content AS alias {source}")
     with pytest.raises(duckdb.PermissionException):
-        compare(honest, hostile, out=tmp_path / "changes")
+        compare(Workspace(tmp_path / "changes"), honest, hostile)
     spoil(hostile / "kg.duckdb", f"filtered AS SELECT content AS rule, 1 AS statements {source}")
     with pytest.raises(duckdb.PermissionException):
         list(statements(hostile / "kg.duckdb"))

@@ -10,6 +10,7 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 DATA = Path(os.environ.get("KGQA_SHARED_DATA") or Path(__file__).parents[4] / "shared" / "data")
 
@@ -30,7 +31,7 @@ def _needs(path: str) -> Path:
 )
 def test_counts_equal_those_of_python_sets(tmp_path, file, delimiter, triples, relations):
     path = _needs(file)
-    counts = build(tmp_path, options=KgOptions(files=(str(path),)))
+    counts = build(Workspace(tmp_path), options=KgOptions(files=(str(path),)))
     expected = {tuple(field.strip() for field in line.split(delimiter))
                 for line in path.read_text(encoding="utf-8").split("\n") if line}  # fmt: skip
     entities = sorted({t[0] for t in expected} | {t[2] for t in expected})
@@ -48,7 +49,7 @@ def test_wikidata_rdf_samples_are_read_whole(tmp_path):
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent; set KGQA_SHARED_DATA to the folder of the public data")
     files = sorted(str(p) for p in folder.rglob("*.nt") if p.stat().st_size)
-    counts = build(tmp_path, options=KgOptions(files=tuple(files), format="ntriples"))
+    counts = build(Workspace(tmp_path), options=KgOptions(files=tuple(files), format="ntriples"))
     lines = [line for f in files for line in Path(f).read_text(encoding="utf-8").split("\n")]
     assert counts["statements"] == sum(1 for line in lines if line.strip() and not line.lstrip().startswith("#"))
     assert counts["rejects"] == 0 and counts["triples"] > 100

@@ -10,6 +10,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.formats import turtle_feed, turtle_recover
+from kgqa_core.workspace import Workspace
 from tests.support.reading import Read, read_text
 
 A = "http://a/"
@@ -111,8 +112,8 @@ def test_what_is_lost_with_a_statement_of_many_triples_fires_the_share(tmp_path:
     (tmp_path / "out").mkdir()
     options = {"files": (str(tmp_path / "graph.ttl"),)}
     with pytest.raises(KgInputError, match=r"5,00\d of 10,00\d statements (so far|in all) are rejected"):
-        build(tmp_path / "out", options=KgOptions(**options))
-    counts = build(tmp_path / "out", options=KgOptions(**options, max_reject_share=0.6))
+        build(Workspace(tmp_path / "out"), options=KgOptions(**options))
+    counts = build(Workspace(tmp_path / "out"), options=KgOptions(**options, max_reject_share=0.6))
     assert counts["triples"] == 5_000 and counts["rejects"] == 1 and counts["unread"] >= 4_990
 
 

@@ -25,6 +25,7 @@ from kgqa_core.kg.verbalise import (
     triple_text,
     write_knowledge,
 )
+from kgqa_core.workspace import Workspace
 from tests.support import staged
 
 
@@ -73,7 +74,7 @@ def test_knowledge_has_every_question_in_rank_order_without_repetition(graph, tm
         ("q3", "rigel", 0, 0.9, -1, 1, 2, 1),
     ]
     inputs = _inputs(tmp_path, facts)
-    counts = write_knowledge(tmp_path / "out", kg=graph.path, **inputs)
+    counts = write_knowledge(Workspace(tmp_path / "out"), kg=graph.path, **inputs)
     assert counts == {"questions": 3, "with_facts": 2, "facts": 3}
     assert pl.read_parquet(tmp_path / "out" / "knowledge.parquet").rows() == [
         ("q1", "rigel", "triples", "", []),
@@ -90,7 +91,7 @@ def test_triple_of_several_reasoning_paths_is_told_once_where_it_first_stands(gr
         ("q1", "hop_path", 3, 0.5, 1, 2, 2, -1),
         ("q1", "hop_path", 4, 0.1, 2, 1, 1, -1),
     ]
-    counts = write_knowledge(tmp_path / "out", kg=graph.path, **_inputs(tmp_path, facts, ("q1",)))
+    counts = write_knowledge(Workspace(tmp_path / "out"), kg=graph.path, **_inputs(tmp_path, facts, ("q1",)))
     assert counts == {"questions": 1, "with_facts": 1, "facts": 3}
     [row] = pl.read_parquet(tmp_path / "out" / "knowledge.parquet").rows()
     assert row == ("q1", "hop_path", "triples", "(Anna, likes, b), (b, s, c), (Anna, <inv>-likes, c)", [0, 1, 2])
@@ -112,7 +113,7 @@ def test_nodes_without_name_are_numbered_as_each_question_meets_them(make, tmp_p
         ("q2", "hop_path", 1, 0.9, 0, 2, other, 1),
         ("q2", "hop_path", 2, 0.9, 0, 2, day, 1),
     ]
-    write_knowledge(tmp_path / "out", kg=store.path, **_inputs(tmp_path, facts))
+    write_knowledge(Workspace(tmp_path / "out"), kg=store.path, **_inputs(tmp_path, facts))
     assert pl.read_parquet(tmp_path / "out" / "knowledge.parquet")["text"].to_list() == [
         "(Carl, <inv>-spouse, CVT1), (CVT2, spouse, Bert), (Anna, marriage, CVT2), (CVT2, in, Q42)",
         "(Anna, marriage, CVT1), (CVT2, spouse, Carl), (The Day, in, Q42)",
@@ -122,18 +123,18 @@ def test_nodes_without_name_are_numbered_as_each_question_meets_them(make, tmp_p
 
 def test_knowledge_without_any_fact_and_of_another_graph(graph, tmp_path):
     inputs = _inputs(tmp_path, [])
-    write_knowledge(tmp_path / "out", kg=graph.path, retriever="random", **inputs)
+    write_knowledge(Workspace(tmp_path / "out"), kg=graph.path, retriever="random", **inputs)
     assert pl.read_parquet(tmp_path / "out" / "knowledge.parquet")["retriever"].to_list() == ["random"] * 3
     inputs = _inputs(tmp_path, [("q1", "rigel", 0, 1.0, -1, 1, 77, 1)])
     with pytest.raises(GraphMismatch, match="triple 77"):
-        write_knowledge(tmp_path / "out", kg=graph.path, **inputs)
+        write_knowledge(Workspace(tmp_path / "out"), kg=graph.path, **inputs)
     inputs = _inputs(tmp_path, [("qq", "rigel", 0, 1.0, -1, 1, 0, 1)])
     with pytest.raises(ArtifactError, match="'qq'"):
-        write_knowledge(tmp_path / "out", kg=graph.path, **inputs)
+        write_knowledge(Workspace(tmp_path / "out"), kg=graph.path, **inputs)
     with pytest.raises(InputError, match="did you mean 'triples'"):
-        write_knowledge(tmp_path / "out", kg=graph.path, format="triple", **inputs)
+        write_knowledge(Workspace(tmp_path / "out"), kg=graph.path, format="triple", **inputs)
     with pytest.raises(ArtifactError, match="missing"):
-        write_knowledge(tmp_path / "out", kg=graph.path, facts=tmp_path, questions=inputs["questions"])
+        write_knowledge(Workspace(tmp_path / "out"), kg=graph.path, facts=tmp_path, questions=inputs["questions"])
 
 
 def test_show_tells_names_types_and_facts_both_ways(make):
@@ -162,7 +163,7 @@ def test_knowledge_carries_qualifiers_only_when_asked(tmp_path):
     inputs = _inputs(tmp_path, [("q1", "rigel", 0, 0.9, -1, 1, 1, -1), ("q1", "rigel", 1, 0.8, -1, 1, 0, 1)], ("q1",))
     texts = {}
     for asked in (False, True):
-        counts = write_knowledge(tmp_path / "out", kg=tmp_path / "kg.duckdb", qualifiers=asked, **inputs)
+        counts = write_knowledge(Workspace(tmp_path / "out"), kg=tmp_path / "kg.duckdb", qualifiers=asked, **inputs)
         texts[asked] = pl.read_parquet(tmp_path / "out" / "knowledge.parquet")["text"].item()
         assert counts["facts"] == 2
     assert texts[False] == "(mayor, <inv>-held, Ada), (Ada, born, Ulm)"
@@ -212,7 +213,7 @@ def test_nameless_nodes_of_a_graph_are_those_with_an_id_and_no_label(tmp_path: P
     )
     (tmp_path / "kg").mkdir()
     (tmp_path / "work").mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(source),)), work=tmp_path / "work")
+    build(Workspace(tmp_path / "kg", tmp_path / "work"), options=KgOptions(files=(str(source),)))
     with KgStore.open(tmp_path / "kg") as store:
         everything = [row[0] for row in store.connection.execute("SELECT id FROM entities").fetchall()]
         keys = store.entity_keys(everything)

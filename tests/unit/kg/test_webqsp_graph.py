@@ -12,6 +12,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 
 def question(topic: str, name: str, chain: list[str] | None, *answers: tuple[str, str | None]) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def graph(tmp_path: Path, *questions: Any) -> tuple[set[tuple[str, str, str]], d
     file = tmp_path / "WebQSP.train.json"
     file.write_text("\ufeff" + json.dumps({"Questions": questions}, indent=1), encoding="utf-8")
     (tmp_path / "kg").mkdir()
-    counts = build(tmp_path / "kg", options=KgOptions(files=(str(file),), max_reject_share=1))
+    counts = build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(file),), max_reject_share=1))
     with KgStore.open(tmp_path / "kg") as store:
         run = store.connection.execute
         triples = run(
@@ -75,4 +76,4 @@ def test_what_is_no_webqsp_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.json").write_text(text, encoding="utf-8")
     (tmp_path / "kg").mkdir()
     with pytest.raises(KgInputError, match="x.json"):
-        build(tmp_path / "kg", options=KgOptions(files=(str(tmp_path / "x.json"),), format="webqsp"))
+        build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(tmp_path / "x.json"),), format="webqsp"))

@@ -18,6 +18,7 @@ from kgqa_core.linking.questions import LINKS, link_questions, merge
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.store.digest import content_digest
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 TRIPLES = """\
 <http://x/Q1> <http://x/capital> <http://x/Q2> .
@@ -40,7 +41,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "graph.nt").write_text(TRIPLES, encoding="utf-8")
     for name in ("kg", "mentions"):
         (folder / name).mkdir()
-    build_kg(folder / "kg", options=KgOptions(files=(str(folder / "graph.nt"),)))
+    build_kg(Workspace(folder / "kg"), options=KgOptions(files=(str(folder / "graph.nt"),)))
     build_mentions(folder / "mentions", kg=folder / "kg")
     return {"kg": folder / "kg", "mentions": folder / "mentions"}
 

@@ -13,6 +13,7 @@ from kgqa_core.errors import FormError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.look import look, sql_of
+from kgqa_core.workspace import Workspace
 
 NAMED = {"P6", "P580", "P582", "P1082", "Q182397", "Q312881", "Q348901", "Q441330", "Q721358"}
 
@@ -30,7 +31,7 @@ def denmark(shared_data, tmp_path_factory):
     (folder / "names.tsv").write_text("".join(named), encoding="utf-8")
     (folder / "kg").mkdir()
     files = (str(folder / "denmark.json"), str(folder / "names.tsv"))
-    build(folder / "kg", options=KgOptions(files=files, ranks="normal", threads=1))
+    build(Workspace(folder / "kg"), options=KgOptions(files=files, ranks="normal", threads=1))
     return folder / "kg"
 
 
@@ -106,7 +107,7 @@ def test_where_there_is_no_answer_the_types_may_say_why(store):
 def test_the_key_of_a_relation_wins_over_the_label_of_another(tmp_path):
     lines = "a\tcountry\tb\na\tx_country\tc\nx_country\trdfs:label\tcountry\n"
     (tmp_path / "graph.tsv").write_text(lines, encoding="utf-8")
-    build(tmp_path, options=KgOptions(files=(str(tmp_path / "graph.tsv"),), threads=1))
+    build(Workspace(tmp_path), options=KgOptions(files=(str(tmp_path / "graph.tsv"),), threads=1))
     with KgStore.open(tmp_path) as store:
         assert result_of(store, "(JOIN (R country) a)") == ["b"]
         assert result_of(store, "(JOIN (R x_country) a)") == ["c"]

@@ -25,6 +25,7 @@ from kgqa_core.logic.sparql_execution.engine import NotExecuted
 from kgqa_core.logic.sparql_execution.run import QueryResult, SparqlRunner
 from kgqa_core.logic.sparql_execution.scopes import read_scopes
 from kgqa_core.logic.sparql_execution.slice import slice_of
+from kgqa_core.workspace import Workspace
 from tests.support.command import ROOT
 
 TRIPLES = """
@@ -84,7 +85,7 @@ def wikidata(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparqlRunner]
 
 def opened(folder: Path, options: KgOptions) -> SparqlRunner:
     (folder / "kg").mkdir()
-    build(folder / "kg", options=options)
+    build(Workspace(folder / "kg"), options=options)
     return SparqlRunner(KgStore.open(folder / "kg"))
 
 

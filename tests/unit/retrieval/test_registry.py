@@ -58,7 +58,10 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         folder.mkdir()
     lines = [f"{name}\tcapital\tTown\n{name}\tcurrency\tMoney of {name}\n" for name in COUNTRIES]
     (tmp_path / "graph.tsv").write_text("".join(lines), encoding="utf-8")
-    build(found["kg"], options=KgOptions(files=(str(tmp_path / "graph.tsv"),), format="delimited", delimiter="\t"))
+    build(
+        Workspace(found["kg"]),
+        options=KgOptions(files=(str(tmp_path / "graph.tsv"),), format="delimited", delimiter="\t"),
+    )
     export(found["dkg"], kg=found["kg"])
     with KgStore.open(found["kg"]) as store:
         [town] = store.resolve(["Town"])["Town"]
@@ -85,7 +88,7 @@ def test_asking_gives_the_facts_of_the_collect_stage(
         retriever=trained,
         kg=kg,
     )
-    write_knowledge(knowledge, kg=kg, facts=facts, questions=questions)
+    write_knowledge(Workspace(knowledge), kg=kg, facts=facts, questions=questions)
     [text] = pl.read_parquet(knowledge / "knowledge.parquet")["text"]
     assert text.startswith("(Town, <inv>-capital, realm G), (realm G, currency, Money of realm G)")
     assert "(Town, <inv>-capital, CVT1), (CVT1, currency, Money of m.0aa)" in text

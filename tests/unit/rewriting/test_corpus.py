@@ -25,6 +25,7 @@ from kgqa_core.rewriting.corpus_table import CORPUS
 from kgqa_core.rewriting.graphs import draw
 from kgqa_core.store.artifacts import content_digest
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 TOWNS, FIRMS = 12, 24
 
@@ -69,7 +70,7 @@ def make_world(folder: Path) -> Path:
     (folder / "graph.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     for part in ("kg", "dkg", "questions", "work"):
         (folder / part).mkdir()
-    build(folder / "kg", options=KgOptions(files=(str(folder / "graph.tsv"),)), work=folder / "work")
+    build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=(str(folder / "graph.tsv"),)))
     export(folder / "dkg", kg=folder / "kg")
     with KgStore.open(folder / "kg") as store:
         ids = {key: i for key, (i,) in ((k, v) for k, v in store.resolve(_keys()).items())}

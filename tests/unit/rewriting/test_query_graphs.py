@@ -19,6 +19,7 @@ from kgqa_core.kg.vocabulary import FREEBASE
 from kgqa_core.rewriting import corpus
 from kgqa_core.rewriting.graphs import draw
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.unit.rewriting.test_corpus import Fake
 
 NAMES = {"m.ann": "Ann", "m.bob": "Bob", "m.carl": "Carl", "m.paris": "Paris", "m.rome": "Rome", "m.dora": "Dora"}
@@ -43,7 +44,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "graph.nt").write_text("".join(lines), encoding="utf-8")
     for part in ("kg", "dkg", "questions"):
         (folder / part).mkdir()
-    build(folder / "kg", options=KgOptions(files=(str(folder / "graph.nt"),), format="freebase"))
+    build(Workspace(folder / "kg"), options=KgOptions(files=(str(folder / "graph.nt"),), format="freebase"))
     export(folder / "dkg", kg=folder / "kg")
     with KgStore.open(folder / "kg") as store:
         write_questions(folder / "questions", list(questions(store)))

@@ -27,6 +27,7 @@ from kgqa_core.rewriting import paragraphs
 from kgqa_core.rewriting.groups import MOST, TripleGroup, read_groups
 from kgqa_core.rewriting.write import SENTENCES, write
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer
 
 TRIPLES = [
@@ -148,7 +149,7 @@ def graph(tmp_path_factory):
         f"{_term(head)} <http://x/{relation.replace(' ', '_')}> {_term(tail)} .\n" for head, relation, tail in TRIPLES
     ]
     (folder / "g.nt").write_text("".join(lines), encoding="utf-8")
-    build(folder / "kg", options=KgOptions(files=(str(folder / "g.nt"),)))
+    build(Workspace(folder / "kg"), options=KgOptions(files=(str(folder / "g.nt"),)))
     return folder / "kg"
 
 

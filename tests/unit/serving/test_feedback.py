@@ -22,6 +22,7 @@ from kgqa_core.serving.feedback import FILE, Feedback, FeedbackRefused, Feedback
 from kgqa_core.serving.feedback_examples import TrainingExample, reviewed, training_examples, write_examples
 from kgqa_core.serving.messages import issued
 from kgqa_core.serving.service import Served
+from kgqa_core.workspace import Workspace
 
 FORMER = """
 CREATE TABLE feedback (
@@ -262,7 +263,7 @@ def test_a_question_that_lives_on_earlier_turns_is_kept_and_does_not_train(store
 def test_what_the_owner_should_know_before_confirming_is_said(store: FeedbackStore, tmp_path: Path) -> None:
     (tmp_path / "g.tsv").write_text("Norland\tcapital\tNorland City\n", encoding="utf-8")
     (tmp_path / "kg").mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(tmp_path / "g.tsv"),)))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(tmp_path / "g.tsv"),)))
     numbers = [
         down(store, issue(store, question, topic=topic), *right)
         for question, topic, right in (

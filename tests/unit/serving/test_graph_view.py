@@ -18,6 +18,7 @@ from kgqa_core.serving.graph_records import GraphRecord
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.limits import LONGEST, LONGEST_FORM, MOST_FACTS
 from kgqa_core.serving.neighbours import RULE, _shares
+from kgqa_core.workspace import Workspace
 from tests.support.question_graph import X
 from tests.support.served_graph import HOSTILE, GraphFolders, films, offices
 
@@ -132,7 +133,7 @@ def test_entities_of_one_name_are_told_apart(tmp_path: Path) -> None:
     (extra / "g.nt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name in ("kg", "dkg", "mentions"):
         (extra / name).mkdir()
-    build(extra / "kg", options=KgOptions(files=(str(extra / "g.nt"),)))
+    build(Workspace(extra / "kg"), options=KgOptions(files=(str(extra / "g.nt"),)))
     export(extra / "dkg", kg=extra / "kg", options=DkgOptions())
     build_mentions(extra / "mentions", kg=extra / "kg")
     view = GraphView.open(extra / "kg", extra / "dkg", extra / "mentions")

@@ -41,7 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def knowledge(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("knowledge")
-    write_knowledge(folder, kg=world.kg, facts=world.facts, questions=world.questions)
+    write_knowledge(Workspace(folder), kg=world.kg, facts=world.facts, questions=world.questions)
     return folder
 
 

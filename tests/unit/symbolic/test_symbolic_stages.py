@@ -35,6 +35,7 @@ from kgqa_core.symbolic.operator import load
 from kgqa_core.symbolic.train import train
 from kgqa_core.system import System
 from kgqa_core.types import Fact, Question, Retrieved
+from kgqa_core.workspace import Workspace
 from tests.support.models import Listener, content
 
 NAMES = {"avalonia": 3, "bergonia": 2, "cimmeria": 4}
@@ -60,7 +61,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             triples.append(f"{town} <{X}in> <{X}{country}> .")
             triples.append(f'{town} <{X}people> "{100 * number + 10}"^^<{XSD}integer> .')
     (base / "graph.nt").write_text("\n".join(triples) + "\n", encoding="utf-8")
-    build(found["kg"], options=KgOptions(files=(str(base / "graph.nt"),)))
+    build(Workspace(found["kg"]), options=KgOptions(files=(str(base / "graph.nt"),)))
     with KgStore.open(found["kg"]) as store:
         questions = sample_questions(store)
         ends = store.connection.execute("SELECT id, head, tail FROM triples ORDER BY id").fetchall()

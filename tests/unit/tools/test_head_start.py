@@ -19,6 +19,7 @@ from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.phrases import Phrases, way_words
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.workspace import Workspace
 from tests.support.question_graph import RDFS, TYPE, X, build_graph, triples
 from tools.head_start import real_graph, train
 from tools.head_start.invented import DOMAINS, write_graph
@@ -36,7 +37,7 @@ def test_the_same_seed_invents_the_same_graph_and_another_one_another(tmp_path: 
     out = tmp_path / "kg"
     out.mkdir()
     (tmp_path / "a").rename(tmp_path / "a.nt")
-    counts = build(out, options=KgOptions(files=(str(tmp_path / "a.nt"),)))
+    counts = build(Workspace(out), options=KgOptions(files=(str(tmp_path / "a.nt"),)))
     assert counts["rejects"] == 0
 
 
@@ -48,7 +49,7 @@ def test_invented_graph_without_types_has_all_else(tmp_path: Path) -> None:
     assert plain == {line for line in typed if f"<{TYPE}>" not in line} and sizes[0] > sizes[1] > 2_000
     out = tmp_path / "kg"
     out.mkdir()
-    build(out, options=KgOptions(files=(str(tmp_path / "plain.nt"),)))
+    build(Workspace(out), options=KgOptions(files=(str(tmp_path / "plain.nt"),)))
     with KgStore.open(out) as store:
         graph = LabelGraph(store)
         assert not graph.type_keys
@@ -69,7 +70,7 @@ def test_the_real_graph_has_no_fact_of_a_scored_question(tmp_path: Path, shared_
     whole = tmp_path / "whole"
     whole.mkdir()
     tables = [str(shared_data / "wikidata_mini" / name) for name in ("triples.tsv", "labels.en.tsv", "qualifiers.tsv")]
-    build(whole, options=KgOptions(files=tuple(tables)))
+    build(Workspace(whole), options=KgOptions(files=tuple(tables)))
     facts, pairs = real_graph.scored_facts(shared_data, whole), real_graph.scored_pairs(shared_data)
     assert len(facts) > 5_000 and len(pairs) > 1_000
     folder = real_graph.build_real_graph(shared_data, whole, tmp_path)

@@ -21,6 +21,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import answer_texts, execute
 from kgqa_core.logic.parser import parse
 from kgqa_core.types import COMPLEXITY_TYPES
+from kgqa_core.workspace import Workspace
 
 OPTIONS = GeneratedQuestionsOptions(size=400)
 
@@ -66,7 +67,7 @@ TINY = {
 def test_each_split_of_a_tiny_graph_has_a_question_with_an_answer(graph: str, tmp_path: Path) -> None:
     file = tmp_path / ("g.nt" if "<" in TINY[graph] else "g.tsv")
     file.write_text(TINY[graph])
-    build(tmp_path, options=KgOptions(files=(str(file),)))
+    build(Workspace(tmp_path), options=KgOptions(files=(str(file),)))
     counts = generate(tmp_path, tmp_path, OPTIONS, 7)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     assert {row["split"] for row in answerable(rows)} == {"train", "dev", "test"}
@@ -75,7 +76,7 @@ def test_each_split_of_a_tiny_graph_has_a_question_with_an_answer(graph: str, tm
 
 def test_a_graph_in_which_nothing_leads_anywhere_is_refused_with_what_it_lacks(tmp_path: Path) -> None:
     (tmp_path / "g.tsv").write_text("Ada\tis\tAda\n")
-    build(tmp_path, options=KgOptions(files=(str(tmp_path / "g.tsv"),)))
+    build(Workspace(tmp_path), options=KgOptions(files=(str(tmp_path / "g.tsv"),)))
     with pytest.raises(InputError, match=r"no question can be made from this graph \(1 relations, 1 entities"):
         generate(tmp_path, tmp_path, OPTIONS, 7)
 

@@ -20,6 +20,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.types import COMPLEXITY_TYPES, Question
+from kgqa_core.workspace import Workspace
 
 PROFILES = ("real-wikidata-mini", "real-codex-m", "real-fb15k237")
 
@@ -45,7 +46,7 @@ def test_a_small_set_over_wikidata_has_all_types_and_hops_and_is_harder_than_sim
         pytest.skip(f"no wikidata_mini at {shared_data}")
     profile = choose_profile("real-wikidata-mini")
     files = tuple(str(data / Path(name).name) for name in profile.kg.files)
-    build(tmp_path, options=profile.kg.model_copy(update={"files": files}))
+    build(Workspace(tmp_path), options=profile.kg.model_copy(update={"files": files}))
     options = profile.questions.generated.model_copy(update={"size": 400})
     with KgStore.open(tmp_path) as store:
         rows = make(store, options, profile.seed)

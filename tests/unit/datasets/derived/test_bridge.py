@@ -16,6 +16,7 @@ from kgqa_core.datasets.files.seeds import seeds_of
 from kgqa_core.errors import InputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 
@@ -101,7 +102,7 @@ def graph(tmp_path: Path) -> Path:
 
 def test_a_path_is_learnt_that_finds_the_answers_and_little_else(graph: Path, tmp_path: Path) -> None:
     (tmp_path / "kg").mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(graph),)))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(graph),)))
     ids = {f"m.0{n}": [f"Q{n}"] for n in range(1, 8)}
     rows = [
         question("a", ["m.01"], ["m.02"], ["x.capital"]),
@@ -118,7 +119,7 @@ def test_a_path_is_learnt_that_finds_the_answers_and_little_else(graph: Path, tm
 
 def test_ids_and_equivalent_properties_are_the_same_from_a_dump_and_from_its_graph(graph: Path, tmp_path: Path) -> None:
     (tmp_path / "kg").mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(graph),)))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(graph),)))
     of_dump, of_folder = ids_of_graph([str(graph)]), ids_of_graph([str(tmp_path / "kg")])
     assert of_dump.ids == of_folder.ids == {f"m.0{n}": [f"Q{n}"] for n in range(1, 8)}
     assert of_dump.paths == of_folder.paths == {("location.country.capital",): ("P36",)}

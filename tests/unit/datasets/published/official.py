@@ -9,6 +9,7 @@ from typing import Any
 from kgqa_core.config import KgOptions, QuestionsOptions
 from kgqa_core.datasets.load import load
 from kgqa_core.kg.build import build
+from kgqa_core.workspace import Workspace
 
 
 def stored(path: Path, rows: Any) -> Path:
@@ -24,7 +25,7 @@ def graph(folder: Path, triples: str) -> Path:
     source.write_text(triples, encoding="utf-8")
     out = folder / "kg"
     out.mkdir()
-    build(out, options=KgOptions(files=(str(source),), format="delimited", delimiter="\t"))
+    build(Workspace(out), options=KgOptions(files=(str(source),), format="delimited", delimiter="\t"))
     return out
 
 

@@ -18,6 +18,7 @@ from kgqa_core.datasets.published.iris import entities_of_sparql, key_of_iri
 from kgqa_core.datasets.published.registry import BENCHMARKS, source_of
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
+from kgqa_core.workspace import Workspace
 from tests.support.official_files import (
     ENTITY_QUESTIONS,
     FREEBASE_LINES,
@@ -139,7 +140,7 @@ def test_queries_without_answers_get_their_result_on_the_graph(tmp_path: Path) -
     for part in ("kg", "questions"):
         (tmp_path / part).mkdir()
     files = (str(tmp_path / "graph.tsv"),)
-    build(tmp_path / "kg", options=KgOptions(files=files, format="delimited", delimiter="\t"))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=files, format="delimited", delimiter="\t"))
     more = {**LCQUAD2[0], "uid": 4, "sparql_wikidata": "SELECT DISTINCT ?a WHERE { wd:Q13298 wdt:P99999 ?a }"}
     yes = {**LCQUAD2[0], "uid": 5, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P17 wd:Q40 }"}
     no = {**yes, "uid": 6, "sparql_wikidata": "ASK WHERE { wd:Q41358 wdt:P17 wd:Q40 }"}
@@ -247,7 +248,7 @@ def test_the_stage_writes_the_rejected_rows(tmp_path: Path) -> None:
     for part in ("kg", "questions"):
         (tmp_path / part).mkdir()
     files = (str(tmp_path / "graph.tsv"),)
-    build(tmp_path / "kg", options=KgOptions(files=files, format="delimited", delimiter="\t"))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=files, format="delimited", delimiter="\t"))
     path = stored(tmp_path, "mintaka_dev.json", [*MINTAKA, {"id": "x"}])
     options = QuestionsOptions(path=str(path))
     counts = load(tmp_path / "questions", kg=tmp_path / "kg", options=options, seed=7)

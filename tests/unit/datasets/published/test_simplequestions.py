@@ -13,6 +13,7 @@ from kgqa_core.datasets.published.registry import BENCHMARKS
 from kgqa_core.datasets.published.simplequestions import SPLIT_FILES, annotated, read_simplequestions, relation_key
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
+from kgqa_core.workspace import Workspace
 
 GRAPH = """\
 Q1\tP19\tQ10
@@ -45,7 +46,7 @@ def kg(tmp_path: Path) -> Path:
     (tmp_path / "graph.tsv").write_text(GRAPH, encoding="utf-8")
     (tmp_path / "kg").mkdir()
     build(
-        tmp_path / "kg",
+        Workspace(tmp_path / "kg"),
         options=KgOptions(files=(str(tmp_path / "graph.tsv"),), format="delimited", delimiter="\t"),
     )
     return tmp_path / "kg"

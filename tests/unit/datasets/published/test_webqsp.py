@@ -20,6 +20,7 @@ from kgqa_core.errors import FormError, QuestionFileError
 from kgqa_core.kg.build import build
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.sparql import from_sparql
+from kgqa_core.workspace import Workspace
 
 
 def parsed(name: str, **more: Any) -> dict[str, Any]:
@@ -243,7 +244,7 @@ def test_the_stage_links_ids_and_chains_to_a_graph(tmp_path: Path) -> None:
     graph.write_text("m.03_r3\tlocation.country.languages_spoken\tm.01428y\n", encoding="utf-8")
     for part in ("kg", "questions"):
         (tmp_path / part).mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(graph),), format="delimited", delimiter="\t"))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(graph),), format="delimited", delimiter="\t"))
     options = QuestionsOptions(source="webqsp", path=str(tmp_path / "webqsp"))
     load(tmp_path / "questions", kg=tmp_path / "kg", options=options, seed=7)
     (question,) = read_questions(tmp_path / "questions")

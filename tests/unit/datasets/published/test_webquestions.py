@@ -10,6 +10,7 @@ from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import read_raw, read_source
 from kgqa_core.datasets.published.webquestions import answers_of, topic_of
+from kgqa_core.workspace import Workspace
 from tests.unit.datasets.published.official import graph, loaded, stored
 
 
@@ -74,7 +75,7 @@ def test_topics_are_linked_without_regard_to_case(tmp_path: Path) -> None:
     from kgqa_core.kg.build import build
 
     (tmp_path / "kg").mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(source),)))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(source),)))
     rows = [
         question("ann_lee", "(list (description Bo))"),
         question("nobody", "(list (description Bo))"),

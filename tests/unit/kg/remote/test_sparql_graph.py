@@ -26,6 +26,7 @@ from kgqa_core.kg.remote.registry import graph_name, remote_of
 from kgqa_core.kg.remote.sparql_query import read_query
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET
+from kgqa_core.workspace import Workspace
 from tests.support.property_graph import COUNTED, built
 from tests.support.sparql_server import RETRY_AFTER, SparqlServer
 
@@ -330,7 +331,7 @@ def test_an_endpoint_and_files_make_one_graph(tmp_path):
             fetched=str(tmp_path / "f"),
         )  # fmt: skip
         (tmp_path / "out").mkdir()
-        counts = build(tmp_path / "out", options=options)
+        counts = build(Workspace(tmp_path / "out"), options=options)
     assert counts["triples"] == from_file(text, tmp_path)[0]["triples"] + 1
 
 

@@ -18,6 +18,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.client.pass_folder import PassFolder
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.subset.subset import SubsetResult, subset_of_dump
+from kgqa_core.workspace import Workspace
 from tests.support.subset_oracle import Statement, neighbourhood
 
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
@@ -180,7 +181,7 @@ def test_a_subset_of_json_builds_the_graph_that_the_whole_dump_has_around_the_se
     _, out = subset(tmp_path, [people], ["Q1"], hops=1)
     for name, file in (("whole", people), ("part", out)):
         (tmp_path / name).mkdir()
-        build(tmp_path / name, options=KgOptions(files=(str(file),)))
+        build(Workspace(tmp_path / name), options=KgOptions(files=(str(file),)))
     query = """
         SELECT h.key, r.key, t.key, t.datatype FROM triples x JOIN entities h ON h.id = x.head
         JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail WHERE h.key = 'Q1' ORDER BY ALL"""

@@ -13,6 +13,7 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.client.pass_folder import PassFolder
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.subset.subset import subset_of_dump
+from kgqa_core.workspace import Workspace
 from tests.support.subset_oracle import Statement, neighbourhood
 from tests.unit.kg.subset.test_kg_subset import by_id, claim, entity, graphs, json_dump, subset
 
@@ -35,7 +36,7 @@ NAMES = """
 def tables(folder: Path, file: Path) -> tuple[dict[str, set[tuple[Any, ...]]], list[str]]:
     """Triples, qualifiers and names of the graph of a file, and the subjects of its triples."""
     folder.mkdir()
-    build(folder, options=KgOptions(files=(str(file),), max_reject_share=0.5))
+    build(Workspace(folder), options=KgOptions(files=(str(file),), max_reject_share=0.5))
     with KgStore.open(folder) as store:
         found = {
             name: set(store.connection.execute(sql).fetchall())

@@ -22,6 +22,7 @@ from kgqa_core.kg.store import FILE, KgStore
 from kgqa_core.kg.update.delta import DIFF, options_of, update, update_parts
 from kgqa_core.kg.update.diff import differences
 from kgqa_core.store.artifacts import content_digest, verify
+from kgqa_core.workspace import Workspace
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 PREFERRED_LABEL = "<http://www.w3.org/2004/02/skos/core#prefLabel>"
@@ -47,9 +48,9 @@ def make(tmp_path: Path) -> Make:
         out.mkdir()
         chosen = KgOptions(files=(str(source),), format="ntriples", **options)
         if old is None:
-            build(out, options=chosen)
+            build(Workspace(out), options=chosen)
         else:
-            update(out, old=old, options=chosen)
+            update(Workspace(out), old=old, options=chosen)
         return out
 
     return _make
@@ -68,7 +69,7 @@ def pair(old: Path, added: list[str], removed: list[str], out: Path, **options: 
         for name, lines in (("added", added), ("removed", removed))
         if lines
     }
-    return update(out, old=old, options=KgOptions(format="ntriples", **options), **files)
+    return update(Workspace(out), old=old, options=KgOptions(format="ntriples", **options), **files)
 
 
 def ids(folder: Path) -> dict[str, int]:
@@ -125,8 +126,8 @@ def test_literals_are_told_apart_by_their_details(tmp_path: Path) -> None:
 
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
-    build_parts(tmp_path / "old", part("9 gregorian", "11 julian"), KgOptions())
-    update_parts(tmp_path / "new", part(None, "14 gregorian", "11 julian"), tmp_path / "old", KgOptions())
+    build_parts(Workspace(tmp_path / "old"), part("9 gregorian", "11 julian"), KgOptions())
+    update_parts(Workspace(tmp_path / "new"), part(None, "14 gregorian", "11 julian"), tmp_path / "old", KgOptions())
     with KgStore.open(tmp_path / "old") as old, KgStore.open(tmp_path / "new") as new:
         sql = "SELECT detail, id FROM entities WHERE kind = 'literal' ORDER BY id"
         assert old.connection.execute(sql).fetchall() == [("11 julian", 1), ("9 gregorian", 2)]
@@ -224,14 +225,14 @@ def test_a_pair_with_qualifiers_or_statement_nodes_is_refused(make: Make, tmp_pa
     kgtk = write(tmp_path / "edges.tsv", ["id\tnode1\tlabel\tnode2", "e1\tQ1\tP31\tQ2", "\te1\tP580\tQ3"])
     (tmp_path / "one").mkdir()
     with pytest.raises(KgInputError, match=r"edges\.tsv has qualifiers"):
-        update(tmp_path / "one", old=old, options=KgOptions(format="kgtk"), added=[str(kgtk)])
+        update(Workspace(tmp_path / "one"), old=old, options=KgOptions(format="kgtk"), added=[str(kgtk)])
     node = "http://www.wikidata.org/entity/statement/Q1-x"
     rdf = write(
         tmp_path / "full.nt", [f"<http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/P31> <{node}> ."]
     )
     (tmp_path / "two").mkdir()
     with pytest.raises(KgInputError, match="full Wikidata RDF, with statement nodes"):
-        update(tmp_path / "two", old=old, options=KgOptions(format="wikidata-rdf"), removed=[str(rdf)])
+        update(Workspace(tmp_path / "two"), old=old, options=KgOptions(format="wikidata-rdf"), removed=[str(rdf)])
 
 
 def test_what_the_old_graph_left_out_stays_counted(make: Make, tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ def test_ranks_survive_a_pair(tmp_path: Path) -> None:
         schema_overrides={"kind": pl.Int8, "rank": pl.Int8, "datatype": pl.String},
     )  # fmt: skip
     (tmp_path / "old").mkdir()
-    build_parts(tmp_path / "old", [Part("part", "test", [StatementBatch(frame)])], KgOptions())
+    build_parts(Workspace(tmp_path / "old"), [Part("part", "test", [StatementBatch(frame)])], KgOptions())
     pair(tmp_path / "old", ["<http://x/c> <http://x/p> <http://x/d> ."], [], tmp_path / "new")
     with KgStore.open(tmp_path / "new") as store:
         ranks = "SELECT e.key, rank FROM triples JOIN entities e ON e.id = head ORDER BY 1"
@@ -261,9 +262,9 @@ def test_ranks_survive_a_pair(tmp_path: Path) -> None:
 def test_either_a_dump_or_a_pair_is_wanted(make: Make, tmp_path: Path) -> None:
     old = make(GRAPH)
     with pytest.raises(KgInputError, match="either the new dump, or"):
-        update(tmp_path, old=old, options=KgOptions())
+        update(Workspace(tmp_path), old=old, options=KgOptions())
     with pytest.raises(KgInputError, match="either the new dump, or"):
-        update(tmp_path, old=old, options=KgOptions(files=("a.nt",)), added=["b.nt"])
+        update(Workspace(tmp_path), old=old, options=KgOptions(files=("a.nt",)), added=["b.nt"])
 
 
 def test_a_folder_is_updated_in_place_with_the_options_it_was_built_with(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import FILE
 from kgqa_core.kg.update.diff import compare, differences
+from kgqa_core.workspace import Workspace
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -31,13 +32,13 @@ def graph(folder: Path, lines: list[str]) -> Path:
     folder.mkdir()
     source = folder.with_suffix(".nt")
     source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    build(folder, options=KgOptions(files=(str(source),), format="ntriples"))
+    build(Workspace(folder), options=KgOptions(files=(str(source),), format="ntriples"))
     return folder
 
 
 def changed(old: Path, new: Path, out: Path) -> dict[str, set[tuple[str, str]]]:
     """(change, key) by table."""
-    compare(old, new, out=out)
+    compare(Workspace(out), old, new)
     frames = {name: pl.read_parquet(out / f"{name}.parquet") for name in ("entities", "relations")}
     return {name: set(frame.select("change", "key").rows()) for name, frame in frames.items()}
 
@@ -53,7 +54,7 @@ def test_a_graph_is_the_same_as_itself_and_as_one_with_other_ids(tmp_path: Path)
         connection.execute("UPDATE relations SET id = id + 7; UPDATE relation_labels SET id = id + 7")
         connection.execute("UPDATE triples SET relation = relation + 7")
     assert differences(one, one) == differences(one, two) == {}
-    assert compare(one, two)["entities"] == {"added": 0, "removed": 0, "changed": 0}
+    assert compare(Workspace(tmp_path / "diff"), one, two)["entities"] == {"added": 0, "removed": 0, "changed": 0}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_changes_are_counted_and_listed_by_key(tmp_path: Path) -> None:
         "<http://x/a> <http://x/far> <http://x/c> .",
     ]
     old = graph(tmp_path / "old", GRAPH)
-    summary = compare(old, graph(tmp_path / "new", new), out=tmp_path / "diff")
+    summary = compare(Workspace(tmp_path / "diff"), old, graph(tmp_path / "new", new))
     assert summary == {
         "entities": {"added": 2, "removed": 1, "changed": 2},
         "literals": {"added": 0, "removed": 0},
@@ -113,7 +114,7 @@ def test_changes_are_counted_and_listed_by_key(tmp_path: Path) -> None:
 def test_a_literal_that_only_its_datatype_tells_apart_is_another_one(tmp_path: Path) -> None:
     typed = '<http://x/d> <http://x/size> "3"^^<http://www.w3.org/2001/XMLSchema#integer> .'
     old, new = graph(tmp_path / "old", GRAPH), graph(tmp_path / "new", [*GRAPH[:2], typed, *GRAPH[3:]])
-    summary = compare(old, new)
+    summary = compare(Workspace(tmp_path / "diff"), old, new)
     assert summary["literals"] == {"added": 1, "removed": 1}
     assert summary["entities"]["changed"] == 1 and summary["relations"]["changed"] == 1
 
@@ -122,7 +123,7 @@ def test_a_change_of_rank_is_a_changed_triple(tmp_path: Path) -> None:
     old, new = graph(tmp_path / "old", GRAPH), graph(tmp_path / "new", GRAPH)
     with duckdb.connect(str(new / FILE)) as connection:
         connection.execute("UPDATE triples SET rank = 1 WHERE id = 0")
-    assert compare(old, new)["triples"] == {"added": 0, "removed": 0, "changed": 1}
+    assert compare(Workspace(tmp_path / "diff"), old, new)["triples"] == {"added": 0, "removed": 0, "changed": 1}
 
 
 def test_page_views_change_an_entity_and_popularity_does_not(tmp_path: Path) -> None:
@@ -135,4 +136,4 @@ def test_page_views_change_an_entity_and_popularity_does_not(tmp_path: Path) -> 
 
 def test_a_path_without_graph_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="no graph at .*absent"):
-        compare(graph(tmp_path / "one", GRAPH), tmp_path / "absent")
+        compare(Workspace(tmp_path / "diff"), graph(tmp_path / "one", GRAPH), tmp_path / "absent")

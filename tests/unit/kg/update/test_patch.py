@@ -20,6 +20,7 @@ from kgqa_core.kg.update.delta import update
 from kgqa_core.kg.update.diff import differences
 from kgqa_core.kg.update.statement_set import StatementSet
 from kgqa_core.monitor import Monitor
+from kgqa_core.workspace import Workspace
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
@@ -60,16 +61,21 @@ def updated(folder: Path, added: list[str], removed: list[str], dump: bool, befo
     old, new, rebuilt = (folder / name for name in ("old", "new", "rebuilt"))
     for place, lines in ((old, before), (rebuilt, after)):
         place.mkdir()
-        build(place, options=chosen.model_copy(update={"files": (write(folder / f"{place.name}.nt", lines),)}))
+        build(
+            Workspace(place), options=chosen.model_copy(update={"files": (write(folder / f"{place.name}.nt", lines),)})
+        )
     new.mkdir()
     monitor = Notes()
     if dump:
-        update(new, old=old, options=chosen.model_copy(update={"files": (str(folder / "rebuilt.nt"),)}),
-               monitor=monitor)  # fmt: skip
+        update(
+            Workspace(new, monitor=monitor),
+            old=old,
+            options=chosen.model_copy(update={"files": (str(folder / "rebuilt.nt"),)}),
+        )
     else:
         pair = {"added": added, "removed": removed}
         files = {name: [write(folder / f"{name}.nt", lines)] for name, lines in pair.items() if lines}
-        update(new, old=old, options=chosen, monitor=monitor, **files)
+        update(Workspace(new, monitor=monitor), old=old, options=chosen, **files)
     return new, rebuilt, [note for note in monitor.notes if "made anew" in note]
 
 

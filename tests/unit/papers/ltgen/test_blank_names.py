@@ -11,6 +11,7 @@ from kgqa_core.config import KgOptions, LlmOptions, PopularityOptions, SamplingO
 from kgqa_core.kg.build import build
 from kgqa_core.papers.ltgen.sample import draw
 from kgqa_core.papers.ltgen.write import write
+from kgqa_core.workspace import Workspace
 
 EX, LABEL = "http://ex.org/", "http://www.w3.org/2000/01/rdf-schema#label"
 
@@ -27,7 +28,7 @@ def written(folder: Path, kind: str, more: list[str]) -> list[dict[str, object]]
     for name in ("kg", "work", "sample", kind):
         (folder / name).mkdir()
     (folder / "g.nt").write_text("\n".join([*lines(), *more, ""]), encoding="utf-8")
-    build(folder / "kg", options=KgOptions(files=(str(folder / "g.nt"),)), work=folder / "work")
+    build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=(str(folder / "g.nt"),)))
     sampling = SamplingOptions(levels="absolute", thresholds=(1, 2, 3, 4, 100))
     draw(folder / "sample", kg=folder / "kg", options=sampling, popularity=PopularityOptions(), seed=7)
     write(

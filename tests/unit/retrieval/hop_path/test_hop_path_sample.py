@@ -21,6 +21,7 @@ from kgqa_core.retrieval.hop_path.sampling import ends_of, ground_all, sample, s
 from kgqa_core.retrieval.hop_path.train import train
 from kgqa_core.retrieval.registry import open_retriever
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import runner
 
@@ -171,7 +172,7 @@ def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkey
     for part in ("kg", "dkg"):
         (tmp_path / part).mkdir()
     options = KgOptions(files=(str(tmp_path / "graph.tsv"),), format="delimited", delimiter="\t")
-    build(tmp_path / "kg", options=options)
+    build(Workspace(tmp_path / "kg"), options=options)
     export(tmp_path / "dkg", kg=tmp_path / "kg")
     dkg = Dkg.open(tmp_path / "dkg")
     with KgStore.open(tmp_path / "kg") as store:

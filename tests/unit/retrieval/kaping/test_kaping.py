@@ -60,7 +60,7 @@ class Graph:
         for part in (self.kg, self.dkg_folder, self.questions_folder):
             part.mkdir(parents=True)
         (folder / "graph.tsv").write_text(GRAPH, encoding="utf-8")
-        build(self.kg, options=KgOptions(files=(str(folder / "graph.tsv"),)))
+        build(Workspace(self.kg), options=KgOptions(files=(str(folder / "graph.tsv"),)))
         export(self.dkg_folder, kg=self.kg)
         self.dkg = Dkg.open(self.dkg_folder)
         with KgStore.open(self.kg) as store:
@@ -333,7 +333,7 @@ def test_equal_scores_stand_in_order_of_id(tmp_path: Path) -> None:
     (tmp_path / "graph.nt").write_text("".join(rows), encoding="utf-8")
     for part in ("kg", "dkg"):
         (tmp_path / part).mkdir()
-    build(tmp_path / "kg", options=KgOptions(files=(str(tmp_path / "graph.nt"),)))
+    build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(tmp_path / "graph.nt"),)))
     export(tmp_path / "dkg", kg=tmp_path / "kg")
     with KgStore.open(tmp_path / "kg") as store:
         [topic] = store.resolve(["http://x/t"])["http://x/t"]

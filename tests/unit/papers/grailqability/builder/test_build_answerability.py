@@ -24,6 +24,7 @@ from kgqa_core.papers.grailqability.builder.records import Benchmark, read_bench
 from kgqa_core.papers.grailqability.builder.score import check_predicted, read_predicted, table
 from kgqa_core.papers.grailqability.builder.verify import verify
 from kgqa_core.store.digest import content_digest, hash_file
+from kgqa_core.workspace import Workspace
 from tests.support.register_benchmark import write_benchmark, write_inputs
 
 Rows = list[dict[str, Any]]
@@ -172,7 +173,10 @@ def of_triples(
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions), encoding="utf-8")
     for name in ("kg", "asked", "made"):
         (folder / name).mkdir()
-    build_kg(folder / "kg", options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"))
+    build_kg(
+        Workspace(folder / "kg"),
+        options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"),
+    )
     load(folder / "asked", kg=folder / "kg", options=QuestionsOptions(path=str(folder / "questions.jsonl")), seed=7)
     given = AnswerabilityOptions(**options)
     build(folder / "made", kg=folder / "kg", questions=folder / "asked", options=given, seed=seed)

@@ -16,6 +16,7 @@ from kgqa_core.papers.grailqability.parsing.decode.train import train
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.papers.grailqability.parsing.parsed_forms import read_parsed
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, Stopper, save_seq2seq
 from tests.support.parsing import U, key
@@ -81,7 +82,7 @@ def less(world, tmp_path):
     gone = f"<{key('Forland')}> <{U}capital>"
     (tmp_path / "less.nt").write_text("\n".join(line for line in lines if not line.startswith(gone)) + "\n", "utf-8")
     options = KgOptions(files=(str(tmp_path / "less.nt"),))
-    publish_folder("kg", tmp_path / "kg", lambda out, work: build(out, options=options, work=work))
+    publish_folder("kg", tmp_path / "kg", lambda out, work: build(Workspace(out, work), options=options))
     return replace(world, kg=tmp_path / "kg")
 
 
