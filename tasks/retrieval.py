@@ -12,7 +12,7 @@ from kgqa_core.config import Experiment, LlmOptions, Options, Profile, Retrieval
 from kgqa_core.datasets.derived.splits import check_splits
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
-from kgqa_core.retrieval.api import RetrieverSpec, TrainingInputs
+from kgqa_core.retrieval.api import RetrieverInputs, RetrieverSpec, TrainingInputs
 from kgqa_core.retrieval.hops import check_hops, needed_hops
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, TRAINED_KINDS, trained_by
 from kgqa_core.runs.records import choose_run
@@ -169,20 +169,11 @@ def retrieve(
     name: with `@linked` for linked topics.  retriever: what was trained.  section: the retriever's own options.  llm:
     of a retriever that asks a language model.
     """
+    from kgqa_core.dkg.csr import Dkg  # numba takes 0.4 s to import
     from kgqa_core.retrieval.collect import collect
 
-    return collect(
-        workspace,
-        kg=kg.folder,
-        dkg=dkg.folder,
-        questions=questions.folder,
-        retriever=folder(retriever),
-        name=name,
-        options=options,
-        section=section,
-        llm=llm,
-        seed=seed,
-    )
+    inputs = RetrieverInputs(Dkg.open(dkg.folder), options, seed, section, folder(retriever), kg.folder, llm=llm)
+    return collect(workspace, questions.folder, name, inputs)
 
 
 def train_retrievers(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import LlmOptions, RetrievalOptions, RetrieverVariant
+from kgqa_core.config import RetrievalOptions, RetrieverVariant
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.dkg.csr import Dkg
-from kgqa_core.monitor import Monitor
 from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.linked_candidates import with_linked_candidates
 from kgqa_core.retrieval.registry import open_retriever, retriever_spec
@@ -27,42 +26,22 @@ Pairs = Mapping[str, Sequence[tuple[int, int, float]]]
 """Question id → (entity, directed relation, score) of the ranked pairs, best first."""
 
 
-def collect(
-    workspace: Workspace,
-    *,
-    dkg: Path,
-    questions: Path,
-    name: str,
-    options: RetrievalOptions,
-    seed: int,
-    retriever: Path | None = None,
-    kg: Path | None = None,
-    section: Any = None,
-    llm: LlmOptions | None = None,
-) -> dict[str, Any]:
+def collect(workspace: Workspace, questions: Path, name: str, inputs: RetrieverInputs) -> dict[str, Any]:
     """Writes facts.parquet, entities.parquet, facts_meta.parquet and meta.json, and returns counts.
 
     Retrievers that predict relation paths write paths.parquet too, those that rank relations relations.parquet.
     name: of a retriever; with `@linked` where the questions are those with linked topics.
-    retriever: the trained retriever, of those that learn.  kg: the graph store, for names.  section: the retriever's
-    own options; the defaults where absent.  llm: of a retriever that queries a language model.
+    inputs: what the retriever is opened with; its questions, cache, budget and monitor are those given here.
     Of a part only its share of the questions is retrieved for, whole batches of them; `merge` joins the parts.
     Raises GraphMismatch when the retriever was trained for other relations, ArtifactError when something is missing.
     """
-    graph = Dkg.open(dkg)
-    splits = SPLITS if options.training else SPLITS_COLLECTED
-    inputs = RetrieverInputs(
-        graph,
-        options,
-        seed,
-        section,
-        retriever,
-        kg,
-        workspace.cache or workspace.work,
-        llm=llm,
+    options, splits = inputs.options, SPLITS if inputs.options.training else SPLITS_COLLECTED
+    inputs = replace(
+        inputs,
+        questions=questions,
+        cache=workspace.cache or workspace.work,
         budget=workspace.budget,
         monitor=workspace.monitor,
-        questions=questions,
     )
     with LOADING:
         opened = open_retriever(RetrieverVariant.parse(name).retriever, inputs)
@@ -70,19 +49,19 @@ def collect(
     if opened.candidates:
         wanted = with_linked_candidates(wanted, questions, opened.candidates)
     wanted = wanted[share(workspace.part, opened.batch_starts(wanted), len(wanted))]
-    found = opened.retrieve(wanted, workspace.monitor)
-    write_retrieved(workspace.out, name, found)
-    counts = _counts(found) | dict(opened.counts)
+    retrieved = opened.retrieve(wanted, workspace.monitor)
+    write_retrieved(workspace.out, name, retrieved)
+    counts = _counts(retrieved) | dict(opened.counts)
     if opened.predicts_paths:
-        write_paths(workspace.out, {row.question: row.paths for row in found})
-        counts["with_paths"] = sum(bool(row.paths) for row in found)
+        write_paths(workspace.out, {row.question: row.paths for row in retrieved})
+        counts["with_paths"] = sum(bool(row.paths) for row in retrieved)
     if opened.ranks_pairs:
-        write_pairs(workspace.out, {row.question: row.pairs for row in found}, graph.relation_keys)
-    hits = _hits(wanted, found)
+        write_pairs(workspace.out, {row.question: row.pairs for row in retrieved}, inputs.dkg.relation_keys)
+    hits = _hits(wanted, retrieved)
     if workspace.part is not None:
         write_part(workspace.out, counts, hits=hits)
         return counts
-    return _finish(workspace.out, counts, hits, name, options, workspace.monitor)
+    return _finish(workspace, counts, hits, name, options)
 
 
 def merge(workspace: Workspace, parts: Sequence[Path], *, name: str, options: RetrievalOptions) -> dict[str, Any]:
@@ -94,30 +73,27 @@ def merge(workspace: Workspace, parts: Sequence[Path], *, name: str, options: Re
     for table in ("facts.parquet", "entities.parquet", "facts_meta.parquet", "paths.parquet", "relations.parquet"):
         if (parts[0] / table).is_file():
             join_rows(parts, table).write_parquet(workspace.out / table, compression="zstd", statistics=False)
-    hits = add_counts([own["hits"] for own in results])
-    return _finish(
-        workspace.out, add_counts([own["counts"] for own in results]), hits, name, options, workspace.monitor
-    )
+    hits = add_counts([result["hits"] for result in results])
+    return _finish(workspace, add_counts([result["counts"] for result in results]), hits, name, options)
 
 
 def _finish(
-    out: Path,
+    workspace: Workspace,
     counts: dict[str, Any],
     hits: Mapping[str, Mapping[str, int]],
     name: str,
     options: RetrievalOptions,
-    monitor: Monitor,
 ) -> dict[str, Any]:
     """Writes meta.json and notes what was cut; returns the counts with hits@1 over all of each split."""
     shares = {split: round(own["right"] / own["asked"], 6) for split, own in hits.items() if own["asked"]}
     counts = counts | {"hits_at_1": shares}
     if counts["truncated_questions"]:
         limit = retriever_spec(RetrieverVariant.parse(name).retriever).limit.format(options=options)
-        monitor.note(
+        workspace.monitor.note(
             f"{limit} cut {counts['truncated_questions']} questions short "
             f"({counts['truncated_edges']} edges); raise it to follow them all"
         )
-    (out / "meta.json").write_text(json.dumps(counts, sort_keys=True, indent=1), encoding="utf-8")
+    (workspace.out / "meta.json").write_text(json.dumps(counts, sort_keys=True, indent=1), encoding="utf-8")
     return counts
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from kgqa_core.config import DkgOptions, KgOptions, QuestionsOptions, RetrievalOptions
 from kgqa_core.datasets.load import load
+from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export
 from kgqa_core.kg.build import build
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.store.artifacts import content_digest
 from kgqa_core.workspace import Workspace
@@ -64,11 +66,6 @@ def make_world(folder: Path, triples: int = 1500, questions: int = 150) -> World
     asked = QuestionsOptions(name="toy", source="jsonl", path=str(folder / "questions.jsonl"))
     load(made.questions, kg=made.kg, options=asked, seed=7)
     collect(
-        Workspace(made.facts),
-        dkg=made.dkg,
-        questions=made.questions,
-        name="random",
-        options=RetrievalOptions(k=6),
-        seed=7,
+        Workspace(made.facts), made.questions, "random", RetrieverInputs(Dkg.open(made.dkg), RetrievalOptions(k=6), 7)
     )
     return made

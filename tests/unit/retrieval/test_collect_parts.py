@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from kgqa_core.config import HopPathOptions, RetrievalOptions, RigelOptions
+from kgqa_core.dkg.csr import Dkg
+from kgqa_core.retrieval.api import RetrieverInputs, TrainingInputs
 from kgqa_core.retrieval.collect import collect, merge
 from kgqa_core.retrieval.hop_path import retriever as hop_path_retriever
 from kgqa_core.retrieval.hop_path import train as hop_path_train
@@ -22,6 +24,7 @@ TRAININGS: dict[str, tuple[Any, Any]] = {
     "rigel": (train.train, RigelOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)),
     "hop_path": (hop_path_train.train, HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)),
 }
+OPTIONS = RetrievalOptions(k=5, edge_budget=60)
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +33,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def filled(world: World, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+def filled(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[Path, str, RetrieverInputs]]:
     """Arguments of `collect` for a retriever, trained where it learns."""
     trained: dict[str, Path] = {}
+    dkg = Dkg.open(world.dkg)
 
-    def arguments(name: str) -> dict[str, Any]:
+    def arguments(name: str) -> tuple[Path, str, RetrieverInputs]:
         if name in TRAININGS and name not in trained:
             trained[name] = tmp_path_factory.mktemp(name)
             learn, options = TRAININGS[name]
-            learn(trained[name], kg=world.kg, dkg=world.dkg, questions=world.questions, options=options, seed=7)
-        return {
-            "kg": world.kg, "dkg": world.dkg, "questions": world.questions, "name": name, "seed": 7,
-            "options": RetrievalOptions(k=5, edge_budget=60), "retriever": trained.get(name),
-        }  # fmt: skip
+            learn(Workspace(trained[name]), TrainingInputs(world.dkg, world.questions, options, 7, kg=world.kg))
+        return world.questions, name, RetrieverInputs(dkg, OPTIONS, trained=trained.get(name), kg=world.kg)
 
     return arguments
 
@@ -59,10 +62,10 @@ def test_facts_in_any_number_of_parts_are_those_of_the_whole(
     arguments = filled(name)
 
     def fill(out: Path, part: Any = None) -> Any:
-        return collect(Workspace(out, cache=tmp_path, part=part), **arguments)
+        return collect(Workspace(out, cache=tmp_path, part=part), *arguments)
 
     def joined(out: Path, folders: Any) -> Any:
-        return merge(Workspace(out), folders, name=name, options=arguments["options"])  # type: ignore[arg-type]
+        return merge(Workspace(out), folders, name=name, options=OPTIONS)
 
     once = whole(tmp_path / "whole", fill)
     assert divided(tmp_path / "parts", fill, joined, parts) == once
@@ -84,8 +87,8 @@ def test_parts_take_whole_batches(filled: Any, tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(module, "BATCH", 8)
     monkeypatch.setattr(kind, inner, listening)
     arguments = filled(retriever)
-    whole(tmp_path / "whole", lambda out: collect(Workspace(out), **arguments))
+    whole(tmp_path / "whole", lambda out: collect(Workspace(out), *arguments))
     once, batches[:] = list(batches), []
     for number in range(3):
-        whole(tmp_path / str(number), lambda out, number=number: collect(Workspace(out, part=(number, 3)), **arguments))
+        whole(tmp_path / str(number), lambda out, number=number: collect(Workspace(out, part=(number, 3)), *arguments))
     assert batches == once and len(once) > 6

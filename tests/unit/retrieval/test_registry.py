@@ -80,13 +80,9 @@ def test_asking_gives_the_facts_of_the_collect_stage(
 
     collect(
         Workspace(facts),
-        dkg=dkg,
-        questions=questions,
-        name="hop_path",
-        options=RetrievalOptions(),
-        seed=7,
-        retriever=trained,
-        kg=kg,
+        questions,
+        "hop_path",
+        RetrieverInputs(Dkg.open(dkg), RetrievalOptions(), 7, trained=trained, kg=kg),
     )
     write_knowledge(Workspace(knowledge), kg=kg, facts=facts, questions=questions)
     [text] = pl.read_parquet(knowledge / "knowledge.parquet")["text"]

@@ -152,12 +152,7 @@ def test_collected_tables_have_the_agreed_columns_and_the_same_bytes_twice(
     for folder in (tmp_path / "a", tmp_path / "b"):
         folder.mkdir()
         counts = collect(
-            Workspace(folder),
-            dkg=world.dkg_folder,
-            questions=world.questions_folder,
-            name=name,
-            options=RetrievalOptions(),
-            seed=3,
+            Workspace(folder), world.questions_folder, name, RetrieverInputs(world.dkg, RetrievalOptions(), 3)
         )
         written.append({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
     assert written[0] == written[1]
@@ -171,14 +166,7 @@ def test_collected_tables_have_the_agreed_columns_and_the_same_bytes_twice(
 @pytest.mark.parametrize("name", ["rigel", "hop_path"])
 def test_retriever_that_learns_says_that_its_training_is_missing(world: Any, tmp_path: Path, name: str) -> None:
     with pytest.raises(ArtifactError, match=f"'{name}' needs a trained retriever; run the {name} stage first"):
-        collect(
-            Workspace(tmp_path),
-            dkg=world.dkg_folder,
-            questions=world.questions_folder,
-            name=name,
-            options=RetrievalOptions(),
-            seed=3,
-        )
+        collect(Workspace(tmp_path), world.questions_folder, name, RetrieverInputs(world.dkg, RetrievalOptions(), 3))
 
 
 def test_unknown_retriever_is_named_with_the_known_ones(world: Any) -> None:
@@ -208,9 +196,8 @@ def test_predicted_paths_are_collected_and_a_triple_stands_in_each_of_its_reason
     world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collecting, "open_retriever", lambda *arguments: Pathfinder())
-    options = RetrievalOptions()
-    folders = {"dkg": world.dkg_folder, "questions": world.questions_folder}
-    counts = collect(Workspace(tmp_path), **folders, name="hop_path", options=options, seed=3)
+    inputs = RetrieverInputs(world.dkg, RetrievalOptions())
+    counts = collect(Workspace(tmp_path), world.questions_folder, "hop_path", inputs)
     assert (counts["with_paths"], counts["grounded"], counts["facts"]) == (80, 5, 240)
     paths = pl.read_parquet(tmp_path / "paths.parquet")
     assert paths.columns == ["question", "rank", "hops", "path", "score"]

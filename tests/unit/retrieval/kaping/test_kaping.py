@@ -27,6 +27,7 @@ from kgqa_core.nn import sentence_encoder as kaping_encoder
 from kgqa_core.nn import vectors
 from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.nn.vectors import ONE, VectorStore, dots, fixed_point
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.kaping import retriever as kaping
 from kgqa_core.retrieval.kaping.retriever import Kaping, neighbourhood, triple_sentences
@@ -370,12 +371,9 @@ def test_collected_bytes_are_the_same_cold_warm_and_after_a_kill(
         (tmp_path / name).mkdir()
         counts = collect(
             Workspace(tmp_path / name, cache=cache, monitor=listener),
-            dkg=graph.dkg_folder,
-            questions=graph.questions_folder,
-            kg=graph.kg,
-            name="kaping",
-            options=RetrievalOptions(k=3),
-            seed=1,
+            graph.questions_folder,
+            "kaping",
+            RetrieverInputs(graph.dkg, RetrievalOptions(k=3), 1, kg=graph.kg),
         )
         assert counts["hits_at_1"]["test"] == 1.0
         return {path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())}
@@ -399,13 +397,9 @@ def test_cut_short_says_which_option_to_raise(graph: Graph, tmp_path: Path) -> N
     listener = Listener()
     collect(
         Workspace(tmp_path, monitor=listener),
-        dkg=graph.dkg_folder,
-        questions=graph.questions_folder,
-        kg=graph.kg,
-        name="kaping",
-        options=RetrievalOptions(),
-        section=KapingOptions(max_triples=2),
-        seed=1,
+        graph.questions_folder,
+        "kaping",
+        RetrieverInputs(graph.dkg, RetrievalOptions(), 1, section=KapingOptions(max_triples=2), kg=graph.kg),
     )
     assert any("kaping.max_triples " in note and "4 questions short" in note for note in listener.notes)
 

@@ -15,6 +15,7 @@ from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import ArtifactError, GraphMismatch, ModelError, TrainingError
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
@@ -59,12 +60,9 @@ def test_learns_one_and_two_hops_from_answers_alone(world: Any, tmp_path: Path, 
     (tmp_path / "facts").mkdir()
     found = collect(
         Workspace(tmp_path / "facts"),
-        dkg=world.dkg_folder,
-        questions=world.questions_folder,
-        name="rigel",
-        options=RetrievalOptions(),
-        seed=7,
-        retriever=tmp_path / "retriever",
+        world.questions_folder,
+        "rigel",
+        RetrieverInputs(world.dkg, RetrievalOptions(), 7, trained=tmp_path / "retriever"),
     )
     assert found["hits_at_1"]["test"] == 1.0
 

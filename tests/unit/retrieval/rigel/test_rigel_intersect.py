@@ -16,6 +16,7 @@ from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.errors import GraphMismatch
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.questions import OTHER, leg_texts, mentions_of
@@ -180,12 +181,9 @@ def test_learns_what_two_topics_have_in_common(crossing: Crossing, tmp_path: Pat
     (tmp_path / "facts").mkdir()
     found = collect(
         Workspace(tmp_path / "facts"),
-        dkg=crossing.dkg_folder,
-        questions=crossing.questions_folder,
-        name="rigel",
-        options=RetrievalOptions(k=4),
-        seed=7,
-        retriever=tmp_path / "retriever",
+        crossing.questions_folder,
+        "rigel",
+        RetrieverInputs(crossing.dkg, RetrievalOptions(k=4), 7, trained=tmp_path / "retriever"),
     )
     assert found["hits_at_1"]["test"] == 1.0
     retriever = RigelRetriever(crossing.dkg, load(tmp_path / "retriever", crossing.dkg), RetrievalOptions(k=4))

@@ -17,6 +17,7 @@ from kgqa_core.config import RetrievalOptions, RigelOptions
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, GraphMismatch
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled
 from kgqa_core.retrieval.rigel.network import LabelRigel, load
@@ -73,12 +74,9 @@ def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_learns_one_and_two_hops_from_answers_alone(world: Any, trained: Path, tmp_path: Path) -> None:
     found = collect(
         Workspace(tmp_path),
-        dkg=world.dkg_folder,
-        questions=world.questions_folder,
-        name="rigel",
-        options=RetrievalOptions(),
-        seed=7,
-        retriever=trained,
+        world.questions_folder,
+        "rigel",
+        RetrieverInputs(world.dkg, RetrievalOptions(), 7, trained=trained),
     )
     assert found["hits_at_1"]["test"] == 1.0
 

@@ -40,6 +40,7 @@ from kgqa_core.papers.ltgen.relation_ranking.training_examples import (
     read_line,
     read_linking,
 )
+from kgqa_core.retrieval.api import RetrieverInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
@@ -311,13 +312,9 @@ def test_questions_without_annotation_cannot_be_learnt_from(world: Any, tmp_path
 def test_the_trained_ranker_collects_facts_and_the_pairs_behind_them(world: Any, trained: Path, tmp_path: Path) -> None:
     counts = collect(
         Workspace(tmp_path),
-        dkg=world.dkg_folder,
-        questions=world.questions_folder,
-        name="rank_pair",
-        options=RetrievalOptions(),
-        seed=7,
-        retriever=trained,
-        section=OPTIONS,
+        world.questions_folder,
+        "rank_pair",
+        RetrieverInputs(world.dkg, RetrievalOptions(), 7, section=OPTIONS, trained=trained),
     )
     pairs_kept = pl.read_parquet(tmp_path / "relations.parquet")
     questions = {question.id: question for question in world.questions if question.split != "train"}

@@ -47,8 +47,8 @@ def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def hits(world: Any, trained: Path, out: Path) -> float:
     out.mkdir()
-    given = {"dkg": world.dkg_folder, "questions": world.questions_folder, "options": RetrievalOptions(), "seed": 7}
-    return float(collect(Workspace(out), name="transfernet", retriever=trained, **given)["hits_at_1"]["test"])
+    inputs = RetrieverInputs(world.dkg, RetrievalOptions(), trained=trained)
+    return float(collect(Workspace(out), world.questions_folder, "transfernet", inputs)["hits_at_1"]["test"])
 
 
 def test_learns_one_and_two_hops_from_answers_alone(
