@@ -17,9 +17,7 @@ def unpack_benchmark(workspace: Workspace, benchmark: ArtifactRef, kg: ArtifactR
     """Write the questions of an answerability benchmark as retrieval takes them, and which are answerable."""
     from kgqa_core.papers.grailqability.builder.questions import questions_and_labels
 
-    return questions_and_labels(
-        workspace.out, benchmark=benchmark.folder, kg=kg.folder, monitor=workspace.monitor, work=workspace.work
-    )
+    return questions_and_labels(workspace, benchmark=benchmark.folder, kg=kg.folder)
 
 
 @stage(
@@ -41,7 +39,7 @@ def train_abstainer(
     from kgqa_core.abstention.train import train
 
     return train(
-        workspace.out,
+        workspace,
         kg=kg.folder,
         questions=questions.folder,
         labels=labels.folder,
@@ -49,8 +47,6 @@ def train_abstainer(
         answers=folders(answers),
         name=name,
         options=options,
-        monitor=workspace.monitor,
-        work=workspace.work,
     )
 
 
@@ -71,15 +67,13 @@ def judge(
     from kgqa_core.abstention.apply import apply
 
     return apply(
-        workspace.out,
+        workspace,
         kg=kg.folder,
         questions=questions.folder,
         facts=folders(facts),
         answers=folders(answers),
         abstainer=folder(abstainer),
         min_confidence=min_confidence,
-        monitor=workspace.monitor,
-        work=workspace.work,
     )
 
 

@@ -53,15 +53,7 @@ def draw_entities(
     """Draw entities of four levels of popularity, with their informative triples both ways (Huang et al. 2024, 3)."""
     from kgqa_core.papers.ltgen.sample import draw
 
-    return draw(
-        workspace.out,
-        kg=kg.folder,
-        options=options,
-        popularity=popularity,
-        seed=seed,
-        monitor=workspace.monitor,
-        cache=workspace.cache,
-    )
+    return draw(workspace, kg=kg.folder, options=options, popularity=popularity, seed=seed)
 
 
 @stage(
@@ -86,18 +78,7 @@ def write_questions(
     """Have questions or dialogues written about the drawn entities, check them, keep the good ones."""
     from kgqa_core.papers.ltgen.write import write
 
-    return write(
-        workspace.out,
-        kg=kg.folder,
-        sample=sample.folder,
-        kind=kind,
-        options=options,
-        llm=llm,
-        seed=seed,
-        monitor=workspace.monitor,
-        cache=workspace.cache,
-        budget=workspace.budget,
-    )
+    return write(workspace, kg=kg.folder, sample=sample.folder, kind=kind, options=options, llm=llm, seed=seed)
 
 
 @stage(
@@ -137,15 +118,7 @@ def build_benchmark(
     """Drop types, relations, entities and facts until a share of the questions cannot be answered; label and split."""
     from kgqa_core.papers.grailqability.builder.build import build
 
-    return build(
-        workspace.out,
-        kg=kg.folder,
-        questions=questions.folder,
-        options=options,
-        seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return build(workspace, kg=kg.folder, questions=questions.folder, options=options, seed=seed)
 
 
 @stage(
@@ -156,9 +129,7 @@ def benchmark_questions(workspace: Workspace, benchmark: ArtifactRef, kg: Artifa
     """Write the questions of a benchmark as its modified graph has them."""
     from kgqa_core.papers.grailqability.builder import questions
 
-    return questions.benchmark_questions(
-        workspace.out, benchmark=benchmark.folder, kg=kg.folder, monitor=workspace.monitor, work=workspace.work
-    )
+    return questions.benchmark_questions(workspace, benchmark=benchmark.folder, kg=kg.folder)
 
 
 @stage(
@@ -178,14 +149,12 @@ def benchmark_examples(
     from kgqa_core.papers.grailqability.builder import questions as of_benchmark
 
     return of_benchmark.benchmark_examples(
-        workspace.out,
+        workspace,
         benchmark=benchmark.folder,
         kg=kg.folder,
         questions=questions.folder,
         training=training,
         linked=folder(linked),
-        monitor=workspace.monitor,
-        work=workspace.work,
     )
 
 
@@ -197,14 +166,7 @@ def score_parsers(workspace: Workspace, benchmark: ArtifactRef, parsed: dict[str
     """Tune the thresholds of parsers on dev, and score them with and without, by label, drop and level."""
     from kgqa_core.papers.grailqability.builder.evaluate import evaluate
 
-    return evaluate(
-        workspace.out,
-        benchmark=benchmark.folder,
-        parsed=folders(parsed),
-        seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return evaluate(workspace, benchmark=benchmark.folder, parsed=folders(parsed), seed=seed)
 
 
 def benchmark_in(folder: Path) -> tuple[ArtifactRef, ArtifactRef]:

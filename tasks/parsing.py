@@ -19,14 +19,7 @@ def parsing_examples(
     """Give each question its gold form and its topics, annotated or linked."""
     from kgqa_core.papers.grailqability.parsing.examples import examples
 
-    return examples(
-        workspace.out,
-        kg=kg.folder,
-        questions=questions.folder,
-        linked=folder(linked),
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return examples(workspace, kg=kg.folder, questions=questions.folder, linked=folder(linked))
 
 
 def _rng_models(options: RngOptions) -> dict[str, str]:
@@ -46,15 +39,7 @@ def train_rng(workspace: Workspace, kg: ArtifactRef, examples: ArtifactRef, opti
     """Train the ranker of enumerated forms (Ye et al. 2022)."""
     from kgqa_core.papers.grailqability.parsing.rng.train import train
 
-    return train(
-        workspace.out,
-        kg=kg.folder,
-        examples=examples.folder,
-        options=options,
-        seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return train(workspace, kg=kg.folder, examples=examples.folder, options=options, seed=seed)
 
 
 @stage(
@@ -74,14 +59,7 @@ def parse_rng(
     from kgqa_core.papers.grailqability.parsing.rng.parse import predict
 
     return predict(
-        workspace.out,
-        kg=kg.folder,
-        examples=examples.folder,
-        parser=parser.folder,
-        options=options,
-        splits=splits,
-        monitor=workspace.monitor,
-        work=workspace.work,
+        workspace, kg=kg.folder, examples=examples.folder, parser=parser.folder, options=options, splits=splits
     )
 
 
@@ -100,15 +78,7 @@ def train_decode(
     """Train the retriever of schema items and the decoder over what it retrieves (Chen et al. 2021)."""
     from kgqa_core.papers.grailqability.parsing.decode.train import train
 
-    return train(
-        workspace.out,
-        kg=kg.folder,
-        examples=examples.folder,
-        options=options,
-        seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return train(workspace, kg=kg.folder, examples=examples.folder, options=options, seed=seed)
 
 
 @stage(
@@ -128,14 +98,7 @@ def parse_decode(
     from kgqa_core.papers.grailqability.parsing.decode.parse import predict
 
     return predict(
-        workspace.out,
-        kg=kg.folder,
-        examples=examples.folder,
-        parser=parser.folder,
-        options=options,
-        splits=splits,
-        monitor=workspace.monitor,
-        work=workspace.work,
+        workspace, kg=kg.folder, examples=examples.folder, parser=parser.folder, options=options, splits=splits
     )
 
 

@@ -29,6 +29,7 @@ from benchmarks.conditions import conditions
 from benchmarks.results_file import fields_below
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
+from kgqa_core.workspace import Workspace
 
 FIELDS = (
     *fields_below("sets/*"), "machine", "seed", "sets/*/seconds", "sets/*/settings/*", "sets/*/scores/...",
@@ -86,13 +87,23 @@ def again(made: dict[str, list[Path]], features: Sequence[str], seed: int) -> di
         if abstainer is not None:
             learning = {split: answers[split] for split in ("train", "dev")}
             train(
-                abstainer, kg=one("kg"), questions=given, labels=questions, facts=facts, answers=learning, name="",
+                Workspace(abstainer),
+                kg=one("kg"),
+                questions=given,
+                labels=questions,
+                facts=facts,
+                answers=learning,
+                name="",
                 options=AbstentionOptions(features=tuple(features)),
-            )  # fmt: skip
+            )
         apply(
-            base / "sure", kg=one("kg"), questions=given, facts=facts, answers={"test": answers["test"]},
+            Workspace(base / "sure"),
+            kg=one("kg"),
+            questions=given,
+            facts=facts,
+            answers={"test": answers["test"]},
             abstainer=abstainer,
-        )  # fmt: skip
+        )
         score(
             base / "scores", questions=questions, labels=questions, confidence=base / "sure", answers=answers["test"],
             seed=seed, bootstrap=100,

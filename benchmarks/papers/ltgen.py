@@ -83,7 +83,9 @@ def measure(name: str, writer: str, per_level: int, folder: Path, kg: Path) -> d
     sample = folder / "sample"
     sample.mkdir()
     started = time.monotonic()
-    sampled = draw(sample, kg=kg, options=SamplingOptions(per_level=per_level), popularity=popularity, seed=SEED)
+    sampled = draw(
+        Workspace(sample), kg=kg, options=SamplingOptions(per_level=per_level), popularity=popularity, seed=SEED
+    )
     found: dict[str, Any] = {
         "draw": sampled, "levels": json.loads((sample / "meta.json").read_text())["levels"],
         "draw_seconds": round(time.monotonic() - started, 1),
@@ -97,7 +99,13 @@ def measure(name: str, writer: str, per_level: int, folder: Path, kg: Path) -> d
         def run(base_url: str | None, out: Path = out, options: WritingOptions = options, kind: Any = kind) -> Any:
             llm = LlmOptions(base_url=base_url)
             return write(
-                out, kg=kg, sample=sample, kind=kind, options=options, llm=llm, seed=SEED, cache=folder / "cache"
+                Workspace(out, cache=folder / "cache"),
+                kg=kg,
+                sample=sample,
+                kind=kind,
+                options=options,
+                llm=llm,
+                seed=SEED,
             )
 
         started = time.monotonic()

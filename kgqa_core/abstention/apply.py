@@ -22,6 +22,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import index
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.tables import read_frame
+from kgqa_core.workspace import Workspace
 
 FILE = "confidence.parquet"
 
@@ -119,7 +120,7 @@ def _judgement(one: Evidence) -> Judgement | None:
 
 
 def apply(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     questions: Path,
@@ -127,8 +128,6 @@ def apply(
     answers: Mapping[str, Path],
     abstainer: Path | None,
     min_confidence: float | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes confidence.parquet, a row for each question that the model answered, and returns counts.
 
@@ -143,10 +142,10 @@ def apply(
     with KgStore.open(kg) as store:
         index(store)
         judge = AbstentionJudge(store, model, min_confidence)
-        verdicts = judge.judge(evidence, monitor)
+        verdicts = judge.judge(evidence, workspace.monitor)
     rows = [_row(one, verdict) for one, verdict in zip(evidence, verdicts, strict=True)]
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
-    frame.write_parquet(out / FILE, compression="zstd", statistics=False)
+    frame.write_parquet(workspace.out / FILE, compression="zstd", statistics=False)
     reasons = Counter(verdict.reason.kind for verdict in verdicts if verdict.reason is not None)
     return {
         "questions": len(rows),

@@ -24,7 +24,7 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.confidence import auroc, best_threshold, expected_calibration_error, log_loss
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.workspace import Workspace
 
 PRIOR_PRECISION = 1.0
 """How much of its freedom a classifier gives up for simplicity."""
@@ -33,7 +33,7 @@ LEAST = 10
 
 
 def train(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     questions: Path,
@@ -42,8 +42,6 @@ def train(
     answers: Mapping[str, Path],
     name: str,
     options: AbstentionOptions,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes abstainer.json, wordings.safetensors and features.parquet, and returns counts.
 
@@ -64,7 +62,7 @@ def train(
         learning = [question for question in labelled if question.split == "train"]
         texts = masked_words([Evidence(question) for question in learning], store)
         wordings = QuestionWordings.learn(texts, [known[question.id].answerable for question in learning])
-        monitor.progress(1, 3, "steps")
+        workspace.monitor.progress(1, 3, "steps")
         good = {split: [known[one.question.id].answerable for one in own] for split, own in sets.items()}
         masked = {split: masked_words(own, store) for split, own in sets.items()}
         answerable_by_split = {"train": good["train"], "dev": None}
@@ -81,16 +79,16 @@ def train(
         split: with_differences(own, masked[split], usual, retrievers, groups, answerable_by_split[split])
         for split, own in read.items()
     }
-    monitor.progress(2, 3, "steps")
+    workspace.monitor.progress(2, 3, "steps")
     names = names_of(retrievers, groups)
     answerable = AdditiveClassifier.fit(names, read["train"], good["train"], PRIOR_PRECISION)
     answerable = answerable.calibrated(read["dev"], good["dev"])
     confidence = answerable.confidence(read["dev"])
     threshold = best_threshold(confidence, good["dev"])
     why = _reasons(names, sets, read, known, PRIOR_PRECISION)
-    Abstainer(retrievers, groups, name, round(threshold, 6), answerable, why, wordings, usual).save(out)
-    _write(out, names, sets, read)
-    monitor.progress(3, 3, "steps")
+    Abstainer(retrievers, groups, name, round(threshold, 6), answerable, why, wordings, usual).save(workspace.out)
+    _write(workspace.out, names, sets, read)
+    workspace.monitor.progress(3, 3, "steps")
     return {
         "questions": {split: len(own) for split, own in sets.items()},
         "answerable": {split: sum(own) for split, own in good.items()},

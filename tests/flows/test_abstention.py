@@ -13,6 +13,7 @@ from kgqa_core.config import make_profile
 from kgqa_core.papers.grailqability.builder.build import build
 from kgqa_core.papers.grailqability.builder.records import read_benchmark
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 from tests.support.command import kgqa
 from tests.support.register_benchmark import OPTIONS, write_inputs
 
@@ -45,7 +46,7 @@ def test_a_run_learns_when_not_to_answer_and_says_so(tmp_path: Path) -> None:
     kg, questions = write_inputs(tmp_path, questions=420)
 
     def fill(out: Path, work: Path) -> dict[str, Any]:
-        return build(out, kg=kg, questions=questions, options=OPTIONS, seed=7)
+        return build(Workspace(out), kg=kg, questions=questions, options=OPTIONS, seed=7)
 
     made = publish_folder("answerability", tmp_path / "register", fill).folder
     sets = [part for setting in SMALL for part in ("--set", setting)]

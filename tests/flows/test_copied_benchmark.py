@@ -17,6 +17,7 @@ from kgqa_core.errors import KgqaError
 from kgqa_core.papers.grailqability.builder.build import build
 from kgqa_core.store.artifacts import ArtifactRef, Home, write_json
 from kgqa_core.store.gc import sweep
+from kgqa_core.workspace import Workspace
 from tests.support.register_benchmark import OPTIONS, write_inputs
 
 LATER = 3600.0
@@ -36,7 +37,7 @@ def compute(home: Home, graph: Path, questions: Path) -> ArtifactRef:
     kg, _ = home.compute("kg", "a" * 64, copied, {})
 
     def fill(out: Path, work: Path) -> dict[str, Any]:
-        return build(out, kg=kg.folder, questions=questions, options=OPTIONS, seed=7)
+        return build(Workspace(out), kg=kg.folder, questions=questions, options=OPTIONS, seed=7)
 
     made_of = {"inputs": {"kg": kg.digest}}
     return home.compute("answerability", "b" * 64, fill, {"made_of": made_of})[0]

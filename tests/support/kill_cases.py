@@ -18,6 +18,7 @@ from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.papers.grailqability.builder.build import build as build_answerability
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 from tests.support.chaos import PAID
 from tests.support.chat_server import digest_words
 from tests.support.command import closed_port, kgqa
@@ -87,7 +88,7 @@ class Inputs:
         place.mkdir()
         kg, asked = write_inputs(place)
         fill = functools.partial(build_answerability, kg=kg, questions=asked, options=OPTIONS, seed=7)
-        publish_folder("answerability", place / "benchmark", lambda out, work: fill(out))
+        publish_folder("answerability", place / "benchmark", lambda out, work: fill(Workspace(out)))
 
     def _abstain(self) -> None:
         """A benchmark that is large enough to learn from it when not to answer."""
@@ -95,7 +96,7 @@ class Inputs:
         place.mkdir()
         kg, asked = write_inputs(place, questions=420)
         fill = functools.partial(build_answerability, kg=kg, questions=asked, options=OPTIONS, seed=7)
-        publish_folder("answerability", place / "benchmark", lambda out, work: fill(out))
+        publish_folder("answerability", place / "benchmark", lambda out, work: fill(Workspace(out)))
 
     def _home(self) -> None:
         """A home of eight finished runs with artifacts, work that nobody took up, and 400 completions."""

@@ -76,7 +76,7 @@ def make_sample(folder: Path, kg: Path, per_level: int = 5, **sampling: object) 
     out = folder / "sample"
     out.mkdir(parents=True)
     options = SamplingOptions.model_validate({"per_level": per_level, **sampling})
-    draw(out, kg=kg, options=options, popularity=PopularityOptions(), seed=7)
+    draw(Workspace(out), kg=kg, options=options, popularity=PopularityOptions(), seed=7)
     return out
 
 

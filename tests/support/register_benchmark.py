@@ -41,7 +41,7 @@ def write_inputs(folder: Path, questions: int = 84, seed: int = 3) -> tuple[Path
 def write_benchmark(folder: Path, kg: Path, questions: Path, seed: int = 7) -> Path:
     """A benchmark in `folder`, made with OPTIONS."""
     folder.mkdir()
-    build(folder, kg=kg, questions=questions, options=OPTIONS, seed=seed)
+    build(Workspace(folder), kg=kg, questions=questions, options=OPTIONS, seed=seed)
     return folder
 
 

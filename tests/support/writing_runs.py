@@ -153,9 +153,14 @@ def write_ltgen(kg: Path, sample: Path, out: Path, given: LlmOptions, cache: Pat
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         counts[kind] = write(
-            folder, kg=kg, sample=sample, kind=kind, options=WritingOptions(writer=MODEL), llm=given, seed=SEED,
-            cache=cache, budget=budget.open(kind),
-        )  # fmt: skip
+            Workspace(folder, cache=cache, budget=budget.open(kind)),
+            kg=kg,
+            sample=sample,
+            kind=kind,
+            options=WritingOptions(writer=MODEL),
+            llm=given,
+            seed=SEED,
+        )
     return counts
 
 

@@ -17,11 +17,11 @@ import polars as pl
 from kgqa_core.config import PopularityOptions, SamplingOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.eligible import EligibleEntity, find_eligible, pairs_of, triples_of
 from kgqa_core.papers.ltgen.popularity import Popularity, choose_source, measure
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import LEVELS
+from kgqa_core.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +111,7 @@ PAIRS = {"entity": pl.Int64(), "forward": pl.Boolean(), "triples": pl.List(pl.In
 
 
 def draw(
-    out: Path,
-    *,
-    kg: Path,
-    options: SamplingOptions,
-    popularity: PopularityOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    cache: Path | None = None,
+    workspace: Workspace, *, kg: Path, options: SamplingOptions, popularity: PopularityOptions, seed: int
 ) -> dict[str, Any]:
     """Writes entities.parquet, pairs.parquet and meta.json.  Entities are ordered by level and place in the draw.
 
@@ -127,9 +120,9 @@ def draw(
     out, and of the look-up.  Raises InputError when no entity is in any level, and what the sources raise.
     """
     with KgStore.open(kg) as store:
-        eligible = find_eligible(store, options, seed, monitor)
+        eligible = find_eligible(store, options, seed, workspace.monitor)
         candidates = eligible.candidates
-        monitor.note(
+        workspace.monitor.note(
             f"{eligible.counts['eligible']:,} of {eligible.counts['entities']:,} entities have "
             f"{options.min_triples} to {options.max_triples} informative triples"
         )
@@ -138,10 +131,10 @@ def draw(
             candidates = candidates[:MAX_LOOKUPS]
         fixed = absolute(options.thresholds) if _is_absolute(options, source) else None
         known = measure(
-            store, candidates, popularity, cache=cache, monitor=monitor,
+            store, candidates, popularity, cache=workspace.cache, monitor=workspace.monitor,
             enough=lambda values: fixed is not None and _full(_levels(candidates, values, fixed), options.per_level),
         )  # fmt: skip
-        monitor.note(f"popularity: {known.about}")
+        workspace.monitor.note(f"popularity: {known.about}")
         bounds = fixed or quantiles(known.values.values())
         chosen = _levels(candidates, known.values, bounds)
         rows = [
@@ -154,12 +147,12 @@ def draw(
         triples = triples_of(store, [row[0] for row in rows])
         pairs = pairs_of(store, [row[0] for row in rows], options.max_answers)
     pl.DataFrame([(*row, triples[row[0]]) for row in rows], schema=ENTITIES, orient="row").write_parquet(
-        out / "entities.parquet"
+        workspace.out / "entities.parquet"
     )
     pl.DataFrame(
         [(row[0], forward, found) for row in rows for forward, found in pairs.get(row[0], [])],
         schema=PAIRS, orient="row",
-    ).write_parquet(out / "pairs.parquet")  # fmt: skip
+    ).write_parquet(workspace.out / "pairs.parquet")  # fmt: skip
     sampled = Counter(row[2] for row in rows)
     levels = {
         level: {"bounds": text, "found": len(chosen[level]), "sampled": sampled[level]}
@@ -173,11 +166,11 @@ def draw(
             "informative_only": options.informative_only, "drop_relations": sorted(options.drop_relations),
         },
     }  # fmt: skip
-    write_json(out / "meta.json", meta)
+    write_json(workspace.out / "meta.json", meta)
     for level in LEVELS:
         if sampled[level] < options.per_level:
             bound = levels[level]["bounds"]
-            monitor.note(f"level {level} ({bound}) has {sampled[level]} of {options.per_level} entities")
+            workspace.monitor.note(f"level {level} ({bound}) has {sampled[level]} of {options.per_level} entities")
     outside = len(known.values) - sum(map(len, chosen.values()))
     return {
         **eligible.counts, **known.counts, "outside_levels": outside, "sampled": len(rows),

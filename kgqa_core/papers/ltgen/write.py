@@ -15,14 +15,13 @@ from typing import Any, Literal
 from kgqa_core.config import LlmOptions, WritingOptions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.faults import UNREADABLE
 from kgqa_core.llm.paid import Outcome, ask, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.normalise import tokens
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.papers.ltgen import conv, qa, template
 from kgqa_core.papers.ltgen.card import statistics, write_card
 from kgqa_core.papers.ltgen.parse import NameMatcher
@@ -37,6 +36,7 @@ from kgqa_core.papers.ltgen.records import (
     write_lines,
 )
 from kgqa_core.store.artifacts import write_json
+from kgqa_core.workspace import Workspace
 
 QUESTIONS_PER_ENTITY = 3
 """Entity-relation pairs of an entity that get a question."""
@@ -74,17 +74,7 @@ class WritingJobs:
 
 
 def write(
-    out: Path,
-    *,
-    kg: Path,
-    sample: Path,
-    kind: Kind,
-    options: WritingOptions,
-    llm: LlmOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    cache: Path | None = None,
-    budget: Budget | None = None,
+    workspace: Workspace, *, kg: Path, sample: Path, kind: Kind, options: WritingOptions, llm: LlmOptions, seed: int
 ) -> dict[str, Any]:
     """Writes questions.jsonl, rejects.jsonl, statistics.json, README.md, and dialogues.jsonl for conversations.
 
@@ -94,19 +84,19 @@ def write(
     """
     with KgStore.open(kg) as store:
         subjects = read_sample(sample, store, options, seed)
-    model = None if options.writer == TEMPLATE else load_model(options.writer, llm, budget=budget)
-    work = WritingJobs(model, options, llm, open_cache(cache), monitor, Counter())
+    model = None if options.writer == TEMPLATE else load_model(options.writer, llm, budget=workspace.budget)
+    work = WritingJobs(model, options, llm, open_cache(workspace.cache), workspace.monitor, Counter())
     batches = _qa(work, subjects, seed) if kind == "qa" else _conv(work, subjects, seed)
     items, rejects, dialogues = _collect(kind, subjects, batches)
     if not items:
         raise InputError(_nothing(kind, options, rejects))
-    write_lines(out / "questions.jsonl", (item.record(kind) for item in items))
-    write_lines(out / "rejects.jsonl", (reject.record(kind) for reject in rejects))
+    write_lines(workspace.out / "questions.jsonl", (item.record(kind) for item in items))
+    write_lines(workspace.out / "rejects.jsonl", (reject.record(kind) for reject in rejects))
     if kind == "conv":
-        write_lines(out / "dialogues.jsonl", dialogues)
+        write_lines(workspace.out / "dialogues.jsonl", dialogues)
     table = statistics(kind, subjects, items, rejects, work.counts)
-    write_json(out / "statistics.json", table)
-    write_card(out, kg=kg, sample=sample, kind=kind, options=options, table=table, seed=seed)
+    write_json(workspace.out / "statistics.json", table)
+    write_card(workspace.out, kg=kg, sample=sample, kind=kind, options=options, table=table, seed=seed)
     return _counts(table, work.counts)
 
 

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.workspace import Workspace
+
 USER, HOME, CASE = "user", "home", "case"
 """Folders of a world: the user's files, with the folder of the case in it, and the home."""
 
@@ -64,7 +66,7 @@ def _benchmark(user: Path, questions: Path) -> None:
     from tests.support.register_benchmark import OPTIONS
 
     def fill(folder: Path, work: Path) -> dict[str, Any]:
-        return dict(build(folder, kg=user / "kg", questions=questions, options=OPTIONS, seed=7))
+        return dict(build(Workspace(folder), kg=user / "kg", questions=questions, options=OPTIONS, seed=7))
 
     publish_folder("answerability", user / "answerability", fill)
 
@@ -96,9 +98,14 @@ def _longtail(user: Path) -> None:
     sample = make_sample(own, kg, 1, levels="absolute", thresholds=(1, 9, 12, 15, 100))
     (user / "ltgen").mkdir()
     write(
-        user / "ltgen", kg=kg, sample=sample, kind="qa", options=WritingOptions(writer="template"), llm=LlmOptions(),
-        seed=7, cache=own / "cache",
-    )  # fmt: skip
+        Workspace(user / "ltgen", cache=own / "cache"),
+        kg=kg,
+        sample=sample,
+        kind="qa",
+        options=WritingOptions(writer="template"),
+        llm=LlmOptions(),
+        seed=7,
+    )
     (own / "sheet").mkdir()
     write_sheet(own / "sheet", benchmark=user / "ltgen", kg=kg, share=0.5, seed=1)
     with (own / "sheet" / "sheet.csv").open(encoding="utf-8-sig", newline="") as file:

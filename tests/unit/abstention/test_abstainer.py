@@ -98,10 +98,15 @@ def learn(folders: dict[str, Path], out: Path, **changed: object) -> dict[str, o
     out.mkdir(exist_ok=True)
     options = AbstentionOptions(**changed)
     return train(
-        out, kg=folders["kg"], questions=folders["questions"], labels=folders["labels"],
+        Workspace(out),
+        kg=folders["kg"],
+        questions=folders["questions"],
+        labels=folders["labels"],
         facts={"rigel@linked": folders["rigel"], "hop_path@linked": folders["hop_path"]},
-        answers={split: folders[split] for split in ("train", "dev")}, name="rigel@linked/triples", options=options,
-    )  # fmt: skip
+        answers={split: folders[split] for split in ("train", "dev")},
+        name="rigel@linked/triples",
+        options=options,
+    )
 
 
 def judged(
@@ -110,9 +115,14 @@ def judged(
     out.mkdir(exist_ok=True)
     facts = {"rigel@linked": folders["rigel"], "hop_path@linked": folders["hop_path"]}
     apply(
-        out, kg=folders["kg"], questions=folders["questions"], facts=facts, answers={"test": folders["test"]},
-        abstainer=abstainer, min_confidence=min_confidence,
-    )  # fmt: skip
+        Workspace(out),
+        kg=folders["kg"],
+        questions=folders["questions"],
+        facts=facts,
+        answers={"test": folders["test"]},
+        abstainer=abstainer,
+        min_confidence=min_confidence,
+    )
     return read_verdicts(out)
 
 
@@ -222,9 +232,13 @@ def test_a_reason_is_calibrated_only_where_dev_has_enough_of_both(folders: dict[
 def test_an_abstainer_needs_what_it_read(folders: dict[str, Path], abstainer: Path, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="hop_path"):
         apply(
-            tmp_path, kg=folders["kg"], questions=folders["questions"], facts={"rigel": folders["rigel"]},
-            answers={"test": folders["test"]}, abstainer=abstainer,
-        )  # fmt: skip
+            Workspace(tmp_path),
+            kg=folders["kg"],
+            questions=folders["questions"],
+            facts={"rigel": folders["rigel"]},
+            answers={"test": folders["test"]},
+            abstainer=abstainer,
+        )
 
 
 def test_too_few_of_a_kind_are_named_with_the_way_out(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ from kgqa_core.papers.grailqability.builder.uses import ElementIndexes, types_of
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.types import SPLITS, Question
+from kgqa_core.workspace import Workspace
 
 SCHEMA_SHARE = 0.9
 """Share of the entities at one end of a relation that are of a type when the relation belongs to it."""
@@ -146,14 +147,7 @@ def _left(ideal: Ideal, tracer: Tracer) -> bool:
 
 
 def build(
-    out: Path,
-    *,
-    kg: Path,
-    questions: Path,
-    options: AnswerabilityOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
+    workspace: Workspace, *, kg: Path, questions: Path, options: AnswerabilityOptions, seed: int
 ) -> dict[str, Any]:
     """Writes the files of `records` into `out` and returns counts.
 
@@ -164,18 +158,20 @@ def build(
     with KgStore.open(kg) as store:
         graph = Graph.read(store)
         tracer = Tracer(graph, store)
-        ideals, left_out = find_ideals(sample, tracer, monitor)
+        ideals, left_out = find_ideals(sample, tracer, workspace.monitor)
         if len(ideals) < 10:
             raise InputError(
                 f"{len(ideals)} of {len(sample)} questions have a form with an answer ({reasons(left_out)}); a "
                 "benchmark needs ten at least. Give questions with s_expression or relation_path"
             )
-        dropped = _drop(ideals, tracer, options, seed, monitor)
+        dropped = _drop(ideals, tracer, options, seed, workspace.monitor)
         if not dropped.steps:
             raise InputError(f"nothing could be dropped for p_u = {options.p_u} of {len(ideals)} questions; raise it")
-        ref = publish_folder("kg", out / GRAPH, lambda folder, _: _overlay(folder, kg, dropped, options, seed))
+        ref = publish_folder(
+            "kg", workspace.out / GRAPH, lambda folder, _: _overlay(folder, kg, dropped, options, seed)
+        )
         with KgStore.open(ref.folder) as modified:
-            labels = label_all(ideals, dropped, tracer, MemoryGraph(modified), options.labels, monitor)
+            labels = label_all(ideals, dropped, tracer, MemoryGraph(modified), options.labels, workspace.monitor)
             graphs = {"ideal": store.counts(), "modified": modified.counts()}
         where, level, full = _splits(ideals, labels, dropped, options, seed)
         rows = _rows(ideals, labels, where, level, dropped, store)
@@ -183,16 +179,16 @@ def build(
         named_full = _full_zero_shot(full, store, options.full_zero_shot)
         about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
     for name in SPLITS:
-        write_rows(out / f"{name}.jsonl", (one for one, _ in rows if one.split == name))
-        write_rows(out / IDEAL / f"{name}.jsonl", (one for question, one in rows if question.split == name))
-    write_rows(out / DROPS, drops)
-    write_rows(out / LEFT_OUT, ({"id": name, "reason": reason} for name, reason in sorted(left_out.items())))
+        write_rows(workspace.out / f"{name}.jsonl", (one for one, _ in rows if one.split == name))
+        write_rows(workspace.out / IDEAL / f"{name}.jsonl", (one for question, one in rows if question.split == name))
+    write_rows(workspace.out / DROPS, drops)
+    write_rows(workspace.out / LEFT_OUT, ({"id": name, "reason": reason} for name, reason in sorted(left_out.items())))
     table = statistics(
         [one for one, _ in rows], [one for _, one in rows], drops, left_out=reasons(left_out), graphs=graphs,
         goals=_goals(options, dropped, seed), full_zero_shot=named_full, agreeing=sum(ideal.agrees for ideal in ideals),
     )  # fmt: skip
-    write_json(out / STATISTICS, table)
-    write_card(out, table=table, graph=about, questions=sample[0].source or "questions")
+    write_json(workspace.out / STATISTICS, table)
+    write_card(workspace.out, table=table, graph=about, questions=sample[0].source or "questions")
     return _counts(table)
 
 

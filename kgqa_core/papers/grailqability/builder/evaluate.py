@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from kgqa_core.errors import InputError
 from kgqa_core.metrics.answerability import METRICS, Predicted, exact_match
 from kgqa_core.metrics.significance import bootstrap_interval
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.grailqability.builder.records import Benchmark, read_benchmark
 from kgqa_core.papers.grailqability.builder.score import Scored, by_group, gold, same_form, score
 from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, read_parsed
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import SPLITS
+from kgqa_core.workspace import Workspace
 
 Floats = NDArray[np.float64]
 
@@ -186,15 +186,7 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 whether nothing was predicted."""
 
 
-def evaluate(
-    out: Path,
-    *,
-    benchmark: Path,
-    parsed: Mapping[str, Path],
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def evaluate(workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path], seed: int) -> dict[str, Any]:
     """Writes aggregates.json and scores.parquet, and returns counts.
 
     parsed: `parser/training` → what that parser says of the dev and test questions.  A score is a mean with its 95 %
@@ -223,9 +215,9 @@ def evaluate(
                 row_key = (parser, training, rule == "T", rule, split)
                 rows += [(*row_key, *_row(one, given.get(one.question.id))) for one in scored]
             systems.append(system)
-        monitor.progress(number, len(parsed), "parsers")
-    pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(out / SCORES, compression="zstd")
-    write_json(out / AGGREGATES, {"systems": systems, "statistics": made.statistics})
+        workspace.monitor.progress(number, len(parsed), "parsers")
+    pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(workspace.out / SCORES, compression="zstd")
+    write_json(workspace.out / AGGREGATES, {"systems": systems, "statistics": made.statistics})
     return {
         "systems": len(systems),
         "questions": sum(one.split == TEST for one in made.questions),

@@ -27,7 +27,6 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import to_paths
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.grailqability.builder.records import TYPE, BenchmarkQuestion, IdealRecord, read_benchmark
 from kgqa_core.papers.grailqability.parsing.examples import (
     ParseExample,
@@ -37,14 +36,13 @@ from kgqa_core.papers.grailqability.parsing.examples import (
     write_examples,
 )
 from kgqa_core.types import SPLITS, Question
+from kgqa_core.workspace import Workspace
 
 SOURCE = "answerability"
 NO_ANSWER = "the graph does not answer it"
 
 
-def benchmark_questions(
-    out: Path, *, benchmark: Path, kg: Path, monitor: Monitor = QUIET, work: Path | None = None
-) -> dict[str, Any]:
+def benchmark_questions(workspace: Workspace, *, benchmark: Path, kg: Path) -> dict[str, Any]:
     """Writes `questions.parquet` and returns counts.
 
     kg: the benchmark's modified graph.  Topics that were dropped are not there; what cannot be answered has no answers
@@ -55,8 +53,8 @@ def benchmark_questions(
         topics = _topics(entries, store)
         made = link([_raw(one, topics) for one in entries], store, source=SOURCE, gold=False).questions
     questions = [_there(one, topics, question) for one, question in zip(entries, made, strict=True)]
-    write_questions(out, questions)
-    monitor.progress(len(questions), len(questions), "questions")
+    write_questions(workspace.out, questions)
+    workspace.monitor.progress(len(questions), len(questions), "questions")
     return {
         "questions": dict(sorted(Counter(question.split for question in questions).items())),
         "answerable": sum(one.answerable for one in entries),
@@ -64,21 +62,19 @@ def benchmark_questions(
     }
 
 
-def questions_and_labels(
-    out: Path, *, benchmark: Path, kg: Path, monitor: Monitor = QUIET, work: Path | None = None
-) -> dict[str, Any]:
+def questions_and_labels(workspace: Workspace, *, benchmark: Path, kg: Path) -> dict[str, Any]:
     """Writes questions.parquet and labels.parquet, and returns counts.
 
     benchmark: folder that `kgqa answerability build` wrote.  kg: its modified graph.  Only answerable questions have
     answers, forms and relation paths, so that retrievers learn from these alone.  Raises InputError, ArtifactError.
     """
-    counts = benchmark_questions(out, benchmark=benchmark, kg=kg, monitor=monitor)
+    counts = benchmark_questions(workspace, benchmark=benchmark, kg=kg)
     read = read_benchmark(benchmark)
     known = {entry.id: entry for entry in read.questions}
-    questions = [_as_learnt(question, known[question.id]) for question in read_questions(out)]
-    write_questions(out, questions)
+    questions = [_as_learnt(question, known[question.id]) for question in read_questions(workspace.out)]
+    write_questions(workspace.out, questions)
     table = leakage(questions)
-    write_leakage(out, table)
+    write_leakage(workspace.out, table)
     there = {question.id: len(question.topic_entities) for question in questions}
     with KgStore.open(kg) as store:
         relations = set(store.relation_keys())
@@ -86,7 +82,7 @@ def questions_and_labels(
         _label(entry, ideal, there[entry.id], relations)
         for entry, ideal in zip(read.questions, read.ideal, strict=True)
     ]
-    write_labels(out, labels)
+    write_labels(workspace.out, labels)
     paths = sum(bool(question.relation_paths) for question in questions)
     return {**counts, "with_paths": paths, "leaked": table["counts"]["leaked"], "leakage": table["counts"]}
 
@@ -152,15 +148,7 @@ TEST = SPLITS[2]
 
 
 def benchmark_examples(
-    out: Path,
-    *,
-    benchmark: Path,
-    kg: Path,
-    questions: Path,
-    training: Training,
-    linked: Path | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
+    workspace: Workspace, *, benchmark: Path, kg: Path, questions: Path, training: Training, linked: Path | None = None
 ) -> dict[str, Any]:
     """Writes examples.parquet and returns counts.
 
@@ -174,8 +162,8 @@ def benchmark_examples(
     if missing:
         raise InputError(f"{len(missing)} questions of {benchmark} are not in {questions}, such as {missing[0]!r}")
     made = [_example(one, topics.get(one.id, ()), training) for one in entries]
-    write_examples(out, made)
-    monitor.progress(len(made), len(made), "examples")
+    write_examples(workspace.out, made)
+    workspace.monitor.progress(len(made), len(made), "examples")
     return {
         "questions": len(made),
         "with_topics": sum(bool(one.topics) for one in made),

@@ -22,9 +22,10 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result
 from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.memory import MemoryGraph
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 FILE = "examples.parquet"
 
@@ -97,15 +98,7 @@ PROGRESS_EVERY = 500
 """Questions between two words on the progress."""
 
 
-def examples(
-    out: Path,
-    *,
-    kg: Path,
-    questions: Path,
-    linked: Path | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def examples(workspace: Workspace, *, kg: Path, questions: Path, linked: Path | None = None) -> dict[str, Any]:
     """Writes examples.parquet and returns counts.
 
     linked: the same questions with linked topics, whose mentions then are the topics, each with every candidate; gold
@@ -117,14 +110,14 @@ def examples(
         graph = MemoryGraph(store)
         used = sorted({entity for question in selected for entity in question.topic_entities})
         keys = store.entity_keys(used)
-        gold, left_out = _gold_forms(selected, graph, keys, monitor)
+        gold, left_out = _gold_forms(selected, graph, keys, workspace.monitor)
         if linked is None:
             names, labels = store.surface_forms(used), store.names(used)
             topics = {question.id: gold_topics(question, keys, names, labels) for question in selected}
         else:
             topics = linked_topics(linked, store)
     write_examples(
-        out,
+        workspace.out,
         (
             ParseExample(
                 id=question.id,

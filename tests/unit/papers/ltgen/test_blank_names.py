@@ -30,11 +30,16 @@ def written(folder: Path, kind: str, more: list[str]) -> list[dict[str, object]]
     (folder / "g.nt").write_text("\n".join([*lines(), *more, ""]), encoding="utf-8")
     build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=(str(folder / "g.nt"),)))
     sampling = SamplingOptions(levels="absolute", thresholds=(1, 2, 3, 4, 100))
-    draw(folder / "sample", kg=folder / "kg", options=sampling, popularity=PopularityOptions(), seed=7)
+    draw(Workspace(folder / "sample"), kg=folder / "kg", options=sampling, popularity=PopularityOptions(), seed=7)
     write(
-        folder / kind, kg=folder / "kg", sample=folder / "sample", kind=kind,  # type: ignore[arg-type]
-        options=WritingOptions(), llm=LlmOptions(), seed=7,
-    )  # fmt: skip
+        Workspace(folder / kind),
+        kg=folder / "kg",
+        sample=folder / "sample",
+        kind=kind,
+        options=WritingOptions(),
+        llm=LlmOptions(),
+        seed=7,
+    )
     return [json.loads(line) for line in (folder / kind / "questions.jsonl").read_text("utf-8").splitlines()]
 
 

@@ -17,6 +17,7 @@ from kgqa_core.papers.ltgen.eligible import find_eligible
 from kgqa_core.papers.ltgen.page_views import AGENT, PageViews
 from kgqa_core.papers.ltgen.popularity import measure
 from kgqa_core.papers.ltgen.sample import draw
+from kgqa_core.workspace import Workspace
 from tests.support.ltgen import PEOPLE
 from tests.support.page_views import ELSEWHERE, PageViewServer
 
@@ -185,8 +186,13 @@ def test_a_draw_by_the_api_is_the_draw_by_a_table_of_the_same_views(
     drawn = []
     for name, popularity in (("api", options(server)), ("table", PopularityOptions(files=(str(table),)))):
         (tmp_path / name).mkdir()
-        counts = draw(tmp_path / name, kg=ltgen_kg, options=SamplingOptions(per_level=1), popularity=popularity, seed=7,
-                      cache=tmp_path / "cache")  # fmt: skip
+        counts = draw(
+            Workspace(tmp_path / name, cache=tmp_path / "cache"),
+            kg=ltgen_kg,
+            options=SamplingOptions(per_level=1),
+            popularity=popularity,
+            seed=7,
+        )
         assert counts["source"] == name
         drawn.append(pl.read_parquet(tmp_path / name / "entities.parquet").rows())
     assert drawn[0] == drawn[1] and [row[2] for row in drawn[0]] == ["I", "II", "III", "IV"]

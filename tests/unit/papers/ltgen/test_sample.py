@@ -15,6 +15,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.papers.ltgen.eligible import dropped_relations, find_eligible, pairs_of, triples_of
 from kgqa_core.papers.ltgen.sample import draw
 from kgqa_core.store.artifacts import content_digest
+from kgqa_core.workspace import Workspace
 
 
 def keys(store: KgStore, options: SamplingOptions, seed: int = 7) -> dict[str, int]:
@@ -96,7 +97,7 @@ def test_levels_are_filled_in_the_order_of_the_draw(ltgen_kg: Path, tmp_path: Pa
     for size, name in ((2, "small"), (5, "large")):
         (tmp_path / name).mkdir()
         options = SamplingOptions(per_level=size, levels="absolute", thresholds=(1, 9, 14, 18, 100))
-        counts = draw(tmp_path / name, kg=ltgen_kg, options=options, popularity=PopularityOptions(), seed=7)
+        counts = draw(Workspace(tmp_path / name), kg=ltgen_kg, options=options, popularity=PopularityOptions(), seed=7)
         assert counts["source"] == "degree" and counts["level_I"] == 0
     small, large = (pl.read_parquet(tmp_path / name / "entities.parquet") for name in ("small", "large"))
     for level in ("II", "III", "IV"):
@@ -112,7 +113,7 @@ def test_the_same_draw_has_the_same_digest(ltgen_kg: Path, tmp_path: Path) -> No
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         options = SamplingOptions(levels="absolute", thresholds=(1, 9, 14, 15, 100))
-        draw(tmp_path / name, kg=ltgen_kg, options=options, popularity=PopularityOptions(), seed=7)
+        draw(Workspace(tmp_path / name), kg=ltgen_kg, options=options, popularity=PopularityOptions(), seed=7)
         digests.add(content_digest(tmp_path / name))
     assert len(digests) == 1
 
@@ -120,5 +121,10 @@ def test_the_same_draw_has_the_same_digest(ltgen_kg: Path, tmp_path: Path) -> No
 def test_levels_that_nobody_is_in_are_said(ltgen_kg: Path, tmp_path: Path) -> None:
     options = SamplingOptions(levels="absolute")
     with pytest.raises(InputError, match="no entity is in a level: the popularity is 8.0 to 17.0 triples"):
-        draw(tmp_path, kg=ltgen_kg, options=options.model_copy(update={"thresholds": (100, 200, 300, 400, 500)}),
-             popularity=PopularityOptions(), seed=7)  # fmt: skip
+        draw(
+            Workspace(tmp_path),
+            kg=ltgen_kg,
+            options=options.model_copy(update={"thresholds": (100, 200, 300, 400, 500)}),
+            popularity=PopularityOptions(),
+            seed=7,
+        )

@@ -14,6 +14,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.papers.ltgen.prompts import ANNOTATION_RULE
 from kgqa_core.papers.ltgen.sheet import COLUMNS, compare, read_sheet, write_sheet
 from kgqa_core.papers.ltgen.write import write
+from kgqa_core.workspace import Workspace
 from tests.support.hostile import EVIL
 
 
@@ -21,7 +22,15 @@ from tests.support.hostile import EVIL
 def benchmark(ltgen_kg: Path, ltgen_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """LTGen-Conv by rule."""
     out = tmp_path_factory.mktemp("conv")
-    write(out, kg=ltgen_kg, sample=ltgen_sample, kind="conv", options=WritingOptions(), llm=LlmOptions(), seed=7)
+    write(
+        Workspace(out),
+        kg=ltgen_kg,
+        sample=ltgen_sample,
+        kind="conv",
+        options=WritingOptions(),
+        llm=LlmOptions(),
+        seed=7,
+    )
     return out
 
 

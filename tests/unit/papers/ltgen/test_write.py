@@ -20,6 +20,7 @@ from kgqa_core.papers.ltgen import conv, qa
 from kgqa_core.papers.ltgen.prompts import CONV, QA, conv_prompt, qa_prompt
 from kgqa_core.papers.ltgen.write import write
 from kgqa_core.store.artifacts import content_digest
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.ltgen import FAULTS, HARMLESS, given, reply
 
@@ -56,8 +57,15 @@ def run(
         cache.mkdir(exist_ok=True)
     budget = Budget(llm.budget, llm.prices, cache / FILE if cache else None, kind) if server else None
     options = WritingOptions(writer="openai:stub" if server else "template", max_new_tokens=4000)
-    return write(out, kg=place[0], sample=place[1], kind=kind, options=options, llm=llm, seed=7, cache=cache,
-                 budget=budget)  # type: ignore[arg-type]  # fmt: skip
+    return write(
+        Workspace(out, cache=cache, budget=budget),
+        kg=place[0],
+        sample=place[1],
+        kind=kind,
+        options=options,
+        llm=llm,
+        seed=7,
+    )  # type: ignore[arg-type]
 
 
 def rejects(out: Path) -> list[dict[str, Any]]:
@@ -240,7 +248,9 @@ def test_a_truncated_completion_keeps_its_whole_turns(place: Place, tmp_path: Pa
     (tmp_path / "out").mkdir()
     llm = LlmOptions(base_url=server.base_url, attempts=1)
     options = WritingOptions(writer="openai:stub", max_new_tokens=60)
-    counts = write(tmp_path / "out", kg=place[0], sample=place[1], kind="conv", options=options, llm=llm, seed=7)
+    counts = write(
+        Workspace(tmp_path / "out"), kg=place[0], sample=place[1], kind="conv", options=options, llm=llm, seed=7
+    )
     assert counts["truncated"] > 5 and conv.CUT in {each["reason"] for each in rejects(tmp_path / "out")}
     assert read_question_file(tmp_path / "out" / "questions.jsonl")
 
@@ -262,7 +272,9 @@ def test_a_writer_that_writes_nothing_good_is_said(place: Place, tmp_path: Path)
 def test_shares_of_entities_are_for_training(place: Place, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     options = WritingOptions(train_share=0.4, dev_share=0.3)
-    write(tmp_path / "out", kg=place[0], sample=place[1], kind="qa", options=options, llm=LlmOptions(), seed=4)
+    write(
+        Workspace(tmp_path / "out"), kg=place[0], sample=place[1], kind="qa", options=options, llm=LlmOptions(), seed=4
+    )
     splits: dict[str, set[str]] = {}
     for row in read_question_file(tmp_path / "out" / "questions.jsonl"):
         splits.setdefault(row["id"].split("/")[1], set()).add(row["split"])

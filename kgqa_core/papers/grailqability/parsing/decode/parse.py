@@ -13,7 +13,6 @@ from kgqa_core.config import DecodeOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.memory import MemoryGraph
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
 from kgqa_core.papers.grailqability.parsing.decode.decoder import load_decoder
 from kgqa_core.papers.grailqability.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, recall
@@ -29,6 +28,7 @@ from kgqa_core.papers.grailqability.parsing.parsed_forms import (
     tally,
     write_parsed,
 )
+from kgqa_core.workspace import Workspace
 
 BATCH = 64
 BLOCK = 512
@@ -105,15 +105,13 @@ class DecodeParser:
 
 
 def predict(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     examples: Path,
     parser: Path,
     options: DecodeOptions,
     splits: tuple[str, ...] = ("dev", "test"),
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes parsed.parquet with the best forms of the questions of some splits, and returns counts.
 
@@ -128,7 +126,7 @@ def predict(
             own, own_rows = opened.read(selected[start : start + BLOCK])
             read += own_rows
             rows += [row for found in opened.decode(own, own_rows) for row in found]
-            monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
-    write_parsed(out, rows)
+            workspace.monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
+    write_parsed(workspace.out, rows)
     found = recall(read, gold_forms(selected))
     return tally(selected, rows) | {"schema_recall": None if found is None else round(found, 4)}

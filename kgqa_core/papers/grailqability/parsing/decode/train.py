@@ -13,7 +13,6 @@ from kgqa_core.config import DecodeOptions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.training import dev_of_best, write_curves
@@ -24,22 +23,14 @@ from kgqa_core.papers.grailqability.parsing.decode.rows import PLACEHOLDERS, Dec
 from kgqa_core.papers.grailqability.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.papers.grailqability.parsing.item_retriever import gold_items, recall_at
 from kgqa_core.papers.grailqability.parsing.item_training import ItemTexts, fit_retriever, save_retriever
+from kgqa_core.workspace import Workspace
 
 SHOWN = 20
 """Reasons that counts name."""
 RECALLS = (1, 3, 5, 10)
 
 
-def train(
-    out: Path,
-    *,
-    kg: Path,
-    examples: Path,
-    options: DecodeOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOptions, seed: int) -> dict[str, Any]:
     """Writes retriever/, decoder/ and curves.parquet, and returns counts.
 
     kg: the graph that the gold forms are of.  Questions whose `known` is false, and those without form unless
@@ -71,7 +62,7 @@ def train(
         texts = {split: ItemTexts.of(selected.texts, wanted[split]) for split, selected in own.items()}
         retriever, description, first = fit_retriever(
             texts["train"], texts["dev"], ground.items, options, options.retriever_epochs, seed, device,
-            placeholders=PLACEHOLDERS, section=SECTION, key=key, monitor=monitor, work=work,
+            placeholders=PLACEHOLDERS, section=SECTION, key=key, monitor=workspace.monitor, work=workspace.work,
         )  # fmt: skip
         scores = {split: retriever.scores(selected.texts, ground.items) for split, selected in own.items()}
         rows: dict[str, list[DecoderRow]] = {}
@@ -89,15 +80,17 @@ def train(
             left_out[split] = [reason for reason in found if isinstance(reason, str)]
         if not rows["train"]:
             raise TrainingError(f"no gold form can be decoded; the first reasons are {left_out['train'][:3]}")
-        decoder = fit_decoder(rows["train"], rows["dev"], options, seed, device, key=key, monitor=monitor, work=work)
+        decoder = fit_decoder(
+            rows["train"], rows["dev"], options, seed, device, key=key, monitor=workspace.monitor, work=workspace.work
+        )
     no_form = any(form is None for form in gold["train"])
-    save_retriever(out / "retriever", retriever, description)
+    save_retriever(workspace.out / "retriever", retriever, description)
     longest = max(len(row.actions) for row in rows["train"]) - 1
-    save_decoder(out / "decoder", decoder, options, no_form=no_form, longest=longest)
-    write_curves(out, _joined(first, decoder.progress))
-    if work is not None:
+    save_decoder(workspace.out / "decoder", decoder, options, no_form=no_form, longest=longest)
+    write_curves(workspace.out, _joined(first, decoder.progress))
+    if workspace.work is not None:
         for part in ("retriever", "decoder"):
-            shutil.rmtree(work / part, ignore_errors=True)
+            shutil.rmtree(workspace.work / part, ignore_errors=True)
     return {
         "questions": {split: len(selected.examples) for split, selected in own.items()},
         "learnt": {split: len(found) for split, found in rows.items()},

@@ -14,7 +14,6 @@ from kgqa_core.datasets.derived.form_values import as_stored
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.device import pick_device
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples
 from kgqa_core.papers.grailqability.parsing.item_training import load_retriever
@@ -42,6 +41,7 @@ from kgqa_core.papers.grailqability.parsing.rng.results import EXECUTED_FORMS, l
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems
 from kgqa_core.papers.grailqability.parsing.rng.slots import filled
 from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
+from kgqa_core.workspace import Workspace
 
 BLOCK = 1000
 """Questions that are parsed at once."""
@@ -156,15 +156,13 @@ class RngParser:
 
 
 def predict(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     examples: Path,
     parser: Path,
     options: RngOptions,
     splits: tuple[str, ...] = ("dev", "test"),
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes parsed.parquet with the best forms of the questions of some splits, and returns counts.
 
@@ -179,6 +177,6 @@ def predict(
             own = opened.readings.of_all(selected[start : start + BLOCK])
             read += own
             rows += [row for found in opened.of_readings(own) for row in found]
-            monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
-    write_parsed(out, rows)
+            workspace.monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
+    write_parsed(workspace.out, rows)
     return tally(selected, rows) | {"unreadable": opened.unreadable, "coverage": coverage(selected, read)}

@@ -54,6 +54,7 @@ from kgqa_core.papers.grailqability.parsing.rng.results import EXECUTED_FORMS, Q
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems, fit_items
 from kgqa_core.papers.grailqability.parsing.rng.slots import PLACEHOLDERS
 from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
+from kgqa_core.workspace import Workspace
 
 VARIANTS = 3
 """Questions that are learnt of those that differ only in names."""
@@ -89,16 +90,7 @@ class FittedFormRanker:
     examples: int
 
 
-def train(
-    out: Path,
-    *,
-    kg: Path,
-    examples: Path,
-    options: RngOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions, seed: int) -> dict[str, Any]:
     """Writes model.safetensors, config.json, tokenizer.json, curves.parquet and maybe `generator`; returns counts.
 
     Training questions are those whose gold form is known, and with `learn_unanswerable` those of which it is known that
@@ -120,12 +112,12 @@ def train(
         if options.retriever_epochs and _wide(enumerator, selected):
             retriever, description, first = fit_items(
                 selected, items_of(store, enumerator.ways.schema), options, seed,
-                key=sha.hexdigest(), monitor=monitor, work=work,
+                key=sha.hexdigest(), monitor=workspace.monitor, work=workspace.work,
             )  # fmt: skip
-            save_retriever(out / RETRIEVER, retriever, description)
+            save_retriever(workspace.out / RETRIEVER, retriever, description)
             enumerator.retrieved = RetrievedItems(retriever, store, enumerator.ways)
             retriever_recall = dev_of_best(first)
-        monitor.note("candidate forms are enumerated")
+        workspace.monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(selected)
         labels = label_words(enumerator, store)
         words = form_words(enumerator, labels)
@@ -142,21 +134,21 @@ def train(
     fitted = fit(
         learning, developing, words, overlap, schema_items,
         options.model_copy(update={"learn_unanswerable": no_form}), seed,
-        key=sha.hexdigest(), monitor=monitor, work=work,
+        key=sha.hexdigest(), monitor=workspace.monitor, work=workspace.work,
     )  # fmt: skip
-    save_ranker(out, fitted.ranker, fitted.description, no_form, types=types)
+    save_ranker(workspace.out, fitted.ranker, fitted.description, no_form, types=types)
     phases = list(fitted.phases)
     if options.generator.enabled:
         generator, progress = train_generator(
             own, enumerator.forms, fitted.ranker, fitted.ranker.read_forms(words), options, seed, no_form=no_form,
-            key=sha.hexdigest(), monitor=monitor, work=work,
+            key=sha.hexdigest(), monitor=workspace.monitor, work=workspace.work,
         )  # fmt: skip
-        generate.save(out / generate.FOLDER, generator)
+        generate.save(workspace.out / generate.FOLDER, generator)
         phases.append(progress)
-    exact = weigh_results(out, kg, selected, options, seed, monitor)
-    write_curves(out, *phases)
-    if work is not None:
-        for path in sorted(work.glob(f"*/{CHECKPOINT}")):
+    exact = weigh_results(workspace.out, kg, selected, options, seed, workspace.monitor)
+    write_curves(workspace.out, *phases)
+    if workspace.work is not None:
+        for path in sorted(workspace.work.glob(f"*/{CHECKPOINT}")):
             path.unlink()
     return {
         "questions": dict(sorted(Counter(split.values()).items())),

@@ -179,7 +179,7 @@ def of_triples(
     )
     load(folder / "asked", kg=folder / "kg", options=QuestionsOptions(path=str(folder / "questions.jsonl")), seed=7)
     given = AnswerabilityOptions(**options)
-    build(folder / "made", kg=folder / "kg", questions=folder / "asked", options=given, seed=seed)
+    build(Workspace(folder / "made"), kg=folder / "kg", questions=folder / "asked", options=given, seed=seed)
     return folder / "made"
 
 
@@ -357,4 +357,4 @@ def test_questions_with_answers_only_are_refused(inputs: tuple[Path, Path], tmp_
     questions.mkdir()
     load(questions, kg=inputs[0], options=QuestionsOptions(path=str(path)), seed=7)
     with pytest.raises(InputError, match="only answers are annotated"):
-        build(tmp_path, kg=inputs[0], questions=questions, options=AnswerabilityOptions(), seed=7)
+        build(Workspace(tmp_path), kg=inputs[0], questions=questions, options=AnswerabilityOptions(), seed=7)

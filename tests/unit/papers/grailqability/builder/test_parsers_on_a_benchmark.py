@@ -21,6 +21,7 @@ from kgqa_core.papers.grailqability.builder.records import Benchmark, read_bench
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples
 from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, write_parsed
 from kgqa_core.papers.grailqability.report import metric_rows, paper_table, write
+from kgqa_core.workspace import Workspace
 from tests.support.register_benchmark import write_benchmark, write_inputs
 
 
@@ -34,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def questions(made: Path) -> Path:
     out = made.parent / "asked"
     out.mkdir()
-    benchmark_questions(out, benchmark=made, kg=made / "kg")
+    benchmark_questions(Workspace(out), benchmark=made, kg=made / "kg")
     return out
 
 
@@ -50,7 +51,9 @@ def linked(made: Path, questions: Path) -> Path:
 
 def examples(made: Path, questions: Path, out: Path, training: Training, linked: Path | None = None) -> Any:
     out.mkdir()
-    benchmark_examples(out, benchmark=made, kg=made / "kg", questions=questions, training=training, linked=linked)
+    benchmark_examples(
+        Workspace(out), benchmark=made, kg=made / "kg", questions=questions, training=training, linked=linked
+    )
     return {one.id: one for one in read_examples(out)}
 
 
@@ -124,7 +127,7 @@ def scores(made: Path) -> Path:
     out.mkdir()
     parsed = {"rng/A+U": say(made, made.parent / "sure", sure=True)}
     parsed["decode/A"] = say(made, made.parent / "blind", sure=False)
-    counts = evaluate(out, benchmark=made, parsed=parsed, seed=7)
+    counts = evaluate(Workspace(out), benchmark=made, parsed=parsed, seed=7)
     assert counts["systems"] == 4 and counts["rng/A+U/U"] == 1.0
     return out
 
@@ -166,7 +169,7 @@ def test_the_table_the_page_and_the_names_of_the_metrics(scores: Path, tmp_path:
 def test_what_was_parsed_of_other_questions_is_refused(made: Path, tmp_path: Path) -> None:
     write_parsed(tmp_path, [ParsedForm("nobody asked", 0, None, 0.0)])
     with pytest.raises(InputError, match="nobody asked"):
-        evaluate(tmp_path, benchmark=made, parsed={"rng/A": tmp_path}, seed=7)
+        evaluate(Workspace(tmp_path), benchmark=made, parsed={"rng/A": tmp_path}, seed=7)
     write_parsed(tmp_path, [])
     with pytest.raises(InputError, match="no test question"):
-        evaluate(tmp_path, benchmark=made, parsed={"rng/A": tmp_path}, seed=7)
+        evaluate(Workspace(tmp_path), benchmark=made, parsed={"rng/A": tmp_path}, seed=7)

@@ -12,6 +12,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.papers.grailqability.parsing.examples import Topic, examples, read_examples
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.parsing import key, write_graph
 
 
@@ -51,7 +52,7 @@ def made(kg, tmp_path):
 
 def test_gold_forms_find_the_annotated_answer_or_are_not_known(kg, made):
     folder, _, _ = made
-    counts = examples(folder / "out", kg=kg, questions=folder / "questions")
+    counts = examples(Workspace(folder / "out"), kg=kg, questions=folder / "questions")
     found = {one.id: one for one in read_examples(folder / "out")}
     assert found["a"].form == "(JOIN (R urn:x:capital) urn:x:arland)"
     assert found["b"].form == "(COUNT (JOIN urn:x:country urn:x:arland))"
@@ -73,7 +74,7 @@ def test_linked_topics_have_every_candidate_of_every_mention_selected_or_not(kg,
     ]
     columns = ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
     pl.DataFrame(rows, schema=columns, orient="row").write_parquet(folder / "linked" / "links.parquet")
-    examples(folder / "out", kg=kg, questions=folder / "questions", linked=folder / "linked")
+    examples(Workspace(folder / "out"), kg=kg, questions=folder / "questions", linked=folder / "linked")
     found = {one.id: one for one in read_examples(folder / "out")}
     assert [(t.key, t.mention, t.rho, t.number) for t in found["a"].topics] == [
         (key("Corland"), "capital", 0.3, 0),
@@ -88,4 +89,4 @@ def test_links_that_are_missing_are_reported(kg, made):
     (folder / "linked").mkdir()
     write_questions(folder / "linked", questions)
     with pytest.raises(ArtifactError, match=r"links\.parquet is missing"):
-        examples(folder / "out", kg=kg, questions=folder / "questions", linked=folder / "linked")
+        examples(Workspace(folder / "out"), kg=kg, questions=folder / "questions", linked=folder / "linked")

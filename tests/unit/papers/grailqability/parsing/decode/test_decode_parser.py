@@ -31,14 +31,14 @@ OPTIONS = DecodeOptions(
 @pytest.fixture(scope="module")
 def trained(world, tmp_path_factory):
     folder = tmp_path_factory.mktemp("decoder")
-    counts = train(folder, kg=world.kg, examples=world.all_examples, options=OPTIONS, seed=3)
+    counts = train(Workspace(folder), kg=world.kg, examples=world.all_examples, options=OPTIONS, seed=3)
     return folder, counts
 
 
 def parsed(world, parser, out, examples=None, **options):
     out.mkdir()
     counts = predict(
-        out,
+        Workspace(out),
         kg=world.kg,
         examples=examples or world.all_examples,
         parser=parser,
@@ -103,7 +103,7 @@ def test_a_best_form_that_finds_nothing_is_no_form_unless_the_option_keeps_it(wo
 @pytest.mark.slow
 def test_without_unanswerable_questions_no_form_is_only_predicted_for_what_finds_nothing(world, less, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "retriever_epochs": 1})
-    counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
+    counts = train(Workspace(tmp_path / "parser"), kg=world.kg, examples=world.all_examples, options=options, seed=3)
     found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed", on_empty_result="keep")
     assert counts["no_form"]["train"] == 0 and all(row.form is not None for rows in found.values() for row in rows)
     gone, _ = parsed(less, tmp_path / "parser", tmp_path / "gone", on_empty_result="no form")
@@ -116,11 +116,11 @@ def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     options = OPTIONS.model_copy(update={"epochs": 2, "retriever_epochs": 1})
     inputs = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
     whole = Listener()
-    train(tmp_path / "one", monitor=whole, work=tmp_path / "work1", **inputs)
+    train(Workspace(tmp_path / "one", tmp_path / "work1", monitor=whole), **inputs)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "two", monitor=Stopper(stop_at), work=tmp_path / "work2", **inputs)
+        train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=Stopper(stop_at)), **inputs)
     again = Listener()
-    train(tmp_path / "two", monitor=again, work=tmp_path / "work2", **inputs)
+    train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=again), **inputs)
     assert files(tmp_path / "one") == files(tmp_path / "two")
     assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
 
@@ -130,14 +130,14 @@ def test_a_language_model_is_trained_and_decodes(world, tmp_path):
     options = OPTIONS.model_copy(
         update={"model": str(save_seq2seq(tmp_path / "t5")), "epochs": 1, "max_actions": 3, "retriever_epochs": 1}
     )
-    counts = train(tmp_path / "parser", kg=world.kg, examples=world.examples, options=options, seed=3)
+    counts = train(Workspace(tmp_path / "parser"), kg=world.kg, examples=world.examples, options=options, seed=3)
     assert counts["learnt"]["train"] > 0 and math.isfinite(counts["dev_exact"])
     examples = tmp_path / "examples"
     examples.mkdir()
     write_examples(examples, [one for one in read_examples(world.examples) if one.split == "test"][:3])
     out = tmp_path / "parsed"
     out.mkdir()
-    predict(out, kg=world.kg, examples=examples, parser=tmp_path / "parser", options=options)
+    predict(Workspace(out), kg=world.kg, examples=examples, parser=tmp_path / "parser", options=options)
     assert all(rows[0].form is not None or rows[0].empty is None for rows in read_parsed(out).values())
     assert not any(path.suffix in (".bin", ".pt", ".pkl") for path in (tmp_path / "parser").rglob("*"))
 
@@ -145,7 +145,7 @@ def test_a_language_model_is_trained_and_decodes(world, tmp_path):
 def test_examples_without_a_gold_form_are_refused_in_words(world, tmp_path):
     write_examples(tmp_path, [ParseExample("q", "what", "train")])
     with pytest.raises(TrainingError, match="none of the 0 training questions has a gold form"):
-        train(tmp_path / "parser", kg=world.kg, examples=tmp_path, options=OPTIONS, seed=3)
+        train(Workspace(tmp_path / "parser"), kg=world.kg, examples=tmp_path, options=OPTIONS, seed=3)
 
 
 @pytest.mark.slow

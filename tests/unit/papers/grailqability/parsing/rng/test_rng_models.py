@@ -13,6 +13,7 @@ from kgqa_core.papers.grailqability.parsing.rng import generate
 from kgqa_core.papers.grailqability.parsing.rng.generate import Prompt, prompt_of
 from kgqa_core.papers.grailqability.parsing.rng.parse import predict
 from kgqa_core.papers.grailqability.parsing.rng.train import train
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_classifier, save_seq2seq
 
@@ -29,9 +30,13 @@ def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_pat
     )
     for name in ("parser", "parsed"):
         (tmp_path / name).mkdir()
-    counts = train(tmp_path / "parser", kg=world.kg, examples=world.examples, options=options, seed=3)
+    counts = train(Workspace(tmp_path / "parser"), kg=world.kg, examples=world.examples, options=options, seed=3)
     counts_of_parse = predict(
-        tmp_path / "parsed", kg=world.kg, examples=world.examples, parser=tmp_path / "parser", options=options
+        Workspace(tmp_path / "parsed"),
+        kg=world.kg,
+        examples=world.examples,
+        parser=tmp_path / "parser",
+        options=options,
     )
     examples = [one for one in read_examples(world.examples) if one.split != "train"]
     assert counts["epochs"] == [1, 1] and counts_of_parse["parsed"] == len(examples)

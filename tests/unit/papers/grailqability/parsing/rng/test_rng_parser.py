@@ -22,6 +22,7 @@ from kgqa_core.papers.grailqability.parsing.rng.parse import predict
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RetrievedItems, fit_items, whole_of
 from kgqa_core.papers.grailqability.parsing.rng.train import train
 from kgqa_core.papers.grailqability.parsing.rng.ways import Ways
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, Stopper, content
 
@@ -35,14 +36,18 @@ OPTIONS = RngOptions(
 @pytest.fixture(scope="module")
 def trained(world, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parser")
-    counts = train(folder, kg=world.kg, examples=world.all_examples, options=OPTIONS, seed=3)
+    counts = train(Workspace(folder), kg=world.kg, examples=world.all_examples, options=OPTIONS, seed=3)
     return folder, counts
 
 
 def parsed(world, parser, out, **options):
     out.mkdir()
     counts = predict(
-        out, kg=world.kg, examples=world.all_examples, parser=parser, options=OPTIONS.model_copy(update=options)
+        Workspace(out),
+        kg=world.kg,
+        examples=world.all_examples,
+        parser=parser,
+        options=OPTIONS.model_copy(update=options),
     )
     return read_parsed(out), counts
 
@@ -75,7 +80,7 @@ def test_scores_are_logarithms_of_probabilities_best_first(world, trained, tmp_p
 def test_without_unanswerable_questions_no_form_is_never_predicted(world, tmp_path):
     options = OPTIONS.model_copy(update={"learn_unanswerable": False, "epochs": 1, "hard_negative_epochs": 0})
     (tmp_path / "parser").mkdir()
-    counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
+    counts = train(Workspace(tmp_path / "parser"), kg=world.kg, examples=world.all_examples, options=options, seed=3)
     found, _ = parsed(world, tmp_path / "parser", tmp_path / "parsed")
     assert not counts["no_form"] and all(row.form is not None for rows in found.values() for row in rows)
 
@@ -88,11 +93,11 @@ def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     whole = Listener()
-    train(tmp_path / "one", monitor=whole, work=tmp_path / "work1", **inputs)
+    train(Workspace(tmp_path / "one", tmp_path / "work1", monitor=whole), **inputs)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "two", monitor=Stopper(stop_at), work=tmp_path / "work2", **inputs)
+        train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=Stopper(stop_at)), **inputs)
     again = Listener()
-    train(tmp_path / "two", monitor=again, work=tmp_path / "work2", **inputs)
+    train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=again), **inputs)
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
 
@@ -100,7 +105,7 @@ def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
 def test_examples_without_a_gold_form_are_refused_in_words(world, tmp_path):
     write_examples(tmp_path, [ParseExample("q", "what", "train")])
     with pytest.raises(TrainingError, match="no training question has a gold form"):
-        train(tmp_path, kg=world.kg, examples=tmp_path, options=OPTIONS, seed=3)
+        train(Workspace(tmp_path), kg=world.kg, examples=tmp_path, options=OPTIONS, seed=3)
 
 
 def test_a_damaged_parser_is_refused_in_words(world, trained, tmp_path):
@@ -117,7 +122,7 @@ def test_a_generator_writes_forms_that_are_mixed_with_the_ranker_s(world, tmp_pa
     generator = GeneratorOptions(enabled=True, epochs=2, width=32, layers=1, beam=3, input_forms=3)
     options = OPTIONS.model_copy(update={"epochs": 2, "hard_negative_epochs": 0, "generator": generator})
     (tmp_path / "parser").mkdir()
-    counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
+    counts = train(Workspace(tmp_path / "parser"), kg=world.kg, examples=world.all_examples, options=options, seed=3)
     assert len(counts["epochs"]) == 2 and (tmp_path / "parser" / "generator" / "model.safetensors").is_file()
     found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", generator=generator, num_forms=10_000)
     assert len(found) == 22 and counts["unreadable"] >= 0
@@ -147,7 +152,7 @@ def test_scores_of_both_are_mixed_by_weight():
 def test_where_a_topic_has_too_many_paths_a_retriever_learns_what_questions_speak_of(world, tmp_path):
     options = OPTIONS.model_copy(update={"max_paths": 10, "likely_paths": 16, "retriever_epochs": 30})
     (tmp_path / "parser").mkdir()
-    counts = train(tmp_path / "parser", kg=world.kg, examples=world.all_examples, options=options, seed=3)
+    counts = train(Workspace(tmp_path / "parser"), kg=world.kg, examples=world.all_examples, options=options, seed=3)
     assert (tmp_path / "parser" / "retriever" / "model.safetensors").is_file() and counts["dev_recall_5"] == 1.0
     found, counts = parsed(world, tmp_path / "parser", tmp_path / "parsed", max_paths=10, likely_paths=16)
     examples = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
