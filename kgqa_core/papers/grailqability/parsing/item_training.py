@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from kgqa_core.config import DecodeOptions, RngOptions
-from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights
+from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import load_encoder, new_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.nn.training import TrainingPlan, backward_of, train_encoder
 from kgqa_core.papers.grailqability.parsing.item_retriever import ItemRetriever, Items, TwoTower, recall_at
+from kgqa_core.workspace import Workspace
 
 KIND, VERSION = "items", 1
 RECALLED = 5
@@ -41,16 +41,24 @@ class ItemTexts:
 
 
 def fit_retriever(
-    learning: ItemTexts, developing: ItemTexts, items: Items, options: DecodeOptions | RngOptions, epochs: int,
-    seed: int, device: torch.device, *, placeholders: Sequence[str], section: str,
-    key: str, monitor: Monitor, work: Path | None,
-) -> tuple[ItemRetriever, dict[str, Any], TrainingState]:  # fmt: skip
-    """The trained retriever, the description of its encoder, and what was measured.
+    workspace: Workspace,
+    texts: Mapping[str, ItemTexts],
+    items: Items,
+    options: DecodeOptions | RngOptions,
+    seed: int,
+    key: str,
+    *,
+    placeholders: Sequence[str],
+    section: str,
+) -> tuple[ItemRetriever, TrainingState]:
+    """The trained retriever, which is also written into `workspace.out`, and what was measured.
 
-    section: of the settings that errors name.
+    texts: of train and dev.  section: of the settings that errors name.
     """
     torch.manual_seed(seed)
-    labels = [items.words[one] for one in items.keys]
+    device = pick_device(options.device, section)
+    learning, developing = texts["train"], texts["dev"]
+    labels = [items.words[item] for item in items.keys]
     encoder, reader, description = new_encoder(options, lambda _: [*learning.texts, *labels], section, placeholders)
     network = TwoTower(encoder).to(device)
     retriever = ItemRetriever(network, reader)
@@ -63,32 +71,26 @@ def fit_retriever(
 
     def loss(batch: Tensor) -> Tensor:
         numbers = batch.tolist()
-        texts, gold = [learning.texts[i] for i in numbers], [learning.gold[i] for i in numbers]
-        return retriever.loss(texts, words.of(numbers), gold, labels, label_words)
+        questions, gold = [learning.texts[i] for i in numbers], [learning.gold[i] for i in numbers]
+        return retriever.loss(questions, words.of(numbers), gold, labels, label_words)
 
     def measure() -> dict[str, float]:
         if not developing.texts:
             return {}
-        found = recall_at(retriever.scores(developing.texts, items), developing.gold, len(items.relations), RECALLED)
-        return {f"recall_{RECALLED}": found or 0.0}
+        recall = recall_at(retriever.scores(developing.texts, items), developing.gold, len(items.relations), RECALLED)
+        return {f"recall_{RECALLED}": recall or 0.0}
 
     plan = TrainingPlan(
-        per_epoch=-(-len(learning.texts) // size), epochs=epochs, patience=options.patience,
-        batches=order,
-        backward=backward_of(loss), measure=measure, score=lambda found: [found[f"recall_{RECALLED}"]], section=section,
+        per_epoch=-(-len(learning.texts) // size), epochs=options.retriever_epochs, patience=options.patience,
+        batches=order, backward=backward_of(loss), measure=measure, section=section,
+        score=lambda metrics: [metrics[f"recall_{RECALLED}"]],
     )  # fmt: skip
-    own = key_of(key, "retriever", options.decisive(), seed)
-    progress, weights = train_encoder(
-        network, plan, options, own, monitor, None if work is None else work / "retriever"
-    )
+    run_key = key_of(key, "retriever", options.decisive(), seed)
+    progress, weights = train_encoder(network, plan, options, run_key, workspace.monitor, workspace.work)
     restore_weights(network, weights)
-    return retriever, description, progress
-
-
-def save_retriever(folder: Path, retriever: ItemRetriever, encoder: dict[str, Any]) -> None:
-    """Writes model.safetensors, config.json and tokenizer.json into a new folder.  encoder: its description."""
-    config = {"kind": KIND, "version": VERSION, "encoder": encoder}
-    save_model(folder, dict(retriever.network.named_parameters()), retriever.reader.tokenizer, config)
+    config = {"kind": KIND, "version": VERSION, "encoder": description}
+    save_model(workspace.out, dict(network.named_parameters()), reader.tokenizer, config)
+    return retriever, progress
 
 
 def load_retriever(folder: Path, device: torch.device) -> ItemRetriever:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,8 +11,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from kgqa_core.config import DecodeOptions
-from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of, restore_weights
+from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import learn_tokenizer
 from kgqa_core.nn.training import ModelRates, TrainingPlan, backward_of, train_encoder
 from kgqa_core.papers.grailqability.parsing.decode.actions import NK, NUMBER, PAD
@@ -29,6 +28,7 @@ from kgqa_core.papers.grailqability.parsing.decode.rows import (
     thinned,
 )
 from kgqa_core.papers.grailqability.parsing.decode.text_decoder import TextDecoder
+from kgqa_core.workspace import Workspace
 
 SECTION = "parsing.decode"
 
@@ -47,11 +47,16 @@ class Decoder:
 
 
 def fit_decoder(
-    learning: Sequence[DecoderRow], developing: Sequence[DecoderRow], options: DecodeOptions, seed: int,
-    device: torch.device, *, key: str, monitor: Monitor, work: Path | None,
-) -> Decoder:  # fmt: skip
-    """The trained decoder; rows with their actions."""
+    workspace: Workspace,
+    learning: Sequence[DecoderRow],
+    developing: Sequence[DecoderRow],
+    options: DecodeOptions,
+    seed: int,
+    key: str,
+) -> Decoder:
+    """The trained decoder; rows with their actions.  workspace: of the decoder, which is not written."""
     torch.manual_seed(seed)
+    device = pick_device(options.device, SECTION)
     rates = ModelRates(options.model, options.learning_rate, options.encoder_learning_rate, options.checkpoint_seconds)
     network: PointerT5 | TextDecoder
     shape = tokenizer = None
@@ -80,9 +85,8 @@ def fit_decoder(
         per_epoch=orders.per_epoch, epochs=options.epochs, patience=options.patience, batches=orders.of,
         backward=backward_of(batch_loss), measure=measure, score=lambda found: [found["exact"]], section=SECTION,
     )  # fmt: skip
-    own = key_of(key, "decoder", options.decisive(), seed)
-    folder = None if work is None else work / "decoder"
-    progress, weights = train_encoder(network, plan, rates, own, monitor, folder)
+    run_key = key_of(key, "decoder", options.decisive(), seed)
+    progress, weights = train_encoder(network, plan, rates, run_key, workspace.monitor, workspace.work)
     restore_weights(network, weights)
     return Decoder(network, progress, shape, tokenizer)
 

@@ -22,7 +22,7 @@ from kgqa_core.papers.grailqability.parsing.decode.prepare import Ground, Questi
 from kgqa_core.papers.grailqability.parsing.decode.rows import PLACEHOLDERS, DecoderRow
 from kgqa_core.papers.grailqability.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.papers.grailqability.parsing.item_retriever import gold_items, recall_at
-from kgqa_core.papers.grailqability.parsing.item_training import ItemTexts, fit_retriever, save_retriever
+from kgqa_core.papers.grailqability.parsing.item_training import ItemTexts, fit_retriever
 from kgqa_core.workspace import Workspace
 
 SHOWN = 20
@@ -60,10 +60,16 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
         sha.update(f"{ground.items} {sorted(own['train'].types.items(), key=str)}".encode())
         key = sha.hexdigest()
         texts = {split: ItemTexts.of(selected.texts, wanted[split]) for split, selected in own.items()}
-        retriever, description, first = fit_retriever(
-            texts["train"], texts["dev"], ground.items, options, options.retriever_epochs, seed, device,
-            placeholders=PLACEHOLDERS, section=SECTION, key=key, monitor=workspace.monitor, work=workspace.work,
-        )  # fmt: skip
+        retriever, first = fit_retriever(
+            workspace.sub("retriever"),
+            texts,
+            ground.items,
+            options,
+            seed,
+            key,
+            placeholders=PLACEHOLDERS,
+            section=SECTION,
+        )
         scores = {split: retriever.scores(selected.texts, ground.items) for split, selected in own.items()}
         rows: dict[str, list[DecoderRow]] = {}
         left_out: dict[str, list[str]] = {}
@@ -80,11 +86,8 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
             left_out[split] = [reason for reason in found if isinstance(reason, str)]
         if not rows["train"]:
             raise TrainingError(f"no gold form can be decoded; the first reasons are {left_out['train'][:3]}")
-        decoder = fit_decoder(
-            rows["train"], rows["dev"], options, seed, device, key=key, monitor=workspace.monitor, work=workspace.work
-        )
+        decoder = fit_decoder(workspace.sub("decoder"), rows["train"], rows["dev"], options, seed, key)
     no_form = any(form is None for form in gold["train"])
-    save_retriever(workspace.out / "retriever", retriever, description)
     longest = max(len(row.actions) for row in rows["train"]) - 1
     save_decoder(workspace.out / "decoder", decoder, options, no_form=no_form, longest=longest)
     write_curves(workspace.out, _joined(first, decoder.progress))

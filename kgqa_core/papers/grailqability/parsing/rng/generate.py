@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
@@ -24,18 +25,20 @@ from kgqa_core.errors import ArtifactError, FormError, ModelError
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import seeded
 from kgqa_core.nn.encoders import learn_tokenizer
 from kgqa_core.nn.saved_model import load_tokenizer
 from kgqa_core.nn.training import ModelRates, TrainingPlan, backward_of, train_encoder
 from kgqa_core.papers.grailqability.parsing.rng.slots import MENTIONS
+from kgqa_core.workspace import Workspace
 
 NOTHING = "NONE"
 """What is written where the graph has no form."""
 SEPARATOR = " | "
 FOLDER = "generator"
+POOLED = 16
+"""Batches within which examples are sorted by length."""
 LONGEST = 96
 """Tokens of a form."""
 VOCABULARY = 3000
@@ -184,7 +187,20 @@ class Generator:
         return ids.to(self.device), mask.to(self.device)
 
 
+def length_batches(lengths: Sequence[int], size: int, seed: Sequence[int]) -> list[Tensor]:
+    """Numbers of the examples of an epoch's batches, which are of similar length within pools of `POOLED` batches."""
+    draw = np.random.default_rng(seed)
+    order = draw.permutation(len(lengths))
+    cut: list[NDArray[np.int64]] = []
+    for start in range(0, len(order), POOLED * size):
+        pool = order[start : start + POOLED * size]
+        pool = pool[np.argsort([lengths[n] for n in pool], kind="stable")]
+        cut += [pool[at : at + size] for at in range(0, len(pool), size)]
+    return [torch.from_numpy(cut[n]) for n in draw.permutation(len(cut))]
+
+
 def fit(
+    workspace: Workspace,
     prompts: Sequence[Prompt],
     developing: Sequence[Prompt],
     options: GeneratorOptions,
@@ -193,22 +209,12 @@ def fit(
     *,
     checkpoint_seconds: float,
     key: str = "",
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> tuple[Generator, TrainingState]:
     """A generator with the weights of its best epoch by dev loss.  Raises ModelError when the model is none."""
     with seeded(device, seed):
         generator = new_generator(prompts, options, device)
         size = options.batch_size
         lengths = [len(prompt.text) for prompt in prompts]
-
-        def order(epoch: int) -> list[Tensor]:
-            draw = np.random.default_rng([seed, epoch])
-            shuffled = draw.permutation(len(prompts))
-            pools = [shuffled[at : at + 16 * size] for at in range(0, len(shuffled), 16 * size)]
-            ordered = [pool[np.argsort([lengths[n] for n in pool], kind="stable")] for pool in pools]
-            cut = [torch.from_numpy(pool[at : at + size]) for pool in ordered for at in range(0, len(pool), size)]
-            return [cut[n] for n in draw.permutation(len(cut))]
 
         def loss(batch: Tensor) -> Tensor:
             return generator.loss([prompts[n] for n in batch.tolist()], options.max_tokens)
@@ -218,25 +224,24 @@ def fit(
             if not developing:
                 return {}
             generator.body.eval()
-            cut = [developing[at : at + size] for at in range(0, len(developing), size)]
-            total = sum(float(generator.loss(own, options.max_tokens)) * len(own) for own in cut)
+            batches = [developing[at : at + size] for at in range(0, len(developing), size)]
+            total = sum(float(generator.loss(batch, options.max_tokens)) * len(batch) for batch in batches)
             return {"loss": total / len(developing)}
 
         plan = TrainingPlan(
             per_epoch=math.ceil(len(prompts) / size),
             epochs=options.epochs,
             patience=2,
-            batches=order,
-            backward=backward_of(
-                lambda batch: generator.loss([prompts[n] for n in batch.tolist()], options.max_tokens)
-            ),
+            batches=lambda epoch: length_batches(lengths, size, [seed, epoch]),
+            backward=backward_of(loss),
             measure=measure,
-            score=lambda found: [-found["loss"]],
+            score=lambda metrics: [-metrics["loss"]],
             section="parsing.rng.generator",
         )
         rates = ModelRates(options.model, options.learning_rate, options.encoder_learning_rate, checkpoint_seconds)
         network = _Network(generator.body)
-        progress, best = train_encoder(network, plan, rates, key_of(key, options.decisive(), seed), monitor, work)
+        run_key = key_of(key, options.decisive(), seed)
+        progress, best = train_encoder(network, plan, rates, run_key, workspace.monitor, workspace.work)
         network.load_state_dict(best, strict=False)
     return generator, progress
 

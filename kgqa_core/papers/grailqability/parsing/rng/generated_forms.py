@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from kgqa_core.config import RngOptions
 from kgqa_core.logic.forms import Form, elements
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.papers.grailqability.parsing.rng import generate
 from kgqa_core.papers.grailqability.parsing.rng.enumerate import NO_FORM, Forms
@@ -17,43 +15,45 @@ from kgqa_core.papers.grailqability.parsing.rng.generate import Generator, promp
 from kgqa_core.papers.grailqability.parsing.rng.ranker import FormRanker, RankedForms, ReadTexts, rank
 from kgqa_core.papers.grailqability.parsing.rng.readings import Reading
 from kgqa_core.papers.grailqability.parsing.rng.slots import MENTIONS, filled, values_in
+from kgqa_core.workspace import Workspace
 
 FLOOR = 1.0
 """What only one of both has counts as that much less likely than the least likely that the other has."""
 
 
 def train_generator(
+    workspace: Workspace,
     readings: Mapping[str, Sequence[Reading]],
     forms: Forms,
     ranker: FormRanker,
     rows: ReadTexts,
     options: RngOptions,
     seed: int,
-    *,
-    no_form: bool,
     key: str,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> tuple[Generator, TrainingState]:
     """A generator that learns from the questions of `train`, with the forms that the trained ranker finds best.
 
-    rows: every form, by number.
+    rows: every form, by number.  options: `learn_unanswerable` says whether some question has no form.
     """
     prompts = {}
+    no_form, most = options.learn_unanswerable, options.generator.input_forms
     for name in ("train", "dev"):
-        own = [one for one in readings[name] if one.gold is not None and (no_form or one.gold[1] != NO_FORM)]
-        queries = [(one.texts, one.candidates) for one in own]
+        learnt = [
+            reading
+            for reading in readings[name]
+            if reading.gold is not None and (no_form or reading.gold[1] != NO_FORM)
+        ]
+        queries = [(reading.texts, reading.candidates) for reading in learnt]
         ranked = rank(ranker, queries, rows, pruned=options.preselected_forms, no_form=no_form)
         prompts[name] = list(
             dict.fromkeys(
-                prompt_of(one.whole, best_forms(one, r, forms, options.generator.input_forms), _gold(one, forms))
-                for one, r in zip(own, ranked, strict=True)
+                prompt_of(reading.whole, best_forms(reading, r, forms, most), _gold(reading, forms))
+                for reading, r in zip(learnt, ranked, strict=True)
             )
         )
     return generate.fit(
-        prompts["train"], prompts["dev"], options.generator, seed, ranker.device,
-        checkpoint_seconds=options.checkpoint_seconds, key=key, monitor=monitor,
-        work=None if work is None else work / "generator",
+        workspace, prompts["train"], prompts["dev"], options.generator, seed, ranker.device,
+        checkpoint_seconds=options.checkpoint_seconds, key=key,
     )  # fmt: skip
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +11,6 @@ from numpy.typing import NDArray
 from kgqa_core.config import RngOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.parser import parse
-from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample
@@ -21,6 +18,7 @@ from kgqa_core.papers.grailqability.parsing.item_retriever import ItemRetriever,
 from kgqa_core.papers.grailqability.parsing.item_training import ItemTexts, fit_retriever
 from kgqa_core.papers.grailqability.parsing.rng.slots import MENTIONS, mentions_of, whole_text
 from kgqa_core.papers.grailqability.parsing.rng.ways import Ways
+from kgqa_core.workspace import Workspace
 
 RETRIEVER = "retriever"
 """Folder of the retriever beside the ranker."""
@@ -82,15 +80,8 @@ def whole_of(example: ParseExample, options: RngOptions) -> str:
 
 
 def fit_items(
-    selected: Sequence[ParseExample],
-    items: Items,
-    options: RngOptions,
-    seed: int,
-    *,
-    key: str,
-    monitor: Monitor,
-    work: Path | None,
-) -> tuple[ItemRetriever, dict[str, Any], TrainingState]:
+    workspace: Workspace, selected: Sequence[ParseExample], items: Items, options: RngOptions, seed: int, key: str
+) -> tuple[ItemRetriever, TrainingState]:
     """A retriever that learns the relations and types of the gold forms; the same as `fit_retriever`."""
     place = {key: number for number, key in enumerate(items.keys)}
     texts = {}
@@ -99,9 +90,5 @@ def fit_items(
         forms = [parse(one.form) for one in own if one.form is not None]
         texts[split] = ItemTexts.of([whole_of(one, options) for one in own], gold_items(forms, place))
     sha = hashlib.sha256(f"{key} {items.keys}".encode()).hexdigest()
-    device = pick_device(options.device, "parsing.rng")
-    with seeded(device, seed):
-        return fit_retriever(
-            texts["train"], texts["dev"], items, options, options.retriever_epochs, seed, device,
-            placeholders=MENTIONS, section="parsing.rng", key=sha, monitor=monitor, work=work,
-        )  # fmt: skip
+    with seeded(pick_device(options.device, "parsing.rng"), seed):
+        return fit_retriever(workspace, texts, items, options, seed, sha, placeholders=MENTIONS, section="parsing.rng")

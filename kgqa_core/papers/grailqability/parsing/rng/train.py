@@ -28,16 +28,16 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Elements, Form, elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import new_encoder
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, dev_of_best, train_encoder, write_curves
 from kgqa_core.papers.grailqability.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.papers.grailqability.parsing.item_retriever import items_of
-from kgqa_core.papers.grailqability.parsing.item_training import save_retriever
 from kgqa_core.papers.grailqability.parsing.rng import generate
 from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
+from kgqa_core.papers.grailqability.parsing.rng.generate import length_batches
 from kgqa_core.papers.grailqability.parsing.rng.generated_forms import train_generator
 from kgqa_core.papers.grailqability.parsing.rng.parse import RngParser
 from kgqa_core.papers.grailqability.parsing.rng.ranker import (
@@ -66,8 +66,6 @@ LEARNT_PATHS = 40
 """Paths of a topic that training tries where a schema is too large for all: enough for wrong forms to be near."""
 LEARNT_FORMS = 1_000
 """Candidates of one reading of a question in training, for the same reason."""
-POOLED = 16
-"""Batches within which examples are sorted by length."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +76,15 @@ class RankExample:
     candidates: FormCandidates
     gold: int
     weight: float
+
+
+@dataclass(frozen=True)
+class FormInventory:
+    """Every form by number: its words, its relations and types; overlap: of the words of the graph's labels."""
+
+    words: Sequence[str]
+    overlap: WordOverlap
+    schema_items: Sequence[frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -110,18 +117,17 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
         enumerator = Enumerator(store, MemoryGraph(store), few, types=types)
         sha = hashlib.sha256((examples / FILE).read_bytes())
         if options.retriever_epochs and _wide(enumerator, selected):
-            retriever, description, first = fit_items(
-                selected, items_of(store, enumerator.ways.schema), options, seed,
-                key=sha.hexdigest(), monitor=workspace.monitor, work=workspace.work,
-            )  # fmt: skip
-            save_retriever(workspace.out / RETRIEVER, retriever, description)
+            items = items_of(store, enumerator.ways.schema)
+            retriever, first = fit_items(workspace.sub(RETRIEVER), selected, items, options, seed, sha.hexdigest())
             enumerator.retrieved = RetrievedItems(retriever, store, enumerator.ways)
             retriever_recall = dev_of_best(first)
         workspace.monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(selected)
         labels = label_words(enumerator, store)
         words = form_words(enumerator, labels)
-    schema_items = [_schema_items(form) for form in enumerator.forms.forms]
+    forms = FormInventory(
+        words, WordOverlap(sorted(labels.values())), [_schema_items(form) for form in enumerator.forms.forms]
+    )
     split = {example.id: example.split for example in selected}
     own = {name: [one for one in read if split[one.id] == name] for name in ("train", "dev")}
     no_form = options.learn_unanswerable and any(
@@ -129,23 +135,19 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
     )
     learning = rank_examples(own["train"], no_form, missed=False)
     developing = rank_examples(own["dev"], no_form, missed=True)
-    overlap = WordOverlap(sorted(labels.values()))
     sha.update("\n".join(words).encode())
-    fitted = fit(
-        learning, developing, words, overlap, schema_items,
-        options.model_copy(update={"learn_unanswerable": no_form}), seed,
-        key=sha.hexdigest(), monitor=workspace.monitor, work=workspace.work,
-    )  # fmt: skip
+    learnt = options.model_copy(update={"learn_unanswerable": no_form})
+    fitted = fit(workspace, learning, developing, forms, learnt, seed, sha.hexdigest())
     save_ranker(workspace.out, fitted.ranker, fitted.description, no_form, types=types)
     phases = list(fitted.phases)
     if options.generator.enabled:
         generator, progress = train_generator(
-            own, enumerator.forms, fitted.ranker, fitted.ranker.read_forms(words), options, seed, no_form=no_form,
-            key=sha.hexdigest(), monitor=workspace.monitor, work=workspace.work,
+            workspace.sub(generate.FOLDER), own, enumerator.forms, fitted.ranker, fitted.ranker.read_forms(words),
+            learnt, seed, sha.hexdigest(),
         )  # fmt: skip
         generate.save(workspace.out / generate.FOLDER, generator)
         phases.append(progress)
-    exact = weigh_results(workspace.out, kg, selected, options, seed, workspace.monitor)
+    exact = weigh_results(workspace, kg, selected, options, seed)
     write_curves(workspace.out, *phases)
     if workspace.work is not None:
         for path in sorted(workspace.work.glob(f"*/{CHECKPOINT}")):
@@ -166,21 +168,21 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
 
 
 def weigh_results(
-    out: Path, kg: Path, selected: Sequence[ParseExample], options: RngOptions, seed: int, monitor: Monitor
+    workspace: Workspace, kg: Path, selected: Sequence[ParseExample], options: RngOptions, seed: int
 ) -> dict[str, Any]:
-    """Writes results.json beside the ranker in `out`; the dev EM without and with what forms find."""
+    """Writes results.json beside the ranker; the dev EM without and with what forms find."""
     developing = [example for example in selected if example.split == "dev"]
     if not developing:
         return {}
     if len(developing) > QUESTIONS:
         places = np.random.default_rng([seed, len(developing)]).choice(len(developing), QUESTIONS, replace=False)
         developing = [developing[place] for place in sorted(places.tolist())]
-    monitor.note("what forms find is weighed")
+    workspace.monitor.note("what forms find is weighed")
     with KgStore.open(kg) as store:
-        opened = RngParser(store, out, options)
-        found = opened.unweighed(opened.readings.of_all(developing))
-        weights, exact = choose_weights(developing, found, opened.runner, EXECUTED_FORMS)
-    save_weights(out, weights, exact)
+        parser = RngParser(store, workspace.out, options)
+        forms = parser.unweighed(parser.readings.of_all(developing))
+        weights, exact = choose_weights(developing, forms, parser.runner, EXECUTED_FORMS)
+    save_weights(workspace.out, weights, exact)
     return {"dev_em_by_results": exact, "result_weights": [weights.empty, weights.no_form]}
 
 
@@ -233,21 +235,16 @@ def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -
 
 
 def fit(
+    workspace: Workspace,
     learning: Sequence[RankExample],
     developing: Sequence[RankExample],
-    words: Sequence[str],
-    overlap: WordOverlap,
-    schema_items: Sequence[frozenset[str]],
+    forms: FormInventory,
     options: RngOptions,
     seed: int,
-    *,
     key: str = "",
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> FittedFormRanker:
     """A ranker with the weights of the best epoch of both phases by dev EM; `work` keeps a killed run's state.
 
-    words, schema_items (relations and types): of every form, by number.  overlap: of the graph's labels.
     key: identifies examples and words for the checkpoint.
     Raises TrainingError when there is no example; ModelError when the encoder is not one.
     """
@@ -259,21 +256,20 @@ def fit(
     with seeded(device, seed):
         texts = sorted({text for example in learning for text in example.texts})
         encoder, reader, description = new_encoder(
-            options, lambda token: [*texts, *words], "parsing.rng", placeholders=PLACEHOLDERS
+            options, lambda token: [*texts, *forms.words], "parsing.rng", placeholders=PLACEHOLDERS
         )
-        ranker = FormRanker(RankNetwork(encoder), reader, overlap, device)
-        training = _RankerTraining(ranker, learning, developing, ranker.read_forms(words), schema_items, options, seed)
+        ranker = FormRanker(RankNetwork(encoder), reader, forms.overlap, device)
+        training = _RankerTraining(ranker, learning, developing, forms, options, seed)
         phases: list[TrainingState] = []
         for number, epochs in enumerate((options.epochs, options.hard_negative_epochs)):
             if number == 1 and (not epochs or options.hard_negatives == 0):
                 break
             if number == 1:
-                training.find_hard_negatives(monitor)
+                training.find_hard_negatives(workspace.monitor)
             rate = options.learning_rate * (LATER if number else 1.0)
-            folder = None if work is None else work / f"phase{number}"
             progress, best = train_encoder(
                 ranker.network, training.plan(number, epochs), options.model_copy(update={"learning_rate": rate}),
-                key_of(key, options.decisive(), seed, number), monitor, folder,
+                key_of(key, options.decisive(), seed, number), workspace.monitor, workspace.sub(f"phase{number}").work,
             )  # fmt: skip
             if not phases or not developing or progress.best >= phases[0].best:
                 ranker.network.load_state_dict(best, strict=False)
@@ -303,15 +299,14 @@ class _RankerTraining:
         ranker: FormRanker,
         learning: Sequence[RankExample],
         developing: Sequence[RankExample],
-        forms: ReadTexts,
-        schema_items: Sequence[frozenset[str]],
+        forms: FormInventory,
         options: RngOptions,
         seed: int,
     ) -> None:
         self.ranker, self.learning, self.developing = ranker, learning, developing
         self.options, self.seed = options, seed
-        self.forms = forms
-        self.schema_items = schema_items
+        self.forms = ranker.read_forms(forms.words)
+        self.schema_items = forms.schema_items
         texts = sorted({text for example in learning for text in example.texts})
         self.place = {text: number for number, text in enumerate(texts)}
         self.questions = ranker.read_questions(texts)
@@ -324,7 +319,7 @@ class _RankerTraining:
     def plan(self, phase: int, epochs: int) -> TrainingPlan[Tensor]:
         def order(epoch: int) -> list[Tensor]:
             self.epoch = phase * 10_000 + epoch
-            return self._order()
+            return length_batches(self.lengths, self.options.batch_size, [self.seed, self.epoch])
 
         return TrainingPlan(
             per_epoch=math.ceil(len(self.learning) / self.options.batch_size),
@@ -359,17 +354,6 @@ class _RankerTraining:
         return measure(
             self.ranker, self.developing, self.forms, self.options.preselected_forms, self.options.learn_unanswerable
         )
-
-    def _order(self) -> list[Tensor]:
-        size = self.options.batch_size
-        draw = np.random.default_rng([self.seed, self.epoch])
-        order = draw.permutation(len(self.learning))
-        cut: list[Ints] = []
-        for start in range(0, len(order), POOLED * size):
-            pool = order[start : start + POOLED * size]
-            pool = pool[np.argsort([self.lengths[n] for n in pool], kind="stable")]
-            cut += [pool[at : at + size] for at in range(0, len(pool), size)]
-        return [torch.from_numpy(cut[n]) for n in draw.permutation(len(cut))]
 
     def _chosen(self, number: int) -> Ints:
         """Places of the candidates of an example that are compared in this epoch, the right one first."""

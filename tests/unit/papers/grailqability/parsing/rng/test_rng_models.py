@@ -47,8 +47,8 @@ def test_a_pretrained_encoder_reads_question_and_form_as_one_text(world, tmp_pat
 def test_a_generator_learns_is_stored_and_writes_the_same_again(tmp_path, save):
     model = "scratch" if save is None else str(save(tmp_path / "model"))
     options = GeneratorOptions(enabled=True, model=model, epochs=1, width=32, layers=1, beam=2, max_tokens=40)
-    given = {"checkpoint_seconds": 30.0, "work": tmp_path / "work"}
-    generator, progress = generate.fit(PROMPTS, PROMPTS[:2], options, 3, ON, **given)
+    workspace = Workspace(tmp_path / "stored", tmp_path / "work")
+    generator, progress = generate.fit(workspace, PROMPTS, PROMPTS[:2], options, 3, ON, checkpoint_seconds=30.0)
     assert progress.epoch == 1 and "dev" in {row[2] for row in progress.curve}
     generate.LONGEST, before = 6, generate.LONGEST
     try:
@@ -62,9 +62,9 @@ def test_a_generator_learns_is_stored_and_writes_the_same_again(tmp_path, save):
     assert all(score <= 0 for own in written for _, score in own)
 
 
-def test_a_scratch_generator_learns():
+def test_a_scratch_generator_learns(tmp_path):
     options = GeneratorOptions(enabled=True, epochs=25, width=32, layers=1, learning_rate=3e-3)
-    _, progress = generate.fit(PROMPTS, PROMPTS, options, 3, ON, checkpoint_seconds=30.0)
+    _, progress = generate.fit(Workspace(tmp_path), PROMPTS, PROMPTS, options, 3, ON, checkpoint_seconds=30.0)
     losses = [row[4] for row in progress.curve if row[2] == "dev"]
     assert losses[-1] < 0.5 * losses[0]
 

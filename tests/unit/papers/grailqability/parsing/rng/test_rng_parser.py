@@ -160,13 +160,13 @@ def test_where_a_topic_has_too_many_paths_a_retriever_learns_what_questions_spea
     assert sum(found[one.id][0].form == one.form for one in examples) >= 0.7 * len(examples)
 
 
-def test_a_retriever_finds_relations_and_types_by_their_places_in_the_graph(world):
+def test_a_retriever_finds_relations_and_types_by_their_places_in_the_graph(world, tmp_path):
     selected = [one for one in read_examples(world.all_examples) if one.known]
     options = OPTIONS.model_copy(update={"retriever_epochs": 30})
     with KgStore.open(world.kg) as store:
         ways = Ways(store, MemoryGraph(store), "schema", types=True)
         items = items_of(store, ways.schema)
-        retriever, _, _ = fit_items(selected, items, options, 3, key="k", monitor=Listener(), work=None)
+        retriever, _ = fit_items(Workspace(tmp_path, monitor=Listener()), selected, items, options, 3, "k")
         retrieved = RetrievedItems(retriever, store, ways)
         right = total = 0
         for one in selected:

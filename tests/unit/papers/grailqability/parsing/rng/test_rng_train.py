@@ -9,7 +9,8 @@ import numpy as np
 
 from kgqa_core.config import RngOptions
 from kgqa_core.papers.grailqability.parsing.rng.readings import FormCandidates
-from kgqa_core.papers.grailqability.parsing.rng.train import RankExample, _RankerTraining
+from kgqa_core.papers.grailqability.parsing.rng.train import FormInventory, RankExample, _RankerTraining
+from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
 
 RELATIONS = [frozenset(names) for names in ((), ("a",), ("b",), ("a", "b"), ("a", "c"), ("c",), ("b", "c"), ())]
 """Of each form: "no form", six with relations, and one that has none."""
@@ -17,10 +18,13 @@ RELATIONS = [frozenset(names) for names in ((), ("a",), ("b",), ("a", "b"), ("a"
 
 def training(gold: int, **options: Any) -> _RankerTraining:
     candidates = FormCandidates(np.zeros(8, dtype=np.int64), np.arange(8))
-    reader = SimpleNamespace(read_questions=lambda texts: SimpleNamespace(ids=[[1] for _ in texts]))
+    reader = SimpleNamespace(
+        read_questions=lambda texts: SimpleNamespace(ids=[[1] for _ in texts]), read_forms=lambda words: None
+    )
     example = RankExample(("what is it",), candidates, gold, 1.0)
     given = RngOptions(**{"missing_relation_rate": 1.0, **options})
-    return _RankerTraining(cast(Any, reader), [example], [], cast(Any, None), RELATIONS, given, 3)
+    forms = FormInventory((), WordOverlap(()), RELATIONS)
+    return _RankerTraining(cast(Any, reader), [example], [], forms, given, 3)
 
 
 def test_what_uses_the_missing_relation_is_no_candidate_and_no_form_is_right() -> None:
