@@ -8,6 +8,7 @@ from typing import Any
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.long_tail import level_groups, triple_groups
+from kgqa_core.metrics.registry import metrics_shown
 from kgqa_core.metrics.significance import bootstrap_interval
 from kgqa_core.types import COMPLEXITY_TYPES, SPLITS, Question
 
@@ -19,8 +20,6 @@ Cell = dict[str, float | int]
 
 COMBINED = "generic+multi-hop"
 """Group of the two complexity types that a relation path alone can answer."""
-
-GAIN_METRICS = ("exact", "contains")
 
 
 def aggregate(
@@ -105,7 +104,7 @@ def hop_groups(record: Question) -> tuple[str, ...]:
 
 
 def gains(scores: Mapping[str, Mapping[str, Mapping[str, Cell]]]) -> dict[str, dict[str, float | None]]:
-    """Relative improvement over the same model without knowledge, in percent, of `exact` and `contains`.
+    """Relative improvement over the same model without knowledge, in percent, of the metrics of Table 1.
 
     The paper's Table 1 measures gain this way.  None where the model without knowledge scores 0.
     """
@@ -117,7 +116,7 @@ def gains(scores: Mapping[str, Mapping[str, Mapping[str, Cell]]]) -> dict[str, d
         if base is None or split is None or split not in base or parsed.without_knowledge:
             continue
         found[experiment] = {}
-        for metric in GAIN_METRICS:
+        for metric in metrics_shown("table_1"):
             before, after = base[split][metric]["value"], by_split[split][metric]["value"]
             found[experiment][metric] = round(100 * (after - before) / before, 6) if before else None
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import polars as pl
 from kgqa_core.config import EntailmentOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.long_tail import ENTAILMENT
-from kgqa_core.evaluation.nli import NLI_METRICS, EntailmentModel, Pair, Scores, combine, open_judge, runs
+from kgqa_core.evaluation.nli import EntailmentModel, Pair, open_judge, runs
+from kgqa_core.metrics.entailment import Scores
+from kgqa_core.metrics.registry import measure, metric_names
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.align_text import split
 from kgqa_core.store.shards import LOADING
@@ -75,9 +77,12 @@ def entail(
     )
     progress_name = f"pairs {name}".strip()
     scores = _judged(judge, pairs, work, monitor, progress_name) if judge is not None else np.zeros((0, 2))
-    place = {pair: number for number, pair in enumerate(pairs)}
-    rows = [(*one.key, *(round(combine(_matrix(one, place, scores))[name], 6) for name in NLI_METRICS)) for one in read]
-    schema = dict.fromkeys(columns[:4], pl.String) | dict.fromkeys(NLI_METRICS, pl.Float64)
+    index = {pair: number for number, pair in enumerate(pairs)}
+    measured = (measure("entailment", _matrix(response, index, scores)).values() for response in read)
+    rows = [
+        (*response.key, *(round(value, 6) for value in values)) for response, values in zip(read, measured, strict=True)
+    ]
+    schema = dict.fromkeys(columns[:4], pl.String) | dict.fromkeys(metric_names("entailment"), pl.Float64)
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(
         out / ENTAILMENT, compression="zstd", statistics=False
     )
@@ -111,10 +116,10 @@ def _read(judge: EntailmentModel, key: Key, prediction: str, reference: str) -> 
     return _Read(key, tuple(prediction[spans[a][0] : spans[b - 1][1]] for a, b in parts), hypotheses)
 
 
-def _matrix(one: _Read, place: dict[Pair, int], scores: Scores) -> Scores:
+def _matrix(response: _Read, index: Mapping[Pair, int], scores: Scores) -> Scores:
     """[premises, hypotheses, 2] of one response."""
-    places = [[place[premise, hypothesis] for hypothesis in one.hypotheses] for premise in one.premises]
-    return scores[np.array(places, dtype=np.int64)] if places else np.zeros((0, len(one.hypotheses), 2))
+    rows = [[index[premise, hypothesis] for hypothesis in response.hypotheses] for premise in response.premises]
+    return scores[np.array(rows, dtype=np.int64)] if rows else np.zeros((0, len(response.hypotheses), 2))
 
 
 def _judged(

@@ -14,8 +14,8 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.evaluation.aggregate import complexity_groups, grouped, hop_groups
 from kgqa_core.evaluation.labels import LINKS, main_split
 from kgqa_core.evaluation.paired import difference
-from kgqa_core.metrics.links import link_f1, link_precision, link_recall, link_recall_at_5
 from kgqa_core.metrics.normalise import count_words
+from kgqa_core.metrics.registry import measure
 from kgqa_core.metrics.significance import mcnemar, three_digits
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
@@ -151,22 +151,17 @@ def score_links(folder: Path, records: Sequence[Question]) -> dict[str, dict[str
     folder: a `linked` artifact.  records: the questions with their gold topics.
     Raises ArtifactError when the artifact is damaged.
     """
-    found = {question.id: question.topic_entities for question in read_questions(folder)}
+    linked = {question.id: question.topic_entities for question in read_questions(folder)}
     ranked: dict[str, dict[int, None]] = {}
     links = read_frame(folder / "links.parquet", ("question", "entity", "rho"))
     for question, entity in links.sort("question", pl.col("rho").neg(), "entity").select("question", "entity").rows():
         ranked.setdefault(question, {})[entity] = None
     rows = {}
     for record in records:
-        if record.split == "train" or record.id not in found or not record.topic_entities:
+        if record.split == "train" or record.id not in linked or not record.topic_entities:
             continue
-        own, gold = found[record.id], record.topic_entities
-        rows[record.id] = {
-            "link_precision": link_precision(own, gold),
-            "link_recall": link_recall(own, gold),
-            "link_f1": link_f1(own, gold),
-            "link_recall_at_5": link_recall_at_5(list(ranked.get(record.id, ())), gold),
-        }
+        candidates, gold = list(ranked.get(record.id, ())), record.topic_entities
+        rows[record.id] = measure("links", linked[record.id], gold) | measure("link_candidates", candidates, gold)
     return rows
 
 

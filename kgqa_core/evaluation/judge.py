@@ -187,13 +187,16 @@ def judge_answers(
     return {"answers": len(rows), "correct": sum(one is True for one in found), "unread": found.count(None)}
 
 
-def read_judged(folder: Path) -> dict[str, dict[str, float]]:
-    """Experiment → question id → 1 where the judge found the answer correct, else 0.  Raises ArtifactError."""
+def read_judged(folder: Path) -> dict[str, dict[str, bool | None]]:
+    """Experiment → question id → whether the judge found the answer correct, None without a verdict.
+
+    Raises ArtifactError.
+    """
     frame = read_frame(folder / JUDGED, ("question", "retriever", "format", "model", "judged"))
-    found: dict[str, dict[str, float]] = {}
+    verdicts_of: dict[str, dict[str, bool | None]] = {}
     for question, retriever, form, model, judged in frame.iter_rows():
-        found.setdefault(f"{retriever}/{form}/{model}", {})[question] = float(judged is True)
-    return found
+        verdicts_of.setdefault(f"{retriever}/{form}/{model}", {})[question] = judged
+    return verdicts_of
 
 
 def read_labelled(text: str, name: str) -> list[LabelledAnswer]:

@@ -28,61 +28,6 @@ HEADLINE = tuple(
 LINKS = "linked/-/-"
 """Name that the scores of linking itself stand under among the experiments."""
 
-METRICS = {
-    "exact": "Exact",
-    "contains": "Contains",
-    "contains_substring": "Contains, as substring",
-    "hit_rra": "Hit (RRA)",
-    "hit_rra_substring": "Hit (RRA), as substring",
-    "f1": "F1",
-    "judged": "Judged",
-    "hits_at_1": "Hits@1",
-    "hits_at_5": "Hits@5",
-    "recall_of_answers": "Recall of answers",
-    "hop_accuracy": "Hop accuracy",
-    "path_at_1": "Path@1",
-    "path_at_5": "Path@5",
-    "pair_recall": "Pair recall",
-    "km": "KM",
-    "rkm": "rKM",
-    "ekm": "eKM",
-    "nli_entailment": "E",
-    "nli_contradiction": "C",
-    "nli_overall": "E − C",
-    "link_precision": "Link precision",
-    "link_recall": "Link recall",
-    "link_f1": "Link F1",
-    "link_recall_at_5": "Link recall@5",
-}
-
-MEANINGS = {
-    "exact": "the whole answer is a name or alias of a gold answer, after normalisation; numbers by value",
-    "contains": "a name or alias of a gold answer occurs in the answer (Hit), on token boundaries (Sen et al. 2023)",
-    "contains_substring": "the same as plain substring: “4” counts in “14”",
-    "hit_rra": "the name of a gold answer occurs in the answer (Hit, there hit@1), only lower-cased (Wu et al. 2023)",
-    "hit_rra_substring": "the same as plain substring, as published",
-    "f1": "balance of precision and recall over the set of answers that the output lists",
-    "judged": "a language model finds that the answer means a gold answer (evaluation.judge); no verdict counts as no",
-    "hits_at_1": "the first is a gold answer: of a retriever's ranked entities, of the names that a model lists",
-    "hits_at_5": "a gold answer is among its first five entities",
-    "recall_of_answers": "a gold answer is an end of a retrieved fact",
-    "hop_accuracy": "the first predicted path has the annotated number of hops (annotated questions only)",
-    "path_at_1": "the first predicted path is an annotated one (annotated questions only)",
-    "path_at_5": "an annotated path is among the first five predicted (annotated questions only)",
-    "pair_recall": "share of the entity-relation pairs of the reference that the facts hold (Huang et al. 2024)",
-    "km": "a reference answer occurs in the response (questions of the long tail that have answers only)",
-    "rkm": "share of the reference answers that occur in the response (likewise)",
-    "ekm": "all reference answers occur in the response (likewise)",
-    "nli_entailment": "probability that the response entails the reference, by a classifier",
-    "nli_contradiction": "probability that the response contradicts the reference (lower is better)",
-    "nli_overall": "difference of both, from −100 to 100",
-    "link_precision": "share of the linked topics that are gold ones (questions with gold topics in the graph only)",
-    "link_recall": "share of the gold topics that were linked (likewise)",
-    "link_f1": "balance of both, question by question (likewise)",
-    "link_recall_at_5": "share of the gold topics among the tagger's first five candidates (likewise)",
-}
-
-
 _FROM_LINKS = ", linked topics"
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import polars as pl
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.evaluation.nli import NLI_METRICS
 from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.registry import metric_names
 from kgqa_core.metrics.retrieval import Alternatives, Pair, gold_pairs, recall_at, triple_pairs
 from kgqa_core.metrics.significance import bootstrap_interval
 from kgqa_core.store.tables import read_frame
@@ -120,11 +120,12 @@ def read_entailment(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
 
     Raises ArtifactError when it is missing, damaged, or judges a response twice.
     """
-    frame = read_frame(folder / ENTAILMENT, ("question", "retriever", "format", "model", *NLI_METRICS))
+    metrics = metric_names("entailment")
+    frame = read_frame(folder / ENTAILMENT, ("question", "retriever", "format", "model", *metrics))
     found: dict[str, dict[str, dict[str, float]]] = {}
     for question, retriever, form, model, *values in frame.iter_rows():
         own = found.setdefault(f"{retriever}/{form}/{model}", {})
         if question in own:
             raise ArtifactError(f"{folder} judges question '{question}' twice; delete it and run again")
-        own[question] = dict(zip(NLI_METRICS, values, strict=True))
+        own[question] = dict(zip(metrics, values, strict=True))
     return found

@@ -28,9 +28,6 @@ from kgqa_core.errors import ModelError
 PAPER_MODEL = "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli"
 """The classifier of Huang et al. 2024, called `default`."""
 
-NLI_METRICS = ("nli_entailment", "nli_contradiction", "nli_overall")
-"""Metrics of a response against its reference, in the order of the tables."""
-
 BATCH_TOKENS = 8192
 """Tokens of one batch, padding included."""
 
@@ -44,9 +41,6 @@ _LABELS = {
 
 Pair = tuple[str, str]
 """(premise, hypothesis)."""
-
-Scores = NDArray[np.float64]
-"""[pairs, 2]: probability of entailment and of contradiction."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +64,7 @@ class EntailmentModel:
         """Tokens that premise and hypothesis may have together, without those that frame them."""
         return self.limit - int(self.tokenizer.num_special_tokens_to_add(pair=True))
 
-    def scores(self, pairs: Sequence[Pair]) -> Scores:
+    def scores(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """Probabilities of entailment and contradiction [pairs, 2]; what is too long loses its end.
 
         Pairs of like length are read together, so that little is padding.
@@ -249,18 +243,6 @@ def runs(lengths: Sequence[int], room: int) -> list[tuple[int, int]]:
             first, total = place, 0
         total += length
     return [*found, (first, len(lengths))] if lengths else []
-
-
-def combine(scores: Scores) -> dict[str, float]:
-    """The scores of a response, `{"nli_entailment", "nli_contradiction", "nli_overall"}`.
-
-    scores: [runs of the prediction, sentences of the reference, 2].  E and C are in [0, 1], E - C in [-1, 1]; of E and
-    E - C higher is better, of C lower.  A response that says nothing has zeros.
-    """
-    if scores.size == 0:
-        return dict.fromkeys(NLI_METRICS, 0.0)
-    entails, contradicts = (float(value) for value in scores.max(axis=0).mean(axis=0))
-    return dict(zip(NLI_METRICS, (entails, contradicts, entails - contradicts), strict=True))
 
 
 def _first_line(fault: BaseException) -> str:

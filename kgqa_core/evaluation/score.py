@@ -23,20 +23,11 @@ from kgqa_core.evaluation.experiment_tables import compare, cost, link_rows, lin
 from kgqa_core.evaluation.judge import read_judged
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.long_tail import is_long_tail, pair_ranks, read_entailment, recall_by_k, wanted_pairs
-from kgqa_core.evaluation.nli import NLI_METRICS
 from kgqa_core.evaluation.roads import by_road
 from kgqa_core.kg.store import KgStore
-from kgqa_core.metrics.retrieval import (
-    RelationPath,
-    hits_at_1,
-    hits_at_5,
-    hop_accuracy,
-    path_at_1,
-    path_at_5,
-    recall_at,
-    recall_of_answers,
-)
-from kgqa_core.metrics.text import KNOWLEDGE_METRICS, TEXT_METRICS, GoldAnswers, knowledge_match
+from kgqa_core.metrics.registry import Group, measure, metric_names
+from kgqa_core.metrics.retrieval import RelationPath
+from kgqa_core.metrics.text import GoldAnswers
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.tables import read_frame
@@ -82,8 +73,8 @@ def score(
         monitor.progress(number, len(facts) + len(answers), "experiments")
         alone = rows[f"{name}/-/-"] = _score_retriever(kg, folder, records)
         ranks[f"{name}/-/-"] = pair_ranks(kg, folder, {key: pairs for key, pairs in wanted.items() if key in alone})
-        for question, places in ranks[f"{name}/-/-"].items():
-            alone[question]["pair_recall"] = recall_at(None, places)
+        for question, pair_positions in ranks[f"{name}/-/-"].items():
+            alone[question] |= measure("pairs", pair_positions)
     given = {name: frame for key, folder in sorted(answers.items()) for name, frame in _read_answers(key, folder)}
     evaluated = _evaluated(records, given.values(), limit)
     golds = {record.id: GoldAnswers(record.answer_names) for record in records if record.id in evaluated}
@@ -127,18 +118,17 @@ def score_outputs(
 
     Questions of the long tail that have gold answers are also measured by knowledge match.
     """
-    found: dict[str, dict[str, float]] = {}
+    scores: dict[str, dict[str, float]] = {}
     for record in records:
         output = outputs.get(record.id)
         matched = is_long_tail(record) and bool(record.answer_names)
         if record.unlinkable is not None or not output:
-            found[record.id] = dict.fromkeys((*TEXT_METRICS, *(KNOWLEDGE_METRICS if matched else ())), 0.0)
+            groups: tuple[Group, ...] = ("output", "long_tail") if matched else ("output",)
+            scores[record.id] = dict.fromkeys(metric_names(*groups), 0.0)
             continue
         gold = golds[record.id] if golds is not None else GoldAnswers(record.answer_names)
-        found[record.id] = {name: metric(gold, output) for name, metric in TEXT_METRICS.items()}
-        if matched:
-            found[record.id] |= knowledge_match(gold, output)
-    return found
+        scores[record.id] = measure("output", gold, output) | (measure("long_tail", gold, output) if matched else {})
+    return scores
 
 
 def _add_entailment(rows: Rows, evaluated: Sequence[Question], judged: Mapping[str, Path]) -> None:
@@ -149,7 +139,7 @@ def _add_entailment(rows: Rows, evaluated: Sequence[Question], judged: Mapping[s
             for record in evaluated:
                 if record.id in own and (record.reference or "").strip():
                     lost = record.unlinkable is not None or record.id not in values
-                    own[record.id] |= dict.fromkeys(NLI_METRICS, 0.0) if lost else values[record.id]
+                    own[record.id] |= dict.fromkeys(metric_names("entailment"), 0.0) if lost else values[record.id]
 
 
 def _add_verdicts(rows: Rows, evaluated: Sequence[Question], judged: Mapping[str, Path]) -> None:
@@ -159,7 +149,8 @@ def _add_verdicts(rows: Rows, evaluated: Sequence[Question], judged: Mapping[str
             own = rows.get(experiment, {})
             for record in evaluated:
                 if record.id in own:
-                    own[record.id]["judged"] = 0.0 if record.unlinkable is not None else values.get(record.id, 0.0)
+                    lost = record.unlinkable is not None
+                    own[record.id] |= measure("verdict", None if lost else values.get(record.id))
 
 
 def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dict[str, dict[str, float]]:
@@ -177,11 +168,8 @@ def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dic
         if record.split not in splits:
             continue
         gold = frozenset(record.answers) if record.unlinkable is None else frozenset[int]()
-        rows[record.id] = {
-            "hits_at_1": hits_at_1(ranked.get(record.id, []), gold),
-            "hits_at_5": hits_at_5(ranked.get(record.id, []), gold),
-            "recall_of_answers": recall_of_answers(found.get(record.id, ()), gold),
-        }
+        rows[record.id] = measure("entities", ranked.get(record.id, []), gold)
+        rows[record.id] |= measure("facts", found.get(record.id, ()), gold)
         if paths:
             rows[record.id] |= score_paths(record, paths.get(record.id, ()))
     return rows
@@ -194,8 +182,7 @@ def score_paths(record: Question, ranked: Sequence[RelationPath]) -> dict[str, f
     """
     gold = frozenset(record.relation_paths)
     hops = {record.hops} if record.hops is not None else {len(path) for path in gold}
-    scores = {"hop_accuracy": hop_accuracy(ranked, hops)} if hops else {}
-    return scores | ({"path_at_1": path_at_1(ranked, gold), "path_at_5": path_at_5(ranked, gold)} if gold else {})
+    return (measure("hops", ranked, hops) if hops else {}) | (measure("paths", ranked, gold) if gold else {})
 
 
 def _read_paths(file: Path) -> dict[str, list[RelationPath]]:

@@ -18,13 +18,11 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.experiment_tables import baselines
 from kgqa_core.evaluation.labels import knowledge_place
 from kgqa_core.evaluation.paired import difference, pair, read_scored
+from kgqa_core.metrics.registry import metrics_shown
 from kgqa_core.metrics.significance import holm, three_digits
 from kgqa_core.monitor import QUIET, Monitor
 
 FILE = "tables.json"
-
-COMPARED = ("exact", "contains", "hit_rra", "f1")
-"""Metrics of answers in which models and kinds of knowledge are tested against each other."""
 
 AGGREGATES = ("scores", "by_complexity", "by_hops", "gain_over_no_knowledge", "n_unlinkable")
 """What the table keeps of a set's aggregates; the set's own report has all."""
@@ -76,13 +74,13 @@ def compare_set(scored: pl.DataFrame, pairs: Pairs, *, seed: int = 0) -> list[di
     rows: list[dict[str, Any]] = []
     names = sorted(scored["experiment"].unique().to_list(), key=knowledge_place)
     for experiment, against in pairs(names):
-        for metric in COMPARED:
+        for metric in metrics_shown("set_tests"):
             shared = pair(scored, scored, (against, experiment), metric)
             if shared.height:
                 measured = difference(shared, seed=seed).rounded()
                 named = {"experiment": experiment, "against": against, "metric": metric, "split": shared["split"][0]}
                 rows.append({**named, **measured})
-    for metric in COMPARED:
+    for metric in metrics_shown("set_tests"):
         tested = [row for row in rows if row["metric"] == metric and row["p"] is not None]
         for row, p in zip(tested, holm([row["p"] for row in tested]), strict=True):
             row["p_holm"] = three_digits(p)

@@ -30,7 +30,3 @@ def link_recall_at_5(ranked: Sequence[int], gold: Collection[int]) -> float:
     ranked: entities by falling ρ, each once.
     """
     return link_recall(ranked[:5], gold)
-
-
-LINK_METRICS = ("link_precision", "link_recall", "link_f1", "link_recall_at_5")
-"""Metrics of linked topics, in the order of the tables."""

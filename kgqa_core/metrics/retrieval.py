@@ -40,10 +40,6 @@ def recall_of_answers(retrieved: Iterable[int], gold: Collection[int]) -> float:
     return float(any(entity in gold for entity in retrieved))
 
 
-RETRIEVER_METRICS = ("hits_at_1", "hits_at_5", "recall_of_answers")
-"""Metrics of a retriever alone, in the order of the tables."""
-
-
 RelationPath = tuple[str, ...]
 
 
@@ -68,10 +64,6 @@ def path_at_5(ranked: Sequence[RelationPath], gold: Collection[RelationPath]) ->
 def path_at(k: int, ranked: Sequence[RelationPath], gold: Collection[RelationPath]) -> float:
     """1 when an annotated path is among the first k predicted, relations and directions alike."""
     return float(any(path in gold for path in ranked[:k]))
-
-
-PATH_METRICS = ("hop_accuracy", "path_at_1", "path_at_5")
-"""Metrics of predicted relation paths, in the order of the tables."""
 
 
 Pair = tuple[int, str]
@@ -115,10 +107,9 @@ def invert(relation: str) -> str:
     return relation.removeprefix(INVERSE) if relation.startswith(INVERSE) else INVERSE + relation
 
 
-def pair_recall(retrieved: Collection[Pair], gold: Sequence[Alternatives]) -> float:
-    """Share of the wanted pairs that were found.  Range [0, 1], higher is better; 0 when nothing is wanted."""
-    hits = sum(any(pair in retrieved for pair in pairs) for pairs in gold)
-    return hits / len(gold) if gold else 0.0
+def pair_recall(ranks: Sequence[int | None]) -> float:
+    """Share of the gold pairs that the facts hold, at whatever rank.  Range [0, 1], higher is better."""
+    return recall_at(None, ranks)
 
 
 def recall_at(k: int | None, ranks: Sequence[int | None]) -> float:
@@ -129,7 +120,3 @@ def recall_at(k: int | None, ranks: Sequence[int | None]) -> float:
     """
     hits = sum(rank is not None and (k is None or rank <= k) for rank in ranks)
     return hits / len(ranks) if ranks else 0.0
-
-
-PAIR_METRICS = ("pair_recall",)
-"""Metrics of what retrieval found, by pairs."""

@@ -1,7 +1,8 @@
 """Does a language model's output answer the question?  Containment, equality and sets of names.
 
-Every metric takes a `Gold` and an output and returns a number in [0, 1]; higher is better.  A gold answer is a tuple
-of its name and aliases.  Names that normalise to nothing never match, and a question without gold answers scores 0.
+Every metric takes `GoldAnswers` and an output and returns a number in [0, 1]; higher is better.  A gold answer is a
+tuple of its name and aliases.  Names that normalise to nothing never match, and a question without gold answers
+scores 0.
 
 Hits are told apart: *Hit* is any gold answer anywhere in the output, *Hits@1* the first one that it lists, and whole
 sets are compared by `exact` and `f1`.
@@ -32,7 +33,7 @@ answers bear names both.  A question without gold answers scores 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from kgqa_core.metrics.normalise import is_cjk, join, tokens
 
@@ -164,18 +165,6 @@ def f1(gold: GoldAnswers, output: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-TEXT_METRICS: dict[str, Callable[[GoldAnswers, str], float]] = {
-    "contains": contains,
-    "contains_substring": contains_substring,
-    "hit_rra": hit_rra,
-    "hit_rra_substring": hit_rra_substring,
-    "hits_at_1": first_hit,
-    "exact": exact,
-    "f1": f1,
-}
-"""Metrics of a language model's output, in the order of the tables."""
-
-
 def _pad(words: Tokens) -> str:
     return " " + " ".join(words) + " " if words else ""
 
@@ -208,42 +197,22 @@ def _is_boundary(text: str, at: int) -> bool:
     return not (left.isalnum() and right.isalnum()) or is_cjk(left) or is_cjk(right)
 
 
-def knowledge_match(gold: GoldAnswers, output: str) -> dict[str, float]:
-    """`{"km", "rkm", "ekm"}` of an output.
-
-    >>> knowledge_match(Gold([("Paris", "City of Light"), ("Oslo",)]), "It is the City of Light.")
-    {'km': 1.0, 'rkm': 0.5, 'ekm': 0.0}
-    """
-    size, named = gold.size, len(_named(gold, output))
-    return {
-        "km": float(named > 0),
-        "rkm": named / size if size else 0.0,
-        "ekm": float(0 < size == named),
-    }
-
-
 def km(gold: GoldAnswers, output: str) -> float:
     """1 when any reference answer occurs in the output.  Range 0 or 1, higher is better."""
-    return knowledge_match(gold, output)["km"]
+    return float(bool(_named(gold, output)))
 
 
 def rkm(gold: GoldAnswers, output: str) -> float:
     """Share of the reference answers that occur in the output.  Range [0, 1], higher is better."""
-    return knowledge_match(gold, output)["rkm"]
+    return len(_named(gold, output)) / gold.size if gold.size else 0.0
 
 
 def ekm(gold: GoldAnswers, output: str) -> float:
     """1 when all reference answers occur in the output.  Range 0 or 1, higher is better."""
-    return knowledge_match(gold, output)["ekm"]
-
-
-KNOWLEDGE_METRICS: dict[str, Callable[[GoldAnswers, str], float]] = {"km": km, "rkm": rkm, "ekm": ekm}
-"""Metrics of a response to a question of the long tail, in the order of the tables."""
+    return float(0 < gold.size == len(_named(gold, output)))
 
 
 def _named(gold: GoldAnswers, output: str) -> set[int]:
     """Answers of which a name occurs in the output."""
-    text = f" {' '.join(tokens(output))} "
-    return {
-        bearer for name, bearers in gold.groups.items() if name and f" {' '.join(name)} " in text for bearer in bearers
-    }
+    text = _pad(tokens(output))
+    return {bearer for name, bearers in gold.groups.items() if name and _pad(name) in text for bearer in bearers}

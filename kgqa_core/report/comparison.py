@@ -9,7 +9,6 @@ from typing import Any
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     LINKS,
-    METRICS,
     group_order,
     knowledge_label,
     knowledge_place,
@@ -18,7 +17,7 @@ from kgqa_core.evaluation.labels import (
     percent,
     retriever_label,
 )
-from kgqa_core.metrics.links import LINK_METRICS
+from kgqa_core.metrics.registry import metric_label, metric_names
 from kgqa_core.report.grid import Entry, Grid, PairedCell, make_cell, score_cell
 
 UNFINISHED = {"length": "cut off", "refusal": "refused", "empty": "empty", "error": "failed"}
@@ -34,7 +33,7 @@ def formats_table(aggregates: Mapping[str, Any], metric: str = "hit_rra") -> Gri
         experiments = (str(replace(Experiment.parse(name), answerer=model)) for model in models)
         cells = tuple(score_cell(aggregates, experiment, metric, gains=False) for experiment in experiments)
         rows.append((knowledge_label(name), cells))
-    return Grid(f"Forms of knowledge · {METRICS[metric]}", ("Knowledge", *models), tuple(rows))
+    return Grid(f"Forms of knowledge · {metric_label(metric)}", ("Knowledge", *models), tuple(rows))
 
 
 def groups_table(aggregates: Mapping[str, Any], key: str, model: str, metric: str = "hit_rra") -> Grid:
@@ -49,7 +48,7 @@ def groups_table(aggregates: Mapping[str, Any], key: str, model: str, metric: st
     heads = (f"{group} hop{'s' if group != '1' else ''}" for group in groups) if key == "by_hops" else groups
     title = "by hops" if key == "by_hops" else "by complexity type"
     return Grid(
-        f"{METRICS[metric]} {title} · {model}", ("Knowledge", *(head.replace("+", " + ") for head in heads)), rows
+        f"{metric_label(metric)} {title} · {model}", ("Knowledge", *(head.replace("+", " + ") for head in heads)), rows
     )
 
 
@@ -82,7 +81,7 @@ def helpful_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_
         "not corrected for the number of comparisons."
     )
     heads = tuple(f"against {label[0].lower()}{label[1:]}" if not every else label for label, _ in columns)
-    return Grid(f"Helpful and harmful · {METRICS[metric]} · {model}", ("Knowledge", *heads), rows, note)
+    return Grid(f"Helpful and harmful · {metric_label(metric)} · {model}", ("Knowledge", *heads), rows, note)
 
 
 def helpful_groups_table(
@@ -121,8 +120,8 @@ def cost_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_rra
         "Answer tokens": [_number(costs[name].get("completion_tokens")) for name in names],
         "Cost of 1,000": [_money(costs[name].get("cost_per_1000")) for name in names],
         "Unfinished": [_unfinished(costs[name].get("finish")) for name in names],
-        METRICS[metric]: [score_cell(aggregates, name, metric, gains=False) for name in names],
-        METRICS["exact"]: [score_cell(aggregates, name, "exact", gains=False) for name in names],
+        metric_label(metric): [score_cell(aggregates, name, metric, gains=False) for name in names],
+        metric_label("exact"): [score_cell(aggregates, name, "exact", gains=False) for name in names],
     }
     shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
     rows = tuple(
@@ -161,10 +160,11 @@ def _unfinished(finish: Mapping[str, int] | None) -> str | None:
 
 def links_table(aggregates: Mapping[str, Any]) -> Grid:
     """Precision, recall and F1 of the linked topics, and recall among the first five candidates."""
-    cells = tuple(score_cell(aggregates, LINKS, metric, gains=False) for metric in LINK_METRICS)
+    metrics = metric_names("links", "link_candidates")
+    cells = tuple(score_cell(aggregates, LINKS, metric, gains=False) for metric in metrics)
     rows = (("Linked topics", cells),) if any(cells) else ()
     note = "Against the gold topics, mean over the questions that have gold topics in the graph."
-    return Grid("Linked topics", ("Topics", *(METRICS[metric] for metric in LINK_METRICS)), rows, note)
+    return Grid("Linked topics", ("Topics", *map(metric_label, metrics)), rows, note)
 
 
 def costs_table(aggregates: Mapping[str, Any]) -> Grid:
@@ -181,7 +181,7 @@ def costs_table(aggregates: Mapping[str, Any]) -> Grid:
         counts = f"{row['only_gold']:,} / {row['only_linked']:,}"
         counts = counts if row["p"] is None else f"{counts}, {p_text(row['p'])}"
         scores = (percent(row["gold"]), percent(row["linked"]))
-        rows.append((f"{name}, {METRICS.get(row['metric'], row['metric'])}", (*scores, lost, counts)))
+        rows.append((f"{name}, {metric_label(row['metric'])}", (*scores, lost, counts)))
     columns = ("Experiment", "Gold", "Linked", "Loss", "Won by gold / linked")
     note = "Loss: gold less linked topics over the same questions, in points with the paired 95 % interval."
     return Grid("What linking costs", columns, tuple(rows), note)

@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
-    METRICS,
     RETRIEVER_LABELS,
     knowledge_label,
     knowledge_place,
@@ -18,13 +17,11 @@ from kgqa_core.evaluation.labels import (
     retriever_experiments,
     retriever_label,
 )
-from kgqa_core.evaluation.nli import NLI_METRICS
-from kgqa_core.metrics.retrieval import PAIR_METRICS
-from kgqa_core.metrics.text import KNOWLEDGE_METRICS
+from kgqa_core.metrics.registry import metric_label, metric_names
 from kgqa_core.report.charts import COLOURS, ChartPoint, Series, lines, spots
 from kgqa_core.report.grid import Cell, Entry, Grid, make_cell, score_cell
 
-RESPONSE_METRICS = (*KNOWLEDGE_METRICS, *NLI_METRICS)
+RESPONSE_METRICS = metric_names("long_tail", "entailment")
 """Metrics of responses to questions of the long tail, in the order of the tables."""
 
 CHARTED = ("km", "nli_overall")
@@ -121,7 +118,7 @@ def settings_table(aggregates: Mapping[str, Any]) -> Grid:
         rows = []
     heads = ("Setting", "Facts of", "Entities", *(("Answerer",) if len(models) > 1 else ()))
     note = "Percent; tokens of a prompt are means by the answerer's own count. Oracle facts come from gold annotations."
-    grid = Grid("Settings", (*heads, *(METRICS[metric] for metric in metrics), "Prompt tokens"), tuple(rows), note)
+    grid = Grid("Settings", (*heads, *map(metric_label, metrics), "Prompt tokens"), tuple(rows), note)
     return grid.fitted()
 
 
@@ -145,7 +142,7 @@ def retrieval_table(aggregates: Mapping[str, Any]) -> Grid:
             retriever_label(name),
             (
                 _pair_cell(aggregates, name),
-                *(make_cell(table.get(name, {}).get(group, {}).get(PAIR_METRICS[0])) for group in groups),
+                *(make_cell(table.get(name, {}).get(group, {}).get("pair_recall")) for group in groups),
             ),
         )
         for name in names
@@ -165,7 +162,7 @@ def groups_table(aggregates: Mapping[str, Any], key: str, model: str, metric: st
         for name in names
     )
     many = len(model_experiments(aggregates.get("scores", {}))) > 1
-    title = f"{METRICS[metric]} by {GROUPS[key][0]}{f' · {model}' if many else ''}"
+    title = f"{metric_label(metric)} by {GROUPS[key][0]}{f' · {model}' if many else ''}"
     head = "Level {}" if key == "by_level" else "{}"
     return Grid(title, ("Knowledge", *(head.format(group) for group in groups)), rows)
 
@@ -189,7 +186,7 @@ def _by_group(
             for name in own
         ]
         if series:
-            title = f"{METRICS[metric]} by {named}"
+            title = f"{metric_label(metric)} by {named}"
             panels.append((title, lines(series, groups, axis, title)))
     title = f"By {named}{f' · {model}' if model else ''}"
     return Figure(title, tuple(panels), _legend([(name, knowledge_label(name)) for name in names], names))
@@ -199,9 +196,9 @@ def _pair_figure(aggregates: Mapping[str, Any]) -> Figure:
     """Pair recall of the retrievers by level, and by the number of pairs read."""
     names = [name for name in retriever_experiments(aggregates.get("scores", {})) if _pair_cell(aggregates, name)]
     panels = []
-    named = METRICS[PAIR_METRICS[0]]
+    named = metric_label("pair_recall")
     for key, metric, axis, title in (
-        ("by_level", PAIR_METRICS[0], GROUPS["by_level"][1], f"{named} by level"),
+        ("by_level", "pair_recall", GROUPS["by_level"][1], f"{named} by level"),
         ("recall_by_k", None, "entity-relation pairs read, in the order of the facts", f"{named} by pairs read"),
     ):
         table = aggregates.get(key, {})
@@ -235,7 +232,7 @@ def _token_figure(aggregates: Mapping[str, Any], models: Mapping[str, Sequence[s
                     shape = place if len(models) > 1 else mark
                     points.append(ChartPoint(label, float(tokens), cell, colour, dashed, shape))
         if points:
-            title = f"{METRICS[metric]} against tokens of the prompt"
+            title = f"{metric_label(metric)} against tokens of the prompt"
             panels.append((title, spots(points, "tokens of the prompt", title)))
     legend = list(_legend([(name, knowledge_label(name)) for name in names], names, spot=True))
     if len(models) > 1:
@@ -290,7 +287,7 @@ def _group_cells(groups: Mapping[str, Any], metric: str) -> list[Any]:
 
 
 def _pair_cell(aggregates: Mapping[str, Any], name: str) -> Cell | None:
-    return score_cell(aggregates, name, PAIR_METRICS[0], gains=False)
+    return score_cell(aggregates, name, "pair_recall", gains=False)
 
 
 def _has(aggregates: Mapping[str, Any], metric: str) -> bool:

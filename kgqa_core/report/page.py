@@ -21,8 +21,6 @@ from markupsafe import Markup
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     HEADLINE,
-    MEANINGS,
-    METRICS,
     gain_text,
     knowledge_label,
     main_split,
@@ -33,6 +31,7 @@ from kgqa_core.evaluation.labels import (
     seconds_text,
 )
 from kgqa_core.evaluation.nli import hub_name
+from kgqa_core.metrics.registry import METRICS, metric_label
 from kgqa_core.report import comparison, tables
 from kgqa_core.report.abstention import abstention_part
 from kgqa_core.report.charts import line_class, mark, training_curves
@@ -122,7 +121,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         "scored_on": GENERATED_SCORES if data.question_counts.get("generated_scored") else "",
         "headline": _headline(data, model),
         "chart": [
-            (METRICS[metric], MEANINGS[metric], tables.chart_rows(aggregates, model, metric))
+            (metric_label(metric), METRICS[metric].explanation, tables.chart_rows(aggregates, model, metric))
             for metric in tables.TABLE_1_METRICS
         ]
         if model
@@ -165,7 +164,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         ],
         "kinds": KINDS,
         "kind_counts": _kind_counts(data.examples),
-        "meanings": [(METRICS[name], text) for name, text in MEANINGS.items() if name in _measured(aggregates)],
+        "meanings": [(spec.label, spec.explanation) for name, spec in METRICS.items() if name in _measured(aggregates)],
         "total_seconds": sum(float(stage.get("seconds") or 0) for stage in data.stages),
         "longest_stage": max((float(stage.get("seconds") or 0) for stage in data.stages), default=0) or 1.0,
         "counts": [
@@ -222,7 +221,7 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
         gains = aggregates.get("gain_over_no_knowledge", {}).get(triples, {})
         metric = next((metric for metric in ("exact", "contains") if gains.get(metric) is not None), None)
         if metric:
-            detail = f"{METRICS[metric].lower()}, relative; the paper's mean is +83 %"
+            detail = f"{metric_label(metric).lower()}, relative; the paper's mean is +83 %"
             found.append({"value": gain_text(gains[metric]), "label": "over no knowledge", "detail": detail})
     found += _notes_of(aggregates, names)
     alone = next((f"{first}/-/-" for first in HEADLINE if f"{first}/-/-" in scores), None)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgqa_core.config import Experiment
-from kgqa_core.evaluation.labels import METRICS, knowledge_label, model_experiments, percent
+from kgqa_core.evaluation.labels import knowledge_label, model_experiments, percent
 from kgqa_core.evaluation.roads import CONFIDENCE, DECLINED, NOT_IN_GRAPH, SHARE, road_order
+from kgqa_core.metrics.registry import metric_label
 from kgqa_core.report.grid import Grid, make_cell
 
 RIGHT = "exact"
@@ -29,7 +30,7 @@ def road_table(experiment: str, roads: Roads) -> Grid:
     for road, own in roads.items():
         cells = [make_cell(own.get(name)) for name in (SHARE, RIGHT, CONFIDENCE)]
         rows.append((road, (_count(own, SHARE), *cells, *([_count(own, NOT_IN_GRAPH)] if unlinkable else []))))
-    columns = ("Road", "n", "Share of questions", METRICS[RIGHT], "Mean confidence")
+    columns = ("Road", "n", "Share of questions", metric_label(RIGHT), "Mean confidence")
     return Grid(_title(experiment), (*columns, *(["Not in the graph"] if unlinkable else [])), tuple(rows))
 
 

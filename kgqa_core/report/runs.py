@@ -15,13 +15,13 @@ from rich.table import Table
 
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
-    METRICS,
     knowledge_label,
     p_text,
     percent,
     retriever_label,
 )
 from kgqa_core.evaluation.paired import points
+from kgqa_core.metrics.registry import improvement, metric_label, metrics_shown
 from kgqa_core.report.page import is_safe_link, make_environment, without_unseen
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.retrieval.registry import TRAINED
@@ -30,8 +30,6 @@ from kgqa_core.runs.changes import shown
 WHAT = {"kg": "Graph", "dkg": "Differentiable graph", "questions": "Questions"}
 PARTS = {str(spec.artifact): spec.artifact_label for spec in TRAINED.values()} | {"rewriter": "Rewriter"}
 LIMIT = 10
-HEADLINES = ("exact", "contains", "hit_rra", "hits_at_1", "f1", "judged", "recall_of_answers", "hop_accuracy")
-"""Metrics that a terminal shows; the page and `--json` have all."""
 
 
 def letters(found: Mapping[str, Any]) -> list[str]:
@@ -52,7 +50,7 @@ def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableT
     else:
         parts.append(VisibleText("Stages: all the same", style="dim"))
     for place, name in enumerate(names[1:]):
-        headline_rows = [row for row in score_rows(found, place) if row["metric"] in HEADLINES]
+        headline_rows = [row for row in score_rows(found, place) if row["metric"] in metrics_shown("run_comparison")]
         changed = [row for row in headline_rows if row["moved"]]
         if changed:
             parts.append(_score_table(changed, name, found["level"]))
@@ -128,16 +126,17 @@ def code_rows(found: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str,
 
 
 def score_rows(found: Mapping[str, Any], place: int) -> list[dict[str, Any]]:
-    """Differences of one other run: those whose interval leaves out 0 are `sure`."""
+    """Differences of one other run; `sure`: better (up) or worse (down), where the interval leaves out 0."""
     rows = []
     for row in found["scores"]:
-        one = row["others"][place]
-        if one is not None:
-            sure = "up" if one["low"] > 0 else "down" if one["high"] < 0 else ""
-            moved = bool(one["won"] or one["lost"])
-            rows.append({"name": row["experiment"], "metric": row["metric"], "sure": sure, "moved": moved, **one})
-    for row in rows:
-        row["label"] = metric_label(row["metric"])
+        difference = row["others"][place]
+        if difference is not None:
+            metric = row["metric"]
+            low, high = improvement(metric, difference["low"], difference["high"])
+            sure = "up" if low > 0 else "down" if high < 0 else ""
+            moved = bool(difference["won"] or difference["lost"])
+            named = {"name": row["experiment"], "metric": metric, "label": metric_label(metric)}
+            rows.append({**named, "sure": sure, "moved": moved, **difference})
     return rows
 
 
@@ -145,11 +144,6 @@ def experiment_label(experiment: str) -> str:
     """`rigel/triples/builtin` → `Rigel facts · builtin`."""
     model = Experiment.parse(experiment).answerer
     return f"{knowledge_label(experiment)} · {model}" if model != "-" else f"{retriever_label(experiment)} alone"
-
-
-def metric_label(metric: str) -> str:
-    """`hits_at_1` → `Hits@1`."""
-    return METRICS.get(metric, metric)
 
 
 def level_text(level: float) -> str:

@@ -16,8 +16,6 @@ from rich.table import Table
 
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
-    MEANINGS,
-    METRICS,
     knowledge_label,
     knowledge_place,
     main_split,
@@ -28,6 +26,7 @@ from kgqa_core.evaluation.labels import (
     retriever_label,
 )
 from kgqa_core.evaluation.paired import points
+from kgqa_core.metrics.registry import METRICS, metric_label
 from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.page import make_environment, without_unseen
 from kgqa_core.report.tables import TABLE_1_METRICS, breakdown_table, rich_table
@@ -72,7 +71,7 @@ def table_1(tables: Mapping[str, Any], metric: str, *, gains: bool = False) -> G
         for model, names in models.items()
         for name in names
     )
-    return Grid(f"Table 1 · {METRICS[metric]}", ("Model and knowledge", *sets), rows)
+    return Grid(f"Table 1 · {metric_label(metric)}", ("Model and knowledge", *sets), rows)
 
 
 def retrievers_table(tables: Mapping[str, Any], metric: str = "hits_at_1") -> Grid:
@@ -83,7 +82,7 @@ def retrievers_table(tables: Mapping[str, Any], metric: str = "hits_at_1") -> Gr
         (retriever_label(name), tuple(score_cell(one, name, metric, gains=False) for one in sets.values()))
         for name in names
     )
-    return Grid(f"Retriever alone · {METRICS[metric]}", ("Retriever", *sets), rows)
+    return Grid(f"Retriever alone · {metric_label(metric)}", ("Retriever", *sets), rows)
 
 
 def table_2(tables: Mapping[str, Any], name: str, metric: str) -> Grid:
@@ -98,7 +97,7 @@ def table_2(tables: Mapping[str, Any], name: str, metric: str) -> Grid:
             counted[label] = counted.get(label) or n
     heads = [f"{model} · {knowledge_label(one)}" for model, names in models.items() for one in names]
     filled = tuple((label, (counted[label], *cells)) for label, cells in rows.items() if counted[label])
-    return Grid(f"Table 2 · {name} · {METRICS[metric]} by complexity type", ("Type", "n", *heads), filled)
+    return Grid(f"Table 2 · {name} · {metric_label(metric)} by complexity type", ("Type", "n", *heads), filled)
 
 
 def models_table(tables: Mapping[str, Any], metric: str) -> Grid:
@@ -111,7 +110,7 @@ def models_table(tables: Mapping[str, Any], metric: str) -> Grid:
             scores = f"{percent(row['after'])} − {percent(row['before'])}"
             rows.append((name, (scores, row["n"], _difference(row), f"{row['won']:,} / {row['lost']:,}", _p(row))))
     columns = ("Models", "Scores", "n", "Difference", "Won / lost", "p")
-    return Grid(f"Models against each other · {METRICS[metric]}", columns, tuple(rows), TEST_NOTE)
+    return Grid(f"Models against each other · {metric_label(metric)}", columns, tuple(rows), TEST_NOTE)
 
 
 def knowledge_tables(tables: Mapping[str, Any], metric: str) -> list[Grid]:
@@ -127,7 +126,7 @@ def knowledge_tables(tables: Mapping[str, Any], metric: str) -> list[Grid]:
         bases = sorted({base for own in rows.values() for base in own}, key=knowledge_place)
         cells = tuple((knowledge_label(one), tuple(rows[one].get(base) for base in bases)) for one in rows)
         heads = ("Knowledge", *(f"against {_lower(knowledge_label(base))}" for base in bases))
-        grids.append(Grid(f"{name} · {model} · {METRICS[metric]}", heads, cells, TEST_NOTE))
+        grids.append(Grid(f"{name} · {model} · {metric_label(metric)}", heads, cells, TEST_NOTE))
     return grids
 
 
@@ -166,7 +165,7 @@ def render(data: SetsData) -> str:
         ],
         models=[grid for metric in TABLE_1_METRICS if (grid := models_table(data.tables, metric)).rows],
         knowledge=[grid for metric in TABLE_1_METRICS for grid in knowledge_tables(data.tables, metric)],
-        meanings=[(METRICS[name], MEANINGS[name]) for name in (*TABLE_1_METRICS, "hits_at_1")],
+        meanings=[(METRICS[name].label, METRICS[name].explanation) for name in (*TABLE_1_METRICS, "hits_at_1")],
     )  # fmt: skip
     return without_unseen(text)
 

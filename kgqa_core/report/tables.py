@@ -12,7 +12,6 @@ from rich.table import Table
 
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
-    METRICS,
     gain_text,
     knowledge_label,
     knowledge_place,
@@ -22,7 +21,7 @@ from kgqa_core.evaluation.labels import (
     retriever_experiments,
     retriever_label,
 )
-from kgqa_core.metrics.retrieval import PAIR_METRICS, PATH_METRICS, RETRIEVER_METRICS
+from kgqa_core.metrics.registry import METRICS, metric_label, metric_names, metrics_shown
 from kgqa_core.report.comparison import costs_table, helpful_table, links_table
 from kgqa_core.report.grid import Cell, Entry, Grid, PairedCell, make_cell, score_cell
 from kgqa_core.report.long_tail import RESPONSE_METRICS, short_settings_table
@@ -30,8 +29,10 @@ from kgqa_core.report.terminal import VisibleText
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.types import COMPLEXITY_TYPES
 
-TEXT_METRICS = ("exact", "contains", "contains_substring", "hit_rra", "hit_rra_substring", "hits_at_1", "f1")
-TABLE_1_METRICS = ("exact", "contains")
+OUTPUT_METRICS = tuple(sorted(metric_names("output"), key=lambda name: METRICS[name].values != "yes_no"))
+"""Metrics of what an answerer puts out: those that say right or wrong first."""
+
+TABLE_1_METRICS = metrics_shown("table_1")
 MOST_COLUMNS = 4
 """Columns of scores that a terminal shows with intervals, and kinds of knowledge that are columns; more become rows."""
 
@@ -46,17 +47,17 @@ def table_1(aggregates: Mapping[str, Any], metric: str) -> Grid:
         by_label = {knowledge_label(name): name for name in names}
         rows.append((model, tuple(score_cell(aggregates, by_label.get(label), metric) for label in columns)))
     note = "Percent of all questions, 95 % interval, and improvement over No knowledge."
-    return Grid(f"Table 1 · {METRICS[metric]}", ("Answerer", *columns), tuple(rows), note)
+    return Grid(f"Table 1 · {metric_label(metric)}", ("Answerer", *columns), tuple(rows), note)
 
 
 def retriever_table(aggregates: Mapping[str, Any]) -> Grid:
     """Retrievers without a language model; metrics of paths and pairs where any of them has these."""
     scores = aggregates.get("scores", {})
     names = retriever_experiments(scores)
-    metrics = [*RETRIEVER_METRICS, *PATH_METRICS, *PAIR_METRICS]
-    metrics = [metric for metric in metrics if any(score_cell(aggregates, name, metric) for name in names)]
+    known = metric_names("entities", "facts", "hops", "paths", "pairs")
+    metrics = [metric for metric in known if any(score_cell(aggregates, name, metric) for name in names)]
     rows = tuple((retriever_label(name), tuple(score_cell(aggregates, name, m) for m in metrics)) for name in names)
-    columns = ("Retriever", *(METRICS[metric] for metric in metrics))
+    columns = ("Retriever", *map(metric_label, metrics))
     return Grid("Retriever alone", columns, rows, _easiness(aggregates, names))
 
 
@@ -68,7 +69,7 @@ def _easiness(aggregates: Mapping[str, Any], names: Sequence[str]) -> str:
     """Whether retrievers that do not read the question score high all the same; nothing where there is none."""
     blind = [name for name in names if (spec := RETRIEVERS.get(Experiment.parse(name).retriever)) and spec.blind]
     high = [
-        f"{retriever_label(name)} reaches {METRICS[metric]} {percent(cell.value)} %"
+        f"{retriever_label(name)} reaches {metric_label(metric)} {percent(cell.value)} %"
         for name in blind
         for metric in ("hits_at_1", "recall_of_answers")
         if (cell := score_cell(aggregates, name, metric)) is not None and cell.value >= EASY
@@ -83,9 +84,9 @@ def all_metrics_table(aggregates: Mapping[str, Any], model: str) -> Grid:
     """Every metric of one answerer."""
     names = model_experiments(aggregates.get("scores", {})).get(model, [])
     rows = tuple(
-        (METRICS[metric], tuple(score_cell(aggregates, name, metric) for name in names))
-        for metric in (*TEXT_METRICS, "judged", *RESPONSE_METRICS)
-        if metric in TEXT_METRICS or any(score_cell(aggregates, name, metric) for name in names)
+        (metric_label(metric), tuple(score_cell(aggregates, name, metric) for name in names))
+        for metric in (*OUTPUT_METRICS, *metric_names("verdict"), *RESPONSE_METRICS)
+        if metric in OUTPUT_METRICS or any(score_cell(aggregates, name, metric) for name in names)
     )
     return Grid(f"All metrics · {model}", ("Metric", *map(knowledge_label, names)), rows)
 
@@ -103,10 +104,10 @@ def breakdown_table(
     found = list(dict.fromkeys(group for name in (*retrievers, *names) for group in table[name]))
     if key == "by_complexity":
         groups = [*COMPLEXITY_TYPES, *(group for group in found if group not in COMPLEXITY_TYPES)] if found else []
-        title, first = f"Table 2 · {METRICS[metric]} by complexity type", "Type"
+        title, first = f"Table 2 · {metric_label(metric)} by complexity type", "Type"
     else:
         groups = sorted(found, key=lambda group: (len(group), group))
-        title, first = f"{METRICS[metric]} by hops", "Hops"
+        title, first = f"{metric_label(metric)} by hops", "Hops"
     rows = []
     for group in groups:
         cells = [make_cell(table[name].get(group, {}).get("hits_at_1")) for name in retrievers]
@@ -148,7 +149,7 @@ def _beside(
     named = [(name, "hits_at_1", f"{retriever_label(name)} alone, Hits@1") for name in retriever_experiments(scores)]
     for model, names in models.items():
         reader = f"{model}, " if len(models) > 1 else ""
-        named += [(name, metric, f"{reader}{knowledge_label(name)}, {METRICS[metric]}") for name in names]
+        named += [(name, metric, f"{reader}{knowledge_label(name)}, {metric_label(metric)}") for name in names]
     for name, shown, label in named:
         others = [score_cell(aggregates, name, shown, key) for key in tables]
         rows.append((label, (score_cell(aggregates, name, shown, gains=False), *others)))
@@ -165,7 +166,7 @@ def overview_table(aggregates: Mapping[str, Any], model: str) -> Grid:
         tokens = costs.get(name, {}).get("prompt_tokens")
         cells = (score_cell(aggregates, name, metric, gains=False) for metric in metrics)
         rows.append((knowledge_label(name), (*cells, None if tokens is None else round(tokens))))
-    return Grid(f"Table 1 · {model}", ("Knowledge", *(METRICS[metric] for metric in metrics), "Tokens"), tuple(rows))
+    return Grid(f"Table 1 · {model}", ("Knowledge", *map(metric_label, metrics), "Tokens"), tuple(rows))
 
 
 def score_tables(aggregates: Mapping[str, Any]) -> list[Table]:

@@ -10,9 +10,9 @@ import polars as pl
 
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.evaluation.labels import METRICS
 from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.registry import METRICS
 from kgqa_core.runs.records import Record, artifact_folder
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question

@@ -19,6 +19,7 @@ import polars as pl
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import main_split, percent
 from kgqa_core.evaluation.paired import difference, pair, points
+from kgqa_core.metrics.registry import improvement
 
 FEWEST = 10
 """Shared questions below which no interval is trusted: with so few, the bootstrap underestimates the spread."""
@@ -138,11 +139,12 @@ def decide(
         shared = f"only {pairs.height}" if pairs.height else "no"
         return stays(f"it and this run share {shared} scored questions of the same text", new_key)
     found = difference(pairs, seed=seed, level=level)
-    above = found.low > 0
+    low, high = improvement(metric, found.low, found.high)
+    above = low > 0
     significant = above and (found.p is None or found.p < 1 - level)
     lost = [] if withdrawn else lost_relations(pairs, relations or {})
     corrected = ask(old.run_id, new.run_id)
-    no_loss = found.high >= 0 and not lost
+    no_loss = high >= 0 and not lost
     better = not lost and (significant or (no_loss and corrected is not None and corrected.new > corrected.old))
     moved = better or (withdrawn and no_loss and (corrected is None or corrected.new == corrected.old))
     doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not significant else ""

@@ -11,8 +11,9 @@ import polars as pl
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, InputError, KgqaError, nearest
-from kgqa_core.evaluation.labels import METRICS, knowledge_place, retriever_experiments
+from kgqa_core.evaluation.labels import knowledge_place, retriever_experiments
 from kgqa_core.evaluation.paired import difference, pair, read_scored
+from kgqa_core.metrics.registry import metric_order
 from kgqa_core.runs import changes
 from kgqa_core.runs.answers import gold_names, outputs
 from kgqa_core.runs.records import Record, artifact_folder
@@ -116,7 +117,7 @@ def _scores(
     rows = []
     for experiment in _experiments(first):
         metrics = first.filter(pl.col("experiment") == experiment)["metric"].unique().to_list()
-        for metric in sorted(metrics, key=lambda name: (list(METRICS).index(name) if name in METRICS else 99, name)):
+        for metric in sorted(metrics, key=metric_order):
             found: list[dict[str, Any] | None] = []
             for other, pairs in zip(others, named, strict=True):
                 if other is None or experiment not in pairs:

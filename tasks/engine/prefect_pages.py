@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgqa_core.config import Experiment
-from kgqa_core.evaluation.labels import METRICS, percent
+from kgqa_core.evaluation.labels import percent
+from kgqa_core.metrics.registry import METRICS
 from kgqa_core.runs.changes import flatten
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.run import Run, flow_name

@@ -125,7 +125,7 @@ def test_a_reply_without_verdict_is_requested_again_and_then_counts_as_unread(an
         assert sent == [2, 3]
     judged = pl.read_parquet(answered["out"] / judge.JUDGED).sort("question")["judged"].to_list()
     assert judged == [True, None, False, False]
-    assert read_judged(answered["out"])["rigel/triples/m"]["b"] == 0.0
+    assert read_judged(answered["out"])["rigel/triples/m"]["b"] is None
 
 
 def test_an_endpoint_that_fails_once_is_asked_again(answered: dict[str, Path]) -> None:

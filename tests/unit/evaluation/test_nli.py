@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.errors import ModelError
-from kgqa_core.evaluation.nli import batches, check_folder, combine, fetch, label_places, open_judge, runs
+from kgqa_core.evaluation.nli import batches, check_folder, fetch, label_places, open_judge, runs
+from kgqa_core.metrics.registry import measure
 from tests.support.device import DEVICE
 from tests.support.models import save_classifier
 
@@ -152,19 +153,19 @@ def test_runs_hold_every_sentence_once_and_fit_unless_they_are_one_sentence(leng
 def test_sentences_are_combined_by_hand() -> None:
     # two runs of the prediction, two sentences of the reference: the best run of each, then the mean
     scores = np.array([[[0.9, 0.05], [0.1, 0.2]], [[0.2, 0.7], [0.3, 0.1]]])
-    found = combine(scores)
+    found = measure("entailment", scores)
     assert found["nli_entailment"] == pytest.approx((0.9 + 0.3) / 2)
     assert found["nli_contradiction"] == pytest.approx((0.7 + 0.2) / 2)
     assert found["nli_overall"] == pytest.approx(0.6 - 0.45)
 
 
 def test_one_sentence_each_has_the_models_own_scores_and_silence_zeros() -> None:
-    assert combine(np.array([[[0.75, 0.125]]])) == {
+    assert measure("entailment", np.array([[[0.75, 0.125]]])) == {
         "nli_entailment": 0.75,
         "nli_contradiction": 0.125,
         "nli_overall": 0.625,
     }
-    assert set(combine(np.zeros((0, 2, 2))).values()) == {0.0}
+    assert set(measure("entailment", np.zeros((0, 2, 2))).values()) == {0.0}
 
 
 def test_a_long_pair_never_leaves_the_positions_of_the_model(tmp_path: Path) -> None:

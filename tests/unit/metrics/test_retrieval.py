@@ -94,14 +94,13 @@ def test_triples_of_one_pair_count_once() -> None:
 def test_a_pair_of_an_entity_that_is_not_in_the_graph_is_never_found() -> None:
     wanted = gold_pairs(question(("Cy", "born_in", "Oslo"), ("Ann", "born_in", "Nowhere")), KEYS)
     assert wanted == [frozenset(), {(ANN, "born_in")}]
-    assert pair_recall({(ANN, "born_in"), (OSLO, "born_in")}, wanted) == 0.5
+    assert pair_recall([None, 1]) == 0.5
 
 
 def test_first_steps_of_the_paths_stand_in_for_gold_triples() -> None:
     paths = (("works_for", "based_in"), ("works_for",), ("<inv>-knows", "speaks"), ())
     wanted = gold_pairs(question(topics=(ANN, BO), paths=paths), {})
     assert wanted == [{(ANN, "works_for"), (BO, "works_for")}, {(ANN, "<inv>-knows"), (BO, "<inv>-knows")}]
-    assert pair_recall({(BO, "works_for")}, wanted) == 0.5
     assert gold_pairs(question(topics=(ANN,)), {}) == []
 
 
@@ -111,7 +110,7 @@ def test_a_triple_holds_the_pair_of_either_end() -> None:
 
 
 def test_recall_of_nothing_wanted_is_zero() -> None:
-    assert pair_recall({(ANN, "born_in")}, []) == recall_at(3, []) == 0.0
+    assert pair_recall([]) == recall_at(3, []) == 0.0
 
 
 @given(st.lists(st.none() | st.integers(1, 9), max_size=6), st.integers(1, 9))
