@@ -36,7 +36,7 @@ from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import questions_of
 from tasks.retrieval import retrieve_all, train_retrievers
-from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_options, write_knowledge, write_sentences
+from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_request, write_knowledge, write_sentences
 
 
 @flow(name="kgqa-forecast", flow_run_name="forecast {profile.kg.name}/{profile.questions.name}")
@@ -74,12 +74,13 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
             plans.append(_finished("corpus", profile.corpus.teacher))
             rewriter = finetune_rewriter.find(corpus, profile.rewriter, profile.seed)
         else:
-            folders = (kg.folder, dkg.folder, questions.folder, *given, run.home.cache)
+            folders = (kg.folder, dkg.folder, questions.folder, *given)
             if pilot:
                 budget = run.budget(generate_corpus.account(kg, dkg, questions, *given))
                 with run.monitor("pilot") as monitor:
-                    pilot_corpus(*folders, pilot, budget, monitor)
-            plans += plan_corpus(*folders)
+                    workspace = Workspace(run.home.root, cache=run.home.cache, monitor=monitor, budget=budget)
+                    pilot_corpus(workspace, *folders, pilot)
+            plans += plan_corpus(*folders, run.home.cache)
     passages = passages_of(questions, profile)
     experiments = []
     for own in profile.each_answerer:
@@ -108,10 +109,9 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
                 each.knowledge = write_knowledge(kg, questions, each.facts, passages, None, name, own)
             elif form.rewriter:
                 absent = ArtifactRef(kind="rewriter", path="", digest="") if own.rewriter.adapt else None
-                each.sentences = (
-                    kg, questions, facts[variant], rewriter or absent, variant, read.format, *sentence_options(own)
-                )  # fmt: skip
-                each.knowledge = write_sentences.find(*each.sentences)  # type: ignore[arg-type]
+                request = sentence_request(name, own)
+                each.sentences = (kg, questions, facts[variant], rewriter or absent, request, own.rewriter, own.llm)
+                each.knowledge = write_sentences.find(*each.sentences)
             if each.computed is not None and each.knowledge is not None:
                 each.knowledge = add_computed(each.computed, each.knowledge, name)
             if spec.reads or spec.explores or each.answers is not None:

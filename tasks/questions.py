@@ -45,7 +45,7 @@ def load_questions(workspace: Workspace, kg: ArtifactRef, options: QuestionsOpti
     """Read the questions, link topics and answers to the graph, list what cannot be linked, measure leakage."""
     from kgqa_core.datasets.load import load
 
-    return load(workspace.out, kg=kg.folder, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work)
+    return load(workspace, kg=kg.folder, options=options, seed=seed)
 
 
 @stage(
@@ -62,16 +62,7 @@ def generate_questions(
     """Make questions from the graph alone: forms drawn, run and worded, some without an answer."""
     from kgqa_core.builders.questions.generate import generate
 
-    return generate(
-        kg.folder,
-        workspace.out,
-        options,
-        seed,
-        workspace.monitor,
-        llm=llm,
-        cache=workspace.cache,
-        budget=workspace.budget,
-    )
+    return generate(workspace, kg.folder, options, seed, llm=llm)
 
 
 @stage(
@@ -85,15 +76,7 @@ def load_generated(
     """Link the generated questions, with a few real ones mixed in where there are any."""
     from kgqa_core.builders.questions.mix import load_mixed
 
-    return load_mixed(
-        workspace.out,
-        kg=kg.folder,
-        generated=generated.folder,
-        options=options,
-        repeat=repeat,
-        seed=seed,
-        monitor=workspace.monitor,
-    )
+    return load_mixed(workspace, kg=kg.folder, generated=generated.folder, options=options, repeat=repeat, seed=seed)
 
 
 def questions_of(kg: ArtifactRef, profile: Profile) -> ArtifactRef:
@@ -121,7 +104,7 @@ def load_more(workspace: Workspace, kg: ArtifactRef, options: QuestionsOptions, 
     """Read a further question set that the retriever learns from."""
     from kgqa_core.datasets.load import load
 
-    return load(workspace.out, kg=kg.folder, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work)
+    return load(workspace, kg=kg.folder, options=options, seed=seed)
 
 
 def more_questions(kg: ArtifactRef, options: QuestionsOptions, seed: int) -> dict[str, ArtifactRef]:
@@ -134,7 +117,7 @@ def unite_questions(workspace: Workspace, sets: dict[str, ArtifactRef]) -> Count
     """Make one set of the training questions of several, without those that any of them tests."""
     from kgqa_core.datasets.derived.unite import unite
 
-    return unite(workspace.out, sets=folders(sets), monitor=workspace.monitor)
+    return unite(workspace, sets=folders(sets))
 
 
 def training_questions(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kgqa_core.answering.registry import knowledge_spec
 from kgqa_core.config import CorpusOptions, Knowledge, LlmOptions, Profile, RewriterOptions
+from kgqa_core.rewriting.request import SentenceRequest
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
@@ -50,16 +51,7 @@ def generate_corpus(
     from kgqa_core.rewriting.corpus import generate
 
     return generate(
-        workspace.out,
-        kg=kg.folder,
-        dkg=dkg.folder,
-        questions=questions.folder,
-        options=options,
-        llm=llm,
-        seed=seed,
-        monitor=workspace.monitor,
-        cache=workspace.cache,
-        budget=workspace.budget,
+        workspace, kg=kg.folder, dkg=dkg.folder, questions=questions.folder, options=options, llm=llm, seed=seed
     )
 
 
@@ -76,9 +68,7 @@ def finetune_rewriter(workspace: Workspace, corpus: ArtifactRef, options: Rewrit
     """Adapt a language model to the corpus by LoRA."""
     from kgqa_core.rewriting.train import train
 
-    return train(
-        workspace.out, corpus=corpus.folder, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work
-    )
+    return train(workspace, corpus=corpus.folder, options=options, seed=seed)
 
 
 @stage("knowledge", variant=lambda call: call.retriever)
@@ -102,27 +92,21 @@ def _merge_sentences(workspace: Workspace, parts: Sequence[Path], call: Call) ->
     from kgqa_core.rewriting.write import merge
 
     return merge(
-        workspace.out,
+        workspace,
         parts,
         kg=call.kg.folder,
         questions=call.questions.folder,
         facts=call.facts.folder,
         rewriter=folder(call.rewriter),
-        retriever=call.retriever,
-        format=call.format,
+        request=call.request,
         options=call.options,
-        language=call.language,
-        split=call.split,
-        limit=call.limit,
-        seed=call.seed,
-        monitor=workspace.monitor,
     )
 
 
 @stage(
     "knowledge",
-    variant=lambda call: f"{call.retriever}/{call.format}",
-    external=lambda call: {"base": model_digest(call.options.base)} if call.format == "rewritten" else {},
+    variant=lambda call: f"{call.request.retriever}/{call.request.format}",
+    external=lambda call: {"base": model_digest(call.options.base)} if call.request.format == "rewritten" else {},
     packages=MODEL_PACKAGES,
     tags=("gpu",),
     merge=_merge_sentences,
@@ -134,38 +118,22 @@ def write_sentences(
     questions: ArtifactRef,
     facts: ArtifactRef,
     rewriter: ArtifactRef | None,
-    retriever: str,
-    format: str,
+    request: SentenceRequest,
     options: RewriterOptions,
     llm: LlmOptions,
-    language: str,
-    split: str,
-    limit: int | None,
-    seed: int,
 ) -> Counts:
     """Write each question's facts as sentences, by rule or by the rewriter."""
     from kgqa_core.rewriting.write import write
 
     return write(
-        workspace.out,
+        workspace,
         kg=kg.folder,
         questions=questions.folder,
         facts=facts.folder,
         rewriter=folder(rewriter),
-        retriever=retriever,
-        format=format,
+        request=request,
         options=options,
         llm=llm,
-        language=language,
-        split=split,
-        limit=limit,
-        seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-        cache=workspace.cache,
-        budget=workspace.budget,
-        model=workspace.model,
-        part=workspace.part,
     )
 
 
@@ -197,7 +165,7 @@ def write_knowledge(
     where they are written already, for `both`.
     """
     spec, read = knowledge_spec(name), Knowledge.parse(name)
-    retriever, form = str(read.variant), read.format
+    retriever = str(read.variant)
     if spec.passages:
         assert passages is not None
         if facts is None or not spec.facts:
@@ -208,13 +176,21 @@ def write_knowledge(
     if not spec.sentences:
         return write_triples(kg, questions, facts, retriever, profile.answering.qualifiers)
     adapted = rewriter if spec.rewriter else None
-    return write_sentences(kg, questions, facts, adapted, retriever, form, *sentence_options(profile))
+    request = sentence_request(name, profile)
+    return write_sentences(kg, questions, facts, adapted, request, profile.rewriter, profile.llm)
 
 
-def sentence_options(profile: Profile) -> tuple[RewriterOptions, LlmOptions, str, str, int | None, int]:
-    """The last arguments of `write_sentences`: how, in which language, and for which questions."""
-    answering = profile.answering
-    return profile.rewriter, profile.llm, profile.questions.language, answering.split, answering.limit, profile.seed
+def sentence_request(name: str, profile: Profile) -> SentenceRequest:
+    """What `write_sentences` is to write for knowledge named `retriever/format`."""
+    read, answering = Knowledge.parse(name), profile.answering
+    return SentenceRequest(
+        retriever=str(read.variant),
+        format=read.format,
+        language=profile.questions.language,
+        split=answering.split,
+        limit=answering.limit,
+        seed=profile.seed,
+    )
 
 
 def write_all(

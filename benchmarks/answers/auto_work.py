@@ -106,7 +106,9 @@ class Work:
             "seed": self.seed, "code": code_digest(load),
         }  # fmt: skip
         return self._made(
-            "questions", parts, lambda out, _: load(out, kg=kg, options=options, seed=self.seed, monitor=Unnamed())
+            "questions",
+            parts,
+            lambda out, _: load(Workspace(out, monitor=Unnamed()), kg=kg, options=options, seed=self.seed),
         )
 
     def split(self, graph: str, split: str, hops: int | None = None) -> list[Question]:
@@ -144,7 +146,7 @@ class Work:
         wanted |= {"noise": noise} if noise is not None else {}
         options = profile.questions.generated.model_copy(update=wanted)
         parts = {"kg": kg.name, "options": options, "seed": self.seed, "code": code_digest(generate)}
-        return self._made("generated", parts, lambda out, work: generate(kg, out, options, self.seed))
+        return self._made("generated", parts, lambda out, work: generate(Workspace(out), kg, options, self.seed))
 
     def parser(
         self, graph: str, questions: Path, options: LabelParserOptions, linking: LinkingOptions | None = None

@@ -87,7 +87,7 @@ def _questions(
     }[name]
     folder = work / name / "questions"
     if not folder.is_dir():
-        publish_folder("questions", folder, lambda out, _: load(out, kg=kg, options=options, seed=seed))
+        publish_folder("questions", folder, lambda out, _: load(Workspace(out), kg=kg, options=options, seed=seed))
     return [
         (question.text, frozenset(question.topic_entities))
         for question in read_questions(folder)

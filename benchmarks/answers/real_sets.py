@@ -85,7 +85,7 @@ class RealSets(Work):
             return super().questions(graph)
         kg = self.kg(graph)
         parts = {"kg": kg.name, "options": options.generated, "seed": self.seed, "code": code_digest(generate)}
-        made = self._made("generated", parts, lambda out, _: generate(kg, out, options.generated, self.seed))
+        made = self._made("generated", parts, lambda out, _: generate(Workspace(out), kg, options.generated, self.seed))
         loaded = {
             "kg": kg.name,
             "made": made.name,
@@ -95,9 +95,12 @@ class RealSets(Work):
         }
         repeat = options.generated.repeat
         return self._made(
-            "questions", loaded,
-            lambda out, _: load_mixed(out, kg=kg, generated=made, options=options, repeat=repeat, seed=self.seed),
-        )  # fmt: skip
+            "questions",
+            loaded,
+            lambda out, _: load_mixed(
+                Workspace(out), kg=kg, generated=made, options=options, repeat=repeat, seed=self.seed
+            ),
+        )
 
     def dkg(self, graph: str) -> Path:
         """Folder of the sparse arrays."""

@@ -126,15 +126,18 @@ def prepare(graph: str, work: Path, trainings: Sequence[str], changes: Mapping[s
     _made(folder / "dkg", lambda out, own: export(out, kg=folder / "kg", options=profile.dkg))
     _made(folder / "mentions", lambda out, own: build_mentions(out, kg=folder / "kg", work=own))
     if graph == "small":
-        _made(folder / "asked", lambda out, own: generate(folder / "kg", out, profile.questions.generated, SEED))
+        _made(
+            folder / "asked",
+            lambda out, own: generate(Workspace(out), folder / "kg", profile.questions.generated, SEED),
+        )
     options = profile.questions
-    _made(folder / "questions", lambda out, own: load(out, kg=folder / "kg", options=options, seed=SEED))
+    _made(folder / "questions", lambda out, own: load(Workspace(out), kg=folder / "kg", options=options, seed=SEED))
     if graph == "atlas":
         parser = {**profile.label_parser.model_dump(), **changes.get("label_parser", {})}
         wanted = options.generated.model_copy(
             update={"size": parser["generated"], "writer": "template", "unanswerable": parser["unanswerable"]}
         )
-        _made(folder / "generated", lambda out, own: generate(folder / "kg", out, wanted, SEED))
+        _made(folder / "generated", lambda out, own: generate(Workspace(out), folder / "kg", wanted, SEED))
     if "rewriter" in trainings and "rewriter" in GRAPHS[graph]:
         _made(folder / "corpus", lambda out, own: _corpus(out, folder, profile))
     return folder
@@ -142,7 +145,7 @@ def prepare(graph: str, work: Path, trainings: Sequence[str], changes: Mapping[s
 
 def _corpus(out: Path, folder: Path, profile: Profile) -> dict[str, Any]:
     parts = {name: folder / name for name in ("kg", "dkg", "questions")}
-    return make_corpus(out, **parts, options=profile.corpus, llm=profile.llm, seed=SEED)
+    return make_corpus(Workspace(out), **parts, options=profile.corpus, llm=profile.llm, seed=SEED)
 
 
 def _made(folder: Path, fill: Any) -> None:

@@ -47,7 +47,7 @@ def train(training: str, inputs: Path, out: Path, seed: int, changes: dict[str, 
     if training == "rewriter":
         from kgqa_core.rewriting import train as rewriting
 
-        counts = rewriting.train(out, corpus=inputs / "corpus", options=options, seed=seed)
+        counts = rewriting.train(Workspace(out), corpus=inputs / "corpus", options=options, seed=seed)
         return counts, -counts["dev_loss"]
     if training == "rigel":
         from kgqa_core.retrieval.rigel.train import train as run

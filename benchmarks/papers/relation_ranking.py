@@ -119,7 +119,9 @@ def atlas_task(seed: int, most: int | None) -> Task:
             (folder / part).mkdir()
         build(Workspace(folder / "kg", folder), options=KgOptions(files=("bundled:atlas",)))
         export(folder / "dkg", kg=folder / "kg")
-        load_questions(folder / "questions", kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=seed)
+        load_questions(
+            Workspace(folder / "questions"), kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=seed
+        )
         dkg = Dkg.open(folder / "dkg")
         everything = read_questions(folder / "questions")
         examples, counts = {}, {}

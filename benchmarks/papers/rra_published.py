@@ -39,6 +39,7 @@ from kgqa_core.evaluation.score import score_outputs
 from kgqa_core.kg.verbalise import write_knowledge
 from kgqa_core.metrics.significance import bootstrap_interval, mcnemar, three_digits
 from kgqa_core.monitor import QUIET, Log
+from kgqa_core.rewriting.request import SentenceRequest
 from kgqa_core.rewriting.write import write
 from kgqa_core.types import Question, Retrieved
 from kgqa_core.workspace import Workspace
@@ -80,15 +81,25 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
         facts = work.facts(name, fold, questions, retriever, **switches)
         read = work.folder / f"knowledge_{fold}"
         read.mkdir(exist_ok=True)
-        common: dict[str, Any] = {"kg": work.kg(), "questions": sample, "facts": facts, "retriever": retriever}
+        common = {"kg": work.kg(), "questions": sample, "facts": facts}
         if row["format"] == "triples":
-            write_knowledge(Workspace(read), **common)
+            write_knowledge(Workspace(read), **common, retriever=retriever)
         else:
             options = work.profile.rewriter.model_copy(update={"on_unfaithful": row["on_unfaithful"]})
             counts = write(
-                read, **common, rewriter=work.rewriter(count), format="rewritten", options=options, llm=LlmOptions(),
-                language=work.profile.questions.language, split="test", seed=SEED, cache=work.cache, monitor=Log(),
-            )  # fmt: skip
+                Workspace(read, cache=work.cache, monitor=Log()),
+                **common,
+                rewriter=work.rewriter(count),
+                request=SentenceRequest(
+                    retriever=retriever,
+                    format="rewritten",
+                    language=work.profile.questions.language,
+                    split="test",
+                    seed=SEED,
+                ),
+                options=options,
+                llm=LlmOptions(),
+            )
         knowledge = read
     out = work.folder / f"answers_{fold}"
     out.mkdir(exist_ok=True)

@@ -108,7 +108,7 @@ class RraWork:
     def questions(self) -> list[Question]:
         """All questions as they are linked, by id."""
         options = self.profile.questions
-        folder = self.once("questions", lambda out: load(out, kg=self.kg(), options=options, seed=SEED))
+        folder = self.once("questions", lambda out: load(Workspace(out), kg=self.kg(), options=options, seed=SEED))
         return sorted(read_questions(folder), key=lambda question: question.id)
 
     def fold_of(self, question: Question) -> int:
@@ -159,7 +159,7 @@ class RraWork:
 
         def make(out: Path) -> None:
             corpus = self.once("corpus", lambda folder: self._corpus(folder, answered))
-            train_rewriter(out, corpus=corpus, options=options, seed=SEED, monitor=Log(), work=self.folder)
+            train_rewriter(Workspace(out, self.folder, monitor=Log()), corpus=corpus, options=options, seed=SEED)
 
         return self.once("rewriter", make)
 
@@ -172,9 +172,14 @@ class RraWork:
             options = options.model_copy(update={"size": self.plan.pairs})
             llm = LlmOptions()
             generate(
-                out, kg=self.kg(), dkg=self.dkg(), questions=given, options=options, llm=llm, seed=SEED, monitor=Log(),
-                cache=self.cache,
-            )  # fmt: skip
+                Workspace(out, cache=self.cache, monitor=Log()),
+                kg=self.kg(),
+                dkg=self.dkg(),
+                questions=given,
+                options=options,
+                llm=llm,
+                seed=SEED,
+            )
             return
         pairs = [pair for pair in read_pairs(Path(options.alpaca_file)) if pair.fault is None]
         topics = {entity for _, own in self.sample(answered) for question in own for entity in question.topic_entities}

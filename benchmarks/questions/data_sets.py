@@ -195,7 +195,7 @@ def measure(name: str, graphs: Graphs) -> dict[str, Any]:
     folder = graphs.folder(local.graph)
     own = graphs.work / "questions" / name.replace(" ", "-").lower()
     own.mkdir(parents=True, exist_ok=True)
-    load(own, kg=folder / "kg", options=options, seed=SEED)
+    load(Workspace(own), kg=folder / "kg", options=options, seed=SEED)
     every = read_questions(own)
     linkable = [one for one in every if one.unlinkable is None]
     measured = [one for one in linkable if local.split in (None, one.split) and one.answers]

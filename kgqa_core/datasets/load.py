@@ -21,9 +21,10 @@ from kgqa_core.datasets.published.registry import loader_of, resolved
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.normalise import normalise
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.question_limits import question_fault
 from kgqa_core.types import SPLITS, Question
+from kgqa_core.workspace import Workspace
 
 UNANSWERABLE = "unanswerable.jsonl"
 """Questions of the file that it marks as not answerable; there only where it has some."""
@@ -42,15 +43,7 @@ HELD_OUT = 0.1
 """Share of dev questions that stay dev when the others train, and of training questions where there is no dev split."""
 
 
-def load(
-    out: Path,
-    *,
-    kg: Path,
-    options: QuestionsOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def load(workspace: Workspace, *, kg: Path, options: QuestionsOptions, seed: int) -> dict[str, Any]:
     """Writes `questions.parquet`, `unlinkable.jsonl` and `leakage.json`, and returns counts.
 
     Rows of a benchmark's file that cannot be read are left out, counted, and listed in `rejects.jsonl`.
@@ -58,12 +51,12 @@ def load(
     """
     options = resolved(options)
     rows, rejects = read_source(options, seed)
-    counts = load_rows(out, rows, kg=kg, options=options, seed=seed, monitor=monitor)
+    counts = load_rows(workspace, rows, kg=kg, options=options, seed=seed)
     if rejects:
         counts["rejects"] = len(rejects)
         lines = [json.dumps(asdict(reject), ensure_ascii=False, sort_keys=True) for reject in rejects]
-        (out / REJECTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        monitor.note(
+        (workspace.out / REJECTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        workspace.monitor.note(
             f"{len(rejects)} of {len(rows) + len(rejects)} rows cannot be read and are left out. First: {rejects[0]}. "
             f"Correct them, or fetch the file again. List: {REJECTS}"
         )
@@ -77,21 +70,15 @@ def read_rejects(questions: Path) -> list[Reject]:
 
 
 def load_rows(
-    out: Path,
-    rows: Sequence[RawQuestion],
-    *,
-    kg: Path,
-    options: QuestionsOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
+    workspace: Workspace, rows: Sequence[RawQuestion], *, kg: Path, options: QuestionsOptions, seed: int
 ) -> dict[str, Any]:
     """`load` of questions that are read already, as `jsonl.canonical` has them."""
     rows, unanswerable = _divided(rows, options)
     further, besides = dict[str, str](), list[Question]()
     if options.also_train and not options.unscored:
-        added = _further(rows, options, monitor)
+        added = _further(rows, options, workspace.monitor)
         rows, further = [*rows, *added], {row["id"]: row["split"] for row in added}
-    monitor.progress(0, len(rows), "questions")
+    workspace.monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
         linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
         if (complete := loader_of(options.source).complete) is not None and not options.unscored:
@@ -103,14 +90,14 @@ def load_rows(
             linked = replace(linked, questions=[*own, *(one for one in besides if further[one.id] == "train")])
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
-    write_questions(out, questions)
-    _write_corrected(out, questions, [one for one in besides if further[one.id] == "test"])
+    write_questions(workspace.out, questions)
+    _write_corrected(workspace.out, questions, [one for one in besides if further[one.id] == "test"])
     unlinkable = sorted((question for question in questions if question.unlinkable), key=lambda question: question.id)
-    _write_unlinkable(out, unlinkable)
+    _write_unlinkable(workspace.out, unlinkable)
     if unanswerable:
-        write_unanswerable(out, unanswerable)
+        write_unanswerable(workspace.out, unanswerable)
     table = leakage(questions)
-    write_leakage(out, table)
+    write_leakage(workspace.out, table)
     counts: dict[str, Any] = {
         "questions": _by_split(questions),
         "n_unlinkable": _by_split(unlinkable),
@@ -122,17 +109,17 @@ def load_rows(
     }
     if unanswerable:
         counts["unanswerable"] = len(unanswerable)
-        monitor.note(
+        workspace.monitor.note(
             f"{len(unanswerable)} further questions are marked as not answerable; they are not scored: {UNANSWERABLE}"
         )
-    _report(monitor, questions, unlinkable, counts, scored=not options.unscored)
+    _report(workspace.monitor, questions, unlinkable, counts, scored=not options.unscored)
     without_form = [row for row in rows if "without_form" in row]
     if without_form:
-        monitor.note(
+        workspace.monitor.note(
             f"{len(without_form)} questions have a query that no logical form writes; they have none. "
             f"First: {without_form[0]['id']}: {without_form[0]['without_form']}"
         )
-    monitor.progress(len(rows), len(rows), "questions")
+    workspace.monitor.progress(len(rows), len(rows), "questions")
     return counts
 
 

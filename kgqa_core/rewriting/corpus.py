@@ -17,10 +17,9 @@ from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
-from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.rewriting.alpaca import InstructionPair, read_pairs
 from kgqa_core.rewriting.corpus_table import (
     CORPUS,
@@ -48,20 +47,11 @@ from kgqa_core.rewriting.teacher import (
     one_each,
     write_texts,
 )
+from kgqa_core.workspace import Workspace
 
 
 def generate(
-    out: Path,
-    *,
-    kg: Path,
-    dkg: Path,
-    questions: Path,
-    options: CorpusOptions,
-    llm: LlmOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    cache: Path | None = None,
-    budget: Budget | None = None,
+    workspace: Workspace, *, kg: Path, dkg: Path, questions: Path, options: CorpusOptions, llm: LlmOptions, seed: int
 ) -> dict[str, Any]:
     """Writes corpus.parquet, acceptance.parquet, meta.json, and volatile/cost.parquet where there are prices.
 
@@ -72,22 +62,22 @@ def generate(
     Raises BudgetReached after paid completions are cached, EndpointError, ModelError, QuestionFileError, InputError.
     """
     if options.alpaca_file is not None:
-        return _import(out, options, seed, monitor)
+        return _import(workspace.out, options, seed, workspace.monitor)
     everything = read_questions(questions)
     graph_dkg = Dkg.open(dkg)
     with KgStore.open(kg) as store:
         sampled = draw(
             store, graph_dkg, everything, size=options.size, max_triples=options.max_triples, seed=seed,
-            monitor=monitor,
+            monitor=workspace.monitor,
         )  # fmt: skip
     graphs = sampled.graphs
-    responses = open_cache(cache)
+    responses = open_cache(workspace.cache)
     graphs_by_prompt = one_each(graphs, options)
-    teacher = None if options.teacher == TEMPLATE else load_model(options.teacher, llm, budget=budget)
-    texts = write_texts(graphs_by_prompt, teacher, options, llm, seed=seed, cache=responses, monitor=monitor)
+    teacher = None if options.teacher == TEMPLATE else load_model(options.teacher, llm, budget=workspace.budget)
+    texts = write_texts(graphs_by_prompt, teacher, options, llm, seed=seed, cache=responses, monitor=workspace.monitor)
     del teacher
-    reader = load_model(options.qa_model, llm, budget=budget)
-    answers = feedback(graphs, texts, reader, options, llm, responses, monitor)
+    reader = load_model(options.qa_model, llm, budget=workspace.budget)
+    answers = feedback(graphs, texts, reader, options, llm, responses, workspace.monitor)
     rows = _rows(graphs, texts, answers, options, reader.name)
     identities = {graph.question.id: graph.identity for graph in graphs}
     split_dev(rows, [identities[row["question"]] for row in rows], options.dev_share, seed)
@@ -96,18 +86,18 @@ def generate(
     kept = {
         graph.identity for graph in graphs if any(answer.hit for answer in answers.get(graph.question.id, {}).values())
     }
-    monitor.progress(0, 1, "graphs of test questions")
+    workspace.monitor.progress(0, 1, "graphs of test questions")
     with KgStore.open(kg) as store:
         shared, touched = shared_with(everything, store, graph_dkg, kept, options.max_triples)
-    monitor.progress(1, 1, "graphs of test questions")
+    workspace.monitor.progress(1, 1, "graphs of test questions")
     meta = {
         "teacher": options.teacher,
         "qa_model": reader.name,
         "qa_revision": reader.revision,
         "drawn": sampled.counts,
     }
-    write_tables(out, frame, table, meta)
-    write_cost(out, frame, options, llm.prices)
+    write_tables(workspace.out, frame, table, meta)
+    write_cost(workspace.out, frame, options, llm.prices)
     return count(frame, table) | {
         "graphs": len({graph.identity for graph in graphs}),
         "texts": len(graphs_by_prompt) * options.candidates,

@@ -8,15 +8,15 @@ from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
-from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.forecast import Pilot, Recorder, StagePlan, at_endpoint, recorded
 from kgqa_core.llm.protocol import LanguageModel
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting.corpus import feedback
 from kgqa_core.rewriting.graphs import GoldGraph, draw
 from kgqa_core.rewriting.teacher import TEMPLATE, one_each, write_texts
+from kgqa_core.workspace import Workspace
 
 
 def plan_corpus(
@@ -47,9 +47,15 @@ def plan_corpus(
 
 
 def pilot_corpus(
-    kg: Path, dkg: Path, questions: Path, options: CorpusOptions, llm: LlmOptions, seed: int, cache: Path | None,
-    number: int, budget: Budget | None = None, monitor: Monitor = QUIET,
-) -> None:  # fmt: skip
+    workspace: Workspace,
+    kg: Path,
+    dkg: Path,
+    questions: Path,
+    options: CorpusOptions,
+    llm: LlmOptions,
+    seed: int,
+    number: int,
+) -> None:
     """Sends `number` of the prompts of a corpus to the teacher, and of those with its texts to the QA model.
 
     Only models behind endpoints are asked, and a local teacher where the QA model is behind one.  The completions are
@@ -57,18 +63,18 @@ def pilot_corpus(
     """
     if options.alpaca_file is not None or not (at_endpoint(options.teacher) or at_endpoint(options.qa_model)):
         return
-    graphs, responses = _gold_graphs(kg, dkg, questions, options, seed), open_cache(cache)
+    graphs, responses = _gold_graphs(kg, dkg, questions, options, seed), open_cache(workspace.cache)
 
     def load(spec: str) -> LanguageModel:
-        return Pilot(load_model(spec, llm, budget=budget), number, seed)
+        return Pilot(load_model(spec, llm, budget=workspace.budget), number, seed)
 
     teacher = None if options.teacher == TEMPLATE else load(options.teacher)
     texts = write_texts(
-        one_each(graphs, options), teacher, options, llm, seed=seed, cache=responses, monitor=monitor
+        one_each(graphs, options), teacher, options, llm, seed=seed, cache=responses, monitor=workspace.monitor
     )  # fmt: skip
     if at_endpoint(options.qa_model):
         best_only = options.model_copy(update={"candidates": 1})
-        feedback(graphs, texts, load(options.qa_model), best_only, llm, responses, monitor)
+        feedback(graphs, texts, load(options.qa_model), best_only, llm, responses, workspace.monitor)
 
 
 def _gold_graphs(kg: Path, dkg: Path, questions: Path, options: CorpusOptions, seed: int) -> tuple[GoldGraph, ...]:

@@ -47,6 +47,7 @@ from kgqa_core.nn.products import speed_up
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, cosine, dev_of_best, run, write_curves
 from kgqa_core.rewriting.lora import META, load_base, put_lora, save_adapter
 from kgqa_core.store.tables import read_frame
+from kgqa_core.workspace import Workspace
 
 CORPUS: Final = "corpus.parquet"
 COLUMNS: Final = ("pair", "instruction", "text", "verdict", "split")
@@ -297,21 +298,14 @@ def _seed_of(seed: int, step: int, place: int) -> int:
 log = logging.getLogger("kgqa.rewriter")
 
 
-def train(
-    out: Path,
-    *,
-    corpus: Path,
-    options: RewriterOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def train(workspace: Workspace, *, corpus: Path, options: RewriterOptions, seed: int) -> dict[str, Any]:
     """Writes adapter/ (as peft reads it), curves.parquet, samples.parquet and meta.json, and returns counts.
 
     Losses are nats per target token.  Under torchrun every process calls this with the same arguments; the first
     writes, and all read `work`.
     Raises TrainingError when no pair is left or the loss is not finite; ModelError when the base is no local model.
     """
+    monitor = workspace.monitor
     from accelerate import PartialState
 
     device = pick_device(options.device, "rewriter")
@@ -336,7 +330,7 @@ def train(
         digest = hashlib.sha256((corpus / CORPUS).read_bytes()).hexdigest()
         key = key_of(digest, reader.revision, options.decisive(), seed)
         training = AdapterTraining(reader, network, options, seed, device, processes, monitor)
-        progress, weights = training.fit(learn, develop, key, work)
+        progress, weights = training.fit(learn, develop, key, workspace.work)
         restore_weights(network, weights)
     counts = {
         "pairs": {"train": len(learn), "dev": len(develop)},
@@ -347,17 +341,19 @@ def train(
         "dev_loss": dev_of_best(progress).get("dev_loss"),
     }
     if processes.is_main_process:
-        out.mkdir(parents=True, exist_ok=True)
-        save_adapter(out, network, options.base)
-        write_curves(out, progress)
-        _write_samples(out, progress.samples)
+        workspace.out.mkdir(parents=True, exist_ok=True)
+        save_adapter(workspace.out, network, options.base)
+        write_curves(workspace.out, progress)
+        _write_samples(workspace.out, progress.samples)
         meta = {
             "base": options.base, "base_revision": reader.revision, "seq2seq": reader.seq2seq,
             "corpus_sha256": digest, "options": recorded_options("rewriter", options), "seed": seed, **counts,
         }  # fmt: skip
-        (out / META).write_text(json.dumps(meta, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
-        if work is not None:
-            (work / CHECKPOINT).unlink(missing_ok=True)
+        (workspace.out / META).write_text(
+            json.dumps(meta, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8"
+        )
+        if workspace.work is not None:
+            (workspace.work / CHECKPOINT).unlink(missing_ok=True)
     processes.wait_for_everyone()
     return counts
 
@@ -380,7 +376,7 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     options = make_profile(parse_settings(given.set), origin="--set").rewriter
     counts = train(
-        given.out, corpus=given.corpus, options=options, seed=given.seed, monitor=Log(), work=given.out / "work"
+        Workspace(given.out, given.out / "work", monitor=Log()), corpus=given.corpus, options=options, seed=given.seed
     )
     log.info("%s", json.dumps(counts))
 

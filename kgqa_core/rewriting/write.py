@@ -19,11 +19,8 @@ from kgqa_core.datasets.derived.splits import choose
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError, StorageError, nearest
 from kgqa_core.kg.verbalise import KNOWLEDGE
-from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.paid import Expected, Outcome, ask, portion
-from kgqa_core.llm.protocol import LanguageModel
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.describe import load_writer, parameters, read_outcomes, save_outcomes, wording_of
 from kgqa_core.rewriting.faithfulness import Faithfulness
 from kgqa_core.rewriting.groups import TripleGroup, read_groups
@@ -40,7 +37,9 @@ from kgqa_core.rewriting.paragraphs import (
     by_rule,
     join,
 )
-from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.rewriting.request import SentenceRequest
+from kgqa_core.store.shards import LOADING, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.workspace import Workspace
 
 FORMATS = ("template", "rewritten")
 
@@ -67,158 +66,125 @@ QuestionGroups = tuple[str, str, list[TripleGroup]]
 
 
 def write(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     questions: Path,
     facts: Path,
     rewriter: Path | None,
-    retriever: str,
-    format: str,
+    request: SentenceRequest,
     options: RewriterOptions,
     llm: LlmOptions,
-    language: str | None = None,
-    split: str | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-    cache: Path | None = None,
-    budget: Budget | None = None,
-    model: LanguageModel | None = None,
-    part: Part | None = None,
 ) -> dict[str, Any]:
     """Writes knowledge.parquet (one row for every question), sentences.parquet and meta.json.
 
-    format: `template` (rules, no model) or `rewritten`.  rewriter: a trained rewriter; without one `options.base`
-    writes as it is, such as a data-to-text model.  language: of the prompts; each question's own when None.
-    split, limit, seed: put only the facts of the questions that will be answered into words, as `choose` draws
-    them; the others have an empty text.  cache: folder of the response cache; without one completions are kept in
-    `work`.  model: used instead of loading.  part: only a share of the questions, of `rewritten` only a share of the
-    model's texts; `merge` joins the parts.
+    rewriter: a trained rewriter; without one `options.base` writes as it is, such as a data-to-text model.
+    A part is a share of the questions, of `rewritten` a share of the model's texts; `merge` joins the parts.
     A group for which the model gives nothing stands in triple form and is counted.
     Returns counts: questions, with_facts, groups, prompts (one for each group), distinct_prompts, triples; of the
     different texts that the model wrote: sentences, unfaithful (sentences that invent), invented, untold (triples);
     of the paragraphs one count for each action; prompt_tokens, completion_tokens, truncated, no_text, cached.
     Raises InputError, ArtifactError, GraphMismatch, ModelError, BudgetReached, EndpointError, StorageError.
     """
-    if format not in FORMATS:
-        raise InputError(
-            f"format {format!r} is not one of sentences{nearest(format, FORMATS)}; use {', '.join(FORMATS)}"
-        )
-    requests = _requests(kg, questions, facts, retriever, language, split, limit, seed)
-    meta: dict[str, Any] = {"retriever": retriever, "format": format}
-    if format == "template":
-        counts = _by_rules(out, requests[share(part, range(len(requests)), len(requests))], meta, monitor)
-        if part is not None:
-            write_part(out, counts, meta=meta)
+    if request.format not in FORMATS:
+        near = nearest(request.format, FORMATS)
+        raise InputError(f"format {request.format!r} is not one of sentences{near}; use {', '.join(FORMATS)}")
+    requests = _question_groups(kg, questions, facts, request)
+    meta: dict[str, Any] = {"retriever": request.retriever, "format": request.format}
+    if request.format == "template":
+        requests = requests[share(workspace.part, range(len(requests)), len(requests))]
+        drafts = [by_rule(group, language) for group, language in _groups(requests)]
+        counts = _finish(workspace, requests, drafts, {}, meta)
+        if workspace.part is not None:
+            write_part(workspace.out, counts, meta=meta)
         return counts
     with LOADING:
-        writer = model if model is not None else load_writer(rewriter, options, llm, budget)
+        writer = workspace.model or load_writer(rewriter, options, llm, workspace.budget)
     meta |= {"model": writer.name, "revision": writer.revision, "on_unfaithful": options.on_unfaithful}
     wording = wording_of(options, trained=rewriter is not None)
     groups = {group.prompt(language, wording): (group, language) for group, language in _groups(requests)}
-    prompts = portion(writer, list(groups), part)
+    prompts = portion(writer, list(groups), workspace.part)
 
     def by_template(index: int) -> str:
         group, language = groups[prompts[index]]
         return join(assemble([by_rule(group, language)]), language)
 
     outcomes = ask(
-        writer, prompts, parameters(options), cache=open_cache(cache if cache is not None else work), monitor=monitor,
-        what="rewritten groups", expected=Expected(by_template),
-    )  # fmt: skip
+        writer,
+        prompts,
+        parameters(options),
+        cache=open_cache(workspace.cache or workspace.work),
+        monitor=workspace.monitor,
+        what="rewritten groups",
+        expected=Expected(by_template),
+    )
     written = dict(zip(prompts, outcomes, strict=True))
-    if part is not None:
-        save_outcomes(out, written)
-        write_part(out, own := {"distinct_prompts": len(prompts)}, meta=meta)
-        return own
-    return _by_model(out, requests, written, wording, meta, monitor)
+    if workspace.part is not None:
+        save_outcomes(workspace.out, written)
+        write_part(workspace.out, sizes := {"distinct_prompts": len(prompts)}, meta=meta)
+        return sizes
+    return _by_model(workspace, requests, written, wording, meta)
 
 
 def merge(
-    out: Path,
+    workspace: Workspace,
     parts: Sequence[Path],
     *,
     kg: Path,
     questions: Path,
     facts: Path,
     rewriter: Path | None,
-    retriever: str,
-    format: str,
+    request: SentenceRequest,
     options: RewriterOptions,
-    language: str | None = None,
-    split: str | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    monitor: Monitor = QUIET,
 ) -> dict[str, Any]:
     """Joins the folders of all parts of `write`, and returns its counts; the arguments are those of the parts.
 
     Tables and counts are those of a `write` that was not divided: the model's texts are put together here, since one of
     them may stand in paragraphs of several parts.  Raises what `write` raises, and ArtifactError for a damaged part.
     """
-    own = read_parts(parts)
-    meta: dict[str, Any] = own[0]["meta"]
-    if format == "template":
-        _write_tables(out, join_rows(parts, "knowledge.parquet"), join_rows(parts, "sentences.parquet"), meta)
-        return add_counts([one["counts"] for one in own])
-    requests = _requests(kg, questions, facts, retriever, language, split, limit, seed)
+    results = read_parts(parts)
+    meta: dict[str, Any] = results[0]["meta"]
+    if request.format == "template":
+        _write_tables(workspace.out, join_rows(parts, "knowledge.parquet"), join_rows(parts, "sentences.parquet"), meta)
+        return add_counts([result["counts"] for result in results])
+    requests = _question_groups(kg, questions, facts, request)
     wording = wording_of(options, trained=rewriter is not None)
-    return _by_model(out, requests, read_outcomes(parts), wording, meta, monitor)
+    return _by_model(workspace, requests, read_outcomes(parts), wording, meta)
 
 
-def _requests(
-    kg: Path,
-    questions: Path,
-    facts: Path,
-    retriever: str,
-    language: str | None,
-    split: str | None,
-    limit: int | None,
-    seed: int,
-) -> list[QuestionGroups]:
-    requests = read_groups(kg, questions, facts, retriever, language)
-    if split is None:
-        return requests
-    wanted = {question.id for question in choose(read_questions(questions), split, limit, seed)}
-    return [(question, language, own if question in wanted else []) for question, language, own in requests]
-
-
-def _by_rules(
-    out: Path, requests: Sequence[QuestionGroups], meta: Mapping[str, Any], monitor: Monitor
-) -> dict[str, Any]:
-    drafts = [by_rule(group, language) for group, language in _groups(requests)]
-    return _finish(out, requests, drafts, {}, meta, monitor)
+def _question_groups(kg: Path, questions: Path, facts: Path, request: SentenceRequest) -> list[QuestionGroups]:
+    rows = read_groups(kg, questions, facts, request.retriever, request.language)
+    if request.split is None:
+        return rows
+    drawn = {row.id for row in choose(read_questions(questions), request.split, request.limit, request.seed)}
+    return [(question, language, groups if question in drawn else []) for question, language, groups in rows]
 
 
 def _by_model(
-    out: Path,
+    workspace: Workspace,
     requests: Sequence[QuestionGroups],
     outcomes: Mapping[str, Outcome],
     wording: str,
     meta: Mapping[str, Any],
-    monitor: Monitor,
 ) -> dict[str, Any]:
     groups = _groups(requests)
     drafts, counted = _drafts(groups, outcomes, meta["on_unfaithful"], wording)
     counts = counted | {"prompts": len(groups), "distinct_prompts": len(outcomes)}
-    return _finish(out, requests, drafts, counts, meta, monitor)
+    return _finish(workspace, requests, drafts, counts, meta)
 
 
 def _finish(
-    out: Path,
+    workspace: Workspace,
     requests: Sequence[QuestionGroups],
     drafts: Sequence[GroupDraft],
     counts: Mapping[str, Any],
     meta: Mapping[str, Any],
-    monitor: Monitor,
 ) -> dict[str, Any]:
     """Puts drafts into paragraphs and writes them; the counts of it all."""
     paragraphs = _paragraphs(requests, drafts)
     actions = Counter(piece.action for paragraph in paragraphs for pieces in paragraph for piece in pieces)
-    _save(out, requests, paragraphs, meta)
-    monitor.progress(len(requests), len(requests), "questions")
+    _save(workspace.out, requests, paragraphs, meta)
+    workspace.monitor.progress(len(requests), len(requests), "questions")
     return {
         "questions": len(requests),
         "with_facts": sum(bool(own) for _, _, own in requests),

@@ -20,6 +20,7 @@ from kgqa_core.llm.cache import FILE
 from kgqa_core.llm.forecast import StagePlan
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import content_digest
+from kgqa_core.workspace import Workspace
 from tests.support import writing_runs
 from tests.support.chat_server import ServerProcess
 from tests.support.writing_runs import finish, kill, make_atlas
@@ -155,7 +156,8 @@ def test_forecast_after_a_pilot_is_within_a_tenth_of_what_the_rest_takes(
     given = writing_runs.llm(server.base_url, CONCURRENCY)
     budget = Budget(given.budget, given.prices, cache / FILE, "corpus")
     parts = (folder / "kg", folder / "dkg", folder / "questions")
-    pilot_corpus(*parts, writing_runs.options(SIZE), given, writing_runs.SEED, cache, pilot, budget)
+    workspace = Workspace(tmp_path, cache=cache, budget=budget)
+    pilot_corpus(workspace, *parts, writing_runs.options(SIZE), given, writing_runs.SEED, pilot)
     piloted = server.stats()
     plans = forecast(folder, cache, server)
     assert all(plan.cached and plan.high is None and not plan.assumptions for plan in plans), "all is measured"

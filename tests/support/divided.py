@@ -64,7 +64,7 @@ def make_world(folder: Path, triples: int = 1500, questions: int = 150) -> World
     build(Workspace(made.kg), options=KgOptions(name="toy", files=(str(folder / "graph.tsv"),)))
     export(made.dkg, kg=made.kg, options=DkgOptions())
     asked = QuestionsOptions(name="toy", source="jsonl", path=str(folder / "questions.jsonl"))
-    load(made.questions, kg=made.kg, options=asked, seed=7)
+    load(Workspace(made.questions), kg=made.kg, options=asked, seed=7)
     collect(
         Workspace(made.facts), made.questions, "random", RetrieverInputs(Dkg.open(made.dkg), RetrievalOptions(k=6), 7)
     )

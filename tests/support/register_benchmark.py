@@ -34,7 +34,7 @@ def write_inputs(folder: Path, questions: int = 84, seed: int = 3) -> tuple[Path
     kg.mkdir()
     asked.mkdir()
     build_kg(Workspace(kg), options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"))
-    load(asked, kg=kg, options=QuestionsOptions(path=str(folder / "questions.jsonl")), seed=7)
+    load(Workspace(asked), kg=kg, options=QuestionsOptions(path=str(folder / "questions.jsonl")), seed=7)
     return kg, asked
 
 

@@ -55,7 +55,7 @@ def make_atlas(folder: Path, train: int, test: int) -> Path:
         (folder / part).mkdir()
     build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=("bundled:atlas",)))
     export(folder / "dkg", kg=folder / "kg")
-    load(folder / "all", kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=7)
+    load(Workspace(folder / "all"), kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=7)
     everything = read_questions(folder / "all")
     draw = random.Random(3)
     chosen = draw.sample([question for question in everything if question.split == "train"], train)
@@ -138,9 +138,14 @@ def write_corpus(folder: Path, size: int, out: Path, given: LlmOptions, cache: P
 
     out.mkdir(parents=True, exist_ok=True)
     return generate(
-        out, kg=folder / "kg", dkg=folder / "dkg", questions=folder / "questions", options=options(size), llm=given,
-        seed=SEED, cache=cache, budget=budget,
-    )  # fmt: skip
+        Workspace(out, cache=cache, budget=budget),
+        kg=folder / "kg",
+        dkg=folder / "dkg",
+        questions=folder / "questions",
+        options=options(size),
+        llm=given,
+        seed=SEED,
+    )
 
 
 def write_ltgen(kg: Path, sample: Path, out: Path, given: LlmOptions, cache: Path, budget: Any) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from kgqa_core.datasets.derived.noise import Noise
 from kgqa_core.datasets.derived.splits import split_by_group
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.llm.budget import Budget
 from kgqa_core.logic.execute import Result, answer_texts
 from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.measures import TIME
@@ -34,6 +33,7 @@ from kgqa_core.logic.paths import to_paths
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import SPLITS
+from kgqa_core.workspace import Workspace
 
 FILE = "questions.jsonl"
 SOURCE = "generated"
@@ -43,15 +43,12 @@ Write = Callable[[Form, str], WordedQuestion]
 
 
 def generate(
+    workspace: Workspace,
     kg_folder: Path,
-    out: Path,
     options: GeneratedQuestionsOptions,
     seed: int,
-    monitor: Monitor = QUIET,
     *,
     llm: LlmOptions | None = None,
-    cache: Path | None = None,
-    budget: Budget | None = None,
 ) -> dict[str, Any]:
     """Writes `questions.jsonl` and `statistics.json` into the folder `out`; returns counts.
 
@@ -62,14 +59,14 @@ def generate(
 
     def rewrite(rows: Sequence[dict[str, Any]]) -> None:
         if options.writer != TEMPLATE:
-            written.update(paraphrase(rows, options, llm or LlmOptions(), cache=cache, budget=budget, monitor=monitor))
+            written.update(paraphrase(workspace, rows, options, llm or LlmOptions()))
 
     with KgStore.open(kg_folder) as store:
-        rows = make(store, options, seed, monitor, rewrite)
+        rows = make(store, options, seed, workspace.monitor, rewrite)
     lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-    (out / FILE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    (workspace.out / FILE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     counts = count(rows) | written
-    write_json(out / "statistics.json", counts)
+    write_json(workspace.out / "statistics.json", counts)
     return counts
 
 

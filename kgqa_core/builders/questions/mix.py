@@ -12,7 +12,7 @@ from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.derived.splits import hold_out
 from kgqa_core.datasets.files.jsonl import RawQuestion, read_question_file
 from kgqa_core.datasets.load import load_rows, read_raw
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.workspace import Workspace
 
 LEAST_DEV = 50
 """Real questions without a split from which on some of them are the dev set, in place of generated ones."""
@@ -22,7 +22,7 @@ DEV_SHARE = 0.5
 
 
 def load_mixed(
-    out: Path, *, kg: Path, generated: Path, options: QuestionsOptions, repeat: int, seed: int, monitor: Monitor = QUIET
+    workspace: Workspace, *, kg: Path, generated: Path, options: QuestionsOptions, repeat: int, seed: int
 ) -> dict[str, Any]:
     """Writes a `questions` artifact of generated questions and of those of `options.path`; returns counts.
 
@@ -32,7 +32,7 @@ def load_mixed(
     real = read_raw(QuestionSource(path=options.path, language=options.language), seed) if options.path else []
     rows, counts = mix(made, real, repeat=repeat, min_dev=LEAST_DEV, seed=seed)
     scored = counts["real_test"]
-    monitor.note(
+    workspace.monitor.note(
         f"{counts['real_train']} of your questions train, {counts['real_dev']} choose the model, {scored} are scored"
         if real
         else "no question file: the questions are made from the graph, and so are those that are scored"
@@ -40,7 +40,7 @@ def load_mixed(
     counts["generated_scored"] = (
         0 if scored else sum(row["split"] == "test" for row in made if row.get("answerable", True))
     )
-    return load_rows(out, rows, kg=kg, options=options, seed=seed, monitor=monitor) | counts
+    return load_rows(workspace, rows, kg=kg, options=options, seed=seed) | counts
 
 
 def mix(

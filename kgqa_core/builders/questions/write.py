@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import LlmOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
-from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import ask, insist
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.metrics.normalise import tokens
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.workspace import Workspace
 
 TEMPLATE = "template"
 """Name of the writer that is no model."""
@@ -37,21 +35,21 @@ _NEGATION = re.compile(r"\b(not|no|never|except|without|but|other|excluding)\b|n
 
 
 def paraphrase(
-    rows: Sequence[dict[str, Any]], options: GeneratedQuestionsOptions, llm: LlmOptions, *, cache: Path | None = None,
-    budget: Budget | None = None, monitor: Monitor = QUIET,
-) -> dict[str, int]:  # fmt: skip
+    workspace: Workspace, rows: Sequence[dict[str, Any]], options: GeneratedQuestionsOptions, llm: LlmOptions
+) -> dict[str, int]:
     """Puts a model's wording in place of `question` of each row that a completion passes for; counts.
 
     rows: as `generate.make` makes them, before noise.  Raises BudgetReached, EndpointError and ModelError.
     """
-    model = load_model(options.writer, llm, budget=budget)
+    model = load_model(options.writer, llm, budget=workspace.budget)
     params = GenerationParams(max_new_tokens=options.max_new_tokens)
     prompts = [prompt(row) for row in rows]
 
     def once() -> list[Any]:
         return ask(
-            model, prompts, params, cache=open_cache(cache), validate=lambda place, text: fault(rows[place], text),
-            attempts=llm.attempts, retry_temperature=0.7, monitor=monitor, what="wordings",
+            model, prompts, params, cache=open_cache(workspace.cache),
+            validate=lambda index, text: fault(rows[index], text),
+            attempts=llm.attempts, retry_temperature=0.7, monitor=workspace.monitor, what="wordings",
         )  # fmt: skip
 
     written = 0

@@ -10,10 +10,10 @@ from typing import Any
 
 from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.metrics.normalise import normalise
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.workspace import Workspace
 
 
-def unite(out: Path, *, sets: Mapping[str, Path], monitor: Monitor = QUIET) -> dict[str, Any]:
+def unite(workspace: Workspace, *, sets: Mapping[str, Path]) -> dict[str, Any]:
     """Writes `questions.parquet` with ids `set/id`, and returns counts.
 
     sets: `questions` artifacts by name.  A question that any set tests in the same words, up to case and punctuation,
@@ -30,8 +30,8 @@ def unite(out: Path, *, sets: Mapping[str, Path], monitor: Monitor = QUIET) -> d
                 left_out[name] += 1
             else:
                 kept.append(replace(one, id=f"{name}/{one.id}"))
-    write_questions(out, kept)
+    write_questions(workspace.out, kept)
     if total := sum(left_out.values()):
-        monitor.note(f"{total} training questions are left out: a set tests them in the same words")
+        workspace.monitor.note(f"{total} training questions are left out: a set tests them in the same words")
     by_split = Counter(one.split for one in kept)
     return {"questions": {split: by_split[split] for split in ("train", "dev")}, "left_out": left_out}

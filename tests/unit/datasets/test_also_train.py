@@ -131,7 +131,7 @@ def test_further_questions_train_as_often_as_asked_and_tested_ones_are_left_out(
     options = QuestionsOptions(
         path=write(tmp_path / "q.jsonl", OWN), also_train=write(tmp_path / "f.jsonl", further), also_train_repeat=3
     )
-    counts = load(tmp_path, kg=kg, options=options, seed=7)
+    counts = load(Workspace(tmp_path), kg=kg, options=options, seed=7)
     assert counts["questions"] == {"train": 4, "dev": 1, "test": 1}
     found = {one.id: one for one in read_questions(tmp_path)}
     assert sorted(found) == ["q1", "q2", "q3", "x", "x#2", "x#3"]
@@ -153,7 +153,7 @@ def test_questions_with_split_test_are_not_trained_on_and_test_only_what_is_no_n
     ]
     own = [*OWN, row("q4", "The country's part, of which Anna is?", "anna", "land", split="test")]
     options = QuestionsOptions(path=write(tmp_path / "q.jsonl", own), also_train=write(tmp_path / "f.jsonl", further))
-    load(tmp_path, kg=kg, options=options, seed=7)
+    load(Workspace(tmp_path), kg=kg, options=options, seed=7)
     trained = {one.id.partition("#")[0] for one in read_questions(tmp_path) if one.split == "train"}
     assert trained == {"q1", "x"}
     assert [one.id for one in read_questions(tmp_path / CORRECTED)] == ["t1", "t6"]
@@ -163,7 +163,14 @@ def test_questions_with_split_test_are_not_trained_on_and_test_only_what_is_no_n
 def test_ids_that_the_set_has_are_changed_and_a_file_that_is_none_is_named(kg: Path, tmp_path: Path) -> None:
     own = write(tmp_path / "q.jsonl", OWN)
     further = write(tmp_path / "f.jsonl", [row("q1", "Home of Anna?", "anna", "bonn")])
-    load(tmp_path, kg=kg, options=QuestionsOptions(path=own, also_train=further, also_train_repeat=1), seed=7)
+    load(
+        Workspace(tmp_path), kg=kg, options=QuestionsOptions(path=own, also_train=further, also_train_repeat=1), seed=7
+    )
     assert sorted(one.id for one in read_questions(tmp_path)) == ["further-q1", "q1", "q2", "q3"]
     with pytest.raises(QuestionFileError, match=r"gone\.jsonl"):
-        load(tmp_path, kg=kg, options=QuestionsOptions(path=own, also_train=str(tmp_path / "gone.jsonl")), seed=7)
+        load(
+            Workspace(tmp_path),
+            kg=kg,
+            options=QuestionsOptions(path=own, also_train=str(tmp_path / "gone.jsonl")),
+            seed=7,
+        )

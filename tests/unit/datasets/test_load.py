@@ -17,6 +17,7 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import input_files, load, read_rejects, sizes_of
 from kgqa_core.errors import ArtifactError, QuestionFileError
 from kgqa_core.monitor import Quiet
+from kgqa_core.workspace import Workspace
 
 
 def row(number: int, topic: str = "France", answer: str = "Madrid", **more: Any) -> dict[str, Any]:
@@ -33,7 +34,7 @@ class Notes(Quiet):
 
 def run(out: Path, kg: Path, path: Path, seed: int = 7, **options: Any) -> dict[str, Any]:
     out.mkdir(exist_ok=True)
-    return load(out, kg=kg, options=QuestionsOptions(path=str(path), **options), seed=seed)
+    return load(Workspace(out), kg=kg, options=QuestionsOptions(path=str(path), **options), seed=seed)
 
 
 def test_counts_and_files(tmp_path: Path, kg: Path, question_file: Callable[..., Path]) -> None:
@@ -59,7 +60,7 @@ def test_a_question_with_sparql_has_its_gold_form(tmp_path: Path, kg: Path, ques
         row(2, split="train", sparql="SELECT ?x ?y { ?x <http://x/capital> ?y }"),
     )
     monitor = Notes()
-    load(tmp_path, kg=kg, options=QuestionsOptions(path=str(path)), seed=7, monitor=monitor)
+    load(Workspace(tmp_path, monitor=monitor), kg=kg, options=QuestionsOptions(path=str(path)), seed=7)
     one, other = read_questions(tmp_path)
     form = "(JOIN (R http://x/capital) http://x/France)"
     assert [(str(each.form), each.origin) for each in candidates(one, ["France"])] == [(form, GIVEN)]
@@ -137,7 +138,7 @@ def test_questions_that_are_only_asked_may_come_without_topics(
     (tmp_path / "out").mkdir()
     notes = Notes()
     options = QuestionsOptions(path=str(question_file(bare, wrong)), unscored=True)
-    load(tmp_path / "out", kg=kg, options=options, seed=7, monitor=notes)
+    load(Workspace(tmp_path / "out", monitor=notes), kg=kg, options=options, seed=7)
     assert notes.texts[1] == "1 of 2 questions name no topic entity: their text is searched for it"
     assert notes.texts[2].startswith("1 of 2 questions name a topic entity that is not in this graph. First: b: ")
     assert "score" not in "".join(notes.texts)
@@ -155,12 +156,12 @@ def test_questions_without_an_answer_are_listed_and_not_scored(
     options = QuestionsOptions(path=str(question_file(row(1), lost)))
     out = tmp_path / "out"
     out.mkdir()
-    counts = load(out, kg=kg, options=options, seed=7)
+    counts = load(Workspace(out), kg=kg, options=options, seed=7)
     assert counts["unanswerable"] == 1 and sum(counts["questions"].values()) == 1
     listed = json.loads((out / "unanswerable.jsonl").read_text(encoding="utf-8"))
     assert (listed["id"], listed["reason"], listed["missing"]) == (lost["id"], "no fact", "mayor")
     assert sum(sizes_of(read_question_file(Path(str(options.path))), options, 7).values()) == 1
-    everything = load(out, kg=kg, options=options.model_copy(update={"unscored": True}), seed=7)
+    everything = load(Workspace(out), kg=kg, options=options.model_copy(update={"unscored": True}), seed=7)
     assert everything["questions"]["test"] == 2 and "unanswerable" not in everything
 
 

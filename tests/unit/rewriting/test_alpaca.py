@@ -14,6 +14,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.prompts import rewrite_prompt, spaced_triples
 from kgqa_core.rewriting.alpaca import parse_all, read_pairs, triples_of
 from kgqa_core.rewriting.corpus import generate
+from kgqa_core.workspace import Workspace
 
 Row = dict[str, Any]
 
@@ -33,9 +34,14 @@ def imported(tmp_path: Path, source: Path) -> tuple[dict[str, Any], pl.DataFrame
     out.mkdir()
     nowhere = tmp_path / "nowhere"
     counts = generate(
-        out, kg=nowhere, dkg=nowhere, questions=nowhere, options=CorpusOptions(alpaca_file=str(source), dev_share=0.25),
-        llm=LlmOptions(), seed=3,
-    )  # fmt: skip
+        Workspace(out),
+        kg=nowhere,
+        dkg=nowhere,
+        questions=nowhere,
+        options=CorpusOptions(alpaca_file=str(source), dev_share=0.25),
+        llm=LlmOptions(),
+        seed=3,
+    )
     return counts, pl.read_parquet(out / "corpus.parquet")
 
 

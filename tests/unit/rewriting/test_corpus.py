@@ -126,9 +126,14 @@ def run(
         out.mkdir()
         given = CorpusOptions(teacher="teacher" if teacher else "template", qa_model="reader", **options)
         counts = corpus.generate(
-            out, kg=world / "kg", dkg=world / "dkg", questions=world / "questions", options=given,
-            llm=LlmOptions(attempts=2), seed=seed, cache=tmp_path / f"cache-{name}",
-        )  # fmt: skip
+            Workspace(out, cache=tmp_path / f"cache-{name}"),
+            kg=world / "kg",
+            dkg=world / "dkg",
+            questions=world / "questions",
+            options=given,
+            llm=LlmOptions(attempts=2),
+            seed=seed,
+        )
         return counts, pl.read_parquet(out / "corpus.parquet")
 
     return once
@@ -326,9 +331,14 @@ def test_without_gold_graphs_the_error_says_why(world: Path, tmp_path: Path) -> 
     write_questions(tmp_path / "questions", only)
     with pytest.raises(QuestionFileError, match=r"2 training questions \(1 have no gold path, 1 no answer"):
         corpus.generate(
-            tmp_path, kg=world / "kg", dkg=world / "dkg", questions=tmp_path / "questions", options=CorpusOptions(),
-            llm=LlmOptions(), seed=1,
-        )  # fmt: skip
+            Workspace(tmp_path),
+            kg=world / "kg",
+            dkg=world / "dkg",
+            questions=tmp_path / "questions",
+            options=CorpusOptions(),
+            llm=LlmOptions(),
+            seed=1,
+        )
 
 
 GRAPH = [("Mary, Queen of Scots", "spouse", "CVT1"), ("CVT1", "person", "Lord Darnley"), ("CVT1", "from", "1565")]

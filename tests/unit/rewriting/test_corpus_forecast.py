@@ -20,6 +20,7 @@ from kgqa_core.rewriting.alpaca import read_pairs
 from kgqa_core.rewriting.forecast import plan_corpus
 from kgqa_core.rewriting.teacher import judged
 from kgqa_core.rewriting.template import paragraph, sentences
+from kgqa_core.workspace import Workspace
 from tests.unit.rewriting.test_corpus import Fake, answer, make_world, tell
 
 
@@ -174,7 +175,7 @@ def test_a_corpus_is_forecast_call_by_call_and_less_by_what_the_cache_holds(
         (tmp_path / str(size)).mkdir()
         parts = {name: world / name for name in ("kg", "dkg", "questions")}
         options = OPTIONS.model_copy(update={"size": size})
-        corpus.generate(tmp_path / str(size), **parts, options=options, llm=llm(), seed=3, cache=cache)
+        corpus.generate(Workspace(tmp_path / str(size), cache=cache), **parts, options=options, llm=llm(), seed=3)
 
     run(30)
     sent = len(model.prompts)
@@ -203,7 +204,7 @@ def test_answers_that_are_there_say_how_many_texts_are_asked_about_again(world: 
     models = {MODEL: teacher, "openai:reader": reader}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forecast, "load_model", lambda spec, llm, budget=None: models[spec])
-        forecast.pilot_corpus(*parts, three, llm(), 3, tmp_path, 40)  # type: ignore[arg-type]
+        forecast.pilot_corpus(Workspace(tmp_path, cache=tmp_path), *parts, three, llm(), 3, 40)  # type: ignore[arg-type]
     assert len(reader.prompts) == 40 and len(teacher.prompts) == 3 * len(set(teacher.prompts))
     plans = plan_corpus(*parts, three, llm(), 3, tmp_path)  # type: ignore[arg-type]
     by_text = {question.text: question for question in read_questions(world / "questions")}

@@ -15,7 +15,9 @@ from kgqa_core.llm.models import Models
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.rewriting import describe, write
 from kgqa_core.rewriting.describe import Describer
+from kgqa_core.rewriting.request import SentenceRequest
 from kgqa_core.types import Fact, Retrieved
+from kgqa_core.workspace import Workspace
 from tests.unit.rewriting.test_corpus import Fake, make_world
 
 FACTS = [(0, 0, 3), (0, 1, 7), (1, 0, 40)]
@@ -46,9 +48,15 @@ def wrote(
         (at / part).mkdir()
     pl.DataFrame(rows, schema=names, orient="row").write_parquet(at / "facts/facts.parquet")
     write.write(
-        at / "out", kg=world / "kg", questions=world / "questions", facts=at / "facts", rewriter=None,
-        retriever="hop_path", format="rewritten", options=options, llm=LlmOptions(), language="en", model=model,
-    )  # fmt: skip
+        Workspace(at / "out", model=model),
+        kg=world / "kg",
+        questions=world / "questions",
+        facts=at / "facts",
+        rewriter=None,
+        request=SentenceRequest(retriever="hop_path", format="rewritten", language="en"),
+        options=options,
+        llm=LlmOptions(),
+    )
     table = pl.read_parquet(at / "out/knowledge.parquet").filter(pl.col("question") == question.id)
     monkeypatch.setattr(describe, "load_writer", lambda rewriter, options, llm, budget: model)
     facts = tuple(Fact(rank, 1.0, hop, triple, 1, path) for rank, (path, hop, triple) in enumerate(FACTS))

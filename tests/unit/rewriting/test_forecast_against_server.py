@@ -20,6 +20,7 @@ from kgqa_core.prompts import REWRITE
 from kgqa_core.rewriting.corpus import generate
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.rewriting.template import paragraph, sentences
+from kgqa_core.workspace import Workspace
 from tests.support import writing_runs
 from tests.support.chat_server import ChatServer, Rates
 from tests.support.writing_runs import make_atlas
@@ -89,16 +90,22 @@ class Work:
         return plan_corpus(*self.parts, self.options, self.llm, SEED, self.cache)
 
     def pilot(self, number: int = PILOT) -> None:
-        pilot_corpus(*self.parts, self.options, self.llm, SEED, self.cache, number, self.budget())
+        workspace = Workspace(self.at, cache=self.cache, budget=self.budget())
+        pilot_corpus(workspace, *self.parts, self.options, self.llm, SEED, number)
 
     def make(self) -> dict[str, Any]:
         out = self.at / "out"
         out.mkdir()
         kg, dkg, questions = self.parts
         return generate(
-            out, kg=kg, dkg=dkg, questions=questions, options=self.options, llm=self.llm, seed=SEED, cache=self.cache,
-            budget=self.budget(),
-        )  # fmt: skip
+            Workspace(out, cache=self.cache, budget=self.budget()),
+            kg=kg,
+            dkg=dkg,
+            questions=questions,
+            options=self.options,
+            llm=self.llm,
+            seed=SEED,
+        )
 
     def billed(self) -> tuple[int, int]:
         """Calls and tokens, as the server counts them."""

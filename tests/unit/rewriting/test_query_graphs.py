@@ -102,9 +102,14 @@ def test_the_corpus_is_written_from_executed_queries(
     reader = Fake(lambda prompt, seed: prompt)
     monkeypatch.setattr(corpus, "load_model", lambda spec, llm, budget=None: reader)
     counts = corpus.generate(
-        tmp_path, kg=world / "kg", dkg=world / "dkg", questions=world / "questions",
-        options=CorpusOptions(teacher="template", qa_model="reader", max_triples=4), llm=LlmOptions(), seed=3,
-    )  # fmt: skip
+        Workspace(tmp_path),
+        kg=world / "kg",
+        dkg=world / "dkg",
+        questions=world / "questions",
+        options=CorpusOptions(teacher="template", qa_model="reader", max_triples=4),
+        llm=LlmOptions(),
+        seed=3,
+    )
     rows = {row["question"]: row for row in pl.read_parquet(tmp_path / "corpus.parquet").iter_rows(named=True)}
     assert rows["executed"]["verdict"] == "kept" and "Carl" in rows["executed"]["text"]
     assert counts["train_by_query"] == 2 and counts["train_by_form"] == 1

@@ -31,6 +31,7 @@ from kgqa_core.rewriting.train import (
     tokenise,
     train,
 )
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, options, save_causal, save_corpus, save_seq2seq
 
@@ -157,16 +158,21 @@ def test_a_killed_run_ends_with_the_bytes_of_an_undisturbed_one(
     save: Callable[[Path], Path], corpus: Path, tmp_path: Path
 ) -> None:
     how = options(save(tmp_path / "m"), eval_steps=3)
-    train(tmp_path / "whole", corpus=corpus, options=how, seed=3)
+    train(Workspace(tmp_path / "whole"), corpus=corpus, options=how, seed=3)
     for step in (1, 4, 6):
         with pytest.raises(KeyboardInterrupt):
-            train(tmp_path / "cut", corpus=corpus, options=how, seed=3, monitor=Listener(step), work=tmp_path / "work")
+            train(
+                Workspace(tmp_path / "cut", tmp_path / "work", monitor=Listener(step)),
+                corpus=corpus,
+                options=how,
+                seed=3,
+            )
         assert not (tmp_path / "cut" / "meta.json").exists()
     torch.rand(5)
-    train(tmp_path / "cut", corpus=corpus, options=how, seed=3, work=tmp_path / "work")
+    train(Workspace(tmp_path / "cut", tmp_path / "work"), corpus=corpus, options=how, seed=3)
     assert _bytes(tmp_path / "cut") == _bytes(tmp_path / "whole")
     assert not list((tmp_path / "work").iterdir())
-    train(tmp_path / "other", corpus=corpus, options=how, seed=4)
+    train(Workspace(tmp_path / "other"), corpus=corpus, options=how, seed=4)
     assert _bytes(tmp_path / "other")[0] != _bytes(tmp_path / "whole")[0]
 
 
@@ -175,11 +181,11 @@ def test_dropout_is_on_and_another_option_starts_anew(corpus: Path, tmp_path: Pa
     base = save_causal(tmp_path / "m")
     how = options(base, epochs=1)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "a", corpus=corpus, options=how, seed=3, monitor=Listener(2), work=tmp_path / "work")
+        train(Workspace(tmp_path / "a", tmp_path / "work", monitor=Listener(2)), corpus=corpus, options=how, seed=3)
     dry = options(base, epochs=1, lora_dropout=0.0)
-    train(tmp_path / "a", corpus=corpus, options=dry, seed=3, work=tmp_path / "work")
-    train(tmp_path / "b", corpus=corpus, options=dry, seed=3)
-    train(tmp_path / "c", corpus=corpus, options=how, seed=3)
+    train(Workspace(tmp_path / "a", tmp_path / "work"), corpus=corpus, options=dry, seed=3)
+    train(Workspace(tmp_path / "b"), corpus=corpus, options=dry, seed=3)
+    train(Workspace(tmp_path / "c"), corpus=corpus, options=how, seed=3)
     a, b, c = (_bytes(tmp_path / name)[0] for name in "abc")
     assert a == b != c
 
@@ -191,7 +197,7 @@ def test_accumulation_does_not_change_the_step(corpus: Path, tmp_path: Path) -> 
     for micro in (64, 10_000):
         out = tmp_path / f"m{micro}"
         how = options(base, epochs=1, lora_dropout=0.0, micro_batch_tokens=micro)
-        train(out, corpus=corpus, options=how, seed=3)
+        train(Workspace(out), corpus=corpus, options=how, seed=3)
         weights.append(load_file(out / FILES[0]))
     apart = torch.cat([(value - weights[1][name]).abs().flatten() for name, value in weights[0].items()])
     # Adam makes a whole step of a gradient that is nothing but rounding: a few weights may differ by less than one.
@@ -202,7 +208,7 @@ def test_accumulation_does_not_change_the_step(corpus: Path, tmp_path: Path) -> 
 def test_it_learns_keeps_the_best_epoch_and_shows_samples(
     save: Callable[[Path], Path], corpus: Path, tmp_path: Path
 ) -> None:
-    counts = train(tmp_path / "out", corpus=corpus, options=options(save(tmp_path / "m"), epochs=3), seed=3)
+    counts = train(Workspace(tmp_path / "out"), corpus=corpus, options=options(save(tmp_path / "m"), epochs=3), seed=3)
     curve = pl.read_parquet(tmp_path / "out" / "curves.parquet")
     dev = curve.filter(pl.col("split") == "dev")["value"].to_list()
     assert len(dev) == counts["epochs"] == 3 and dev[-1] < dev[0]
@@ -222,7 +228,7 @@ def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
     losses = iter([3.0, 1.0, 1.0, 2.0])
     monkeypatch.setattr("kgqa_core.rewriting.train.AdapterTraining._measure", lambda run, pairs: next(losses))
     how = options(save_causal(tmp_path / "m"), epochs=4)
-    counts = train(tmp_path / "out", corpus=corpus, options=how, seed=3)
+    counts = train(Workspace(tmp_path / "out"), corpus=corpus, options=how, seed=3)
     assert (counts["best_epoch"], counts["dev_loss"]) == (1, 1.0), "the first of equals"
     shown = pl.read_parquet(tmp_path / "out" / "samples.parquet")
     samples = [shown.filter(pl.col("epoch") == epoch)["text"].to_list() for epoch in range(4)]
@@ -234,7 +240,7 @@ def test_the_adapter_that_is_kept_is_that_of_the_best_epoch(
 @pytest.mark.slow
 def test_plain_peft_writes_what_our_rewriter_writes(corpus: Path, tmp_path: Path) -> None:
     how = options("builtin", epochs=3, global_batch_size=20, micro_batch_tokens=2000, samples=0)
-    train(tmp_path / "out", corpus=corpus, options=how, seed=3)
+    train(Workspace(tmp_path / "out"), corpus=corpus, options=how, seed=3)
     adapter = tmp_path / "out" / "adapter"
     ours = load_rewriter(tmp_path / "out", LLM)
     assert ours.name.startswith("builtin+")
@@ -265,7 +271,7 @@ def load_rewriter_base() -> Any:
 
 def test_nothing_that_is_written_names_this_machine(corpus: Path, tmp_path: Path) -> None:
     base = save_seq2seq(tmp_path / "small-t5")
-    train(tmp_path / "out", corpus=corpus, options=options(base, epochs=1), seed=3)
+    train(Workspace(tmp_path / "out"), corpus=corpus, options=options(base, epochs=1), seed=3)
     adapter = tmp_path / "out" / "adapter"
     assert sorted(path.name for path in adapter.iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
     for path in adapter.iterdir():
@@ -277,7 +283,7 @@ def test_nothing_that_is_written_names_this_machine(corpus: Path, tmp_path: Path
 
 def test_a_rewriter_is_not_laid_over_another_base(corpus: Path, tmp_path: Path) -> None:
     base = save_causal(tmp_path / "m")
-    train(tmp_path / "out", corpus=corpus, options=options(base, epochs=1, samples=0), seed=3)
+    train(Workspace(tmp_path / "out"), corpus=corpus, options=options(base, epochs=1, samples=0), seed=3)
     moved = tmp_path / "elsewhere"
     base.rename(moved)
     assert load_rewriter(tmp_path / "out", LLM, base=f"hf:{moved}").revision.count("+") == 1
@@ -291,7 +297,7 @@ def test_a_rewriter_is_not_laid_over_another_base(corpus: Path, tmp_path: Path) 
 @pytest.mark.slow
 def test_half_precision_learns_too(corpus: Path, tmp_path: Path) -> None:
     how = options(save_causal(tmp_path / "m"), precision="bf16")
-    train(tmp_path / "out", corpus=corpus, options=how, seed=3)
+    train(Workspace(tmp_path / "out"), corpus=corpus, options=how, seed=3)
     curve = pl.read_parquet(tmp_path / "out" / "curves.parquet").filter(pl.col("split") == "dev")["value"]
     assert curve[1] < curve[0]
     assert {value.dtype for value in load_file(tmp_path / "out" / FILES[0]).values()} == {torch.float32}
@@ -300,16 +306,16 @@ def test_half_precision_learns_too(corpus: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_trained_is_refused(corpus: Path, tmp_path: Path) -> None:
     base = save_causal(tmp_path / "m")
     with pytest.raises(ModelError, match="behind an endpoint"):
-        train(tmp_path / "o", corpus=corpus, options=options("openai:gpt"), seed=3)
+        train(Workspace(tmp_path / "o"), corpus=corpus, options=options("openai:gpt"), seed=3)
     with pytest.raises(TrainingError, match="no pair to learn from"):
-        train(tmp_path / "o", corpus=corpus, options=options(base, max_length=16), seed=3)
+        train(Workspace(tmp_path / "o"), corpus=corpus, options=options(base, max_length=16), seed=3)
     with pytest.raises(TrainingError, match="not finite"):
-        train(tmp_path / "o", corpus=corpus, options=options(base, learning_rate=1e30), seed=3)
+        train(Workspace(tmp_path / "o"), corpus=corpus, options=options(base, learning_rate=1e30), seed=3)
 
 
 @pytest.mark.slow
 def test_without_dev_pairs_the_last_adapter_is_kept(tmp_path: Path) -> None:
     corpus = save_corpus(tmp_path / "c", pairs=12, dev=0)
-    counts = train(tmp_path / "out", corpus=corpus, options=options(save_causal(tmp_path / "m")), seed=3)
+    counts = train(Workspace(tmp_path / "out"), corpus=corpus, options=options(save_causal(tmp_path / "m")), seed=3)
     assert (counts["best_epoch"], counts["dev_loss"]) == (1, None)
     assert pl.read_parquet(tmp_path / "out" / "samples.parquet").is_empty()

@@ -25,6 +25,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import rewrite_prompt
 from kgqa_core.rewriting import paragraphs
 from kgqa_core.rewriting.groups import MOST, TripleGroup, read_groups
+from kgqa_core.rewriting.request import SentenceRequest
 from kgqa_core.rewriting.write import SENTENCES, write
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
@@ -121,14 +122,19 @@ class World:
         self.runs += 1
         out = self.folder / f"out{self.runs}"
         out.mkdir()
-        options = RewriterOptions(
-            **{key: given.pop(key) for key in ("on_unfaithful", "wording", "max_new_tokens") if key in given}
-        )
+        fields = ("on_unfaithful", "wording", "max_new_tokens")
+        options = RewriterOptions(**{key: given.pop(key) for key in fields if key in given})
+        workspace = Workspace(out, cache=given.pop("cache", None), model=given.pop("model", None))
         counts = write(
-            out, kg=self.kg, questions=self.folder / "questions", facts=self.folder / "facts",
-            rewriter=given.pop("rewriter", None), retriever="hop_path", format=format, options=options,
-            llm=LlmOptions(), **given,
-        )  # fmt: skip
+            workspace,
+            kg=self.kg,
+            questions=self.folder / "questions",
+            facts=self.folder / "facts",
+            rewriter=given.pop("rewriter", None),
+            request=SentenceRequest(retriever="hop_path", format=format, **given),
+            options=options,
+            llm=LlmOptions(),
+        )
         knowledge = pl.read_parquet(out / "knowledge.parquet")
         assert dict(knowledge.schema) == KNOWLEDGE
         assert knowledge["question"].to_list() == ["q1", "q2", "q3"]

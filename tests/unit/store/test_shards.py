@@ -20,6 +20,7 @@ from kgqa_core.llm.cache import FILE
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting import write as writing
+from kgqa_core.rewriting.request import SentenceRequest
 from kgqa_core.store.shards import add_counts, share
 from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer
@@ -170,8 +171,9 @@ def test_parts_that_share_a_ledger_keep_to_the_budget_together(world: World, kno
 
 def written(world: World, format: str, model: Any, **more: Any) -> dict[str, Any]:
     return {
-        "kg": world.kg, "questions": world.questions, "facts": world.facts, "rewriter": None, "retriever": "random",
-        "format": format, "options": RewriterOptions(), "split": "test", "seed": 7, **more,
+        "kg": world.kg, "questions": world.questions, "facts": world.facts, "rewriter": None,
+        "request": SentenceRequest(retriever="random", format=format, split="test", seed=7),
+        "options": RewriterOptions(), **more,
     }  # fmt: skip
 
 
@@ -185,12 +187,14 @@ def test_sentences_in_any_number_of_parts_are_those_of_the_whole(
     arguments = written(world, format, Touchy())
 
     def fill(out: Path, part: Any = None) -> Any:
-        return writing.write(out, **arguments, llm=LlmOptions(), model=Touchy(), part=part)
+        return writing.write(Workspace(out, part=part, model=Touchy()), **arguments, llm=LlmOptions())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paid, "GROUP", group)
         once = whole(folder / "whole", fill)
-        joined = divided(folder / "parts", fill, lambda out, parts: writing.merge(out, parts, **arguments), parts)
+        joined = divided(
+            folder / "parts", fill, lambda out, parts: writing.merge(Workspace(out), parts, **arguments), parts
+        )
     assert joined == once
     assert once.counts["groups"] > 20
 

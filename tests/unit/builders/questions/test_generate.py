@@ -29,7 +29,7 @@ OPTIONS = GeneratedQuestionsOptions(size=400)
 @pytest.fixture(scope="module")
 def folder(film_kg: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("generated")
-    generate(film_kg, out, OPTIONS, 7)
+    generate(Workspace(out), film_kg, OPTIONS, 7)
     return out
 
 
@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others(
     for seed in (7, 8):
         out = tmp_path / str(seed)
         out.mkdir()
-        generate(film_kg, out, OPTIONS, seed)
+        generate(Workspace(out), film_kg, OPTIONS, seed)
         texts.append((out / FILE).read_bytes())
     assert texts[0] == (folder / FILE).read_bytes() != texts[1]
 
@@ -68,7 +68,7 @@ def test_each_split_of_a_tiny_graph_has_a_question_with_an_answer(graph: str, tm
     file = tmp_path / ("g.nt" if "<" in TINY[graph] else "g.tsv")
     file.write_text(TINY[graph])
     build(Workspace(tmp_path), options=KgOptions(files=(str(file),)))
-    counts = generate(tmp_path, tmp_path, OPTIONS, 7)
+    counts = generate(Workspace(tmp_path), tmp_path, OPTIONS, 7)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     assert {row["split"] for row in answerable(rows)} == {"train", "dev", "test"}
     assert counts["questions"] == len(rows) == len({row["id"] for row in rows})
@@ -78,7 +78,7 @@ def test_a_graph_in_which_nothing_leads_anywhere_is_refused_with_what_it_lacks(t
     (tmp_path / "g.tsv").write_text("Ada\tis\tAda\n")
     build(Workspace(tmp_path), options=KgOptions(files=(str(tmp_path / "g.tsv"),)))
     with pytest.raises(InputError, match=r"no question can be made from this graph \(1 relations, 1 entities"):
-        generate(tmp_path, tmp_path, OPTIONS, 7)
+        generate(Workspace(tmp_path), tmp_path, OPTIONS, 7)
 
 
 def test_every_form_gives_exactly_the_answers_of_its_question(film_kg: Path, rows: list[dict[str, Any]]) -> None:
@@ -142,7 +142,7 @@ def test_questions_name_their_entities_and_never_a_key(rows: list[dict[str, Any]
 
 
 def test_no_more_answers_than_the_options_allow_counts_apart(film_kg: Path, tmp_path: Path) -> None:
-    generate(film_kg, tmp_path, GeneratedQuestionsOptions(size=150, max_answers=3), 7)
+    generate(Workspace(tmp_path), film_kg, GeneratedQuestionsOptions(size=150, max_answers=3), 7)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     assert max(len(row["answers"]) for row in rows) <= 3
     assert max(int(row["answers"][0]) for row in answerable(rows) if row["complexity"] == "count") > 3
@@ -151,7 +151,7 @@ def test_no_more_answers_than_the_options_allow_counts_apart(film_kg: Path, tmp_
 def test_shares_of_zero_make_none_and_no_noise_leaves_the_text(film_kg: Path, tmp_path: Path) -> None:
     shares = KindShares(**{name: 0.0 for name in KindShares.model_fields} | {"one_hop": 1.0})
     options = GeneratedQuestionsOptions(size=60, shares=shares, noise=NoiseOptions.none())
-    generate(film_kg, tmp_path, options, 7)
+    generate(Workspace(tmp_path), film_kg, options, 7)
     rows = answerable([json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()])
     assert {row["kind"] for row in rows} == {"one_hop"}
     assert all(row["question"] == row["plain_question"] for row in rows)

@@ -14,6 +14,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import answer_texts, execute
 from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Form, Join
 from kgqa_core.logic.parser import parse
+from kgqa_core.workspace import Workspace
 
 OPTIONS = GeneratedQuestionsOptions(size=300, forms="grailqa", unanswerable=0)
 
@@ -21,7 +22,7 @@ OPTIONS = GeneratedQuestionsOptions(size=300, forms="grailqa", unanswerable=0)
 @pytest.fixture(scope="module")
 def rows(film_kg: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     out = tmp_path_factory.mktemp("grailqa")
-    generate(film_kg, out, OPTIONS, 7)
+    generate(Workspace(out), film_kg, OPTIONS, 7)
     return [json.loads(line) for line in (out / FILE).read_text(encoding="utf-8").splitlines()]
 
 

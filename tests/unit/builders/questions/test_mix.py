@@ -15,6 +15,7 @@ from kgqa_core.config import QuestionsOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.datasets.files.jsonl import canonical
 from kgqa_core.datasets.files.question import read_questions
+from kgqa_core.workspace import Workspace
 
 
 def row(number: int, split: str | None = None, name: str = "q") -> dict[str, Any]:
@@ -60,7 +61,7 @@ def test_ids_that_are_taken_are_changed() -> None:
 def test_the_artifact_says_how_many_generated_questions_are_scored(film_kg: Path, tmp_path: Path) -> None:
     made, few = tmp_path / "made", tmp_path / "few.jsonl"
     made.mkdir()
-    generate(film_kg, made, GeneratedQuestionsOptions(size=80), 7)
+    generate(Workspace(made), film_kg, GeneratedQuestionsOptions(size=80), 7)
     question = {
         "id": "1",
         "question": "Norland's main city?",
@@ -72,7 +73,7 @@ def test_the_artifact_says_how_many_generated_questions_are_scored(film_kg: Path
         out = tmp_path / f"out{repeated}"
         out.mkdir()
         options = QuestionsOptions(name="mixed", source="generated", path=path)
-        counts = load_mixed(out, kg=film_kg, generated=made, options=options, repeat=4, seed=7)
+        counts = load_mixed(Workspace(out), kg=film_kg, generated=made, options=options, repeat=4, seed=7)
         questions = read_questions(out)
         assert counts["generated_scored"] == sum(each.split == "test" for each in questions) > 0
         assert counts["unanswerable"] > 0 and (out / "unanswerable.jsonl").is_file()

@@ -21,12 +21,13 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting.phrases import plural
+from kgqa_core.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
 def rows(film_kg: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     out = tmp_path_factory.mktemp("unanswerable")
-    generate(film_kg, out, GeneratedQuestionsOptions(size=300, unanswerable=0.4), 7)
+    generate(Workspace(out), film_kg, GeneratedQuestionsOptions(size=300, unanswerable=0.4), 7)
     lines = (out / FILE).read_text(encoding="utf-8").splitlines()
     return [row for row in map(json.loads, lines) if row.get("answerable") is False]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from kgqa_core.builders.questions import write
 from kgqa_core.config import LlmOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.llm.protocol import Completion
+from kgqa_core.workspace import Workspace
 
 ROW: dict[str, Any] = {
     "question": "Which films directed by Ada Stone were released after 1990?", "mentions": ["Ada Stone"],
@@ -52,7 +54,7 @@ def test_a_question_that_nothing_passes_for_keeps_its_words(monkeypatch: pytest.
     monkeypatch.setattr(write, "load_model", lambda *args, **more: Echo())
     monkeypatch.setattr(write, "ask", ask)
     rows = [dict(ROW), dict(ROW)]
-    counts = write.paraphrase(rows, GeneratedQuestionsOptions(writer="openai:m"), LlmOptions())
+    counts = write.paraphrase(Workspace(Path()), rows, GeneratedQuestionsOptions(writer="openai:m"), LlmOptions())
     assert counts == {"written": 1, "not_written": 1}
     assert [row["question"] for row in rows] == ["films of Ada Stone after 1990", ROW["question"]]
     assert "Ada Stone" in write.prompt(ROW) and "{" not in write.prompt(ROW)

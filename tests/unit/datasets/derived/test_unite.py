@@ -7,6 +7,7 @@ from pathlib import Path
 from kgqa_core.datasets.derived.unite import unite
 from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 
 def test_training_and_dev_questions_are_kept_but_for_those_that_any_set_tests(tmp_path: Path) -> None:
@@ -23,6 +24,6 @@ def test_training_and_dev_questions_are_kept_but_for_those_that_any_set_tests(tm
         folders[name] = tmp_path / name
         folders[name].mkdir()
         write_questions(folders[name], [Question(id=id, text=text, split=split) for id, text, split in rows])
-    counts = unite(tmp_path, sets=folders)
+    counts = unite(Workspace(tmp_path), sets=folders)
     assert [(one.id, one.split) for one in read_questions(tmp_path)] == [("people/q1", "train"), ("towns/q2", "train")]
     assert counts == {"questions": {"train": 2, "dev": 0}, "left_out": {"people": 1, "towns": 1}}

@@ -33,4 +33,4 @@ def loaded(folder: Path, kg: Path, **options: Any) -> tuple[Path, dict[str, Any]
     """The folder of a `questions` artifact and its counts."""
     out = folder / "questions"
     out.mkdir()
-    return out, load(out, kg=kg, options=QuestionsOptions(**options), seed=7)
+    return out, load(Workspace(out), kg=kg, options=QuestionsOptions(**options), seed=7)

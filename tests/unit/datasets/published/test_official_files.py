@@ -149,7 +149,7 @@ def test_queries_without_answers_get_their_result_on_the_graph(tmp_path: Path) -
     two = {**yes, "uid": 9, "sparql_wikidata": "SELECT ?a ?b WHERE { wd:Q13298 wdt:P17 ?a . ?a wdt:P150 ?b }"}
     counted = {**yes, "uid": 10, "sparql_wikidata": "SELECT (COUNT(?b) AS ?n) WHERE { wd:Q40 ?r ?b . wd:Q13298 ?s ?a }"}
     path = stored(tmp_path, "lcquad.json", [*LCQUAD2, more, yes, no, unknown, only, two, counted])
-    load(tmp_path / "questions", kg=tmp_path / "kg", options=QuestionsOptions(path=str(path)), seed=7)
+    load(Workspace(tmp_path / "questions"), kg=tmp_path / "kg", options=QuestionsOptions(path=str(path)), seed=7)
     questions = {question.id: question for question in read_questions(tmp_path / "questions")}
     assert (questions["1"].answer_keys, questions["1"].answer_type) == (("Q40",), "entities")
     assert (questions["1"].unlinkable, len(questions["1"].answers)) == (None, 1)
@@ -251,7 +251,7 @@ def test_the_stage_writes_the_rejected_rows(tmp_path: Path) -> None:
     build(Workspace(tmp_path / "kg"), options=KgOptions(files=files, format="delimited", delimiter="\t"))
     path = stored(tmp_path, "mintaka_dev.json", [*MINTAKA, {"id": "x"}])
     options = QuestionsOptions(path=str(path))
-    counts = load(tmp_path / "questions", kg=tmp_path / "kg", options=options, seed=7)
+    counts = load(Workspace(tmp_path / "questions"), kg=tmp_path / "kg", options=options, seed=7)
     assert counts["rejects"] == 1
     (line,) = (tmp_path / "questions" / REJECTS).read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["row"] == "question 6 (id x)"

@@ -92,7 +92,7 @@ def test_answers_are_all_that_the_relation_leads_to_and_the_annotated_one_comes_
 ) -> None:
     (tmp_path / "out").mkdir()
     options = QuestionsOptions(source="simplequestions", path=str(folder))
-    counts = load(tmp_path / "out", kg=kg, options=options, seed=7)
+    counts = load(Workspace(tmp_path / "out"), kg=kg, options=options, seed=7)
     questions = {question.id: question for question in read_questions(tmp_path / "out")}
     born_in = questions["sq-train-00002"]
     assert born_in.answer_keys == ("Q2", "Q1", "Q3")

@@ -246,7 +246,7 @@ def test_the_stage_links_ids_and_chains_to_a_graph(tmp_path: Path) -> None:
         (tmp_path / part).mkdir()
     build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(graph),), format="delimited", delimiter="\t"))
     options = QuestionsOptions(source="webqsp", path=str(tmp_path / "webqsp"))
-    load(tmp_path / "questions", kg=tmp_path / "kg", options=options, seed=7)
+    load(Workspace(tmp_path / "questions"), kg=tmp_path / "kg", options=options, seed=7)
     (question,) = read_questions(tmp_path / "questions")
     assert question.relation_paths == (("location.country.languages_spoken",),)
     assert (len(question.topic_entities), len(question.answers)) == (1, 1)

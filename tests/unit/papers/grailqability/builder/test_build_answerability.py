@@ -177,7 +177,12 @@ def of_triples(
         Workspace(folder / "kg"),
         options=KgOptions(files=(str(folder / "facts.tsv"),), format="delimited", delimiter="\t"),
     )
-    load(folder / "asked", kg=folder / "kg", options=QuestionsOptions(path=str(folder / "questions.jsonl")), seed=7)
+    load(
+        Workspace(folder / "asked"),
+        kg=folder / "kg",
+        options=QuestionsOptions(path=str(folder / "questions.jsonl")),
+        seed=7,
+    )
     given = AnswerabilityOptions(**options)
     build(Workspace(folder / "made"), kg=folder / "kg", questions=folder / "asked", options=given, seed=seed)
     return folder / "made"
@@ -355,6 +360,6 @@ def test_questions_with_answers_only_are_refused(inputs: tuple[Path, Path], tmp_
     path.write_text("".join(json.dumps(row) + "\n" for row in bare), encoding="utf-8")
     questions = tmp_path / "questions"
     questions.mkdir()
-    load(questions, kg=inputs[0], options=QuestionsOptions(path=str(path)), seed=7)
+    load(Workspace(questions), kg=inputs[0], options=QuestionsOptions(path=str(path)), seed=7)
     with pytest.raises(InputError, match="only answers are annotated"):
         build(Workspace(tmp_path), kg=inputs[0], questions=questions, options=AnswerabilityOptions(), seed=7)
