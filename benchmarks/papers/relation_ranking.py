@@ -232,9 +232,15 @@ def trained(
     work = args.work / f"{args.data}-{args.ranker}-{args.amr}-{args.seed}" if args.work else None
     key = hashlib.sha256(repr((learning, developing, sorted(graphs.items()))).encode()).hexdigest()
     fitted = fit(
-        learning, developing, options, args.seed, args.ranker, graphs=graphs, key=key,
-        monitor=PROGRESS, work=work,
-    )  # fmt: skip
+        Workspace(work or Path(), work, monitor=PROGRESS),
+        learning,
+        developing,
+        options,
+        args.seed,
+        args.ranker,
+        graphs=graphs,
+        key=key,
+    )
     details = {
         "learnt_from": len(learning),
         "best_epoch": fitted.progress.best_epoch,

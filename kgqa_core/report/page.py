@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kgqa_core.config import Experiment
@@ -78,10 +78,13 @@ def render(data: ReportData) -> str:
     return without_unseen(make_environment().get_template("page.html.j2").render(_context(data)))
 
 
-def make_environment() -> Environment:
-    """The templates of pages, with the style sheet and the filters that they use."""
+def make_environment(*packages: str) -> Environment:
+    """The templates of pages, with the style sheet and the filters that they use.
+
+    packages: whose folders `templates` are searched too.
+    """
     environment = Environment(
-        loader=PackageLoader("kgqa_core.report", "templates"),
+        loader=ChoiceLoader([PackageLoader(package, "templates") for package in (*packages, "kgqa_core.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -93,7 +93,7 @@ def write(
     """
     tables = [(name, ordered(aggregates["statistics"], key)) for key, name in TABLES.items()]
     text = (
-        make_environment()
+        make_environment("kgqa_core.papers.grailqability")
         .get_template("answerability.html.j2")
         .render(
             title=title,

@@ -22,6 +22,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.eligible import EligibleEntity
 from kgqa_core.papers.ltgen.page_views import PageViews
 from kgqa_core.spool import regular_file
+from kgqa_core.workspace import Workspace
 
 _MONTH = re.compile(r"(?:^|\D)((?:19|20)\d\d)-?(0[1-9]|1[0-2])(?!\d{3})")
 
@@ -171,13 +172,12 @@ def choose_source(options: PopularityOptions, has_views: bool) -> str:
 
 
 def measure(
+    workspace: Workspace,
     store: KgStore,
     candidates: Sequence[EligibleEntity],
     options: PopularityOptions,
     *,
     enough: Callable[[Mapping[int, float]], bool] = lambda values: False,
-    cache: Path | None = None,
-    monitor: Monitor = QUIET,
 ) -> Popularity:
     """The popularity of the candidates, in their order.
 
@@ -192,23 +192,23 @@ def measure(
         values = {each.entity: each.views / options.months for each in candidates if each.views is not None}
         return _result(values, candidates, source, "views a month", "page views that the graph was built with")
     if source == "table":
-        table = read_views(sources_of(options.files), options.months, monitor)
+        table = read_views(sources_of(options.files), options.months, workspace.monitor)
         values = {each.entity: table[each.key] for each in candidates if each.key in table}
         return _result(values, candidates, source, "views a month", "a table of page views by entity")
-    titles, shared = _titles(store, candidates, options, monitor)
+    titles, shared = _titles(store, candidates, options, workspace.monitor)
     if source == "dump":
         files = sources_of(options.files)
-        found = read_dumps(files, options.project, titles.values(), monitor)
+        found = read_dumps(files, options.project, titles.values(), workspace.monitor)
         values = {entity: found[title] for entity, title in titles.items() if title in found}
         about = f"published page views of {options.project} in {months_of(files)} months"
         return _result(values, candidates, source, "views a month", about, shared_titles=shared)
     values = {}
     looked = 0
-    with PageViews(options, cache) as api:
+    with PageViews(options, workspace.cache) as api:
         for start in range(0, len(candidates), CHUNK):
             part = candidates[start : start + CHUNK]
             titles_of_part = [titles[each.entity] for each in part if each.entity in titles]
-            found = api.mean(titles_of_part, monitor)
+            found = api.mean(titles_of_part, workspace.monitor)
             values |= {each.entity: found[titles[each.entity]] for each in part if each.entity in titles}
             looked += len(part)
             if enough(values):

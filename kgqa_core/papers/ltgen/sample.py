@@ -131,9 +131,12 @@ def draw(
             candidates = candidates[:MAX_LOOKUPS]
         fixed = absolute(options.thresholds) if _is_absolute(options, source) else None
         known = measure(
-            store, candidates, popularity, cache=workspace.cache, monitor=workspace.monitor,
+            workspace,
+            store,
+            candidates,
+            popularity,
             enough=lambda values: fixed is not None and _full(_levels(candidates, values, fixed), options.per_level),
-        )  # fmt: skip
+        )
         workspace.monitor.note(f"popularity: {known.about}")
         bounds = fixed or quantiles(known.values.values())
         chosen = _levels(candidates, known.values, bounds)

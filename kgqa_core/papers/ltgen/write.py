@@ -85,8 +85,8 @@ def write(
     with KgStore.open(kg) as store:
         subjects = read_sample(sample, store, options, seed)
     model = None if options.writer == TEMPLATE else load_model(options.writer, llm, budget=workspace.budget)
-    work = WritingJobs(model, options, llm, open_cache(workspace.cache), workspace.monitor, Counter())
-    batches = _qa(work, subjects, seed) if kind == "qa" else _conv(work, subjects, seed)
+    writing = WritingJobs(model, options, llm, open_cache(workspace.cache), workspace.monitor, Counter())
+    batches = _qa(writing, subjects, seed) if kind == "qa" else _conv(writing, subjects, seed)
     items, rejects, dialogues = _collect(kind, subjects, batches)
     if not items:
         raise InputError(_nothing(kind, options, rejects))
@@ -94,13 +94,13 @@ def write(
     write_lines(workspace.out / "rejects.jsonl", (reject.record(kind) for reject in rejects))
     if kind == "conv":
         write_lines(workspace.out / "dialogues.jsonl", dialogues)
-    table = statistics(kind, subjects, items, rejects, work.counts)
+    table = statistics(kind, subjects, items, rejects, writing.counts)
     write_json(workspace.out / "statistics.json", table)
     write_card(workspace.out, kg=kg, sample=sample, kind=kind, options=options, table=table, seed=seed)
-    return _counts(table, work.counts)
+    return _counts(table, writing.counts)
 
 
-def _qa(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
+def _qa(writing: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
     """The batches of each entity: one prompt for its first pairs, and further rounds for what is missing.
 
     No pair is in two prompts: one that several drawn entities are in belongs to its subject if that is drawn, else to
@@ -112,11 +112,11 @@ def _qa(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[
         [pair for pair in qa.pairs_to_ask(subject, mentions, seed) if pair.forward or pair.key not in own]
         for subject in subjects
     ]
-    work.counts["without_pair"] = sum(not pairs for pairs in waiting)
+    writing.counts["without_pair"] = sum(not pairs for pairs in waiting)
     batches: list[list[ReplyItems]] = [[] for _ in subjects]
     prompts_of = [0] * len(subjects)
     used: set[tuple[int, str]] = set()
-    for turn in range(work.options.rounds):
+    for turn in range(writing.options.rounds):
         places, jobs = [], []
         for place, subject in enumerate(subjects):
             missing = QUESTIONS_PER_ENTITY - sum(len(batch.items) for batch in batches[place])
@@ -131,7 +131,7 @@ def _qa(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[
                 jobs.append(_qa_job(subject, chosen, prompts_of[place] + 1, mentions))
                 prompts_of[place] += len(chosen)
         what = "questions" if turn == 0 else f"questions, round {turn + 1}"
-        for place, batch in zip(places, _run(work, jobs, what), strict=True):
+        for place, batch in zip(places, _run(writing, jobs, what), strict=True):
             batches[place].append(batch)
     return batches
 
@@ -145,10 +145,12 @@ def _qa_job(subject: Subject, pairs: Sequence[EntityRelationPair], first: int, m
     )
 
 
-def _conv(work: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
+def _conv(writing: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[list[ReplyItems]]:
     """The batch of each entity: one dialogue over all its triples."""
     mentions = NameMatcher()
-    return [[batch] for batch in _run(work, [_conv_job(subject, mentions, seed) for subject in subjects], "dialogues")]
+    return [
+        [batch] for batch in _run(writing, [_conv_job(subject, mentions, seed) for subject in subjects], "dialogues")
+    ]
 
 
 def _conv_job(subject: Subject, mentions: NameMatcher, seed: int) -> Job:
@@ -160,15 +162,15 @@ def _conv_job(subject: Subject, mentions: NameMatcher, seed: int) -> Job:
     )
 
 
-def _run(work: WritingJobs, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
+def _run(writing: WritingJobs, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
     """The batch of each job.  Rejects of attempts before the last are in it too."""
-    work.counts["prompts"] += len(jobs)
-    if work.model is None:
+    writing.counts["prompts"] += len(jobs)
+    if writing.model is None:
         found = []
         for number, job in enumerate(jobs, start=1):
             found.append(job.read(job.by_rule(), False))
             if number % 100 == 0 or number == len(jobs):
-                work.monitor.progress(number, len(jobs), what)
+                writing.monitor.progress(number, len(jobs), what)
         return found
     earlier: dict[str, list[ReplyItems]] = {}
 
@@ -179,31 +181,32 @@ def _run(work: WritingJobs, jobs: Sequence[Job], what: str) -> list[ReplyItems]:
         earlier.setdefault(jobs[place].prompt, []).append(batch)
         return f"{NOTHING_USABLE}: {batch.rejects[0].reason}" if batch.rejects else NOTHING_USABLE
 
-    outcomes = _ask(work, jobs, validate, earlier, what)
-    return [_batch(work, job, outcome, earlier) for job, outcome in zip(jobs, outcomes, strict=True)]
+    outcomes = _ask(writing, jobs, validate, earlier, what)
+    return [_batch(writing, job, outcome, earlier) for job, outcome in zip(jobs, outcomes, strict=True)]
 
 
 def _ask(
-    work: WritingJobs, jobs: Sequence[Job], validate: Callable[[int, str], str | None],
+    writing: WritingJobs, jobs: Sequence[Job], validate: Callable[[int, str], str | None],
     earlier: dict[str, list[ReplyItems]],
     what: str,
 ) -> list[Outcome]:  # fmt: skip
     """`ask`, and again for prompts on which the endpoint failed."""
-    assert work.model is not None
-    model = work.model
-    params = GenerationParams(max_new_tokens=work.options.max_new_tokens)
+    assert writing.model is not None
+    model = writing.model
+    params = GenerationParams(max_new_tokens=writing.options.max_new_tokens)
 
     def once() -> list[Outcome]:
         earlier.clear()  # a further pass meets the rejected attempts again, in the cache
         return ask(
-            model, [job.prompt for job in jobs], params, cache=work.cache, validate=validate,
-            attempts=work.llm.attempts, retry_temperature=work.options.temperature, monitor=work.monitor, what=what,
+            model, [job.prompt for job in jobs], params, cache=writing.cache, validate=validate,
+            attempts=writing.llm.attempts, retry_temperature=writing.options.temperature, monitor=writing.monitor,
+            what=what,
         )  # fmt: skip
 
     return insist(once, model, what)
 
 
-def _batch(work: WritingJobs, job: Job, outcome: Outcome, earlier: dict[str, list[ReplyItems]]) -> ReplyItems:
+def _batch(writing: WritingJobs, job: Job, outcome: Outcome, earlier: dict[str, list[ReplyItems]]) -> ReplyItems:
     """What a job came to, with the rejects of all its attempts."""
     rejects: list[RejectedItem] = []
     read = iter(earlier.get(job.prompt, ()))
@@ -216,18 +219,18 @@ def _batch(work: WritingJobs, job: Job, outcome: Outcome, earlier: dict[str, lis
             rejects += [
                 replace(each, subject=job.subject, attempt=attempt) for each in next(read, ReplyItems()).rejects
             ]
-    work.counts["spent_attempts"] += len(outcome.spent)
+    writing.counts["spent_attempts"] += len(outcome.spent)
     completion = outcome.completion
     if completion is None or completion.finish == "error":
-        work.counts["given_up" if completion is None else "failed"] += 1
+        writing.counts["given_up" if completion is None else "failed"] += 1
         if completion is not None:
             rejects.append(
                 RejectedItem(job.subject, "completion", ENDPOINT_FAILED, attempt=len(outcome.spent) + 1)
             )  # fmt: skip
         return ReplyItems(rejects=tuple(rejects))
-    work.counts["prompt_tokens"] += completion.prompt_tokens
-    work.counts["completion_tokens"] += completion.completion_tokens
-    work.counts["truncated"] += completion.finish == "length"
+    writing.counts["prompt_tokens"] += completion.prompt_tokens
+    writing.counts["completion_tokens"] += completion.completion_tokens
+    writing.counts["truncated"] += completion.finish == "length"
     batch = job.read(completion.text, completion.finish == "length")
     last = len(outcome.spent) + 1
     return replace(batch, rejects=(*rejects, *(replace(each, attempt=last) for each in batch.rejects)))

@@ -23,7 +23,6 @@ from kgqa_core.datasets.derived.splits import same_text
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError, TrainingError
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import new_encoder, note_unknown_tokens
@@ -76,20 +75,15 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     found: dict[str, Any] = {"lessons": {split: len(own) for split, own in examples.items()}, "from": counts}
     key = hashlib.sha256(repr(sorted(examples.items())).encode()).hexdigest()
     pair, amr = workspace.sub("pair"), workspace.sub("amr")
-    fitted = fit(
-        examples["train"], examples["dev"], options, inputs.seed, "pair", key=key, monitor=pair.monitor, work=pair.work
-    )
+    fitted = fit(pair, examples["train"], examples["dev"], options, inputs.seed, "pair", key=key)
     found["pair"] = _write(pair.out, fitted)
     write_curves(workspace.out, fitted.progress)
-    graphs = _graphs(examples, options, workspace.cache, workspace.monitor)
+    graphs = _graphs(workspace, examples, options)
     own = {split: [example for example in part if example.question in graphs] for split, part in examples.items()}
     found["amr_graphs"] = len(graphs)
     if own["train"]:
         graphs_key = hashlib.sha256(repr(sorted(graphs.items())).encode()).hexdigest()
-        fitted = fit(
-            own["train"], own["dev"], options, inputs.seed, "amr", graphs=graphs, key=key + graphs_key,
-            monitor=amr.monitor, work=amr.work,
-        )  # fmt: skip
+        fitted = fit(amr, own["train"], own["dev"], options, inputs.seed, "amr", graphs=graphs, key=key + graphs_key)
         found["amr"] = _write(amr.out, fitted) | {"lessons": {split: len(part) for split, part in own.items()}}
     elif options.amr_graphs or options.amr_parser:
         note = "no training question has an AMR graph; rank_amr is not trained and ranks as rank_pair does"
@@ -123,14 +117,14 @@ def _training_examples(
 
 
 def _graphs(
-    examples: Mapping[str, list[RankingExample]], options: RelationRankingOptions, cache: Path | None, monitor: Monitor
+    workspace: Workspace, examples: Mapping[str, list[RankingExample]], options: RelationRankingOptions
 ) -> dict[str, AmrGraph]:
     """Graphs of training and dev questions; empty where the options name none."""
     if options.amr_graphs is None and options.amr_parser is None:
         return {}
-    opened = open_graphs(options.amr_graphs, options.amr_parser, cache, monitor)
+    opened = open_graphs(options.amr_graphs, options.amr_parser, workspace.cache, workspace.monitor)
     questions = sorted({example.question for own in examples.values() for example in own})
-    return opened.of(questions, monitor) if opened is not None else {}
+    return opened.of(questions, workspace.monitor) if opened is not None else {}
 
 
 def _write(out: Path, fitted: FittedRanker) -> dict[str, Any]:
@@ -158,6 +152,7 @@ class FittedRanker:
 
 
 def fit(
+    workspace: Workspace,
     learning: Sequence[RankingExample],
     developing: Sequence[RankingExample],
     options: RelationRankingOptions,
@@ -166,8 +161,6 @@ def fit(
     *,
     graphs: Mapping[str, AmrGraph] | None = None,
     key: str = "",
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> FittedRanker:
     """A ranker trained with early stopping on dev recall; `work` keeps a killed run's state.
 
@@ -192,7 +185,7 @@ def fit(
         ).to(device)
         trained = TrainedRanker(network, reader, describe(network, description))
         unknown = reader.unknown_share([pair_text(pair) for example in learning for pair in _gold_pairs(example)])
-        note_unknown_tokens(unknown, "pairs'", options.encoder, "relation_ranking", monitor)
+        note_unknown_tokens(unknown, "pairs'", options.encoder, "relation_ranking", workspace.monitor)
         pairs = _ExamplePairs(trained, learning, own)
         measured = list(developing)
         if len(measured) > MOST_DEV:
@@ -208,7 +201,7 @@ def fit(
             section="relation_ranking",
         )
         identity = key_of(key, kind, options.decisive(), seed)
-        progress, weights = train_encoder(network, plan, options, identity, monitor, work)
+        progress, weights = train_encoder(network, plan, options, identity, workspace.monitor, workspace.work)
     network.load_state_dict(weights, strict=False)
     return FittedRanker(trained, progress, unknown)
 

@@ -168,7 +168,7 @@ def test_candidates_are_asked_for_in_the_order_of_the_draw_until_it_is_enough(
     monkeypatch.setattr("kgqa_core.papers.ltgen.popularity.CHUNK", 2)
     with KgStore.open(ltgen_kg) as store:
         candidates = find_eligible(store, SamplingOptions(), 7).candidates
-        found = measure(store, candidates, options(server), enough=lambda values: len(values) >= 3)
+        found = measure(Workspace(Path()), store, candidates, options(server), enough=lambda values: len(values) >= 3)
     assert len(server.titles) == 4 == found.counts["looked_at"] == len(found.values)
     assert [each.entity for each in candidates[:4]] == list(found.values)
 

@@ -13,6 +13,7 @@ from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.papers.ltgen.eligible import find_eligible
 from kgqa_core.papers.ltgen.popularity import choose_source, measure, months_of, read_dumps, read_views, sources_of
+from kgqa_core.workspace import Workspace
 
 JANUARY = """\
 de.wikipedia Oslo 1 desktop 99 A99
@@ -97,10 +98,10 @@ def test_titles_are_labels_or_come_from_a_table(ltgen_kg: Path, dumps: tuple[str
     with KgStore.open(ltgen_kg) as store:
         candidates = find_eligible(store, SamplingOptions(), 7).candidates
         names = {each.entity: each.key for each in candidates}
-        by_label = measure(store, candidates, PopularityOptions(files=dumps))
-        by_table = measure(store, candidates, PopularityOptions(files=dumps, titles=str(titles)))
+        by_label = measure(Workspace(Path()), store, candidates, PopularityOptions(files=dumps))
+        by_table = measure(Workspace(Path()), store, candidates, PopularityOptions(files=dumps, titles=str(titles)))
         with pytest.raises(InputError, match="none of 11 entities has a popularity by the source 'dump'"):
-            measure(store, candidates, PopularityOptions(files=dumps, project="fr.wikipedia"))
+            measure(Workspace(Path()), store, candidates, PopularityOptions(files=dumps, project="fr.wikipedia"))
     assert {names[entity]: value for entity, value in by_label.values.items()} == {"Q1": 60.0, "Q2": 1.0}
     assert by_label.counts == {"looked_at": 11, "with_value": 2, "unknown": 9, "shared_titles": 0}
     assert {names[entity]: value for entity, value in by_table.values.items()} == {"Q2": 60.0, "Q3": 2.5}

@@ -108,21 +108,21 @@ LONG = OPTIONS.model_copy(update={"epochs": 40, "patience": 40, "learning_rate":
 
 @pytest.mark.slow
 def test_the_graph_tells_which_relation_a_question_asks_for() -> None:
-    fitted = fit(EXAMPLES, EXAMPLES[:4], LONG, 7, "amr", graphs=GRAPHS)
+    fitted = fit(Workspace(Path()), EXAMPLES, EXAMPLES[:4], LONG, 7, "amr", graphs=GRAPHS)
     assert measure(fitted.trained, EXAMPLES, 1, GRAPHS)["recall"] == 1.0
     loss = measure(fitted.trained, EXAMPLES, 1, GRAPHS)["loss"]
     assert measure(fitted.trained, EXAMPLES, 1, {CAPITAL: GRAPHS[MONEY], MONEY: GRAPHS[CAPITAL]})["loss"] > loss
 
 
 def test_the_pair_encoder_learns_which_relations_a_question_needs() -> None:
-    fitted = fit(EXAMPLES, EXAMPLES[:4], LONG, 7)
+    fitted = fit(Workspace(Path()), EXAMPLES, EXAMPLES[:4], LONG, 7)
     assert measure(fitted.trained, EXAMPLES, 2)["recall"] == 1.0  # two of four; chance is a half
-    untrained = fit(EXAMPLES, [], QUICK.model_copy(update={"learning_rate": 1e-9}), 7)
+    untrained = fit(Workspace(Path()), EXAMPLES, [], QUICK.model_copy(update={"learning_rate": 1e-9}), 7)
     assert measure(untrained.trained, EXAMPLES, 2)["loss"] > measure(fitted.trained, EXAMPLES, 2)["loss"]
 
 
 def amr_ranker() -> TrainedRanker:
-    return fit(EXAMPLES, [], QUICK, 7, "amr", graphs=GRAPHS).trained
+    return fit(Workspace(Path()), EXAMPLES, [], QUICK, 7, "amr", graphs=GRAPHS).trained
 
 
 def test_the_gradient_of_the_answer_reaches_every_part_of_the_graph_network() -> None:
@@ -160,7 +160,7 @@ def test_the_edges_of_a_graph_matter() -> None:
 
 
 def test_a_long_question_gives_way_to_entity_and_relation() -> None:
-    trained = fit(EXAMPLES, [], QUICK, 7).trained
+    trained = fit(Workspace(Path()), EXAMPLES, [], QUICK, 7).trained
     reader = replace(trained.reader, max_tokens=24)
     entity_and_relation = read_pairs(trained.reader, [("", "Land 1", "currency")])[0]
     [row] = read_pairs(reader, [("how do people pay there " * 20, "Land 1", "currency")])
@@ -172,19 +172,29 @@ def test_a_long_question_gives_way_to_entity_and_relation() -> None:
 
 def test_heads_must_divide_the_width() -> None:
     with pytest.raises(ConfigError, match="heads 3 does not divide the encoder's width 16"):
-        fit(EXAMPLES, [], QUICK.model_copy(update={"heads": 3}), 7, "amr", graphs=GRAPHS)
+        fit(Workspace(Path()), EXAMPLES, [], QUICK.model_copy(update={"heads": 3}), 7, "amr", graphs=GRAPHS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pair", "amr"])
 def test_a_killed_training_goes_on_and_ends_with_the_same_bits(kind: Any, tmp_path: Path) -> None:
     options = QUICK.model_copy(update={"epochs": 3, "batch_size": 4, "checkpoint_seconds": 1e-9})
-    whole = fit(EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS)
+    whole = fit(Workspace(Path()), EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS)
     for stop in (2, 7):
         with pytest.raises(KeyboardInterrupt):
-            fit(EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS, monitor=Listener(stop), work=tmp_path)
+            fit(
+                Workspace(tmp_path, tmp_path, monitor=Listener(stop)),
+                EXAMPLES,
+                EXAMPLES[:4],
+                options,
+                7,
+                kind,
+                graphs=GRAPHS,
+            )
     listener = Listener()
-    resumed = fit(EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS, monitor=listener, work=tmp_path)
+    resumed = fit(
+        Workspace(tmp_path, tmp_path, monitor=listener), EXAMPLES, EXAMPLES[:4], options, 7, kind, graphs=GRAPHS
+    )
     assert "goes on from its checkpoint" in listener.notes[0] and listener.steps[0] > 1
     assert resumed.progress.curve == whole.progress.curve
     weights = whole.trained.network.state_dict()
@@ -195,7 +205,7 @@ def test_negatives_are_sampled_anew_in_every_pass_and_are_never_gold() -> None:
     from kgqa_core.papers.ltgen.relation_ranking.train import _ExamplePairs
 
     examples = [RankingExample("q", "e", tuple(f"r{number}" for number in range(20)), (3, 7)) for _ in range(3)]
-    own = _ExamplePairs(fit(EXAMPLES, [], QUICK, 7).trained, examples, {})
+    own = _ExamplePairs(fit(Workspace(Path()), EXAMPLES, [], QUICK, 7).trained, examples, {})
     passes = [own.order(2, 4, 7, epoch) for epoch in (0, 1, 0)]
     assert [len(batch) for batch in passes[0]] == [12, 6]
     for order in passes:
