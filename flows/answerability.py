@@ -24,6 +24,7 @@ from tasks.kg import build_kg, graph_in
 from tasks.linking import build_mentions, link_questions
 from tasks.questions import load_questions
 from tasks.secrets import load_secrets
+from tasks.tracking.tracker import RunFile, RunValues
 
 
 @flow(name="kgqa-answerability", flow_run_name="answerability {profile.kg.name}/{profile.questions.name}")
@@ -97,10 +98,11 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     facts = [("Benchmark", profile.kg.name), ("Topics", profile.answerability.topics), ("Seed", str(profile.seed))]
     created = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     report = write(run.folder, aggregates=aggregates, title=profile.kg.name, facts=facts, created=created)
-    run.tracker.log(run.tracked, metrics=[(name, value, 0) for name, value in metric_rows(aggregates)])
-    run.tracker.file(run.tracked, report)
-    for name in ("aggregates.json", "scores.parquet"):
-        run.tracker.file(run.tracked, scores.folder / name, "scores")
+    run.tracker.record(
+        RunValues(run.tracked, metrics=[(name, value, 0) for name, value in metric_rows(aggregates)]),
+        RunFile(run.tracked, str(report)),
+        *(RunFile(run.tracked, str(scores.folder / name), "scores") for name in ("aggregates.json", "scores.parquet")),
+    )
     grid = paper_table(aggregates)
     rows: list[Mapping[str, Any]] = [
         dict(zip(grid.columns, (name, *map(str, cells)), strict=True)) for name, cells in grid.rows

@@ -29,6 +29,7 @@ from tasks.engine.corrected import corrected, nearly_learnt, relations_at_risk, 
 from tasks.engine.prefect_pages import plain
 from tasks.engine.run import Run, current_run, git_commit
 from tasks.tracking.mlflow_store import model_name
+from tasks.tracking.tracker import ModelAliases, ModelVersion, RunValues
 
 log = logging.getLogger("kgqa")
 KEPT_DECISIONS = 100
@@ -79,11 +80,13 @@ def contend(run: Run, record: dict[str, Any]) -> ChampionDecision:
         _write(run, path, truth | {"names": _names(profile)}, decision, scored)
     log.info("%s", decision.why)
     metric = {"kgqa.champion_metric": _value_text(decision)} if decision.value else {}
-    run.tracker.log(run.tracked, tags={**decision.tags(), **metric})
     digests = {f"kgqa.{kind}_digest": run.made(kind)[kind].digest for kind in ("kg", "questions")}
     version = {"kgqa.run_id": run.id, "kgqa.git": git_commit(), **digests, **decision.tags(), **metric}
-    run.tracker.register(run.tracked, name, "", version, _description(run, profile, decision))
-    run.tracker.aliases(name, path)
+    run.tracker.record(
+        RunValues(run.tracked, tags={**decision.tags(), **metric}),
+        ModelVersion(run.tracked, name, "", version, _description(run, profile, decision)),
+        ModelAliases(name, str(path)),
+    )
     return decision
 
 

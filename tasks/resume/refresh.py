@@ -19,6 +19,7 @@ from tasks.engine.prefect_pages import cell, show_page, table
 from tasks.engine.run import Run, current_run
 from tasks.resume.inputs import reads_same_inputs, trained_kinds, training_change, training_input_change
 from tasks.resume.starting_point import DECISION, StartingRun, same_outcome
+from tasks.tracking.tracker import RunValues
 
 log = logging.getLogger("kgqa")
 
@@ -90,7 +91,7 @@ def remember(run: Run, decision: Decision) -> None:
     run.decide("refresh", decision.why)
     about = {"kgqa.refresh_of": decision.start or "none", "kgqa.trained": "yes" if decision.retrain else "no"}
     shares = (("refresh/share_changed", decision.share), ("refresh/share_since_training", decision.since_training))
-    run.tracker.log(run.tracked, metrics=[(name, share, 0) for name, share in shares], tags=about)
+    run.tracker.record(RunValues(run.tracked, metrics=[(name, share, 0) for name, share in shares], tags=about))
     _show(decision)
 
 

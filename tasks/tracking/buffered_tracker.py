@@ -1,9 +1,9 @@
 """Tracking that fails no run: what cannot be sent is written down and sent when the tracker is back.
 
-Calls that the tracker did not take lie in `runs/<id>/untracked.jsonl`, one JSON object a line, in their order.  They
+Events that the store did not take lie in `runs/<id>/untracked.jsonl`, one JSON object a line, in their order.  They
 are sent before the next stage, at the end of the run, or by the next run of the home.  Sending is safe to repeat: a
-killed sender leaves the file as it was, and the store knows each call by its moment, an opened run by that and by the
-id of our run.  A call that the store refuses although it can be reached moves to `refused.jsonl`.
+killed sender leaves the file as it was, and the store knows each event by its moment, an opened run by that and by the
+id of our run.  An event that the store refuses although it can be reached moves to `refused.jsonl`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+
+import msgspec
 
 from kgqa_core.store.artifacts import Home
-from tasks.tracking.journal import Journal, Row
-from tasks.tracking.mlflow_store import (
-    PENDING,
-    DataSet,
-    MlflowStore,
-    make_handle,
-    read_handle,
-    tracking_uri,
-    without_credentials,
-)
+from tasks.tracking.journal import Journal
+from tasks.tracking.mlflow_store import MlflowStore, tracking_uri, without_credentials
+from tasks.tracking.tracker import PENDING, Event, ModelAliases, RunStart, make_handle, now, read_handle
 
 log = logging.getLogger("kgqa.tracking")
 PATIENCE = 20.0
@@ -33,7 +28,7 @@ PATIENCE = 20.0
 
 
 class Store(Protocol):
-    """Where calls end up; `MlflowStore`, or a stand-in of a test."""
+    """Where events end up; `MlflowStore`, or a stand-in of a test.  All but `alive` may raise anything."""
 
     experiment: str
 
@@ -45,19 +40,31 @@ class Store(Protocol):
         """Id of the run that was opened with this handle, if any."""
         ...
 
+    def start(self, event: RunStart) -> str:
+        """Open a run, whose handle and whose parent's id the event has, and return its id."""
+        ...
+
+    def write(self, event: Event) -> None:
+        """Write an event of a run that is named by its id; written twice it is there once."""
+        ...
+
+    def kill(self, run_id: str) -> int:
+        """Close what a dead process left open of a run of ours; how many runs that were."""
+        ...
+
 
 class BufferedTracker:
-    """A `Tracker` that never raises: it hands each call to a store, or writes it down while the store is away.
+    """A `Tracker` that never raises: it hands each event to a store, or writes it down while the store is away.
 
     connect: opens the store, may raise.  folder: of the run.  where: the store's address, for messages.
     """
 
-    def __init__(self, connect: Callable[[], Any], folder: Path, where: str) -> None:
+    def __init__(self, connect: Callable[[], Store], folder: Path, where: str) -> None:
         self.journal = Journal(folder)
         self._connect, self._where = connect, without_credentials(where)
-        self._store: Any = None
+        self._store: Store | None = None
         self._ids: dict[str, str] = {}
-        self._away = self._said = False
+        self._away = self._warned = False
         self._next = 0.0
         self._opened = 0
         self._lock = threading.RLock()
@@ -69,65 +76,24 @@ class BufferedTracker:
         return self._store.experiment if self._store is not None else None
 
     @property
-    def store(self) -> Any:
+    def store(self) -> Store | None:
         """The store when it can be used now, else None."""
         return None if self._away else self._store
 
     def start(self, name: str, tags: Mapping[str, str], parent: str | None = None) -> str:
         """Open a run; its id, or a handle that stands for it until it can be opened."""
         with self._lock:
-            self._opened = max(_now(), self._opened + 1)  # no two runs of a tracker are opened at one moment
+            self._opened = max(now(), self._opened + 1)  # no two runs of a tracker are opened at one moment
             handle = make_handle(self.journal.path.parent.name, self._opened)
-            self._do({"call": "start", "run": handle, "name": name, "tags": dict(tags), "parent": parent})
+            self._send_or_keep(RunStart(handle, name, tags, parent))
             return self._ids.get(handle, handle)
 
-    def log(
-        self,
-        run: str | None,
-        *,
-        params: Mapping[str, Any] | None = None,
-        metrics: Sequence[tuple[str, float, int]] = (),
-        tags: Mapping[str, str] | None = None,
-    ) -> None:
-        """Parameters, measured values as (name, value, step), and tags of a run, in one request."""
-        text = {key: str(value) for key, value in (params or {}).items()}
-        if text or metrics or tags:
-            self._say(run, "log", params=text, metrics=[list(row) for row in metrics], tags=dict(tags or {}), at=_now())
-
-    def file(self, run: str | None, path: Path, folder: str | None = None) -> None:
-        """A file, or the files of a folder, to keep with a run."""
-        self._say(run, "file", path=str(path), folder=folder)
-
-    def datasets(self, run: str | None, read: Sequence[DataSet]) -> None:
-        """Data sets that the run read."""
-        rows = [
-            [
-                one.name,
-                one.digest,
-                {name: n for name, n in one.counts.items() if isinstance(n, int | float)},
-                one.context,
-            ]
-            for one in read
-        ]
-        if rows:
-            self._say(run, "datasets", read=rows)
-
-    def model(self, run: str | None, reference: Mapping[str, Any]) -> None:
-        """Log the system of a run as a model that loads (`tasks.tracking.model_reference`)."""
-        self._say(run, "model", reference=dict(reference))
-
-    def register(self, run: str | None, model: str, folder: str, tags: Mapping[str, str], description: str) -> None:
-        """Make the files that a run keeps under `folder` a version of a registered model; without one, its model."""
-        self._say(run, "register", model=model, folder=folder, tags=dict(tags), description=description)
-
-    def aliases(self, model: str, truth: Path) -> None:
-        """Let the aliases of a registered model follow the file that says which run bears which."""
+    def record(self, *events: Event) -> None:
+        """Remember events, in their order."""
         with self._lock:
-            self._do({"call": "aliases", "model": model, "truth": str(truth)})
-
-    def end(self, run: str | None, *, failed: bool = False) -> None:
-        """Close a run."""
-        self._say(run, "end", status="FAILED" if failed else "FINISHED", at=_now())
+            for event in events:
+                if not event.is_empty():
+                    self._send_or_keep(event)
 
     def known(self, run: str | None) -> str | None:
         """The store's id of a run, or None while it is not there."""
@@ -146,7 +112,7 @@ class BufferedTracker:
         with self._lock:
             if self._away:
                 self._send()
-            left = len(self.journal.rows())
+            left = len(self.journal.events())
         if left:
             log.warning(
                 "MLflow at %s is still away: %d calls of this run stay in %s; the next run of this home sends them",
@@ -155,61 +121,60 @@ class BufferedTracker:
         return left
 
     def adopt(self, folder: Path) -> tuple[dict[str, str], int]:
-        """Send what waits of another run, whose lock the caller holds: handles → ids, and how many calls are left."""
+        """Send what waits of another run, whose lock the caller holds: handles → ids, and how many events are left."""
         with self._lock:
-            own, self.journal = self.journal, Journal(folder)
+            journal, self.journal = self.journal, Journal(folder)
             try:
-                handles = {row["run"] for row in self.journal.rows() if row["call"] == "start"}
+                handles = {event.run for event in self.journal.events() if isinstance(event, RunStart)}
                 self._replay()
-                left = len(self.journal.rows())
+                left = len(self.journal.events())
             finally:
-                self.journal = own
-            return {handle: self._ids[handle] for handle in handles & set(self._ids)}, left
+                self.journal = journal
+            return {handle: known for handle, known in self._ids.items() if handle in handles}, left
 
-    def _say(self, run: str | None, call: str, **arguments: Any) -> None:
-        if run is not None:
-            with self._lock:
-                self._do({"call": call, "run": run, **arguments})
-
-    def _do(self, row: Row) -> None:
+    def _send_or_keep(self, event: Event) -> None:
         try:
-            if not self._away:
-                fault = self._attempt(row)
-                if fault is None:
-                    return
+            fault = None if self._away else self._attempt(event)
+            if fault is not None:
                 self._lose(fault)
-            self.journal.add(row)
-        except OSError as fault:  # a full or read-only home is said by the stage that meets it
-            log.debug("a call could not be written down: %s", fault)
+            if self._away:
+                self.journal.add(event)
+        except OSError as fault:  # a full or read-only home is reported by the stage that meets it
+            log.debug("an event could not be written down: %s", fault)
 
-    def _attempt(self, row: Row, again: bool = False) -> Exception | None:
-        """None when the row is done with: taken, or refused by a store that can be reached.  again: it may be there."""
+    def _attempt(self, event: Event, again: bool = False) -> Exception | None:
+        """None when the event is done with: taken, or refused by a store that can be reached.
+
+        again: it may have been taken already.
+        """
         try:
-            self._apply(row, again)
+            self._apply(event, again)
             return None
         except Exception as first:
             if not self._alive():
                 return first
         try:
-            self._apply(row, True)
+            self._apply(event, True)
         except Exception as second:
             if not self._alive():
                 return second
-            self.journal.refuse(row, _first_line(second))
-            log.warning("MLflow refuses a call of this run (%s): %s", row["call"], _first_line(second))
+            self.journal.refuse(event, _first_line(second))
+            kind = event.__struct_config__.tag
+            log.warning("MLflow refuses a call of this run (%s): %s", kind, _first_line(second))
         return None
 
-    def _apply(self, row: Row, again: bool) -> None:
-        arguments = {name: value for name, value in row.items() if name not in ("call", "run")}
-        if row["call"] == "start":
-            handle = row["run"]
-            arguments["parent"] = self._parent(row["parent"])
-            there = self._store.find(handle) if again else None
-            self._ids[handle] = there or self._store.start(handle, **arguments)
-        elif "run" in row:
-            getattr(self._store, row["call"])(self._resolve(row["run"]), **arguments)
+    def _apply(self, event: Event, again: bool) -> None:
+        assert self._store is not None
+        if isinstance(event, ModelAliases):
+            self._store.write(event)
+            return
+        assert event.run is not None
+        if isinstance(event, RunStart):
+            there = self._store.find(event.run) if again else None
+            nested = msgspec.structs.replace(event, parent=self._parent(event.parent))
+            self._ids[event.run] = there or self._store.start(nested)
         else:
-            getattr(self._store, row["call"])(**arguments)
+            self._store.write(msgspec.structs.replace(event, run=self._resolve(event.run)))
 
     def _parent(self, parent: str | None) -> str | None:
         """Id of the run that another is nested under; one of another run of ours may not be sent yet: none then."""
@@ -224,22 +189,19 @@ class BufferedTracker:
         if not run.startswith(PENDING):
             return run
         if run not in self._ids:
-            found = self._store.find(run)
-            if found is None:
+            opened = self._store.find(run) if self._store is not None else None
+            if opened is None:
                 raise LookupError(f"{run} was never opened")
-            self._ids[run] = found
+            self._ids[run] = opened
         return self._ids[run]
 
     def _alive(self) -> bool:
-        try:
-            return bool(self._store.alive())
-        except Exception:
-            return False
+        return self._store is not None and self._store.alive()
 
     def _lose(self, fault: Exception) -> None:
         self._away = True
-        if not self._said:
-            self._said = True
+        if not self._warned:
+            self._warned = True
             log.warning(
                 "MLflow at %s is away (%s); the run goes on, and what it would store waits in %s",
                 self._where, _first_line(fault), self.journal.path,
@@ -270,27 +232,23 @@ class BufferedTracker:
             self._next = time.monotonic() + PATIENCE * (time.monotonic() - began)
 
     def _replay(self) -> bool:
-        rows = self.journal.rows()
-        for place, row in enumerate(rows):
-            fault = self._attempt(row, again=True)
+        events = self.journal.events()
+        for index, event in enumerate(events):
+            fault = self._attempt(event, again=True)
             if fault is not None:
                 self._lose(fault)
-                self.journal.keep(rows[place:])
+                self.journal.keep(events[index:])
                 return False
         self.journal.keep([])
-        self._away = self._said = False
-        if rows:
-            log.info("MLflow at %s is back: %d calls that waited were sent", self._where, len(rows))
+        self._away = self._warned = False
+        if events:
+            log.info("MLflow at %s is back: %d calls that waited were sent", self._where, len(events))
         return True
 
 
 def open_tracker(home: Home, folder: Path) -> BufferedTracker:
     """MLflow behind a tracker that never raises, for the run with this folder."""
     return BufferedTracker(lambda: MlflowStore(home), folder, tracking_uri(home))
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
 
 
 def _first_line(fault: Exception) -> str:

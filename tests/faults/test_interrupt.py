@@ -15,7 +15,7 @@ import pytest
 from flows.cli import interrupt
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from tasks.engine import run as runs
-from tasks.tracking.mlflow_store import NoTracker
+from tasks.tracking.tracker import NoTracker
 from tests.support.command import ROOT
 
 COMMAND = """

@@ -36,7 +36,7 @@ from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
 from tasks.resume.inputs import LEARNERS
 from tasks.retrieval import train_retrievers
-from tasks.tracking.mlflow_store import NoTracker
+from tasks.tracking.tracker import NoTracker
 from tests.support.command import ROOT
 from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgqa_core.store.artifacts import Home
 from tasks.engine.run import _CURRENT, Run
-from tasks.tracking.mlflow_store import NoTracker
+from tasks.tracking.tracker import NoTracker
 
 
 def test_background_work_is_done_in_order_and_when_the_run_has_ended(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from kgqa_core.config import make_profile
@@ -20,7 +21,20 @@ from tasks.engine.run import tracked_run
 from tasks.engine.run_lock import OWNER, RunLock, reap_killed_runs
 from tasks.tracking.buffered_tracker import BufferedTracker
 from tasks.tracking.journal import REFUSED, UNTRACKED, Journal
-from tasks.tracking.mlflow_store import PENDING, read_handle
+from tasks.tracking.tracker import (
+    PENDING,
+    DataSet,
+    Event,
+    ModelAliases,
+    ModelVersion,
+    RunDatasets,
+    RunEnd,
+    RunFile,
+    RunModel,
+    RunStart,
+    RunValues,
+    read_handle,
+)
 from tests.support.finished import publish
 
 WHERE = "http://tracker.test"
@@ -59,30 +73,29 @@ class FakeStore:
         self._check("find")
         return next((run for run, row in self.runs.items() if row["handle"] == handle), None)
 
-    def start(self, handle: str, name: str, tags: Any, parent: str | None) -> str:
+    def start(self, event: RunStart) -> str:
         self._check("start")
         run = f"run{len(self.runs)}"
-        row = {"handle": handle, "name": name, "parent": parent, "status": "RUNNING"}
-        self.runs[run] = row | {"metrics": set(), "params": {}, "tags": dict(tags), "files": set()}
+        row = {"handle": event.run, "name": event.name, "parent": event.parent, "status": "RUNNING"}
+        self.runs[run] = row | {"metrics": set(), "params": {}, "tags": dict(event.tags), "files": set()}
         if self.lost_replies:
             self.lost_replies -= 1
             self.up = False
             raise TimeoutError("no reply")
         return run
 
-    def log(self, run: str, params: Any, metrics: Any, tags: Any, at: int) -> None:
-        self._check("log")
-        self.runs[run]["params"].update(params)
-        self.runs[run]["metrics"] |= {(*row, at) for row in metrics}
-        self.runs[run]["tags"].update(tags)
-
-    def file(self, run: str, path: str, folder: str | None) -> None:
-        self._check("file")
-        self.runs[run]["files"].add((path, folder))
-
-    def end(self, run: str, status: str, at: int) -> None:
-        self._check("end")
-        self.runs[run]["status"] = status
+    def write(self, event: Event) -> None:
+        self._check(str(event.__struct_config__.tag))
+        match event:
+            case RunValues():
+                row = self.runs[str(event.run)]
+                row["params"].update({key: str(value) for key, value in event.params.items()})
+                row["metrics"] |= {(*metric, event.at) for metric in event.metrics}
+                row["tags"].update(event.tags)
+            case RunFile():
+                self.runs[str(event.run)]["files"].add((event.path, event.folder))
+            case RunEnd():
+                self.runs[str(event.run)]["status"] = event.status
 
     def kill(self, run_id: str) -> int:
         self._check("kill")
@@ -150,9 +163,9 @@ def dead_run(home: Home, run: str, record: dict[str, Any] | None = None) -> Path
 def test_what_a_reachable_tracker_takes_leaves_no_file(store: FakeStore, home: Home) -> None:
     tracker = tracker_of(store, home)
     run = tracker.start("a run", {"a": "b"})
-    tracker.log(run, params={"rigel.epochs": 4})
-    tracker.log(run, metrics=[("loss", 0.5, 1)])
-    tracker.end(run)
+    tracker.record(RunValues(run, params={"rigel.epochs": 4}))
+    tracker.record(RunValues(run, metrics=[("loss", 0.5, 1)]))
+    tracker.record(RunEnd(run))
     assert tracker.close() == 0 and not waiting(home)
     assert (run, tracker.known(run), tracker.experiment) == ("run0", "run0", "7")
     assert store.runs["run0"]["params"] == {"rigel.epochs": "4"} and store.runs["run0"]["status"] == "FINISHED"
@@ -164,18 +177,18 @@ def test_loss_in_the_middle_is_said_once_and_everything_arrives_at_the_next_stag
     caplog.set_level(logging.INFO, logger="kgqa.tracking")
     tracker = tracker_of(store, home)
     run = tracker.start("whole", {})
-    tracker.log(run, metrics=[("loss", 0.9, 0)])
+    tracker.record(RunValues(run, metrics=[("loss", 0.9, 0)]))
     store.up = False
-    tracker.log(run, metrics=[("loss", 0.5, 1)])
+    tracker.record(RunValues(run, metrics=[("loss", 0.5, 1)]))
     nested = tracker.start("stage", {}, parent=run)
-    tracker.log(nested, metrics=[("count/facts", 3.0, 0)])
-    tracker.end(nested)
+    tracker.record(RunValues(nested, metrics=[("count/facts", 3.0, 0)]))
+    tracker.record(RunEnd(nested))
     assert nested.startswith(PENDING) and tracker.known(nested) is None
     assert [row["call"] for row in waiting(home)] == ["log", "start", "log", "end"]
     store.up = True
     tracker._next = 0.0
     tracker.retry()
-    tracker.end(run)
+    tracker.record(RunEnd(run))
     assert not waiting(home) and tracker.close() == 0
     assert {row[:3] for row in store.runs["run0"]["metrics"]} == {("loss", 0.9, 0), ("loss", 0.5, 1)}
     assert tracker.known(nested) == "run1"
@@ -192,8 +205,8 @@ def test_tracker_away_from_the_start_is_followed_by_the_next_run(
     owner = RunLock(home.root / "runs" / "first")
     tracker = tracker_of(store, home, "first")
     run = tracker.start("whole", {"run": "first"})
-    tracker.log(run, params={"seed": 7})
-    tracker.end(run)
+    tracker.record(RunValues(run, params={"seed": 7}))
+    tracker.record(RunEnd(run))
     write_json(home.root / "runs" / "first" / "run.json", {"run_id": "first", "status": "done", "mlflow_handle": run})
     left = tracker.close()
     owner.release(settled=not left)
@@ -223,12 +236,12 @@ def test_loss_while_sending_keeps_what_is_left_and_counts_nothing_twice(store: F
     run = tracker.start("whole", {})
     store.up = False
     for step in range(6):
-        tracker.log(run, metrics=[("loss", 1.0 / (step + 1), step)])
+        tracker.record(RunValues(run, metrics=[("loss", 1.0 / (step + 1), step)]))
     store.up, store.until, tracker._next = True, 3, 0.0
     tracker.retry()
     assert len(waiting(home)) == 3 and len(store.runs["run0"]["metrics"]) == 3
     store.up, store.until, tracker._next = True, None, 0.0
-    tracker.log(run, metrics=[("loss", 0.1, 6)])
+    tracker.record(RunValues(run, metrics=[("loss", 0.1, 6)]))
     tracker.retry()
     assert not waiting(home)
     assert sorted(row[2] for row in store.runs["run0"]["metrics"]) == list(range(7))
@@ -238,9 +251,9 @@ def test_killed_sender_sends_again_without_counting_twice(store: FakeStore, home
     tracker = tracker_of(store, home)
     run = tracker.start("whole", {})
     store.up = False
-    tracker.log(run, metrics=[("loss", 0.5, 1)])
+    tracker.record(RunValues(run, metrics=[("loss", 0.5, 1)]))
     nested = tracker.start("stage", {}, parent=run)
-    tracker.end(nested)
+    tracker.record(RunEnd(nested))
     before = (home.root / "runs" / "own" / UNTRACKED).read_text()
     store.up, tracker._next = True, 0.0
     tracker.retry()
@@ -267,8 +280,8 @@ def test_refused_call_is_kept_aside_and_holds_nothing_up(
     tracker = tracker_of(store, home)
     run = tracker.start("whole", {})
     store.bad = {"file"}
-    tracker.file(run, Path("/nowhere"))
-    tracker.log(run, tags={"after": "it"})
+    tracker.record(RunFile(run, "/nowhere"))
+    tracker.record(RunValues(run, tags={"after": "it"}))
     assert store.runs["run0"]["tags"] == {"after": "it"} and not waiting(home)
     refused = json.loads((home.root / "runs" / "own" / REFUSED).read_text())
     assert refused["call"] == "file" and "not taken" in refused["refused"]
@@ -280,7 +293,7 @@ def test_runs_of_killed_processes_are_closed_and_those_of_living_ones_are_not(st
     whole = before.start("whole", {"run": "dead"})
     before.start("stage", {"run": "dead"}, parent=whole)
     done = before.start("done", {"run": "dead"}, parent=whole)
-    before.end(done)
+    before.record(RunEnd(done))
     alive = tracker_of(store, home, "alive")
     alive.start("whole", {"run": "alive"})
     folder = dead_run(home, "dead", {"status": "running"})
@@ -387,7 +400,7 @@ def test_next_run_closes_what_a_killed_one_left(store: FakeStore, home: Home, mo
 def test_runs_opened_in_one_moment_are_told_apart(
     store: FakeStore, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.tracking.buffered_tracker._now", lambda: 1000)
+    monkeypatch.setattr("tasks.tracking.buffered_tracker.now", lambda: 1000)
     tracker = tracker_of(store, home)
     tracker.start("whole", {})
     tracker.start("stage", {})
@@ -420,7 +433,37 @@ def test_a_stage_that_is_found_is_told_in_one_call_and_one_that_works_shows_its_
 
 def test_calls_that_wait_when_a_home_is_moved_name_its_files_where_they_are(tmp_path: Path) -> None:
     folder = tmp_path / "home" / "runs" / "r"
-    Journal(folder).add({"call": "file", "run": "r", "path": str(folder / "report.html")})
+    Journal(folder).add(RunFile("r", str(folder / "report.html")))
     (tmp_path / "home").rename(tmp_path / "moved")
     moved = tmp_path / "moved" / "runs" / "r"
-    assert Journal(moved).rows() == [{"call": "file", "run": "r", "path": str(moved / "report.html")}]
+    assert Journal(moved).events() == [RunFile("r", str(moved / "report.html"))]
+
+
+def test_every_event_waits_and_comes_back_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "runs" / "r"
+    events: list[Event] = [
+        RunStart("pending-1-r", "a run", {"a": "b"}, "parent"),
+        RunValues("r", {"rigel.epochs": 4, "shuffle": True}, [("loss", 0.5, 1)], {"kgqa.status": "done"}, 3),
+        RunFile("r", str(folder / "report.html"), "scores"),
+        RunDatasets("r", [DataSet("atlas", "d" * 64, {"triples": 3}, "graph")]),
+        RunModel("r", {"home": str(tmp_path / "home"), "artifacts": {"kg": "k"}}),
+        ModelVersion("r", "kgqa-a", "", {"kgqa.run_id": "r"}, "Run r."),
+        ModelAliases("kgqa-a", str(folder / "truth.json")),
+        RunEnd("r", "FAILED", 4),
+    ]
+    journal = Journal(folder)
+    for event in events:
+        journal.add(event)
+    with journal.path.open("a") as stream:
+        stream.write('{"call": "unknown", "run": "r"}\n{"call": "log", "run"')
+    assert str(tmp_path) not in journal.path.read_text()
+    back = journal.events()
+    assert [msgspec.to_builtins(event) for event in back] == [msgspec.to_builtins(event) for event in events]
+    assert [type(event) for event in back] == [type(event) for event in events]
+    older = [  # as earlier versions wrote them
+        {"call": "log", "run": "r", "params": {"a": "1"}, "metrics": [["loss", 0.5, 1]], "tags": {}, "at": 7},
+        {"call": "datasets", "run": "r", "read": [["atlas", "d", {"triples": 3}, "graph"]]},
+        {"call": "file", "run": "r", "path": "{home}/runs/r/report.html", "folder": None},
+    ]
+    journal.path.write_text("".join(json.dumps(row) + "\n" for row in older))
+    assert [type(event) for event in journal.events()] == [RunValues, RunDatasets, RunFile]

@@ -18,7 +18,7 @@ from kgqa_core.types import Question
 from tasks.engine.champion import champion, contend, model_of
 from tasks.engine.publish import publish as publish_run
 from tasks.engine.run import Run, StageRecord
-from tasks.tracking.mlflow_store import NoTracker
+from tasks.tracking.tracker import Event, ModelAliases, ModelVersion, NoTracker
 from tests.support.finished import binary, finished_run, publish, questions
 
 ASKED = questions([f"What is {n}?" for n in range(100)])
@@ -28,16 +28,18 @@ class Listening(NoTracker):
     """Hears what is registered and which aliases are to follow."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, Path]] = []
-        self.versions: list[tuple[str, dict[str, str]]] = []
-        self.descriptions: list[str] = []
+        self.events: list[Event] = []
 
-    def register(self, run: str | None, model: str, folder: str, tags: Any, description: str) -> None:
-        self.versions.append((model, dict(tags)))
-        self.descriptions.append(description)
+    def record(self, *events: Event) -> None:
+        self.events += events
 
-    def aliases(self, model: str, truth: Path) -> None:
-        self.heard.append((model, truth))
+    @property
+    def heard(self) -> list[tuple[str, Path]]:
+        return [(event.model, Path(event.truth)) for event in self.events if isinstance(event, ModelAliases)]
+
+    @property
+    def registered(self) -> list[ModelVersion]:
+        return [event for event in self.events if isinstance(event, ModelVersion)]
 
 
 @pytest.fixture
@@ -82,13 +84,14 @@ def test_every_finished_run_is_a_version_with_its_digests_and_its_value(home: Ho
     value = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 100}
     run = finish(home, "run-a", 50)
     contend(run, {"aggregates": {"scores": {"rigel/-/-": {"test": {"hits_at_1": value}}}}})
-    ((model, tags),) = run.tracker.versions
+    (version,) = run.tracker.registered
+    model, tags = version.model, version.tags
     assert model == "kgqa-toy-asked" and tags["kgqa.run_id"] == "run-a" and tags["kgqa.git"]
     assert tags["kgqa.questions_digest"] == run.made("questions")["questions"].digest
     assert tags["kgqa.champion_metric"] == "hits_at_1 of rigel/-/-: 0.5000 [0.4000, 0.6000]"
     worse = finish(home, "run-b", 40)
     contend(worse, {})
-    assert worse.tracker.versions[0][1]["kgqa.champion"] == "stays"
+    assert worse.tracker.registered[0].tags["kgqa.champion"] == "stays"
 
 
 def test_a_version_says_what_it_is_how_good_and_why_it_is_champion_or_not(home: Home) -> None:
@@ -96,13 +99,13 @@ def test_a_version_says_what_it_is_how_good_and_why_it_is_champion_or_not(home: 
     run = finish(home, "run-a", 50)
     contend(run, {"aggregates": {"scores": {"rigel/-/-": {"test": {"hits_at_1": value}}}}})
     assert run.profile is not None
-    assert run.tracker.descriptions == [
+    assert [version.description for version in run.tracker.registered] == [
         f"Profile {run.profile.name}: graph toy, questions asked.\n\nhits_at_1 of rigel/-/-: 0.5000 [0.4000, 0.6000]."
         "\n\nFirst champion: rigel/-/- has hits_at_1 50.0.\n\nRun run-a."
     ]
     worse = finish(home, "run-b", 40)
     decision = contend(worse, {})
-    assert f"C{decision.why[1:]}." in worse.tracker.descriptions[0]
+    assert f"C{decision.why[1:]}." in worse.tracker.registered[0].description
 
 
 def test_the_description_of_a_version_names_no_place_on_the_machine(home: Home) -> None:
@@ -111,7 +114,7 @@ def test_the_description_of_a_version_names_no_place_on_the_machine(home: Home) 
     shutil.rmtree(home.root / "champions" / "kgqa-toy-asked")
     run = finish(home, "run-b", 80)
     contend(run, {})
-    (said,) = run.tracker.descriptions
+    said = run.tracker.registered[0].description
     assert "delete champions/kgqa-toy-asked.json" in said and str(home.root) not in said
 
 

@@ -26,8 +26,20 @@ from kgqa_core.store.artifacts import Home, write_json
 from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.tracking.buffered_tracker import BufferedTracker, open_tracker
 from tasks.tracking.journal import UNTRACKED
-from tasks.tracking.mlflow_store import KIND, DataSet, MlflowStore, make_handle, model_name, tracking_uri
+from tasks.tracking.mlflow_store import KIND, MlflowStore, model_name, tracking_uri
 from tasks.tracking.model_files import _save
+from tasks.tracking.tracker import (
+    DataSet,
+    ModelAliases,
+    ModelVersion,
+    RunDatasets,
+    RunEnd,
+    RunFile,
+    RunModel,
+    RunStart,
+    RunValues,
+    make_handle,
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +53,17 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, MlflowStore]
 def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
     home, store = opened
     handle = make_handle("r1", 1000)
-    run = store.find(handle) or store.start(handle, "a run", {"kgqa.run_id": "r1"}, None)
+    run = store.find(handle) or store.start(RunStart(handle, "a run", {"kgqa.run_id": "r1"}))
     assert store.find(handle) == run
     assert store.find(make_handle("r1", 1001)) is None and store.find(make_handle("r2", 1000)) is None
     (tmp_path / "report.html").write_text("<p>")
     for _ in range(2):
-        values = [["loss", 0.5, 1], ["loss", 0.4, 2], ["rigel/-/-/test/hits_at_1", 0.9, 0]]
-        store.log(run, {"rigel.epochs": "4"}, values, {"kgqa.status": "done"}, 2000)
-        store.datasets(run, [["atlas", "d" * 64, {"triples": 3}, "graph"]])
-        store.file(run, str(tmp_path / "report.html"), None)
-        store.register(run, "kgqa-a", "", {"kgqa.run_id": "r1"}, "Run r1.")
-        store.end(run, "FINISHED", 3000)
+        values = [("loss", 0.5, 1), ("loss", 0.4, 2), ("rigel/-/-/test/hits_at_1", 0.9, 0)]
+        store.write(RunValues(run, {"rigel.epochs": "4"}, values, {"kgqa.status": "done"}, 2000))
+        store.write(RunDatasets(run, [DataSet("atlas", "d" * 64, {"triples": 3}, "graph")]))
+        store.write(RunFile(run, str(tmp_path / "report.html")))
+        store.write(ModelVersion(run, "kgqa-a", "", {"kgqa.run_id": "r1"}, "Run r1."))
+        store.write(RunEnd(run, "FINISHED", 3000))
     client = store._client
     assert [(one.value, one.step) for one in client.get_metric_history(run, "loss")] == [(0.5, 1), (0.4, 2)]
     found = client.get_run(run)
@@ -77,9 +89,10 @@ def test_the_store_of_a_home_writes_ahead_and_one_that_is_given_stays_as_it_is(
 
 def test_what_is_too_much_for_one_request_arrives_whole(opened: tuple[Home, MlflowStore]) -> None:
     _, store = opened
-    run = store.start(make_handle("r-much", 1000), "much", {}, None)
+    run = store.start(RunStart(make_handle("r-much", 1000), "much", {}))
     params = {f"option.{n}": str(n) for n in range(230)}
-    store.log(run, params, [["loss", 1.0 / (n + 1), n] for n in range(2100)], {f"t{n}": "x" for n in range(120)}, 2000)
+    losses = [("loss", 1.0 / (n + 1), n) for n in range(2100)]
+    store.write(RunValues(run, params, losses, {f"t{n}": "x" for n in range(120)}, 2000))
     found = store._client.get_run(run)
     assert found.data.params == params and {f"t{n}" for n in range(120)} <= set(found.data.tags)
     assert len(store._client.get_metric_history(run, "loss")) == 2100
@@ -88,14 +101,14 @@ def test_what_is_too_much_for_one_request_arrives_whole(opened: tuple[Home, Mlfl
 def test_aliases_follow_the_file_of_the_home(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
     _, store = opened
     for name in ("r8", "r9"):
-        run = store.start(make_handle(name, 1000), name, {"kgqa.run_id": name}, None)
-        store.register(run, "kgqa-my graph/x", "", {"kgqa.run_id": name}, "")
+        run = store.start(RunStart(make_handle(name, 1000), name, {"kgqa.run_id": name}))
+        store.write(ModelVersion(run, "kgqa-my graph/x", "", {"kgqa.run_id": name}, ""))
     write_json(tmp_path / "truth.json", {"champion": {"run_id": "r8"}, "previous": None})
-    store.aliases("kgqa-my graph/x", str(tmp_path / "truth.json"))
+    store.write(ModelAliases("kgqa-my graph/x", str(tmp_path / "truth.json")))
     model = store._client.get_model_version_by_alias("kgqa-my-graph-x", "champion")
     assert model.tags["kgqa.run_id"] == "r8"
     write_json(tmp_path / "truth.json", {"champion": {"run_id": "r9"}, "previous": {"run_id": "r8"}})
-    store.aliases("kgqa-my graph/x", str(tmp_path / "truth.json"))
+    store.write(ModelAliases("kgqa-my graph/x", str(tmp_path / "truth.json")))
     aliases = {
         alias: store._client.get_model_version_by_alias("kgqa-my-graph-x", alias).tags["kgqa.run_id"]
         for alias in ("champion", "previous")
@@ -105,10 +118,10 @@ def test_aliases_follow_the_file_of_the_home(opened: tuple[Home, MlflowStore], t
 
 def test_open_runs_of_a_dead_process_are_closed_as_killed(opened: tuple[Home, MlflowStore]) -> None:
     _, store = opened
-    left = store.start(make_handle("dead", 1000), "left", {"kgqa.run_id": "dead"}, None)
-    ended = store.start(make_handle("dead", 1001), "ended", {"kgqa.run_id": "dead"}, left)
-    store.end(ended, "FINISHED", 2000)
-    other = store.start(make_handle("living", 1000), "other", {"kgqa.run_id": "living"}, None)
+    left = store.start(RunStart(make_handle("dead", 1000), "left", {"kgqa.run_id": "dead"}))
+    ended = store.start(RunStart(make_handle("dead", 1001), "ended", {"kgqa.run_id": "dead"}, left))
+    store.write(RunEnd(ended, "FINISHED", 2000))
+    other = store.start(RunStart(make_handle("living", 1000), "other", {"kgqa.run_id": "living"}))
     assert store.kill("dead") == 1 and store.kill("dead") == 0
     statuses = [store._client.get_run(run).info.status for run in (left, ended, other)]
     assert statuses == ["KILLED", "FINISHED", "RUNNING"]
@@ -129,10 +142,10 @@ def test_the_records_of_a_copied_home_follow_it(
     opened: tuple[Home, MlflowStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, store = opened
-    run = store.start(make_handle("r-copied", 1000), "copied", {}, None)
+    run = store.start(RunStart(make_handle("r-copied", 1000), "copied", {}))
     (tmp_path / "report.html").write_text("<p>")
-    store.file(run, str(tmp_path / "report.html"), None)
-    store.register(run, "copied", "", {}, "")
+    store.write(RunFile(run, str(tmp_path / "report.html")))
+    store.write(ModelVersion(run, "copied", "", {}, ""))
     logged = store._client.create_logged_model(store.experiment, "system", run)
     place = home.root / "mlflow" / "artifacts" / "models" / logged.model_id / "artifacts"
     place.mkdir(parents=True)
@@ -234,7 +247,7 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
     (tmp_path / "report.html").write_text("<p>")
 
     def tell(tracker: Any, run: Any, step: int) -> None:
-        tracker.log(run, metrics=[("loss", 1.0 / (step + 1), step)])
+        tracker.record(RunValues(run, metrics=[("loss", 1.0 / (step + 1), step)]))
 
     with _servers(tmp_path / "server", port) as wanted:
         wanted(True)
@@ -245,9 +258,9 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
         wanted(False)
         tell(tracker, run, 1)
         nested = tracker.start("stage", {"kgqa.run_id": "one"}, parent=run)
-        tracker.file(nested, tmp_path / "report.html")
-        tracker.datasets(run, [DataSet("atlas", "d" * 64, {"triples": 3}, "graph")])
-        tracker.end(nested)
+        tracker.record(RunFile(nested, str(tmp_path / "report.html")))
+        tracker.record(RunDatasets(run, [DataSet("atlas", "d" * 64, {"triples": 3}, "graph")]))
+        tracker.record(RunEnd(nested))
         assert len((home.root / "runs" / "one" / UNTRACKED).read_text().splitlines()) == 5
         wanted(True)
         tracker._next = 0.0
@@ -255,8 +268,8 @@ def test_server_that_is_killed_and_comes_back_has_everything_once(
         tell(tracker, run, 2)
         wanted(False)
         tell(tracker, run, 3)
-        tracker.register(run, "kgqa-a", "", {"kgqa.run_id": "one"}, "")
-        tracker.end(run)
+        tracker.record(ModelVersion(run, "kgqa-a", "", {"kgqa.run_id": "one"}, ""))
+        tracker.record(RunEnd(run))
         owner.release(settled=not tracker.close())
         wanted(True)
         later = open_tracker(home, home.root / "runs" / "two")
@@ -281,12 +294,12 @@ REFERENCE = {
 
 def test_a_run_logs_its_model_once_and_the_registered_version_is_that_model(opened: tuple[Home, MlflowStore]) -> None:
     home, store = opened
-    run = store.start(make_handle("r9", 9000), "a run", {}, None)
+    run = store.start(RunStart(make_handle("r9", 9000), "a run", {}))
     for _ in range(2):
-        store.model(run, REFERENCE)
-        store.register(run, "kgqa-m", "", {"kgqa.run_id": "r9"}, "Run r9.")
-    store.end(run, "FINISHED", 9500)
-    store.model(run, REFERENCE)  # sent again after its run has ended
+        store.write(RunModel(run, REFERENCE))
+        store.write(ModelVersion(run, "kgqa-m", "", {"kgqa.run_id": "r9"}, "Run r9."))
+    store.write(RunEnd(run, "FINISHED", 9500))
+    store.write(RunModel(run, REFERENCE))  # sent again after its run has ended
     client = store._client
     [logged] = client.search_logged_models([store.experiment], filter_string=f"source_run_id = '{run}'")
     assert (logged.name, str(logged.status), logged.model_type) == ("system", "READY", "agent")
@@ -299,7 +312,7 @@ def test_a_run_logs_its_model_once_and_the_registered_version_is_that_model(open
     files = Path(logged.artifact_location.removeprefix("file://"))
     assert (files / "MLmodel").is_file() and not list(files.rglob("*.pkl"))
     write_json(home.root / "truth.json", {"champion": {"run_id": "r9"}, "previous": None})
-    store.aliases("kgqa-m", str(home.root / "truth.json"))
+    store.write(ModelAliases("kgqa-m", str(home.root / "truth.json")))
     assert client.get_model_version_by_alias("kgqa-m", "champion").version == version.version
 
 
@@ -311,14 +324,14 @@ def test_the_next_model_is_made_of_the_last_ones_files(
     _, store = opened
     files = {}
     for name in ("r10", "r11", "r12"):
-        run = store.start(make_handle(name, 9000), name, {}, None)
+        run = store.start(RunStart(make_handle(name, 9000), name, {}))
         reference = REFERENCE | {"run": name, "requirements": ["kgqa==0.1.0", f"mlflow==3.{name == 'r12'}.0"]}
         if name == "r11":
             with monkeypatch.context() as patched:
                 patched.setattr(mlflow.pyfunc, "save_model", None)
-                store.model(run, reference)
+                store.write(RunModel(run, reference))
         else:
-            store.model(run, reference)
+            store.write(RunModel(run, reference))
         [logged] = store._client.search_logged_models([store.experiment], filter_string=f"source_run_id = '{run}'")
         folder = Path(logged.artifact_location.removeprefix("file://"))
         record = yaml.safe_load((folder / "MLmodel").read_text(encoding="utf-8"))
@@ -358,9 +371,9 @@ def test_a_model_that_waits_for_a_lost_mlflow_is_logged_when_it_is_back(opened: 
     folder = home.root / "runs" / "r10"
     tracker = BufferedTracker(connect, folder, "http://me:secret@away")
     run = tracker.start("a run", {"kgqa.run_id": "r10"})
-    tracker.model(run, REFERENCE | {"run": "r10"})
-    tracker.register(run, "kgqa-late", "", {"kgqa.run_id": "r10"}, "")
-    tracker.end(run)
+    tracker.record(RunModel(run, REFERENCE | {"run": "r10"}))
+    tracker.record(ModelVersion(run, "kgqa-late", "", {"kgqa.run_id": "r10"}, ""))
+    tracker.record(RunEnd(run))
     calls = [json.loads(line)["call"] for line in (folder / UNTRACKED).read_text().splitlines()]
     assert calls == ["start", "model", "register", "end"]
     back = True

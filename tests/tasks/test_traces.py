@@ -16,6 +16,7 @@ from kgqa_core.store.artifacts import Home
 from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span, StepClock
 from tasks.tracking.mlflow_store import MlflowStore
 from tasks.tracking.traces import MlflowTracer, ShareSampler, open_tracer, record_feedback
+from tasks.tracking.tracker import RunStart
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_a_trace_has_question_answer_run_road_confidence_spans_seconds_and_token
     opened: tuple[Home, MlflowStore],
 ) -> None:
     home, store = opened
-    run = store.start("pending-5-r1", "a run", {}, None)
+    run = store.start(RunStart("pending-5-r1", "a run", {}))
     tracer = open_tracer(home, 1.0, {"run_id": "r1", "mlflow_run_id": run}, "ask")
     assert isinstance(tracer, MlflowTracer) and tracer.wants()
     name = tracer.record(trace())
