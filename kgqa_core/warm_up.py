@@ -53,7 +53,7 @@ def warm_up(folder: Path) -> None:
         made.mkdir()
     build(Workspace(kg), options=KgOptions(files=(str(source),)))
     export(arrays, kg=kg)
-    build_mentions(mentions, kg=kg)
+    build_mentions(Workspace(mentions), kg=kg)
     tagger = open_tagger(mentions, kg)
     for number, text in enumerate(TEXTS):
         link_question(tagger, Question(str(number), text), LinkingOptions())

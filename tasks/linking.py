@@ -24,7 +24,7 @@ def build_mentions(workspace: Workspace, kg: ArtifactRef) -> Counts:
     """Collect the names of all entities of a graph, with how common each meaning of a name is."""
     from kgqa_core.linking.dictionary import build
 
-    return build(workspace.out, kg=kg.folder, monitor=workspace.monitor, work=workspace.work)
+    return build(workspace, kg=kg.folder)
 
 
 def _encoder(call: Call) -> dict[str, str]:
@@ -35,7 +35,7 @@ def _encoder(call: Call) -> dict[str, str]:
 def _merge_linked(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
     from kgqa_core.linking.questions import merge
 
-    return merge(workspace.out, parts)
+    return merge(workspace, parts)
 
 
 @stage(
@@ -56,14 +56,7 @@ def link_questions(
     from kgqa_core.linking import questions as linking
 
     return linking.link_questions(
-        workspace.out,
-        kg=kg.folder,
-        mentions=mentions.folder,
-        questions=questions.folder,
-        options=options,
-        splits=splits,
-        monitor=workspace.monitor,
-        part=workspace.part,
+        workspace, kg=kg.folder, mentions=mentions.folder, questions=questions.folder, options=options, splits=splits
     )
 
 

@@ -39,9 +39,7 @@ def index_passages(workspace: Workspace, options: PassagesOptions, seed: int) ->
     """Cut a corpus into passages and index their vectors, their words, or both."""
     from kgqa_core.passages.index import build
 
-    return build(
-        workspace.out, options=options, seed=seed, monitor=workspace.monitor, work=workspace.work, cache=workspace.cache
-    )
+    return build(workspace, options=options, seed=seed)
 
 
 @stage(
@@ -56,16 +54,7 @@ def retrieve_passages(
     """Find the passages that go with each question."""
     from kgqa_core.passages.search import retrieve
 
-    return retrieve(
-        workspace.out,
-        index=index.folder,
-        questions=questions.folder,
-        options=options,
-        training=training,
-        monitor=workspace.monitor,
-        work=workspace.work,
-        cache=workspace.cache,
-    )
+    return retrieve(workspace, index=index.folder, questions=questions.folder, options=options, training=training)
 
 
 @stage(
@@ -83,12 +72,7 @@ def write_passages(
     from kgqa_core.passages.search import write_knowledge
 
     return write_knowledge(
-        workspace.out,
-        questions=questions.folder,
-        passages=passages.folder,
-        triples=folder(triples),
-        retriever=retriever,
-        monitor=workspace.monitor,
+        workspace, questions=questions.folder, passages=passages.folder, triples=folder(triples), retriever=retriever
     )
 
 

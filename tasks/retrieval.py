@@ -86,13 +86,12 @@ def gather_feedback(
     from kgqa_core.retrieval.rigel.feedback import gather
 
     return gather(
-        workspace.out,
+        workspace,
         dkg=dkg.folder,
         questions=questions.folder,
         facts=facts.folder,
         answers=answers.folder,
         bare=folder(bare),
-        monitor=workspace.monitor,
     )
 
 

@@ -96,7 +96,9 @@ class Work:
     def mentions(self, graph: str) -> Path:
         """Folder of the dictionary of a graph's names."""
         kg, parts = self.kg(graph), {"code": code_digest(build_mentions)}
-        return self._made("mentions", parts | {"kg": kg.name}, lambda out, work: build_mentions(out, kg=kg, work=work))
+        return self._made(
+            "mentions", parts | {"kg": kg.name}, lambda out, work: build_mentions(Workspace(out, work), kg=kg)
+        )
 
     def questions(self, graph: str) -> Path:
         """Folder of all questions of a profile."""

@@ -57,7 +57,7 @@ def prepare(work: Path, shared: Path, graph: str) -> tuple[Path, Path]:
     if not kg.is_dir():
         publish_folder("kg", kg, lambda out, scratch: build_kg(Workspace(out, scratch), options=options))
     if not mentions.is_dir():
-        publish_folder("mentions", mentions, lambda out, scratch: build_mentions(out, kg=kg, work=scratch))
+        publish_folder("mentions", mentions, lambda out, scratch: build_mentions(Workspace(out, scratch), kg=kg))
     return kg, mentions
 
 

@@ -42,6 +42,7 @@ from kgqa_core.config import PassagesOptions
 from kgqa_core.passages import dense
 from kgqa_core.passages.index import build
 from kgqa_core.passages.search import PassageSearch
+from kgqa_core.workspace import Workspace
 
 FIELDS = (
     *CONDITIONS, "cores", "python", "seed", "rebel/...", "?cells/...",
@@ -151,9 +152,10 @@ def measure_rebel(data: Path, work: Path) -> dict[str, Any]:
         out.mkdir()
         wall, cpu = time.monotonic(), time.process_time()
         counts = build(
-            out, options=options.model_copy(update={"retriever": name}), seed=SEED, work=work / "scratch",
-            cache=work / "cache",
-        )  # fmt: skip
+            Workspace(out, work / "scratch", cache=work / "cache"),
+            options=options.model_copy(update={"retriever": name}),
+            seed=SEED,
+        )
         builds[name] = counts | {
             "seconds": round(time.monotonic() - wall, 1), "cpu": round(time.process_time() - cpu, 1),
             "bytes": size(out),
@@ -194,7 +196,7 @@ def measure_cells(data: Path, number: int, work: Path) -> dict[str, Any]:
         out = work / kind
         out.mkdir()
         own = options.model_copy(update={"index": kind})
-        build(out, options=own, seed=SEED, work=work / "scratch", cache=work / "cache")
+        build(Workspace(out, work / "scratch", cache=work / "cache"), options=own, seed=SEED)
         search = PassageSearch(out, own, work / "cache")
         search.search(queries)
         for share in shares:

@@ -68,7 +68,7 @@ def mentions(folder: Path, memory: str) -> Json:
     """Its mention dictionary."""
     from kgqa_core.linking.dictionary import build as build_mentions
 
-    return {"forms": build_mentions(fresh(folder / "mentions"), kg=folder / "kg")["forms"]}
+    return {"forms": build_mentions(Workspace(fresh(folder / "mentions")), kg=folder / "kg")["forms"]}
 
 
 def opening(folder: Path, memory: str) -> Json:

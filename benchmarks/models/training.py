@@ -124,7 +124,7 @@ def prepare(graph: str, work: Path, trainings: Sequence[str], changes: Mapping[s
     (folder / "graph.json").write_text(json.dumps({"profile": "atlas" if graph == "atlas" else None}), "utf-8")
     _made(folder / "kg", lambda out, own: build(Workspace(out, own), options=profile.kg))
     _made(folder / "dkg", lambda out, own: export(out, kg=folder / "kg", options=profile.dkg))
-    _made(folder / "mentions", lambda out, own: build_mentions(out, kg=folder / "kg", work=own))
+    _made(folder / "mentions", lambda out, own: build_mentions(Workspace(out, own), kg=folder / "kg"))
     if graph == "small":
         _made(
             folder / "asked",

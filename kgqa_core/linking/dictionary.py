@@ -47,8 +47,9 @@ from kgqa_core.linking.mentions import (
 )
 from kgqa_core.linking.short_names import parts_sql, place_relations, stage_parts
 from kgqa_core.linking.words import FUNCTION_WORDS, usual_words, usualness
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import write_json
+from kgqa_core.workspace import Workspace
 
 Array = NDArray[Any]
 ROWS = 100_000
@@ -69,7 +70,7 @@ WEIGHT = {LABEL: 1.0, ALIAS: 0.5, VARIANT: 0.2, PART: 0.005}
 """How much a candidate's popularity counts by the way it comes by the name."""
 
 
-def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = None) -> dict[str, Any]:
+def build(workspace: Workspace, *, kg: Path) -> dict[str, Any]:
     """Writes the mention dictionary of the graph `kg` into `out` and returns counts.
 
     Names are labels and aliases of all languages, and the readable part of the key of an entity without a label.  The
@@ -78,29 +79,33 @@ def build(out: Path, *, kg: Path, monitor: Monitor = QUIET, work: Path | None = 
     """
     with KgStore.open(kg) as store:
         path, order, graph = store.path, store._language_rank("lang", None), store.counts()
-    scratch = Path(tempfile.mkdtemp(prefix="mentions-", dir=work or out))
+    scratch = Path(tempfile.mkdtemp(prefix="mentions-", dir=workspace.work or workspace.out))
     try:
         with duckdb.connect(
             str(scratch / "names.duckdb"), config={"threads": 2, "memory_limit": MEMORY, "temp_directory": str(scratch)}
         ) as connection:
             attach(connection, path)
             connection.execute("SET enable_progress_bar = false")
-            counts = _write_relations(out, connection, order)
+            counts = _write_relations(workspace.out, connection, order)
             relations, relation_words = _relation_words(connection)
             nodes = _nodes(connection, scratch)
-            counts |= _write_entities(out, connection, order, len(nodes.known))
-            counts |= _stage_names(connection, nodes, monitor)
+            counts |= _write_entities(workspace.out, connection, order, len(nodes.known))
+            counts |= _stage_names(connection, nodes, workspace.monitor)
             if not counts["forms"]:
                 raise KgInputError(f"no entity of the graph {path} has a name that could be found in a text")
-            counts |= _write_names(out, connection, len(nodes.known), relations, relation_words, monitor)
-            _write_within(out, counts["names"], monitor)
-            counts |= _write_neighbours(out, connection, nodes.known, scratch, monitor)
-            counts |= _write_places(out, connection, order, nodes.known)
-            counts |= _write_words(out, relation_words)
+            counts |= _write_names(
+                workspace.out, connection, len(nodes.known), relations, relation_words, workspace.monitor
+            )
+            _write_within(workspace.out, counts["names"], workspace.monitor)
+            counts |= _write_neighbours(workspace.out, connection, nodes.known, scratch, workspace.monitor)
+            counts |= _write_places(workspace.out, connection, order, nodes.known)
+            counts |= _write_words(workspace.out, relation_words)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    write_json(out / "meta.json", {"format": FORMAT, "graph": graph, **counts})
-    monitor.note(f"{counts['names']:,} names of {counts['named']:,} entities, {counts['ambiguous']:,} ambiguous")
+    write_json(workspace.out / "meta.json", {"format": FORMAT, "graph": graph, **counts})
+    workspace.monitor.note(
+        f"{counts['names']:,} names of {counts['named']:,} entities, {counts['ambiguous']:,} ambiguous"
+    )
     return counts
 
 

@@ -17,10 +17,10 @@ from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, select_entities
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import TOPIC_ENTITIES
-from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, share, write_part
+from kgqa_core.store.shards import LOADING, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import ROLES, Linked, Question
+from kgqa_core.workspace import Workspace
 
 LINKS = "links.parquet"
 PROGRESS_EVERY = 100
@@ -39,15 +39,13 @@ _COLUMNS = {
 
 
 def link_questions(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     mentions: Path,
     questions: Path,
     options: LinkingOptions,
     splits: Collection[str] = (),
-    monitor: Monitor = QUIET,
-    part: Part | None = None,
 ) -> dict[str, Any]:
     """Writes `questions.parquet` and `links.parquet`, and returns counts.
 
@@ -60,7 +58,7 @@ def link_questions(
     Raises ArtifactError when the dictionary or the questions are damaged.
     """
     read = read_questions(questions)
-    read = read[share(part, range(len(read)), len(read))]
+    read = read[share(workspace.part, range(len(read)), len(read))]
     with LOADING:
         tagger = open_tagger(mentions, kg, options)
     results: list[Question] = []
@@ -74,22 +72,23 @@ def link_questions(
             results.append(with_links(question, topics))
             rows += _rows(question, named, {entity for entity, _, _ in topics})
         if number % PROGRESS_EVERY == 0 or number == len(read):
-            monitor.progress(number, len(read), "questions")
-    _write(out, results, pl.DataFrame(rows, schema=_COLUMNS, orient="row"))
+            workspace.monitor.progress(number, len(read), "questions")
+    _write(workspace.out, results, pl.DataFrame(rows, schema=_COLUMNS, orient="row"))
     counts = _counts(results, len(rows))
-    if part is not None:
-        write_part(out, counts)
+    if workspace.part is not None:
+        write_part(workspace.out, counts)
     return counts
 
 
-def merge(out: Path, parts: Sequence[Path]) -> dict[str, Any]:
+def merge(workspace: Workspace, parts: Sequence[Path]) -> dict[str, Any]:
     """Joins the folders of all parts of `link_questions`, and returns its counts.
 
     Raises ArtifactError when a part is damaged.
     """
     results = read_parts(parts)
-    _write(out, [question for folder in parts for question in read_questions(folder)], join_rows(parts, LINKS))
-    return add_counts([own["counts"] for own in results])
+    questions = [question for folder in parts for question in read_questions(folder)]
+    _write(workspace.out, questions, join_rows(parts, LINKS))
+    return add_counts([result["counts"] for result in results])
 
 
 def topics_of(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[int, float, str]]:

@@ -16,12 +16,13 @@ import numpy as np
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import ArtifactError, ModelError
 from kgqa_core.extras import require_extra
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.sentence_encoder import CachedEncoder, SentenceEncoder
 from kgqa_core.nn.vectors import ONE, Vectors, dots, open_vectors
 from kgqa_core.passages.table import RankedPassages, distinct
 from kgqa_core.store.shards import LOADING
+from kgqa_core.workspace import Workspace
 
 FILE = "dense.faiss"
 FLAT = 500_000
@@ -56,38 +57,36 @@ def cells(passages: int) -> int:
 
 
 def build(
-    out: Path,
+    workspace: Workspace,
     blocks: Iterable[Sequence[str]],
     count: int,
     encoder: SentenceEncoder,
     options: PassagesOptions,
     *,
     seed: int,
-    work: Path,
-    cache: Path | None,
-    monitor: Monitor = QUIET,
 ) -> dict[str, Any]:
     """Writes `dense.faiss`; returns index (`flat` or `ivf`), cells, width, similarity, encoded: texts not yet known.
 
-    blocks: texts in order of their numbers, `count` in all.  work: scratch folder.  cache: folder that keeps vectors
-    for all runs; None keeps them in `work`, for this build.  A kill loses the vectors of some hundred texts.
+    blocks: texts in order of their numbers, `count` in all.  Vectors are kept in the workspace's cache for all runs, or
+    else in its `work` for this build.  A kill loses the vectors of some hundred texts.
     """
     faiss = _faiss()
     kind = options.index if options.index != "auto" else "flat" if count <= FLAT else "ivf"
-    file = work / "vectors.raw"
+    scratch = workspace.work or workspace.out
+    file = scratch / "vectors.raw"
     rows = np.memmap(file, dtype=np.int16, mode="w+", shape=(max(1, count), encoder.width))
     done = 0
-    with open_vectors(cache or work, encoder.digest, encoder.width) as store:
+    with open_vectors(workspace.cache or scratch, encoder.digest, encoder.width) as store:
         cached = CachedEncoder(encoder, store)
         for texts in blocks:
             different, which = distinct(texts)
             rows[done : done + len(texts)] = cached.vectors(different)[which]
             done += len(texts)
-            monitor.progress(done, count, "passages encoded")
-    index = _index(kind, rows[:count], seed, monitor)
+            workspace.monitor.progress(done, count, "passages encoded")
+    index = _index(kind, rows[:count], seed, workspace.monitor)
     for start in range(0, count, BLOCK):
         index.add(rows[start : min(count, start + BLOCK)].astype(np.float32))
-    faiss.write_index(index, str(out / FILE))
+    faiss.write_index(index, str(workspace.out / FILE))
     del rows
     file.unlink()
     made = {"index": kind, "width": encoder.width, "encoder": encoder.weights, "encoded": cached.encoded}

@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import InputError
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
 from kgqa_core.passages import bm25, dense
 from kgqa_core.passages.corpus import Document, RejectedText, RejectsWriter, find_corpus, read_corpus
 from kgqa_core.passages.table import Passage, Passages, PassageWriter, chunk
 from kgqa_core.store.artifacts import write_json
+from kgqa_core.workspace import Workspace
 
 META = "index.json"
 
 
-def build(
-    out: Path,
-    *,
-    options: PassagesOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-    cache: Path | None = None,
-) -> dict[str, Any]:
+def build(workspace: Workspace, *, options: PassagesOptions, seed: int) -> dict[str, Any]:
     """Writes passages/*.parquet, dense.faiss, bm25/, rejects.parquet and index.json; returns counts.
 
-    What `options.retriever` does not search with is not made.  cache: folder that keeps vectors for all runs; with it,
-    or with the same `work`, a killed build encodes only what is missing.
+    What `options.retriever` does not search with is not made.  With the same cache, or the same `work`, a killed build
+    encodes only what is missing.
     Returns documents, passages, rejects, encoded (passages whose vector was not known).
     Raises InputError without corpus or when nothing in it can be used, ModelError, StorageError.
     """
-    scratch = work or out / "scratch"
+    scratch = workspace.work or workspace.out / "scratch"
     scratch.mkdir(parents=True, exist_ok=True)
-    documents, writer, rejects = 0, PassageWriter(out), RejectsWriter(out)
+    documents, writer, rejects = 0, PassageWriter(workspace.out), RejectsWriter(workspace.out)
     for each in read_corpus(find_corpus(options.corpus), options):
         if isinstance(each, RejectedText):
             rejects.add(each)
@@ -48,25 +41,23 @@ def build(
         for text in pieces:
             writer.add(Passage(each.id, each.title, text))
         if documents % 1000 == 0:
-            monitor.progress(documents, None, "documents")
+            workspace.monitor.progress(documents, None, "documents")
     writer.flush()
     rejects.close()
-    _check(options, documents, rejects, monitor)
+    _check(options, documents, rejects, workspace.monitor)
     counts = {"documents": documents, "passages": writer.count, "rejects": rejects.count}
     meta: dict[str, Any] = {"passages": writer.count, "words": options.words}
-    texts = Passages(out, writer.count)
+    texts = Passages(workspace.out, writer.count)
     if options.retriever in ("dense", "hybrid"):
         encoder = dense.open_encoder(options)
-        made = dense.build(
-            out, texts.blocks(dense.BLOCK), writer.count, encoder, options, seed=seed, work=scratch, cache=cache,
-            monitor=monitor,
-        )  # fmt: skip
+        scratched = replace(workspace, work=scratch)
+        made = dense.build(scratched, texts.blocks(dense.BLOCK), writer.count, encoder, options, seed=seed)
         counts["encoded"] = made.pop("encoded")
         meta["dense"] = made
     if options.retriever in ("bm25", "hybrid"):
-        meta["bm25"] = bm25.build(out, texts.blocks(dense.BLOCK), writer.count, monitor)
-    write_json(out / META, meta)
-    if work is None:
+        meta["bm25"] = bm25.build(workspace.out, texts.blocks(dense.BLOCK), writer.count, workspace.monitor)
+    write_json(workspace.out / META, meta)
+    if workspace.work is None:
         shutil.rmtree(scratch)
     return counts
 

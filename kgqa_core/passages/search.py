@@ -17,13 +17,13 @@ from kgqa_core.config import PASSAGES, PassagesOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.verbalise import KNOWLEDGE
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.passages.bm25 import Bm25Index
 from kgqa_core.passages.dense import DenseIndex
 from kgqa_core.passages.index import META
 from kgqa_core.passages.table import Passage, Passages, RankedPassages
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import SPLITS, SPLITS_COLLECTED, Question
+from kgqa_core.workspace import Workspace
 
 CONSTANT = 60
 """Of reciprocal rank, as published."""
@@ -115,27 +115,18 @@ read, with its title."""
 
 
 def retrieve(
-    out: Path,
-    *,
-    index: Path,
-    questions: Path,
-    options: PassagesOptions,
-    training: bool = False,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-    cache: Path | None = None,
+    workspace: Workspace, *, index: Path, questions: Path, options: PassagesOptions, training: bool = False
 ) -> dict[str, Any]:
     """Writes passages.parquet: the k best passages of each dev and test question, by question and rank.
 
     index, questions: artifact folders.  training: for training questions too, as `retrieval.training` has it for facts.
-    cache: folder that keeps vectors for all runs.
     Returns questions, passages (rows) and without: questions that no passage goes with.
     Raises ArtifactError, ModelError.
     """
     splits = SPLITS if training else SPLITS_COLLECTED
     selected = [question for question in read_questions(questions) if question.split in splits]
     selected.sort(key=lambda question: question.id)
-    search = PassageSearch(index, options, cache or work)
+    search = PassageSearch(index, options, workspace.cache or workspace.work)
     rows: list[tuple[Any, ...]] = []
     without = 0
     for start in range(0, len(selected), AT_ONCE):
@@ -148,19 +139,14 @@ def retrieve(
                 (question.id, rank, number, passages[number].document, score, passages[number].titled_text)
                 for rank, (number, score) in enumerate(ranked)
             ]
-        monitor.progress(start + len(part), len(selected), "questions")
-    pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(out / "passages.parquet", compression="zstd")
+        workspace.monitor.progress(start + len(part), len(selected), "questions")
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    frame.write_parquet(workspace.out / "passages.parquet", compression="zstd")
     return {"questions": len(selected), "passages": len(rows), "without": without}
 
 
 def write_knowledge(
-    out: Path,
-    *,
-    questions: Path,
-    passages: Path,
-    triples: Path | None = None,
-    retriever: str = PASSAGES,
-    monitor: Monitor = QUIET,
+    workspace: Workspace, *, questions: Path, passages: Path, triples: Path | None = None, retriever: str = PASSAGES
 ) -> dict[str, Any]:
     """Writes knowledge.parquet, one row for every question: its passages, numbered, one a line.
 
@@ -188,8 +174,8 @@ def write_knowledge(
     for question in sorted(record.id for record in read_questions(questions)):
         text, ids = above.get(question, ("", []))
         rows.append((question, retriever, form, below_text(text, texts.get(question, ())), ids))
-    pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(out / "knowledge.parquet")
-    monitor.progress(len(rows), len(rows), "questions")
+    pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(workspace.out / "knowledge.parquet")
+    workspace.monitor.progress(len(rows), len(rows), "questions")
     return {
         "questions": len(rows),
         "with_passages": len(texts),

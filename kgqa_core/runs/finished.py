@@ -18,6 +18,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
 from kgqa_core.runs.records import stage_artifact, stage_with_artifact
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_manifest, verify
+from kgqa_core.workspace import Workspace
 
 log = logging.getLogger("kgqa")
 
@@ -141,7 +142,7 @@ def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> Artifact
     ref, _ = home.compute(
         "mentions",
         hashlib.sha256(canonical_json(parts).encode()).hexdigest(),
-        lambda out, work: build(out, kg=kg.folder, monitor=monitor, work=work),
+        lambda out, work: build(Workspace(out, work, monitor=monitor), kg=kg.folder),
         {"stage": "mentions", "made_of": parts},
         monitor,
     )

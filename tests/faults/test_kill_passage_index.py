@@ -15,6 +15,7 @@ from kgqa_core.config import PassagesOptions
 from kgqa_core.passages.dense import BLOCK
 from kgqa_core.passages.index import build
 from kgqa_core.store.artifacts import Home, read_manifest
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.passages import documents, tiny_encoder, write_jsonl
 
@@ -45,7 +46,7 @@ def work(home: str, options: PassagesOptions, what: str, report: int) -> None:
     monitor = Killer(what, report)
 
     def fill(out: Path, scratch: Path) -> Any:
-        counts = build(out, options=options, seed=3, work=scratch, cache=store.cache, monitor=monitor)
+        counts = build(Workspace(out, scratch, cache=store.cache, monitor=monitor), options=options, seed=3)
         monitor.progress(1, 1, "publishing")
         return counts
 

@@ -13,6 +13,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.limits import SECONDS
+from kgqa_core.workspace import Workspace
 from tests.support.graphs import file_of, graph_by_hand
 from tests.support.hostile import CONTROLS, MARKUP
 from tests.support.question_graph import RDFS, X, build_graph, triples
@@ -39,7 +40,7 @@ def _folders(kg: Path) -> GraphFolders:
     for folder in (folders.dkg, folders.mentions):
         folder.mkdir()
     export(folders.dkg, kg=kg, options=DkgOptions())
-    build_mentions(folders.mentions, kg=kg)
+    build_mentions(Workspace(folders.mentions), kg=kg)
     return folders
 
 

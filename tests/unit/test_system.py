@@ -58,7 +58,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         own.mkdir()
     build_kg(Workspace(found["kg"]), options=KgOptions(files=(str(folder / "graph.nt"),)))
     export(found["dkg"], kg=found["kg"], options=DkgOptions())
-    build_mentions(found["mentions"], kg=found["kg"])
+    build_mentions(Workspace(found["mentions"]), kg=found["kg"])
     return found
 
 
@@ -177,9 +177,12 @@ def test_a_retriever_starts_from_the_candidates_that_it_learnt_to_start_from(
         (tmp_path / name).mkdir()
     write_questions(tmp_path / "asked", [Question("ask", text)])
     link_questions(
-        tmp_path / "linked", kg=folders["kg"], mentions=folders["mentions"], questions=tmp_path / "asked",
+        Workspace(tmp_path / "linked"),
+        kg=folders["kg"],
+        mentions=folders["mentions"],
+        questions=tmp_path / "asked",
         options=LinkingOptions(),
-    )  # fmt: skip
+    )
     [stage] = with_linked_candidates(read_questions(tmp_path / "linked"), tmp_path / "linked", 2)
     [asked] = listening.asked
     assert len(asked.topic_entities) == 3 and sorted(asked.topic_mentions) == [0, 0, 1]

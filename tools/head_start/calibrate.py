@@ -123,7 +123,7 @@ def rows_of(name: str, options: KgOptions, data: Path, cases: Path, work: Path) 
     kg, mentions, linking, found = work / name, work / f"{name}-mentions", LinkingOptions(), []
     if not kg.is_dir():
         publish_folder("kg", kg, lambda out, scratch: build(Workspace(out, scratch), options=options))
-        publish_folder("mentions", mentions, lambda out, scratch: build_mentions(out, kg=kg, work=scratch))
+        publish_folder("mentions", mentions, lambda out, scratch: build_mentions(Workspace(out, scratch), kg=kg))
     with KgStore.open(kg) as store:
         graph, model = LabelGraph(store), load(None)
         parser = LabelParser(graph, LabelScorer(model.network), model.hops)

@@ -117,7 +117,9 @@ def _examples(
         parser = LabelParser(graph, scorer, hops)
         mentions = folder.with_name(f"{folder.name}-mentions")
         if not mentions.is_dir():
-            publish_folder("mentions", mentions, lambda out, scratch: build_mentions(out, kg=folder, work=scratch))
+            publish_folder(
+                "mentions", mentions, lambda out, scratch: build_mentions(Workspace(out, scratch), kg=folder)
+            )
         shares = SHARES if hops > 2 else SHARES.model_copy(update={"three_hops": 0.0})
         rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.2, shares=shares), seed, QUIET)
         if data is not None:

@@ -21,11 +21,11 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import relation_ids
 from kgqa_core.metrics.text import GoldAnswers, contains
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.rigel.questions import WeightedPath
 from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Fact, Question
+from kgqa_core.workspace import Workspace
 
 FILE = "feedback.parquet"
 SCHEMA: dict[str, Any] = {
@@ -41,14 +41,7 @@ FLOOR = 1e-12
 
 
 def gather(
-    out: Path,
-    *,
-    dkg: Path,
-    questions: Path,
-    facts: Path,
-    answers: Path,
-    bare: Path | None = None,
-    monitor: Monitor = QUIET,
+    workspace: Workspace, *, dkg: Path, questions: Path, facts: Path, answers: Path, bare: Path | None = None
 ) -> dict[str, Any]:
     """Writes feedback.parquet, rows sorted by question, topic and path, and returns counts.
 
@@ -78,8 +71,10 @@ def gather(
             keys = [graph.relation_keys[relation] for relation in path]
             if share := round(weight / total, 6):
                 rows.append((question.id, question.text, topic, keys, share))
-    pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(out / FILE, compression="zstd", statistics=False)
-    monitor.note(f"{counts['with_paths']} of {counts['answered']} answered questions speak for relation paths")
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    frame.write_parquet(workspace.out / FILE, compression="zstd", statistics=False)
+    note = f"{counts['with_paths']} of {counts['answered']} answered questions speak for relation paths"
+    workspace.monitor.note(note)
     return counts | {"paths": len(rows)}
 
 

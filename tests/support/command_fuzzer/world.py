@@ -45,7 +45,7 @@ def make(root: Path) -> None:
     build_folder([str(user / "newer.tsv")], user / "newer", delimited)
     export_folder(user / "kg", user / "dkg")
     (user / "mentions").mkdir()
-    build_mentions(user / "mentions", kg=user / "kg")
+    build_mentions(Workspace(user / "mentions"), kg=user / "kg")
     _benchmark(user, questions)
     shutil.rmtree(questions)
     _predictions(user)

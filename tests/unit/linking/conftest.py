@@ -14,6 +14,7 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.linking.dictionary import build
 from kgqa_core.linking.tagger import Tagger, open_tagger
+from kgqa_core.workspace import Workspace
 
 Maker = Callable[..., Tagger]
 """Makes a tagger from entities, triples and options."""
@@ -89,7 +90,7 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> Maker:
         folder = tmp_path_factory.mktemp("tagger")
         write_graph(folder / "kg.duckdb", entities, triples, types=types, views=views, descriptions=descriptions)
         (folder / "mentions").mkdir()
-        build(folder / "mentions", kg=folder)
+        build(Workspace(folder / "mentions"), kg=folder)
         return open_tagger(folder / "mentions", folder, LinkingOptions(**options))
 
     return make

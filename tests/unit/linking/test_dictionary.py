@@ -17,13 +17,14 @@ from kgqa_core.linking.fold import fold, fold_text, keys
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.store.publish import publish_folder
+from kgqa_core.workspace import Workspace
 from tests.unit.linking.conftest import named, write_graph
 
 
 def made(folder: Path, *graph: object, **more: object) -> MentionDictionary:
     write_graph(folder / "kg" / "kg.duckdb", *graph, **more)  # type: ignore[arg-type]
     (folder / "m").mkdir(exist_ok=True)
-    build(folder / "m", kg=folder / "kg")
+    build(Workspace(folder / "m"), kg=folder / "kg")
     return MentionDictionary(folder / "m")
 
 
@@ -78,7 +79,7 @@ def test_the_same_graph_gives_the_same_digest(tmp_path: Path) -> None:
     triples = sorted({(f"k{rng.randrange(100)}", f"r{rng.randrange(5)}", f"k{rng.randrange(100)}") for _ in range(180)})
     write_graph(tmp_path / "kg" / "kg.duckdb", entities, triples)
     refs = [
-        publish_folder("mentions", tmp_path / name, lambda out, work: build(out, kg=tmp_path / "kg", work=work))
+        publish_folder("mentions", tmp_path / name, lambda out, work: build(Workspace(out, work), kg=tmp_path / "kg"))
         for name in ("one", "two")
     ]
     assert refs[0].digest == refs[1].digest
@@ -172,7 +173,7 @@ def _from_names(folder: Path, forms: list[str]) -> MentionDictionary:
         connection.execute("INSERT INTO entities(id, key, kind, popularity) SELECT id, id, 'entity', 0 FROM forms")
         connection.execute("INSERT INTO labels(id, lang, label) SELECT id, 'en', form FROM forms")
     (folder / "m").mkdir()
-    build(folder / "m", kg=folder / "kg")
+    build(Workspace(folder / "m"), kg=folder / "kg")
     return MentionDictionary(folder / "m")
 
 
@@ -199,4 +200,4 @@ def test_a_view_in_the_place_of_a_table_puts_no_file_into_the_dictionary(tmp_pat
         connection.execute(f"DROP TABLE relation_labels; CREATE VIEW relation_labels AS {view}")
     (tmp_path / "m").mkdir()
     with pytest.raises(duckdb.PermissionException):
-        build(tmp_path / "m", kg=tmp_path / "kg")
+        build(Workspace(tmp_path / "m"), kg=tmp_path / "kg")

@@ -42,7 +42,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in ("kg", "mentions"):
         (folder / name).mkdir()
     build_kg(Workspace(folder / "kg"), options=KgOptions(files=(str(folder / "graph.nt"),)))
-    build_mentions(folder / "mentions", kg=folder / "kg")
+    build_mentions(Workspace(folder / "mentions"), kg=folder / "kg")
     return {"kg": folder / "kg", "mentions": folder / "mentions"}
 
 
@@ -71,7 +71,7 @@ def linked(tmp_path: Path, graph: dict[str, Path], questions: list[Question], **
         (tmp_path / name).mkdir(exist_ok=True)
     write_questions(tmp_path / "questions", questions)
     inputs = {**graph, "questions": tmp_path / "questions", "options": OPTIONS, **more}
-    link_questions(tmp_path / "out", **inputs)  # type: ignore[arg-type]
+    link_questions(Workspace(tmp_path / "out"), **inputs)  # type: ignore[arg-type]
     return {question.id: question for question in read_questions(tmp_path / "out")}
 
 
@@ -149,7 +149,7 @@ def test_counts_tell_what_was_found(tmp_path: Path, graph: dict[str, Path], ids:
     for name in ("questions", "out"):
         (tmp_path / name).mkdir()
     write_questions(tmp_path / "questions", sample_questions(ids))
-    counts = link_questions(tmp_path / "out", **graph, questions=tmp_path / "questions", options=OPTIONS)
+    counts = link_questions(Workspace(tmp_path / "out"), **graph, questions=tmp_path / "questions", options=OPTIONS)
     assert {name: counts[name] for name in ("questions", "with_topics", "without_topics", "topics")} == {
         "questions": 5, "with_topics": 4, "without_topics": 1, "topics": 5,
     }  # fmt: skip
@@ -165,10 +165,10 @@ def test_parts_join_to_what_one_call_writes(
         parts.append(tmp_path / f"part{number}")
         parts[-1].mkdir()
         inputs = {**graph, "questions": tmp_path / "questions", "options": OPTIONS}
-        link_questions(parts[-1], **inputs, part=(number, among))  # type: ignore[arg-type]
+        link_questions(Workspace(parts[-1], part=(number, among)), **inputs)  # type: ignore[arg-type]
     joined = tmp_path / "joined"
     joined.mkdir()
-    counts = merge(joined, parts)
+    counts = merge(Workspace(joined), parts)
     assert content_digest(joined) == content_digest(tmp_path / "out")
     assert counts["topics"] == 5
     assert json.loads((parts[0] / "part.json").read_text())["counts"]["questions"] <= 5

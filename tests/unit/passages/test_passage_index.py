@@ -23,6 +23,7 @@ from kgqa_core.passages.index import build
 from kgqa_core.passages.search import PassageSearch, query_of
 from kgqa_core.store.digest import content_digest
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.passages import documents, tiny_encoder, write_jsonl
 
 
@@ -36,7 +37,7 @@ def index(
 ) -> tuple[Path, dict[str, Any], PassagesOptions]:
     options = PassagesOptions(corpus=str(corpus), encoder=encoder, **{"retriever": "hybrid", "max_tokens": 64, **given})
     folder.mkdir()
-    counts = build(folder, options=options, seed=7, work=folder.parent / "work", cache=cache, monitor=monitor)
+    counts = build(Workspace(folder, folder.parent / "work", cache=cache, monitor=monitor), options=options, seed=7)
     return folder, counts, options
 
 
@@ -281,6 +282,6 @@ def test_the_largest_number_of_a_vector_keeps_its_sign(
     monkeypatch.setattr(dense, "open_encoder", lambda options: Axes())
     options = PassagesOptions(corpus="c", index=kind)
     texts = [f"{axis} {number}" for axis in "abcd" for number in range(70)]
-    dense.build(tmp_path, [texts], len(texts), Axes(), options, seed=7, work=tmp_path, cache=None)  # type: ignore[arg-type]
+    dense.build(Workspace(tmp_path, tmp_path), [texts], len(texts), Axes(), options, seed=7)  # type: ignore[arg-type]
     [ranked] = dense.DenseIndex(tmp_path, options, "axes").search(["c"], 5)
     assert ranked == [(140 + place, 1.0) for place in range(5)]

@@ -14,6 +14,7 @@ from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.passages.index import build
 from kgqa_core.passages.search import SCHEMA, retrieve, write_knowledge
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.passages import documents, write_jsonl
 
 QUESTIONS = [
@@ -30,9 +31,9 @@ def found(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir()
     write_questions(tmp_path / "questions", QUESTIONS)
     options = PassagesOptions(corpus=str(write_jsonl(tmp_path / "c", documents(6))), retriever="bm25", k=2)
-    build(tmp_path / "index", options=options, seed=1)
+    build(Workspace(tmp_path / "index"), options=options, seed=1)
     counts = retrieve(
-        tmp_path / "passages", index=tmp_path / "index", questions=tmp_path / "questions", options=options
+        Workspace(tmp_path / "passages"), index=tmp_path / "index", questions=tmp_path / "questions", options=options
     )
     assert counts == {"questions": 3, "passages": 3, "without": 0}
     return tmp_path
@@ -49,7 +50,11 @@ def test_training_questions_get_passages_where_facts_are_collected_for_them_too(
     (found / "trained").mkdir()
     options = PassagesOptions(retriever="bm25", k=2)
     counts = retrieve(
-        found / "trained", index=found / "index", questions=found / "questions", options=options, training=True
+        Workspace(found / "trained"),
+        index=found / "index",
+        questions=found / "questions",
+        options=options,
+        training=True,
     )
     frame = pl.read_parquet(found / "trained" / "passages.parquet")
     assert counts["questions"] == 4
@@ -58,7 +63,7 @@ def test_training_questions_get_passages_where_facts_are_collected_for_them_too(
 
 def test_passages_alone_are_numbered_lines(found: Path) -> None:
     (found / "out").mkdir()
-    counts = write_knowledge(found / "out", questions=found / "questions", passages=found / "passages")
+    counts = write_knowledge(Workspace(found / "out"), questions=found / "questions", passages=found / "passages")
     frame = pl.read_parquet(found / "out" / "knowledge.parquet")
     assert dict(frame.schema) == KNOWLEDGE and frame["question"].to_list() == ["q0", "q1", "q2", "q3"]
     assert set(frame["retriever"]) == set(frame["format"]) == {"passages"}
@@ -73,7 +78,7 @@ def test_both_puts_the_triples_above_the_passages(found: Path) -> None:
         (found / name).mkdir()
     pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(found / "triples" / "knowledge.parquet")
     given = {"questions": found / "questions", "passages": found / "passages", "triples": found / "triples"}
-    write_knowledge(found / "out", retriever="rigel", **given)
+    write_knowledge(Workspace(found / "out"), retriever="rigel", **given)
     frame = pl.read_parquet(found / "out" / "knowledge.parquet")
     texts = dict(frame.select("question", "text").rows())
     assert set(frame["retriever"]) == {"rigel"} and set(frame["format"]) == {"both"}
@@ -81,10 +86,10 @@ def test_both_puts_the_triples_above_the_passages(found: Path) -> None:
     assert texts["q2"].startswith("[1] Title2") and texts["q0"] == "(x, y, z)"
     assert frame["triples"].to_list() == [[5], [4], [], []]
     with pytest.raises(ArtifactError, match=r"\('rigel', 'triples'\), not the triples of 'hop_path'"):
-        write_knowledge(found / "out", retriever="hop_path", **given)
+        write_knowledge(Workspace(found / "out"), retriever="hop_path", **given)
 
 
 def test_a_damaged_table_is_named(found: Path) -> None:
     (found / "passages" / "passages.parquet").write_bytes(b"PAR1")
     with pytest.raises(ArtifactError, match="passages.parquet cannot be read"):
-        write_knowledge(found, questions=found / "questions", passages=found / "passages")
+        write_knowledge(Workspace(found), questions=found / "questions", passages=found / "passages")

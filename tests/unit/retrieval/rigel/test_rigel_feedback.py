@@ -20,6 +20,7 @@ from kgqa_core.retrieval.rigel.feedback import chains, gather, path_loss, read_f
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.types import Fact, Question, Retrieved
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
 
@@ -55,7 +56,7 @@ def earlier(world: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     answered(folders["answers"], rows)
     answered(folders["bare"], [(world.questions[6].id, world.questions[6].answer_keys[0])])
     inputs = {"dkg": world.dkg_folder, "questions": world.questions_folder}
-    gather(folders["feedback"], facts=folders["facts"], answers=folders["answers"], **inputs)
+    gather(Workspace(folders["feedback"]), facts=folders["facts"], answers=folders["answers"], **inputs)
     return folders
 
 
@@ -72,7 +73,7 @@ def test_right_answers_speak_for_the_chains_that_end_in_them(
     assert {tuple(path) for path in frame["path"].to_list()} == {SPOKEN}
     assert set(frame["weight"].to_list()) == {1.0}
     counts = gather(
-        tmp_path,
+        Workspace(tmp_path),
         dkg=world.dkg_folder,
         questions=world.questions_folder,
         facts=earlier["facts"],

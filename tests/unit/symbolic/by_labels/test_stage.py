@@ -30,6 +30,7 @@ from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.stage import GENERATED, _drawn, link_some, train
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.label_graph import X, question_about
 from tests.support.models import Listener, content
 from tests.support.question_graph import RDFS, TYPE, build_graph, triples
@@ -93,7 +94,7 @@ def folders(graph: LabelGraph, label_kg: Path, tmp_path_factory: pytest.TempPath
     )
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (found["generated"] / GENERATED).write_text(text, encoding="utf-8")
-    build_mentions(found["mentions"], kg=label_kg)
+    build_mentions(Workspace(found["mentions"]), kg=label_kg)
     return found | {"kg": label_kg}
 
 
@@ -254,7 +255,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LabelGraph
              f"<{X}twin> <{X}country> <{X}c3> ."]  # fmt: skip
     kg, mentions = build_graph(base, [*triples(), *lines]), base / "mentions"
     mentions.mkdir()
-    build_mentions(mentions, kg=kg)
+    build_mentions(Workspace(mentions), kg=kg)
     with KgStore.open(kg) as store:
         yield LabelGraph(store), open_tagger(mentions, kg, LinkingOptions())
 

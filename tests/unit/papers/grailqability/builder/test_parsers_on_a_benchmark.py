@@ -44,8 +44,8 @@ def linked(made: Path, questions: Path) -> Path:
     mentions, out = made.parent / "mentions", made.parent / "linked"
     mentions.mkdir()
     out.mkdir()
-    build_mentions(mentions, kg=made / "kg")
-    link_questions(out, kg=made / "kg", mentions=mentions, questions=questions, options=LinkingOptions())
+    build_mentions(Workspace(mentions), kg=made / "kg")
+    link_questions(Workspace(out), kg=made / "kg", mentions=mentions, questions=questions, options=LinkingOptions())
     return out
 
 
