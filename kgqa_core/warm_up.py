@@ -52,7 +52,7 @@ def warm_up(folder: Path) -> None:
     for made in (kg, arrays, mentions):
         made.mkdir()
     build(Workspace(kg), options=KgOptions(files=(str(source),)))
-    export(arrays, kg=kg)
+    export(Workspace(arrays), kg=kg)
     build_mentions(Workspace(mentions), kg=kg)
     tagger = open_tagger(mentions, kg)
     for number, text in enumerate(TEXTS):

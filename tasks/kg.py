@@ -57,7 +57,7 @@ def export_dkg(workspace: Workspace, kg: ArtifactRef, options: DkgOptions) -> Co
     """Export the graph as memory-mapped sparse arrays with inverse edges."""
     from kgqa_core.dkg.export import export
 
-    return export(workspace.out, kg=kg.folder, options=options, monitor=workspace.monitor, work=workspace.work)
+    return export(workspace, kg=kg.folder, options=options)
 
 
 @stage("dkg", label=lambda call: "updated", packages=("duckdb", "numpy"))
@@ -65,14 +65,7 @@ def update_dkg(workspace: Workspace, kg: ArtifactRef, old_dkg: ArtifactRef, opti
     """Bring the sparse arrays up to date with an updated graph; the outcome is that of a whole export."""
     from kgqa_core.dkg.update import update
 
-    return update(
-        workspace.out,
-        kg=kg.folder,
-        old_dkg=old_dkg.folder,
-        options=options,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return update(workspace, kg=kg.folder, old_dkg=old_dkg.folder, options=options)
 
 
 def dump_digests(options: KgOptions) -> dict[str, str]:

@@ -106,7 +106,7 @@ class RealSets(Work):
         """Folder of the sparse arrays."""
         kg, options = self.kg(graph), self.profile(graph).dkg
         parts = {"kg": kg.name, "options": options, "code": code_digest(export)}
-        return self._made("dkg", parts, lambda out, work: export(out, kg=kg, options=options, work=work))
+        return self._made("dkg", parts, lambda out, work: export(Workspace(out, work), kg=kg, options=options))
 
     def retriever(self, graph: str, name: str) -> Path:
         """Folder of a trained retriever."""

@@ -187,7 +187,7 @@ def synthetic_store(folder: Path, triples: int, seed: int) -> Path:
 def _export(out: Path, kg: Path, pipe: Any) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin, begin_busy = time.perf_counter(), time.process_time()
-    counts = export(out, kg=kg, options=DkgOptions())
+    counts = export(Workspace(out), kg=kg, options=DkgOptions())
     pipe.send(
         counts
         | {"seconds": time.perf_counter() - begin, "cpu_seconds": time.process_time() - begin_busy}

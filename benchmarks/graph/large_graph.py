@@ -60,7 +60,7 @@ def dkg(folder: Path, memory: str) -> Json:
     from kgqa_core.config import DkgOptions
     from kgqa_core.dkg.export import export
 
-    export(fresh(folder / "dkg"), kg=folder / "kg", options=DkgOptions())
+    export(Workspace(fresh(folder / "dkg")), kg=folder / "kg", options=DkgOptions())
     return {}
 
 

@@ -123,7 +123,7 @@ def prepare(graph: str, work: Path, trainings: Sequence[str], changes: Mapping[s
     profile = make_profile(tree)
     (folder / "graph.json").write_text(json.dumps({"profile": "atlas" if graph == "atlas" else None}), "utf-8")
     _made(folder / "kg", lambda out, own: build(Workspace(out, own), options=profile.kg))
-    _made(folder / "dkg", lambda out, own: export(out, kg=folder / "kg", options=profile.dkg))
+    _made(folder / "dkg", lambda out, own: export(Workspace(out), kg=folder / "kg", options=profile.dkg))
     _made(folder / "mentions", lambda out, own: build_mentions(Workspace(out, own), kg=folder / "kg"))
     if graph == "small":
         _made(

@@ -118,7 +118,7 @@ def atlas_task(seed: int, most: int | None) -> Task:
         for part in ("kg", "dkg", "questions"):
             (folder / part).mkdir()
         build(Workspace(folder / "kg", folder), options=KgOptions(files=("bundled:atlas",)))
-        export(folder / "dkg", kg=folder / "kg")
+        export(Workspace(folder / "dkg"), kg=folder / "kg")
         load_questions(
             Workspace(folder / "questions"), kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=seed
         )

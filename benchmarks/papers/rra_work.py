@@ -103,7 +103,7 @@ class RraWork:
         return self.once("kg", lambda out: build(Workspace(out, monitor=Log()), options=self.profile.kg))
 
     def dkg(self) -> Path:
-        return self.once("dkg", lambda out: export(out, kg=self.kg(), options=self.profile.dkg))
+        return self.once("dkg", lambda out: export(Workspace(out), kg=self.kg(), options=self.profile.dkg))
 
     def questions(self) -> list[Question]:
         """All questions as they are linked, by id."""

@@ -132,7 +132,7 @@ class Graphs:
             folder.mkdir(parents=True, exist_ok=True)
             self._make(name, folder)
             (folder / "dkg").mkdir(exist_ok=True)
-            export(folder / "dkg", kg=folder / "kg")
+            export(Workspace(folder / "dkg"), kg=folder / "kg")
             (folder / "done").touch()
         return folder
 

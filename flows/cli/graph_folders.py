@@ -133,8 +133,8 @@ def export_folder(
 
         def fill(folder: Path, work: Path) -> dict[str, Any]:
             if old_dkg is None:
-                return export(folder, kg=kg, options=options, monitor=monitor, work=work)
-            return update_dkg(folder, kg=kg, old_dkg=old_dkg, options=options, monitor=monitor, work=work)
+                return export(Workspace(folder, work, monitor=monitor), kg=kg, options=options)
+            return update_dkg(Workspace(folder, work, monitor=monitor), kg=kg, old_dkg=old_dkg, options=options)
 
         ref = claim.publish(fill)
     return _result(ref, out, started)

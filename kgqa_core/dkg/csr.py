@@ -82,39 +82,30 @@ class Dkg:
         relation: ArrayLike,
         tail: ArrayLike,
         entities: int,
-        relations: int,
+        relations: int | Sequence[str],
         *,
-        relation_keys: Sequence[str] | None = None,
         relation_names: Sequence[str] | None = None,
-        first_literal: int | None = None,
-        literals: Ranges | None = None,
+        literals: Ranges = (),
         literal_inverses: bool = False,
     ) -> Dkg:
         """A DKG in memory from distinct triples in any order; triple ids are their ranks by (head, relation, tail).
 
-        relation_keys, relation_names: of the forward relations.  literals: ranges of ids, or first_literal, from which
-        on all are literals.  Raises KgInputError on duplicates or ids out of range.
+        relations: keys of the forward relations, or their number.  relation_names: of the forward relations.
+        literals: ranges [start, stop) of ids.  Raises KgInputError on duplicates or ids out of range.
         """
         columns = [np.asarray(column, dtype=np.int64) for column in (head, relation, tail)]
         order = np.lexsort((columns[2], columns[1], columns[0]))
         heads, rels, tails = (column[order] for column in columns)
-        if literals is None:
-            literals = [] if first_literal is None else [(first_literal, entities)]
-        builder = Builder(entities, relations, literals, literal_inverses)
+        keys = [f"r{number}" for number in range(relations)] if isinstance(relations, int) else list(relations)
+        builder = Builder(entities, len(keys), literals, literal_inverses)
         builder.count(heads, rels, tails)
         builder.place(heads, rels, tails)
         ptr, rel, tail_column = builder.sort()
-        keys = list(relation_keys) if relation_keys is not None else [f"r{number}" for number in range(relations)]
-        names = list(relation_names) if relation_names is not None else keys
         arrays = layout.compact(ptr), rel, tail_column
         for array in arrays:
             array.setflags(write=False)
-        return cls(
-            *arrays,
-            layout.make_meta(
-                *arrays, entities=entities, triples=len(heads), keys=keys, names=names, literals=literals
-            ),
-        )  # fmt: skip
+        schema = layout.DkgSchema(keys, keys if relation_names is None else relation_names, literals)
+        return cls(*arrays, layout.make_meta(*arrays, entities, len(heads), schema))
 
     def save(self, folder: Path) -> None:
         """Writes the DKG as the export stage does, into a folder that exists.  Raises StorageError."""

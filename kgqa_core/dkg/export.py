@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,77 +12,97 @@ from numpy.typing import NDArray
 
 from kgqa_core.config import DkgOptions
 from kgqa_core.dkg import layout
-from kgqa_core.dkg.build import Builder, Ranges, Unsorted
+from kgqa_core.dkg.build import Builder, Unsorted
+from kgqa_core.dkg.layout import DkgSchema
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.sql import number
 from kgqa_core.kg.store import KgStore
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import Monitor
+from kgqa_core.workspace import Workspace
 
 Array = NDArray[Any]
 CHUNK = 1 << 19
 """Rows that are read from the graph at once."""
 
 
-def export(
-    out: Path,
-    *,
-    kg: Path,
-    options: DkgOptions | None = None,
-    seed: int = 0,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def export(workspace: Workspace, *, kg: Path, options: DkgOptions | None = None) -> dict[str, Any]:
     """Writes ptr.npy, rel.npy, tail.npy, forward.npy, relations.json and meta.json of the graph in `kg` into `out`.
 
-    Memory: 16 bytes an entity and a chunk of triples; the edges are put in place in the files themselves.  The seed
-    has no effect.
+    Memory: 16 bytes an entity and a chunk of triples; the edges are put in place in the files themselves.
     Returns counts: entities (with literals), relations, triples, edges (directed), bytes_per_edge, largest_degree.
     Raises KgInputError when the graph has no triples or they are not numbered by (head, relation, tail), StorageError
     when `out` cannot be written.
     """
     options = options or DkgOptions()
     with KgStore.open(kg) as store:
-        entities, literals = id_space(store), literal_ranges(store)
-        keys, names = store.relation_keys(), store.relation_names()
+        entities, schema = id_space(store), read_schema(store)
         triples = number(store.connection, "SELECT count(*) FROM triples")
-        if not triples:
-            raise KgInputError(
-                f"the graph in {kg} has no triples, so there is nothing to follow; check what its build rejected"
-            )
+        check_triples(kg, triples)
         files: dict[str, Array] = {}
 
         def empty(name: str, length: int, dtype: np.dtype[Any]) -> Array:
-            files[name] = array_file(out, name, length, dtype)
+            files[name] = array_file(workspace.out, name, length, dtype)
             return files[name].view(np.ndarray)
 
-        builder = Builder(entities, len(keys), literals, options.literal_inverses, empty)
-        order = ""
+        def new_builder() -> Builder:
+            return Builder(entities, len(schema.keys), schema.literals, options.literal_inverses, empty)
+
+        builder, order = new_builder(), ""
         try:
-            _pass(store, order, builder.count, monitor, 0, triples)
+            _pass(store, order, builder.count, workspace.monitor, 0, triples)
         except Unsorted:  # the table is not stored in order
             order = " ORDER BY id"
-            builder = Builder(entities, len(keys), literals, options.literal_inverses, empty)
-            _pass(store, order, builder.count, monitor, 0, triples)
-        _pass(store, order, builder.place, monitor, triples, triples)
+            builder = new_builder()
+            _pass(store, order, builder.count, workspace.monitor, 0, triples)
+        _pass(store, order, builder.place, workspace.monitor, triples, triples)
     share = triples / max(entities, 1)
-    ptr, rel, tail = builder.sort(lambda rows: monitor.progress(2 * triples + rows * share, 3 * triples, _SORTING))
-    counts = _finish(out, ptr, rel, tail, triples, keys, names, literals, saved=files)
-    monitor.progress(3 * triples, 3 * triples, "DKG: done")
-    monitor.note(
+    ptr, rel, tail = builder.sort(
+        lambda rows: workspace.monitor.progress(2 * triples + rows * share, 3 * triples, _SORTING)
+    )
+    counts = write(workspace.out, ptr, rel, tail, triples=triples, schema=schema, saved=files)
+    workspace.monitor.progress(3 * triples, 3 * triples, "DKG: done")
+    workspace.monitor.note(
         f"DKG: {len(tail):,} directed edges over {entities:,} entities, {counts['bytes_per_edge']} bytes an edge"
     )
     return counts
 
 
 def write(
-    out: Path, ptr: Array, rel: Array, tail: Array, *, triples: int, keys: Sequence[str], names: Sequence[str],
-    literals: Ranges, saved: dict[str, Array] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    out: Path, ptr: Array, rel: Array, tail: Array, *, triples: int, schema: DkgSchema, saved: dict[str, Array]
+) -> dict[str, Any]:
     """Writes rows that exist as `export` does, ptr: [entities + 1], and returns its counts.
 
     saved: arrays of `array_file`, by name, that are in their files already.
     """
-    return _finish(out, ptr, rel, tail, triples, keys, names, literals, saved=saved or {})
+    entities = len(ptr) - 1
+    degree = int(np.diff(ptr).max(initial=0))
+    rows = layout.compact(ptr)
+    arrays = {"ptr": rows, "rel": rel, "tail": tail, "forward": layout.forward_blocks(rows, rel, len(schema.keys))}
+    meta = layout.make_meta(rows, rel, tail, entities, triples, schema)
+    for array in saved.values():
+        array.flush()  # type: ignore[attr-defined]
+    layout.save(out, {name: array for name, array in arrays.items() if name not in saved}, meta)
+    return {
+        "entities": entities,
+        "relations": len(schema.keys),
+        "triples": triples,
+        "edges": len(tail),
+        "bytes_per_edge": round(sum(array.nbytes for array in arrays.values()) / max(len(tail), 1), 2),
+        "largest_degree": degree,
+    }
+
+
+def read_schema(store: KgStore) -> DkgSchema:
+    """Relations and literals of the graph."""
+    return DkgSchema(store.relation_keys(), store.relation_names(), literal_ranges(store))
+
+
+def check_triples(kg: Path, triples: int) -> None:
+    """Raises KgInputError when the graph in `kg` has no triples."""
+    if not triples:
+        raise KgInputError(
+            f"the graph in {kg} has no triples, so there is nothing to follow; check what its build rejected"
+        )
 
 
 def literal_ranges(store: KgStore) -> list[list[int]]:
@@ -138,28 +158,3 @@ def array_file(out: Path, name: str, length: int, dtype: np.dtype[Any]) -> Array
     except OSError as fault:
         raise layout.cannot_write(out, fault) from None
     return array
-
-
-def _finish(
-    out: Path, ptr: Array, rel: Array, tail: Array, triples: int, keys: Sequence[str], names: Sequence[str],
-    literals: Ranges, saved: dict[str, Array],
-) -> dict[str, Any]:  # fmt: skip
-    """Writes what is not in its file yet, and counts."""
-    entities = len(ptr) - 1
-    degree = int(np.diff(ptr).max(initial=0))
-    rows = layout.compact(ptr)
-    arrays = {"ptr": rows, "rel": rel, "tail": tail, "forward": layout.forward_blocks(rows, rel, len(keys))}
-    meta = layout.make_meta(
-        rows, rel, tail, entities=entities, triples=triples, keys=keys, names=names, literals=literals
-    )
-    for array in saved.values():
-        array.flush()  # type: ignore[attr-defined]
-    layout.save(out, {name: array for name, array in arrays.items() if name not in saved}, meta)
-    return {
-        "entities": entities,
-        "relations": len(keys),
-        "triples": triples,
-        "edges": len(tail),
-        "bytes_per_edge": round(sum(array.nbytes for array in arrays.values()) / max(len(tail), 1), 2),
-        "largest_degree": degree,
-    }

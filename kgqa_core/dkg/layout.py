@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,19 @@ def forward_blocks(rows: Array, rel: Array, relations: int) -> Array:
     return counts.astype(row_dtype(int(counts[-1])))
 
 
-def make_meta(
-    rows: Array, rel: Array, tail: Array, *, entities: int, triples: int, keys: Sequence[str], names: Sequence[str],
-    literals: Ranges,
-) -> dict[str, Any]:  # fmt: skip
+@dataclass(frozen=True)
+class DkgSchema:
+    """What a DKG states beside its edges.
+
+    keys, names: of the forward relations.  literals: ranges [start, stop) of ids that are literals.
+    """
+
+    keys: Sequence[str]
+    names: Sequence[str]
+    literals: Ranges
+
+
+def make_meta(rows: Array, rel: Array, tail: Array, entities: int, triples: int, schema: DkgSchema) -> dict[str, Any]:
     """Counts, literals, keys and names of the forward relations, and the digest over arrays and keys."""
     sha = hashlib.sha256()
     for array in (rows, rel, tail):
@@ -49,15 +59,15 @@ def make_meta(
         for start in range(0, len(array), _HASHED):
             part: Any = np.ascontiguousarray(array[start : start + _HASHED]).view(np.uint8)
             sha.update(part)
-    sha.update(json.dumps([entities, list(keys)]).encode())
+    sha.update(json.dumps([entities, list(schema.keys)]).encode())
     return {
         "entities": entities,
-        "relations": len(keys),
+        "relations": len(schema.keys),
         "triples": int(triples),
         "edges": len(tail),
-        "literals": [[int(start), int(stop)] for start, stop in literals if stop > start],
-        "relation_keys": list(keys),
-        "relation_names": list(names),
+        "literals": [[int(start), int(stop)] for start, stop in schema.literals if stop > start],
+        "relation_keys": list(schema.keys),
+        "relation_names": list(schema.names),
         "digest": sha.hexdigest(),
     }
 

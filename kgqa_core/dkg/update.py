@@ -21,11 +21,12 @@ from kgqa_core.dkg import layout
 from kgqa_core.dkg import merge_kernels as kernels
 from kgqa_core.dkg.build import Ranges, relation_dtype
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.export import array_file, export, id_space, literal_ranges, write
-from kgqa_core.errors import ArtifactError, KgInputError
+from kgqa_core.dkg.export import array_file, check_triples, export, id_space, read_schema, write
+from kgqa_core.dkg.layout import DkgSchema
+from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import storage_faults
+from kgqa_core.workspace import Workspace
 
 IntArray = NDArray[np.int64]
 
@@ -50,72 +51,56 @@ class _Delta:
     added: IntArray
 
 
-def update(
-    out: Path,
-    *,
-    kg: Path,
-    old_dkg: Path,
-    options: DkgOptions | None = None,
-    seed: int = 0,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def update(workspace: Workspace, *, kg: Path, old_dkg: Path, options: DkgOptions | None = None) -> dict[str, Any]:
     """Writes the DKG of the graph in `kg` into `out`, with the help of the DKG of an earlier state of the graph.
 
     Returns the counts of `export` and how it was made: `made` is `kept` (no triple changed), `merged`, or `exported`
     where too much changed; `triples_added`, `triples_removed`.  Raises what `export` raises.
     """
     options = options or DkgOptions()
-    monitor.progress(0, 3, "DKG: comparing triples")
+    workspace.monitor.progress(0, 3, "DKG: comparing triples")
     try:
         old = Dkg.open(old_dkg)
     except ArtifactError as fault:
-        monitor.note(f"the old DKG is of no use ({fault}); the new one is exported in full")
-        return _export(out, kg, options, seed, monitor, work)
+        workspace.monitor.note(f"the old DKG is of no use ({fault}); the new one is exported in full")
+        return _export(workspace, kg, options)
     with KgStore.open(kg) as store:
-        keys, names = store.relation_keys(), store.relation_names()
-        entities, literals = id_space(store), literal_ranges(store)
-        delta = _compare(store, old, entities, literals, options)
+        entities, schema = id_space(store), read_schema(store)
+        delta = _compare(store, old, entities, schema.literals, options)
     if delta is None:
-        return _export(out, kg, options, seed, monitor, work)
-    monitor.progress(1, 3, "DKG: merging")
+        return _export(workspace, kg, options)
+    workspace.monitor.progress(1, 3, "DKG: merging")
     triples = old.triples + len(delta.added) - len(delta.removed)
-    if not triples:
-        raise KgInputError(
-            f"the graph in {kg} has no triples, so there is nothing to follow; check what its build rejected"
-        )
+    check_triples(kg, triples)
     changed = len(delta.added) + len(delta.removed)
-    if not changed and old.entities == entities and old.relation_keys[: old.relations] == keys:
-        return _reuse(
-            out, old, old_dkg, {"literals": literals, "relation_keys": keys, "relation_names": names}, monitor
-        )
-    merged = _merge(out, old, delta, entities, len(keys), literals, options)
+    if not changed and old.entities == entities and old.relation_keys[: old.relations] == schema.keys:
+        return _reuse(workspace, old, old_dkg, schema)
+    merged = _merge(workspace.out, old, delta, entities, schema, options)
     if merged is None:
-        return _export(out, kg, options, seed, monitor, work)
-    monitor.progress(2, 3, "DKG: writing")
+        return _export(workspace, kg, options)
+    workspace.monitor.progress(2, 3, "DKG: writing")
     ptr, rel, tail = merged
     saved = {"rel": rel, "tail": tail} if isinstance(rel, np.memmap) else {}
-    counts = write(
-        out, ptr, rel.view(np.ndarray), tail.view(np.ndarray), triples=triples, keys=keys, names=names,
-        literals=literals, saved=saved,
-    )  # fmt: skip
-    monitor.progress(3, 3, "DKG: done")
-    monitor.note(f"DKG: {changed:,} of {triples:,} triples merged into the old arrays")
+    arrays = ptr, rel.view(np.ndarray), tail.view(np.ndarray)
+    counts = write(workspace.out, *arrays, triples=triples, schema=schema, saved=saved)
+    workspace.monitor.progress(3, 3, "DKG: done")
+    workspace.monitor.note(f"DKG: {changed:,} of {triples:,} triples merged into the old arrays")
     return {**counts, "made": "merged", "triples_added": len(delta.added), "triples_removed": len(delta.removed)}
 
 
-def _reuse(out: Path, old: Dkg, old_dkg: Path, meta: dict[str, Any], monitor: Monitor) -> dict[str, Any]:
+def _reuse(workspace: Workspace, old: Dkg, old_dkg: Path, schema: DkgSchema) -> dict[str, Any]:
     """The old arrays again: the same files under another name where the disk allows it, else copies."""
     files = sorted(old_dkg.glob("*.npy"))
-    with storage_faults(out):
+    with storage_faults(workspace.out):
         for file in files:
             try:
-                os.link(file, out / file.name)
+                os.link(file, workspace.out / file.name)
             except OSError:
-                shutil.copyfile(file, out / file.name)
-    layout.save(out, {}, {**old.meta, **meta})
-    monitor.progress(3, 3, "DKG: done")
-    monitor.note(f"DKG: none of {old.triples:,} triples changed; the arrays are those of {old_dkg}")
+                shutil.copyfile(file, workspace.out / file.name)
+    named = {"literals": schema.literals, "relation_keys": schema.keys, "relation_names": schema.names}
+    layout.save(workspace.out, {}, {**old.meta, **named})
+    workspace.monitor.progress(3, 3, "DKG: done")
+    workspace.monitor.note(f"DKG: none of {old.triples:,} triples changed; the arrays are those of {old_dkg}")
     arrays = [np.load(file, mmap_mode="r", allow_pickle=False) for file in files]
     return {
         "entities": old.entities,
@@ -130,8 +115,8 @@ def _reuse(out: Path, old: Dkg, old_dkg: Path, meta: dict[str, Any], monitor: Mo
     }
 
 
-def _export(out: Path, kg: Path, options: DkgOptions, seed: int, monitor: Monitor, work: Path | None) -> dict[str, Any]:
-    return {**export(out, kg=kg, options=options, seed=seed, monitor=monitor, work=work), "made": "exported"}
+def _export(workspace: Workspace, kg: Path, options: DkgOptions) -> dict[str, Any]:
+    return {**export(workspace, kg=kg, options=options), "made": "exported"}
 
 
 def _compare(
@@ -185,16 +170,16 @@ def _chunks(store: KgStore, order: str) -> Iterator[tuple[IntArray, IntArray, In
 
 
 def _merge(
-    out: Path, old: Dkg, delta: _Delta, entities: int, relations: int, literals: Ranges, options: DkgOptions
+    out: Path, old: Dkg, delta: _Delta, entities: int, schema: DkgSchema, options: DkgOptions
 ) -> tuple[IntArray, NDArray[Any], NDArray[Any]] | None:
     """ptr, rel and tail of the new graph; None where the old arrays hold something else.
 
     Small arrays are made in memory, which is quicker, others in their files in `out`.
     """
-    size = max(old.entities, entities)
+    size, relations = max(old.entities, entities), len(schema.keys)
     base = max(old.relations, relations)
     less = _directed(delta.removed, base, None if options.literal_inverses else _mask(old.literals, size))
-    more = _directed(delta.added, base, None if options.literal_inverses else _mask(literals, size))
+    more = _directed(delta.added, base, None if options.literal_inverses else _mask(schema.literals, size))
     degree = np.zeros(size, dtype=np.int64)
     degree[: len(old.rows) - 1] = np.diff(old.rows)
     np.add.at(degree, more[:, 0], 1)

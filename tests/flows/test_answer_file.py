@@ -59,7 +59,7 @@ def finished(server: ChatServer, tmp_path_factory: pytest.TempPathFactory) -> tu
     )
     home = Home(folder / "home").prepare()
     kg, _ = home.compute("kg", "a" * 64, lambda out, work: build(Workspace(out), options=profile.kg), {})
-    dkg, _ = home.compute("dkg", "b" * 64, lambda out, work: export(out, kg=kg.folder), {})
+    dkg, _ = home.compute("dkg", "b" * 64, lambda out, work: export(Workspace(out), kg=kg.folder), {})
     made = {"kg": kg, "dkg": dkg}
     stages = [{"name": name, "artifact": ref.model_dump()} for name, ref in made.items()]
     return folder, {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": stages}

@@ -34,7 +34,7 @@ def problems(draw: st.DrawFn) -> tuple[Dkg, EntityWeights, torch.Tensor, list[tu
     triples = [triple for triple in triples if triple[0] < first_literal]
     columns = np.array(triples, dtype=np.int64).reshape(-1, 3).T
     dkg = Dkg.from_triples(
-        *columns, ENTITIES, RELATIONS, first_literal=first_literal, literal_inverses=draw(st.booleans())
+        *columns, ENTITIES, RELATIONS, literals=[(first_literal, ENTITIES)], literal_inverses=draw(st.booleans())
     )
     rows = draw(rows_of)
     relations = [draw(st.lists(weight, min_size=2 * RELATIONS, max_size=2 * RELATIONS)) for _ in rows]

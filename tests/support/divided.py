@@ -62,7 +62,7 @@ def make_world(folder: Path, triples: int = 1500, questions: int = 150) -> World
         own.mkdir(parents=True)
     write_questions(folder / "questions.jsonl", write_graph(folder / "graph.tsv", triples), questions)
     build(Workspace(made.kg), options=KgOptions(name="toy", files=(str(folder / "graph.tsv"),)))
-    export(made.dkg, kg=made.kg, options=DkgOptions())
+    export(Workspace(made.dkg), kg=made.kg, options=DkgOptions())
     asked = QuestionsOptions(name="toy", source="jsonl", path=str(folder / "questions.jsonl"))
     load(Workspace(made.questions), kg=made.kg, options=asked, seed=7)
     collect(

@@ -37,7 +37,7 @@ def write_explored_graph(folder: Path) -> dict[str, Path]:
     for own in found.values():
         own.mkdir()
     build_kg(Workspace(found["kg"]), options=KgOptions(files=(str(folder / "graph.nt"),)))
-    export(found["dkg"], kg=found["kg"], options=DkgOptions())
+    export(Workspace(found["dkg"]), kg=found["kg"], options=DkgOptions())
     return found | {"file": folder / "graph.nt"}
 
 

@@ -39,7 +39,7 @@ def _folders(kg: Path) -> GraphFolders:
     folders = GraphFolders(kg, kg.parent / "dkg", kg.parent / "mentions")
     for folder in (folders.dkg, folders.mentions):
         folder.mkdir()
-    export(folders.dkg, kg=kg, options=DkgOptions())
+    export(Workspace(folders.dkg), kg=kg, options=DkgOptions())
     build_mentions(Workspace(folders.mentions), kg=kg)
     return folders
 

@@ -28,7 +28,7 @@ class World:
         triples = [(i, 0, n + i) for i in range(n)] + [(i, 1, 2 * n + i % 6) for i in range(n)]
         triples += [(i, 2, (i + 1) % n) for i in range(n)]
         heads, relations, tails = zip(*triples, strict=True)
-        self.dkg = Dkg.from_triples(heads, relations, tails, 2 * n + 6, 3, relation_keys=RELATIONS)
+        self.dkg = Dkg.from_triples(heads, relations, tails, 2 * n + 6, RELATIONS)
         self.dkg_folder = store_dkg(self.dkg, folder / "dkg")
         self.questions = [question for country in range(n) for question in self._about(country)]
         self.questions_folder = folder / "questions"

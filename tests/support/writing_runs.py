@@ -54,7 +54,7 @@ def make_atlas(folder: Path, train: int, test: int) -> Path:
     for part in ("kg", "dkg", "all", "questions", "work"):
         (folder / part).mkdir()
     build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=("bundled:atlas",)))
-    export(folder / "dkg", kg=folder / "kg")
+    export(Workspace(folder / "dkg"), kg=folder / "kg")
     load(Workspace(folder / "all"), kg=folder / "kg", options=QuestionsOptions(source="atlas"), seed=7)
     everything = read_questions(folder / "all")
     draw = random.Random(3)

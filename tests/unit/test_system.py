@@ -57,7 +57,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for own in found.values():
         own.mkdir()
     build_kg(Workspace(found["kg"]), options=KgOptions(files=(str(folder / "graph.nt"),)))
-    export(found["dkg"], kg=found["kg"], options=DkgOptions())
+    export(Workspace(found["dkg"]), kg=found["kg"], options=DkgOptions())
     build_mentions(Workspace(found["mentions"]), kg=found["kg"])
     return found
 

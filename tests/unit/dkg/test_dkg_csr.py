@@ -21,9 +21,7 @@ TRIPLES = [(0, 0, 1), (0, 0, 2), (0, 1, 1), (1, 0, 1), (2, 1, 0), (2, 1, 3)]  # 
 
 def small(literal_inverses: bool = False) -> Dkg:
     head, relation, tail = zip(*TRIPLES, strict=True)
-    return Dkg.from_triples(
-        head, relation, tail, 5, 2, relation_keys=["a", "b"], first_literal=3, literal_inverses=literal_inverses
-    )
+    return Dkg.from_triples(head, relation, tail, 5, ["a", "b"], literals=[(3, 5)], literal_inverses=literal_inverses)
 
 
 def test_rows_are_sorted_and_hold_both_directions() -> None:
@@ -80,7 +78,7 @@ def test_opened_arrays_are_memory_maps_of_what_was_saved(tmp_path: Path) -> None
 
 
 def test_digest_depends_on_arrays_and_relation_keys() -> None:
-    other = Dkg.from_triples(*zip(*TRIPLES, strict=True), 5, 2, relation_keys=["a", "c"], first_literal=3)
+    other = Dkg.from_triples(*zip(*TRIPLES, strict=True), 5, ["a", "c"], literals=[(3, 5)])
     assert other.digest != small().digest
     assert small(literal_inverses=True).digest != small().digest
 

@@ -12,9 +12,11 @@ from kgqa_core.config import DkgOptions
 from kgqa_core.dkg import export as export_module
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.export import export, write
+from kgqa_core.dkg.layout import DkgSchema
 from kgqa_core.errors import ArtifactError, KgInputError, StorageError
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import Quiet
+from kgqa_core.workspace import Workspace
 
 TRIPLES = [(0, 0, 1), (0, 1, 2), (1, 0, 0), (1, 1, 2)]
 
@@ -42,12 +44,10 @@ def test_export_writes_what_from_triples_builds(tmp_path: Path, literal_inverses
     kg = make_graph(tmp_path / "kg", TRIPLES)
     out = tmp_path / "dkg"
     out.mkdir()
-    counts = export(out, kg=kg, options=DkgOptions(literal_inverses=literal_inverses))
+    counts = export(Workspace(out), kg=kg, options=DkgOptions(literal_inverses=literal_inverses))
     dkg = Dkg.open(out)
     keys = ["http://example.org/capital_of", "population"]
-    same = Dkg.from_triples(
-        *zip(*TRIPLES, strict=True), 3, 2, relation_keys=keys, first_literal=2, literal_inverses=literal_inverses
-    )
+    same = Dkg.from_triples(*zip(*TRIPLES, strict=True), 3, keys, literals=[(2, 3)], literal_inverses=literal_inverses)
     assert dkg.digest == same.digest and dkg.first_literal == 2
     assert dkg.relation_names == ["capital of", "population", "<inv>-capital of", "<inv>-population"]
     assert counts["edges"] == dkg.edges_stored == (8 if literal_inverses else 6)
@@ -61,7 +61,7 @@ def test_export_is_the_same_to_the_byte(tmp_path: Path) -> None:
     kg = make_graph(tmp_path / "kg", TRIPLES)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        export(tmp_path / name, kg=kg)
+        export(Workspace(tmp_path / name), kg=kg)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
@@ -73,9 +73,9 @@ def test_the_size_of_chunks_does_not_show(tmp_path: Path, monkeypatch: pytest.Mo
     triples = [tuple(triple) for triple in found.tolist()]
     kg = make_graph(tmp_path / "kg", triples, ["entity"] * 45 + ["literal"] * 15)
     monkeypatch.setattr(export_module, "CHUNK", chunk)
-    export(tmp_path, kg=kg)
+    export(Workspace(tmp_path), kg=kg)
     keys = ["http://example.org/capital_of", "population"]
-    same = Dkg.from_triples(*found.T, 60, 2, relation_keys=keys, first_literal=45)
+    same = Dkg.from_triples(*found.T, 60, keys, literals=[(45, 60)])
     dkg = Dkg.open(tmp_path)
     assert dkg.digest == same.digest
     for name in ("rows", "rel", "tail", "forward"):
@@ -86,10 +86,10 @@ def test_rows_in_memory_are_written_as_by_the_export(tmp_path: Path) -> None:
     kg = make_graph(tmp_path / "kg", TRIPLES)
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    counts = export(tmp_path / "one", kg=kg)
+    counts = export(Workspace(tmp_path / "one"), kg=kg)
     dkg = Dkg.open(tmp_path / "one")
-    names = {"keys": dkg.relation_keys[:2], "names": dkg.relation_names[:2]}
-    again = write(tmp_path / "two", dkg.ptr, dkg.rel, dkg.tail, triples=4, literals=dkg.literals, **names)
+    schema = DkgSchema(dkg.relation_keys[:2], dkg.relation_names[:2], dkg.literals)
+    again = write(tmp_path / "two", dkg.ptr, dkg.rel, dkg.tail, triples=4, schema=schema, saved={})
     assert again == counts
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
@@ -102,27 +102,27 @@ def test_progress_runs_to_its_end(tmp_path: Path) -> None:
         def progress(self, done: float, total: float | None, what: str) -> None:
             seen.append((done, total))
 
-    export(tmp_path, kg=make_graph(tmp_path / "kg", TRIPLES), monitor=Listener())
+    export(Workspace(tmp_path, monitor=Listener()), kg=make_graph(tmp_path / "kg", TRIPLES))
     assert seen == sorted(seen) and seen[-1] == (12, 12) and {total for _, total in seen} == {12}
 
 
 def test_triples_that_are_numbered_out_of_order_are_refused(tmp_path: Path) -> None:
     kg = make_graph(tmp_path / "kg", [TRIPLES[1], TRIPLES[0]])
     with pytest.raises(KgInputError, match=r"\(0, 0, 1\) is doubled or out of"):
-        export(tmp_path, kg=kg)
+        export(Workspace(tmp_path), kg=kg)
 
 
 def test_a_graph_without_triples_is_refused(tmp_path: Path) -> None:
     kg = make_graph(tmp_path / "kg", [])
     with pytest.raises(KgInputError, match="no triples"):
-        export(tmp_path, kg=kg)
+        export(Workspace(tmp_path), kg=kg)
 
 
 def test_literals_may_lie_anywhere_as_after_an_update(tmp_path: Path) -> None:
     kinds = ["entity", "literal", "literal", "entity", "literal"]
     triples = [(0, 0, 1), (0, 1, 3), (3, 0, 2), (3, 1, 4)]
     kg = make_graph(tmp_path / "kg", triples, kinds)
-    export(tmp_path, kg=kg)
+    export(Workspace(tmp_path), kg=kg)
     dkg = Dkg.open(tmp_path)
     assert dkg.literals == [[1, 3], [4, 5]] and dkg.first_literal == 1
     assert dkg.is_literal(range(5)).tolist() == [kind == "literal" for kind in kinds]
@@ -131,7 +131,7 @@ def test_literals_may_lie_anywhere_as_after_an_update(tmp_path: Path) -> None:
 
 def test_a_missing_graph_and_a_missing_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError):
-        export(tmp_path, kg=tmp_path / "nothing")
+        export(Workspace(tmp_path), kg=tmp_path / "nothing")
     kg = make_graph(tmp_path / "kg", TRIPLES)
     with pytest.raises(StorageError, match="cannot be written"):
-        export(tmp_path / "absent", kg=kg)
+        export(Workspace(tmp_path / "absent"), kg=kg)

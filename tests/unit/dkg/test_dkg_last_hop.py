@@ -21,10 +21,8 @@ def graph(literal_inverses: bool = False) -> Dkg:
     draw = np.random.default_rng(0)
     hub = [(3, relation, tail) for relation in (1, 4) for tail in range(ENTITIES)]
     triples = np.concatenate([draw.integers(0, [FIRST_LITERAL, RELATIONS, ENTITIES], (300, 3)), hub])
-    return Dkg.from_triples(
-        *np.unique(triples, axis=0).T, ENTITIES, RELATIONS, first_literal=FIRST_LITERAL,
-        literal_inverses=literal_inverses,
-    )  # fmt: skip
+    columns, literals = np.unique(triples, axis=0).T, [(FIRST_LITERAL, ENTITIES)]
+    return Dkg.from_triples(*columns, ENTITIES, RELATIONS, literals=literals, literal_inverses=literal_inverses)
 
 
 def problem() -> tuple[EntityWeights, Tensor, EntityWeights]:

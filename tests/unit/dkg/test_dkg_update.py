@@ -20,6 +20,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.dkg.update import update
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
+from kgqa_core.workspace import Workspace
 from tests.support.examples import examples
 
 KINDS = ["entity", "entity", "entity", "literal", "literal"]
@@ -64,13 +65,13 @@ def write_ids(
 
 def exported(folder: Path, kg: Path, **options: Any) -> Path:
     folder.mkdir()
-    export(folder, kg=kg, options=DkgOptions(**options))
+    export(Workspace(folder), kg=kg, options=DkgOptions(**options))
     return folder
 
 
 def updated(folder: Path, kg: Path, old: Path, **options: Any) -> dict[str, Any]:
     folder.mkdir()
-    return update(folder, kg=kg, old_dkg=old, options=DkgOptions(**options))
+    return update(Workspace(folder), kg=kg, old_dkg=old, options=DkgOptions(**options))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -141,7 +142,7 @@ def test_without_a_change_the_files_are_those_of_the_old_dkg(tmp_path: Path) -> 
     assert counts["made"] == "kept" and files(tmp_path / "new") == files(old)
     assert (tmp_path / "new" / "tail.npy").stat().st_ino == (old / "tail.npy").stat().st_ino
     full = exported(tmp_path / "full", kg)
-    again = export(full, kg=kg, options=DkgOptions())
+    again = export(Workspace(full), kg=kg, options=DkgOptions())
     assert {name: counts[name] for name in again} == again
 
 

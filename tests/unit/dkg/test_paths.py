@@ -86,7 +86,7 @@ def test_what_the_budget_leaves_out_is_counted() -> None:
 
 
 def test_a_path_of_no_hops_an_entity_without_edges_and_a_literal_lead_nowhere() -> None:
-    dkg = Dkg.from_triples([0], [0], [2], 5, 1, first_literal=2)
+    dkg = Dkg.from_triples([0], [0], [2], 5, 1, literals=[(2, 5)])
     assert ground(dkg, 0, (), limit=5) == ([], 0)
     assert reach(dkg, 0, ())[0].tolist() == []
     assert ground(dkg, 4, (0,), limit=5) == ([], 0)
@@ -95,7 +95,7 @@ def test_a_path_of_no_hops_an_entity_without_edges_and_a_literal_lead_nowhere() 
 
 
 def test_keys_become_relation_ids_or_nothing() -> None:
-    dkg = Dkg.from_triples([0], [0], [1], 2, 2, relation_keys=["capital", "currency"])
+    dkg = Dkg.from_triples([0], [0], [1], 2, ["capital", "currency"])
     assert relation_ids(dkg, ["<inv>-capital", "currency"]) == (2, 1)
     assert relation_ids(dkg, ["capital", "mayor"]) is None
     assert relation_ids(dkg, []) is None

@@ -12,6 +12,7 @@ from kgqa_core.dkg.export import export
 from kgqa_core.dkg.shortest import relation_paths
 from kgqa_core.kg.look.paths import shortest_paths
 from kgqa_core.kg.store import KgStore
+from kgqa_core.workspace import Workspace
 from tests.support.graphs import file_of, random_graph
 
 HUB, SPOKES = 0, 3000
@@ -25,7 +26,7 @@ def test_paths_equal_those_of_the_search_in_sql_on_random_graphs(seed: int, step
     (tmp_path / "kg").mkdir()
     file_of(graph, tmp_path / "kg" / "kg.duckdb")
     (tmp_path / "dkg").mkdir()
-    export(tmp_path / "dkg", kg=tmp_path / "kg", options=DkgOptions())
+    export(Workspace(tmp_path / "dkg"), kg=tmp_path / "kg", options=DkgOptions())
     dkg = Dkg.open(tmp_path / "dkg")
     found = set()
     with KgStore.open(tmp_path / "kg") as store:
@@ -55,7 +56,7 @@ def star() -> Dkg:
     far, literal = SPOKES + 1, SPOKES + 2
     triples = [(HUB, 0, spoke) for spoke in range(1, SPOKES + 1)]
     triples += [(spoke, 2, literal) for spoke in range(1, SPOKES + 1)] + [(7, 1, far)]
-    return Dkg.from_triples(*zip(*triples, strict=True), SPOKES + 3, 3, first_literal=literal)
+    return Dkg.from_triples(*zip(*triples, strict=True), SPOKES + 3, 3, literals=[(literal, SPOKES + 3)])
 
 
 def test_a_hub_is_not_read_where_the_other_end_is_small() -> None:

@@ -108,7 +108,7 @@ def test_a_relation_goes_with_its_facts_and_leaves_a_hole(tmp_path: Path) -> Non
 def test_it_is_exported_and_asked_like_a_graph(overlay: Path, tmp_path: Path) -> None:
     dkg = tmp_path / "dkg"
     dkg.mkdir()
-    assert export(dkg, kg=overlay)["triples"] == 5
+    assert export(Workspace(dkg), kg=overlay)["triples"] == 5
     assert query(overlay, "SELECT count(*) FROM triples")["rows"] == [[5]]
 
 

@@ -62,7 +62,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         Workspace(found["kg"]),
         options=KgOptions(files=(str(tmp_path / "graph.tsv"),), format="delimited", delimiter="\t"),
     )
-    export(found["dkg"], kg=found["kg"])
+    export(Workspace(found["dkg"]), kg=found["kg"])
     with KgStore.open(found["kg"]) as store:
         [town] = store.resolve(["Town"])["Town"]
     write_questions(found["questions"], [Question("q", TEXT, topic_keys=("Town",), topic_entities=(town,))])

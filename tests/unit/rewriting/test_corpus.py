@@ -71,7 +71,7 @@ def make_world(folder: Path) -> Path:
     for part in ("kg", "dkg", "questions", "work"):
         (folder / part).mkdir()
     build(Workspace(folder / "kg", folder / "work"), options=KgOptions(files=(str(folder / "graph.tsv"),)))
-    export(folder / "dkg", kg=folder / "kg")
+    export(Workspace(folder / "dkg"), kg=folder / "kg")
     with KgStore.open(folder / "kg") as store:
         ids = {key: i for key, (i,) in ((k, v) for k, v in store.resolve(_keys()).items())}
     questions = []

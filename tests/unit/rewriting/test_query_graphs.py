@@ -45,7 +45,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("kg", "dkg", "questions"):
         (folder / part).mkdir()
     build(Workspace(folder / "kg"), options=KgOptions(files=(str(folder / "graph.nt"),), format="freebase"))
-    export(folder / "dkg", kg=folder / "kg")
+    export(Workspace(folder / "dkg"), kg=folder / "kg")
     with KgStore.open(folder / "kg") as store:
         write_questions(folder / "questions", list(questions(store)))
     return folder

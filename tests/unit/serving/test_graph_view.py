@@ -134,7 +134,7 @@ def test_entities_of_one_name_are_told_apart(tmp_path: Path) -> None:
     for name in ("kg", "dkg", "mentions"):
         (extra / name).mkdir()
     build(Workspace(extra / "kg"), options=KgOptions(files=(str(extra / "g.nt"),)))
-    export(extra / "dkg", kg=extra / "kg", options=DkgOptions())
+    export(Workspace(extra / "dkg"), kg=extra / "kg", options=DkgOptions())
     build_mentions(Workspace(extra / "mentions"), kg=extra / "kg")
     view = GraphView.open(extra / "kg", extra / "dkg", extra / "mentions")
     page = view.entity("Paris")

@@ -202,7 +202,7 @@ def test_profiles_that_leave_nothing_to_compute_from_are_refused() -> None:
 @pytest.fixture(scope="module")
 def dkg(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dkg")
-    export(out, kg=folders["kg"], options=DkgOptions())
+    export(Workspace(out), kg=folders["kg"], options=DkgOptions())
     return out
 
 

@@ -11,9 +11,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.types import Question
 
 # 0 and 1 are countries, 2 and 3 their capitals, 4 their currency; 0 borders 1.
-DKG = Dkg.from_triples(
-    [0, 1, 0, 1, 0], [0, 0, 1, 1, 2], [2, 3, 4, 4, 1], 5, 3, relation_keys=["capital", "currency", "borders"]
-)
+DKG = Dkg.from_triples([0, 1, 0, 1, 0], [0, 0, 1, 1, 2], [2, 3, 4, 4, 1], 5, ["capital", "currency", "borders"])
 QUESTION = Question("q", "what is paid with in 0", topic_entities=(0,), answers=(4,), relation_paths=(("currency",),))
 
 

@@ -277,11 +277,11 @@ def test_a_stored_model_opens_on_graphs_that_have_some_of_its_relations(
     assert opened.relations.tolist() == [0, 1, 3]
     assert (opened.beam, opened.reasoning_paths, opened.gold_hops) == (5, 5, False)
     assert (opened.sampling, opened.named_first) == ("proportional", True)
-    other = Dkg.from_triples([0], [1], [1], 2, 2, relation_keys=["mayor", "currency"])
+    other = Dkg.from_triples([0], [1], [1], 2, ["mayor", "currency"])
     assert load(trained, other).relations.tolist() == [-1, 1, -1]
     assert "2 relations of training are not in this graph: capital" in caplog.text
     with pytest.raises(GraphMismatch, match="has none of them"):
-        load(trained, Dkg.from_triples([0], [0], [1], 2, 1, relation_keys=["mayor"]))
+        load(trained, Dkg.from_triples([0], [0], [1], 2, ["mayor"]))
 
 
 def test_a_folder_that_holds_no_path_retriever_is_named(world: Any, trained: Path, tmp_path: Path) -> None:

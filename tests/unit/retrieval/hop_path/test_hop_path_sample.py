@@ -173,7 +173,7 @@ def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkey
         (tmp_path / part).mkdir()
     options = KgOptions(files=(str(tmp_path / "graph.tsv"),), format="delimited", delimiter="\t")
     build(Workspace(tmp_path / "kg"), options=options)
-    export(tmp_path / "dkg", kg=tmp_path / "kg")
+    export(Workspace(tmp_path / "dkg"), kg=tmp_path / "kg")
     dkg = Dkg.open(tmp_path / "dkg")
     with KgStore.open(tmp_path / "kg") as store:
         ids = {key: found[0] for key, found in store.resolve(["Town", "Money G", "Money A"]).items()}

@@ -62,7 +62,7 @@ class Graph:
             part.mkdir(parents=True)
         (folder / "graph.tsv").write_text(GRAPH, encoding="utf-8")
         build(Workspace(self.kg), options=KgOptions(files=(str(folder / "graph.tsv"),)))
-        export(self.dkg_folder, kg=self.kg)
+        export(Workspace(self.dkg_folder), kg=self.kg)
         self.dkg = Dkg.open(self.dkg_folder)
         with KgStore.open(self.kg) as store:
             self.names = store.names(range(self.dkg.entities))
@@ -335,7 +335,7 @@ def test_equal_scores_stand_in_order_of_id(tmp_path: Path) -> None:
     for part in ("kg", "dkg"):
         (tmp_path / part).mkdir()
     build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(tmp_path / "graph.nt"),)))
-    export(tmp_path / "dkg", kg=tmp_path / "kg")
+    export(Workspace(tmp_path / "dkg"), kg=tmp_path / "kg")
     with KgStore.open(tmp_path / "kg") as store:
         [topic] = store.resolve(["http://x/t"])["http://x/t"]
     options = RetrievalOptions(k=4, candidates=3)

@@ -127,7 +127,7 @@ def test_stored_retriever_is_rebuilt_and_refuses_other_relations(world: Any, tra
     first, second = load(trained, world.dkg), load(trained, world.dkg)
     one, two = (model.plan(["what is the capital of [TOPIC]"]) for model in (first, second))
     assert all(torch.equal(a, b) for a, b in zip(one.relations, two.relations, strict=True))
-    other = Dkg.from_triples([0], [0], [1], 2, 3, relation_keys=["capital", "currency", "mayor"])
+    other = Dkg.from_triples([0], [0], [1], 2, ["capital", "currency", "mayor"])
     with pytest.raises(GraphMismatch, match="mayor"):
         load(trained, other)
     with pytest.raises(ArtifactError, match="does not hold a trained retriever"):

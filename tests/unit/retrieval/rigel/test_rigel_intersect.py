@@ -147,7 +147,7 @@ class Crossing:
         n = 12
         triples = sorted([(2 * n + i * n + j, 0, i) for i in range(n) for j in range(n)])
         triples += sorted([(2 * n + i * n + j, 1, n + j) for i in range(n) for j in range(n)])
-        self.dkg = Dkg.from_triples(*zip(*triples, strict=True), 2 * n + n * n, 2, relation_keys=("road", "river"))
+        self.dkg = Dkg.from_triples(*zip(*triples, strict=True), 2 * n + n * n, ("road", "river"))
         self.dkg_folder = store_dkg(self.dkg, folder / "dkg")
         self.questions = [
             Question(

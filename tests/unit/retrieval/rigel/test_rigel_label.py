@@ -51,8 +51,7 @@ def graph(*names: str) -> Dkg:
         range(count),
         range(1, count + 1),
         count + 1,
-        count,
-        relation_keys=[f"k{number}" for number in range(count)],
+        [f"k{number}" for number in range(count)],
         relation_names=names,
     )
 
@@ -122,9 +121,7 @@ def test_relations_in_another_order_give_the_same_plan_in_that_order(trained: Pa
 
 
 def test_a_relation_that_an_update_removed_is_never_chosen(trained: Path) -> None:
-    with_hole = Dkg.from_triples(
-        [0], [0], [1], 2, 2, relation_keys=["k0", "<removed>-1"], relation_names=["currency", "<removed>-1"]
-    )
+    with_hole = Dkg.from_triples([0], [0], [1], 2, ["k0", "<removed>-1"], relation_names=["currency", "<removed>-1"])
     model = load(trained, with_hole)
     for relations in model.plan([QUESTION]).relations:
         assert relations[0, [1, 3]].tolist() == [0.0, 0.0]
@@ -133,7 +130,7 @@ def test_a_relation_that_an_update_removed_is_never_chosen(trained: Path) -> Non
 
 def test_a_layer_goes_on_when_relations_were_only_removed(world: Any, tmp_path: Path) -> None:
     run(world, tmp_path / "layer", QUICK.model_copy(update={"decoder": "layer", "epochs": 1}))
-    left = Dkg.from_triples([0], [0], [1], 2, 3, relation_keys=["capital", "<removed>-1", "neighbour"])
+    left = Dkg.from_triples([0], [0], [1], 2, ["capital", "<removed>-1", "neighbour"])
     assert load(tmp_path / "layer", left).plan([QUESTION]).relations[0].shape == (1, 6)
 
 
@@ -157,12 +154,7 @@ def test_what_the_first_hop_chose_decides_the_second(world: Any, trained: Path) 
 def test_retrieves_over_a_graph_with_a_new_relation(trained: Path, world: Any) -> None:
     heads, relations, tails = world.dkg.edges(np.arange(world.dkg.triples))
     grown = Dkg.from_triples(
-        [*heads, 0],
-        [*relations, 3],
-        [*tails, 5],
-        world.dkg.entities,
-        4,
-        relation_keys=[*world.dkg.relation_keys[:3], "mayor"],
+        [*heads, 0], [*relations, 3], [*tails, 5], world.dkg.entities, [*world.dkg.relation_keys[:3], "mayor"]
     )
     question = next(question for question in world.questions if question.split == "test" and question.hops == 1)
     found = RigelRetriever(grown, load(trained, grown), RetrievalOptions()).retrieve([question])[0]
@@ -190,7 +182,7 @@ def test_labels_are_read_as_words_and_bare_codes_are_counted(world: Any, tmp_pat
     ]
     assert unlabelled(dkg) == ["P31", "r12"]
     heads, relations, tails = world.dkg.edges(np.arange(world.dkg.triples))
-    bare = Dkg.from_triples(heads, relations, tails, world.dkg.entities, 3, relation_keys=["capital", "P38", "P47"])
+    bare = Dkg.from_triples(heads, relations, tails, world.dkg.entities, ["capital", "P38", "P47"])
     from tests.support.small_world import store_dkg
 
     listener = Listener()

@@ -25,7 +25,7 @@ def dkg() -> Dkg:
     """Thirty people born in a town and members of a club; the town is the capital of a land."""
     triples = [(person, 0, TOWN) for person in PEOPLE] + [(LAND, 1, TOWN)] + [(person, 2, CLUB) for person in PEOPLE]
     head, relation, tail = zip(*triples, strict=True)
-    return Dkg.from_triples(head, relation, tail, 33, 3, relation_keys=KEYS)
+    return Dkg.from_triples(head, relation, tail, 33, KEYS)
 
 
 class Fixed:

@@ -229,7 +229,7 @@ def test_training_twice_gives_the_same_files(world: Any, graph_file: Path, tmp_p
 
 
 def test_gold_relations_are_the_first_of_gold_paths_and_those_of_gold_triples() -> None:
-    dkg = Dkg.from_triples([0, 0, 1], [0, 1, 0], [1, 2, 2], 3, 2, relation_keys=("near", "of"))
+    dkg = Dkg.from_triples([0, 0, 1], [0, 1, 0], [1, 2, 2], 3, ("near", "of"))
     question = Question(
         "q", "?", topic_keys=("a", "b"), topic_entities=(0, 1), relation_paths=(("near", "near"),),
         gold_triples=(("a", "of", "c"), ("a", "near", "b"), ("x", "near", "y")),

@@ -146,7 +146,7 @@ def test_checkpoint_of_another_training_is_not_gone_on_from(world: Any, undistur
 def test_other_graph_and_questions_without_answers_are_refused(
     world: Any, trained: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
-    other = Dkg.from_triples([0], [0], [1], 2, 1, relation_keys=["other"])
+    other = Dkg.from_triples([0], [0], [1], 2, ["other"])
     with pytest.raises(GraphMismatch, match="knows 3 relations and this graph has 1; they differ in"):
         load(trained[0], other)
     with pytest.raises(GraphMismatch, match="Train it on this graph"):
