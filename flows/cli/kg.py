@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,17 +29,50 @@ MOST_ROWS = 1_000_000_000
 
 kg_app = CommandApp(help="Build, update and look into knowledge graphs.", no_args_is_help=True)
 
-ShareOption = Annotated[
-    float | None,
-    typer.Option(
-        "--max-reject-share", min=0, max=1, help="Largest share of bad statements [0.01].", show_default=False
-    ),
-]
 EmitOption = Annotated[
     bool,
     typer.Option("--emit", help="Tell the Prefect server of PREFECT_API_URL: event kgqa.kg.updated, for refreshes."),
 ]
-FormatOption = Annotated[str, typer.Option("--format", help="auto, or the name of a reader: see `kgqa kg formats`.")]
+
+
+@dataclass(frozen=True)
+class KgSection:
+    """Options that make the section `kg` of a graph that is read from files."""
+
+    format: Annotated[str, typer.Option("--format", help="auto, or the name of a reader: see `kgqa kg formats`.")] = (
+        "auto"
+    )
+    max_reject_share: Annotated[
+        float | None,
+        typer.Option(
+            "--max-reject-share", min=0, max=1, help="Largest share of bad statements [0.01].", show_default=False
+        ),
+    ] = None
+    settings: SetOption = None
+
+    def read(self) -> dict[str, Any]:
+        """The keys of the section that are set."""
+        from kgqa_core.config import parse_settings
+
+        prefixed = [text if text.startswith("kg.") else f"kg.{text}" for text in self.settings or ()]
+        section: dict[str, Any] = dict(parse_settings(prefixed).get("kg", {}))
+        if self.format != "auto":
+            section["format"] = self.format
+        if self.max_reject_share is not None:
+            section["max_reject_share"] = self.max_reject_share
+        return section
+
+
+@dataclass(frozen=True)
+class ChangedStatements:
+    """Options that name files of statements that came and went."""
+
+    added: Annotated[
+        list[str] | None, typer.Option("--added", help="File with statements that came.", show_default=False)
+    ] = None
+    removed: Annotated[
+        list[str] | None, typer.Option("--removed", help="File with statements that went.", show_default=False)
+    ] = None
 
 
 @kg_app.command("build")
@@ -46,9 +80,7 @@ def build(
     session: JsonSession,
     files: Annotated[list[str], typer.Argument(help="Graph files or patterns; several make one graph.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write the graph to.")],
-    format: FormatOption = "auto",
-    max_reject_share: ShareOption = None,
-    settings: SetOption = None,
+    section: KgSection,
     emit: EmitOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -60,7 +92,7 @@ def build(
 
     if emit:
         check_server(files)
-    counts = build_folder(files, out, _kg_settings(settings, format, max_reject_share), force=force)
+    counts = build_folder(files, out, section.read(), force=force)
     if emit:
         counts["event"] = tell(out, counts, files)
     _show_built(counts, out, session.as_json)
@@ -70,19 +102,12 @@ def build(
 def update(
     session: JsonSession,
     old: Annotated[Path, typer.Argument(help="Graph folder to bring up to date.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the new graph; may be OLD itself.")],
+    changed: ChangedStatements,
+    section: KgSection,
     files: Annotated[
         list[str] | None, typer.Argument(help="The new dump, whole; leave out with --added/--removed.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the new graph; may be OLD itself.")] = ...,  # type: ignore[assignment]
-    added: Annotated[
-        list[str] | None, typer.Option("--added", help="File with statements that came.", show_default=False)
-    ] = None,
-    removed: Annotated[
-        list[str] | None, typer.Option("--removed", help="File with statements that went.", show_default=False)
-    ] = None,
-    format: FormatOption = "auto",
-    max_reject_share: ShareOption = None,
-    settings: SetOption = None,
     emit: EmitOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -98,9 +123,9 @@ def update(
         old,
         out,
         files=files or (),
-        added=added or (),
-        removed=removed or (),
-        settings=_kg_settings(settings, format, max_reject_share),
+        added=changed.added or (),
+        removed=changed.removed or (),
+        settings=section.read(),
         force=force,
     )
     if emit:
@@ -367,19 +392,6 @@ def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:
     from kgqa_core.kg.store import KgStore
 
     return KgStore.open(_folder(kg, run_id, home))
-
-
-def _kg_settings(settings: list[str] | None, format: str, share: float | None) -> dict[str, Any]:
-    """The `kg` section that the options of a command make."""
-    from kgqa_core.config import parse_settings
-
-    prefixed = [text if text.startswith("kg.") else f"kg.{text}" for text in settings or ()]
-    section: dict[str, Any] = dict(parse_settings(prefixed).get("kg", {}))
-    if format != "auto":
-        section["format"] = format
-    if share is not None:
-        section["max_reject_share"] = share
-    return section
 
 
 def _show_built(counts: dict[str, Any], out: Path, as_json: bool) -> None:

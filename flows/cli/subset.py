@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,10 +18,73 @@ from kgqa_core.errors import InputError
 if TYPE_CHECKING:
     from kgqa_core.config import SubsetOptions
     from kgqa_core.datasets.files.seeds import QuestionSeeds
+    from kgqa_core.kg.client.pass_folder import PassFolder
+    from kgqa_core.kg.subset.subset import SubsetResult
     from kgqa_core.monitor import Monitor
 
 COUNTS_ENDING = ".counts.json"
 WORK_ENDING = ".passes"
+
+
+@dataclass(frozen=True)
+class SeedQuestions:
+    """Options that name the questions whose entities a subset starts from."""
+
+    questions: Annotated[
+        list[str], typer.Option("--questions", help="Question file, ours or official; give it again for more.")
+    ]
+    language: Annotated[str, typer.Option("--language", help="Language to take from the question file.")] = "en"
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Options of `SubsetOptions`, those of an endpoint aside."""
+
+    hops: Annotated[int, typer.Option("--hops", min=1, max=8, help="Hops from topics and gold answers.")] = 2
+    relations: Annotated[
+        str | None,
+        typer.Option(
+            "--relations", help="Relations to follow: P31,P17,… or @FILE, one a line [all].", show_default=False
+        ),
+    ] = None
+    direction: Annotated[
+        Literal["both", "forward"], typer.Option("--direction", help="Follow relations both ways, or forward only.")
+    ] = "both"
+    max_degree: Annotated[
+        int,
+        typer.Option(
+            "--max-degree",
+            min=0,
+            max=2**62,
+            help="Longest run (triples of one entity, relation, direction) followed; 0: any.",
+        ),
+    ] = 1000
+    languages: Annotated[
+        str | None, typer.Option("--languages", help="Languages of names to keep: en,de [all].", show_default=False)
+    ] = None
+    ranks: Annotated[
+        Literal["truthy", "normal", "all"], typer.Option("--ranks", help="Statements of Wikidata's JSON, as kg.ranks.")
+    ] = "truthy"
+    format: Annotated[str, typer.Option("--format", help="auto, or a name of `kgqa kg formats`.")] = "auto"
+    max_reject_share: Annotated[
+        float, typer.Option("--max-reject-share", min=0, max=1, help="Largest share of bad statements of a file.")
+    ] = 0.01
+    memory_limit: Annotated[str, typer.Option("--memory-limit", help="Memory for the sets of entities.")] = "4GB"
+
+
+@dataclass(frozen=True)
+class EndpointRequests:
+    """Options of `SparqlEndpointOptions`."""
+
+    batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Endpoint: entities in one query.")] = 50
+    page: Annotated[int, typer.Option("--page", min=1, max=10_000_000, help="Endpoint: rows of one reply.")] = 10_000
+    delay: Annotated[float, typer.Option("--delay", min=0, max=3600, help="Endpoint: seconds between requests.")] = 1.0
+    retries: Annotated[
+        int, typer.Option("--retries", min=0, max=1000, help="Endpoint: further tries of a request.")
+    ] = 6
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, max=86_400, help="Endpoint: seconds of a request.")
+    ] = 90.0
 
 
 def subset(
@@ -31,41 +95,10 @@ def subset(
             help="Dump files or patterns (Wikidata JSON, truthy N-Triples, Freebase RDF), or sparql+http://…"
         ),
     ],
-    questions: Annotated[
-        list[str], typer.Option("--questions", help="Question file, ours or official; give it again for more.")
-    ],
+    seed_questions: SeedQuestions,
     out: Annotated[Path, typer.Option("--out", help="File to write, which --kg reads; packed if it ends with .gz.")],
-    hops: Annotated[int, typer.Option("--hops", min=1, max=8, help="Hops from topics and gold answers.")] = 2,
-    relations: Annotated[
-        str | None,
-        typer.Option(
-            "--relations", help="Relations to follow: P31,P17,… or @FILE, one a line [all].", show_default=False
-        ),
-    ] = None,
-    direction: Annotated[
-        Literal["both", "forward"], typer.Option("--direction", help="Follow relations both ways, or forward only.")
-    ] = "both",
-    max_degree: Annotated[
-        int,
-        typer.Option(
-            "--max-degree",
-            min=0,
-            max=2**62,
-            help="Longest run (triples of one entity, relation, direction) followed; 0: any.",
-        ),
-    ] = 1000,
-    languages: Annotated[
-        str | None, typer.Option("--languages", help="Languages of names to keep: en,de [all].", show_default=False)
-    ] = None,
-    ranks: Annotated[
-        Literal["truthy", "normal", "all"], typer.Option("--ranks", help="Statements of Wikidata's JSON, as kg.ranks.")
-    ] = "truthy",
-    format: Annotated[str, typer.Option("--format", help="auto, or a name of `kgqa kg formats`.")] = "auto",
-    max_reject_share: Annotated[
-        float, typer.Option("--max-reject-share", min=0, max=1, help="Largest share of bad statements of a file.")
-    ] = 0.01,
-    language: Annotated[str, typer.Option("--language", help="Language to take from the question file.")] = "en",
-    memory_limit: Annotated[str, typer.Option("--memory-limit", help="Memory for the sets of entities.")] = "4GB",
+    neighbourhood: Neighbourhood,
+    endpoint: EndpointRequests,
     work: Annotated[
         Path | None,
         typer.Option(
@@ -74,88 +107,66 @@ def subset(
             show_default=False,
         ),
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Endpoint: entities in one query.")] = 50,
-    page: Annotated[int, typer.Option("--page", min=1, max=10_000_000, help="Endpoint: rows of one reply.")] = 10_000,
-    delay: Annotated[float, typer.Option("--delay", min=0, max=3600, help="Endpoint: seconds between requests.")] = 1.0,
-    retries: Annotated[
-        int, typer.Option("--retries", min=0, max=1000, help="Endpoint: further tries of a request.")
-    ] = 6,
-    timeout: Annotated[
-        float, typer.Option("--timeout", min=0.1, max=86_400, help="Endpoint: seconds of a request.")
-    ] = 90.0,
     force: ForceOption = False,
 ) -> None:
     """Cut the neighbourhood of a question set's entities out of a dump of any size, and count everything."""
     session.start_logging()
-    from kgqa_core.config import SparqlEndpointOptions, SubsetOptions
+    from kgqa_core.config import SubsetOptions
+    from kgqa_core.kg.client.pass_folder import PassFolder
     from kgqa_core.kg.sql import memory_bytes
     from kgqa_core.store.outputs import claim_file, is_stream
     from tasks.engine.progress import StageMonitor
 
-    options = SubsetOptions(
-        hops=hops,
-        relations=_listed(relations),
-        direction=direction,
-        max_degree=max_degree,
-        languages=_listed(languages),
-        ranks=ranks,
-        format=format,
-        max_reject_share=max_reject_share,
-        memory_limit=memory_limit,
-        endpoint=SparqlEndpointOptions(batch=batch, page=page, delay=delay, retries=retries, timeout=timeout),
-    )
-    memory_bytes(memory_limit)
-    inputs = [*(one for one in dump if not _is_endpoint(one)), *questions]
+    lists = {name: _listed(getattr(neighbourhood, name)) for name in ("relations", "languages")}
+    options = SubsetOptions.model_validate(vars(neighbourhood) | lists | {"endpoint": vars(endpoint)})
+    memory_bytes(options.memory_limit)
+    inputs = [*(name for name in dump if not _is_endpoint(name)), *seed_questions.questions]
     claim = claim_file(out, inputs=inputs, force=force)
     beside = None if is_stream(out) else out.with_name(out.name + COUNTS_ENDING)
     counts_claim = claim_file(beside, inputs=inputs, force=force) if beside is not None else None
-    seeds, read = _seeds(questions, language)
+    seeds, read = _seeds(seed_questions)
     with StageMonitor("subset", lambda rows: None) as monitor, _folder(work, out) as folder:
-        counts = read | _write(dump, seeds, options, folder, claim, counts_claim, monitor)
+        result = _subset_of(dump, seeds.keys, options, PassFolder(folder), monitor)
+        with claim.writing() as scratch:
+            result.write(scratch, packed=claim.place.suffix == ".gz")
+            if counts_claim is not None:
+                with counts_claim.writing() as file:
+                    result.write_counts(file)
+    counts = read | result.counts | {"not_found": result.not_found}
     if session.as_json:
         print_json({"out": str(out), **counts})
         return
     _show(counts, out)
 
 
-def _write(
-    dump: list[str], seeds: QuestionSeeds, options: SubsetOptions, folder: Path, claim: Any, counts_claim: Any,
-    monitor: Monitor,
-) -> dict[str, Any]:  # fmt: skip
-    from kgqa_core.kg.client.pass_folder import PassFolder
-    from kgqa_core.kg.subset.subset import subset_of_dump, write_counts
+def _subset_of(
+    dump: list[str], seeds: Sequence[str], options: SubsetOptions, passes: PassFolder, monitor: Monitor
+) -> SubsetResult:
+    endpoints = [name for name in dump if _is_endpoint(name)]
+    if not endpoints:
+        from kgqa_core.kg.subset.subset import subset_of_dump
 
-    passes = PassFolder(folder)
-    endpoints = [one for one in dump if _is_endpoint(one)]
-    if endpoints:
-        from kgqa_core.kg.subset.endpoint import subset_of_endpoint
+        return subset_of_dump(dump, seeds, options, passes, monitor)
+    from kgqa_core.kg.subset.endpoint import subset_of_endpoint
 
-        if len(dump) > 1:
-            raise InputError(f"{endpoints[0]} is an endpoint; give it alone, without further dumps")
-        result = subset_of_endpoint(endpoints[0], seeds.keys, options, passes, monitor)
-    else:
-        result = subset_of_dump(dump, seeds.keys, options, passes, monitor)
-    with claim.writing() as scratch:
-        result.write(scratch, packed=claim.place.suffix == ".gz")
-        if counts_claim is not None:
-            with counts_claim.writing() as beside:
-                write_counts(beside, result)
-    return result.counts | {"not_found": result.not_found}
+    if len(dump) > 1:
+        raise InputError(f"{endpoints[0]} is an endpoint; give it alone, without further dumps")
+    return subset_of_endpoint(endpoints[0], seeds, options, passes, monitor)
 
 
-def _seeds(questions: list[str], language: str) -> tuple[QuestionSeeds, dict[str, Any]]:
+def _seeds(given: SeedQuestions) -> tuple[QuestionSeeds, dict[str, Any]]:
     from kgqa_core.config import QuestionSource
     from kgqa_core.datasets.files.seeds import seeds_of
     from kgqa_core.datasets.load import read_source
 
     rows, rejects = [], []
-    for path in questions:
-        more, bad = read_source(QuestionSource(path=path, language=language), seed=7)
+    for path in given.questions:
+        more, bad = read_source(QuestionSource(path=path, language=given.language), seed=7)
         rows += more
         rejects += bad
     seeds = seeds_of(rows)
     if not seeds.keys:
-        raise InputError(f"{', '.join(questions)} name no entity; give questions with topic_entities or answers")
+        raise InputError(f"{', '.join(given.questions)} name no entity; give questions with topic_entities or answers")
     return seeds, {
         "questions": len(rows), "questions_rejected": len(rejects), "topics": seeds.topics, "answers": seeds.answers
     }  # fmt: skip
@@ -203,10 +214,10 @@ def _listed(text: str | None) -> tuple[str, ...]:
         words = [line.split(" #")[0].strip() for line in lines if not line.startswith("#")]
     else:
         words = [word.strip() for word in text.split(",")]
-    found = tuple(dict.fromkeys(word for word in words if word))
-    if not found:
+    names = tuple(dict.fromkeys(word for word in words if word))
+    if not names:
         raise InputError(f"{text!r} names nothing; leave the option out to take all")
-    return found
+    return names
 
 
 def _show(counts: dict[str, Any], out: Path) -> None:
@@ -217,7 +228,7 @@ def _show(counts: dict[str, Any], out: Path) -> None:
     rows: list[dict[str, Any]] = []
     for name, value in counts.items():
         if isinstance(value, dict):
-            rows += [{"what": f"{name}: {part}".replace("_", " "), "count": one} for part, one in value.items()]
+            rows += [{"what": f"{name}: {part}".replace("_", " "), "count": number} for part, number in value.items()]
         elif name not in lists:
             rows.append({"what": name.replace("_", " "), "count": value})
     common.out.print(rows_table("counts", rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
 import typer
@@ -48,47 +49,63 @@ class CheckedCommand(TyperCommand):
 
 
 class CommandApp(typer.Typer):
-    """A Typer whose commands are `CheckedCommand`s; a first parameter `session` stands for the options of its class."""
+    """A Typer whose commands are `CheckedCommand`s; see `with_groups` for parameters that stand for several options."""
 
     def command(self, name: str | None = None, **options: Any) -> Any:  # type: ignore[override]
         """As that of Typer."""
         register = super().command(name, **{"cls": CheckedCommand, **options})
 
         def decorate(function: Callable[..., None]) -> Callable[..., None]:
-            register(with_session(function))
+            register(with_groups(function))
             return function
 
         return decorate
 
 
-def with_session(function: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `session` is replaced by the options that its class names, after the command's own."""
+def with_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """A command with an option in place of each field of its parameters that are dataclasses.
+
+    The options of `session` are those that its class names, and come last.
+    """
     hints = get_type_hints(function, include_extras=True)
-    kind = hints.pop("session", None)
-    if kind is None:
+    hints.pop("return", None)
+    signature = inspect.signature(function)
+    groups: dict[str, tuple[Any, tuple[str, ...]]] = {}
+    options: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        kind = hints[name]
+        if name == "session":
+            groups[name] = (kind, kind.options)
+        elif is_dataclass(kind):
+            groups[name] = (kind, tuple(field.name for field in fields(kind)))
+            options += _options_of(kind)
+        else:
+            options.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind))
+    if not groups:
         return function
+    options += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=SHARED[name][1], annotation=SHARED[name][0])
+        for name in (hints["session"].options if "session" in hints else ())
+    ]
 
     @functools.wraps(function)
     def command(**given: Any) -> None:
-        shared = {name: given.pop(name) for name in kind.options}
-        function(kind(**shared), **given)
+        records = {group: kind(**{name: given.pop(name) for name in names}) for group, (kind, names) in groups.items()}
+        function(**records, **given)
 
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    signature = inspect.signature(function)
-    own = [
-        parameter.replace(kind=keyword, annotation=hints[name])
-        for name, parameter in signature.parameters.items()
-        if name != "session"
-    ]
-    added = [
-        inspect.Parameter(name, keyword, default=default, annotation=annotation)
-        for name, (annotation, default) in SHARED.items()
-        if name in kind.options
-    ]
-    command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-    command.__annotations__ = hints | {name: SHARED[name][0] for name in kind.options}
+    command.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
+    command.__annotations__ = {option.name: option.annotation for option in options}
     del command.__wrapped__  # type: ignore[attr-defined]
     return command
+
+
+def _options_of(group: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
+        )
 
 
 def shown(value: str, most: int = SHOWN) -> str:

@@ -64,6 +64,11 @@ class SubsetResult:
             else:
                 self._write(raw)
 
+    def write_counts(self, path: Path) -> None:
+        """Writes the counts of the subset, with the seeds that were not found."""
+        text = json.dumps({**self.counts, "not_found": self.not_found}, ensure_ascii=False, indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
+
     def _write(self, stream: BinaryIO) -> None:
         for part in self.parts:
             with (part / LINES).open("rb") as lines:
@@ -239,9 +244,3 @@ def _not_found(
             hits[place] or any(hits[at] for at in wanted.names.find(np.array(bridged.get(seed, []), dtype=np.uint64)))
         )
     ]
-
-
-def write_counts(path: Path, result: SubsetResult) -> None:
-    """Writes the counts of a subset, with the seeds that were not found."""
-    text = json.dumps({**result.counts, "not_found": result.not_found}, ensure_ascii=False, indent=1)
-    path.write_text(text + "\n", encoding="utf-8")
