@@ -32,7 +32,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import answer_prompt, rewrite_prompt, spaced_triples, triple_form
 from tests.support.chat_server import ServerProcess
@@ -98,7 +98,7 @@ def ours(url: str, prompts: Sequence[str], folder: Path) -> list[str]:
     limits = BudgetOptions(max_calls=10**9, max_tokens=10**12, max_cost=10**6)
     budget = Budget(limits, {"openai:stub": Price(prompt=1.0, completion=2.0)}, folder / FILE, "benchmark")
     model = OpenAIModel("stub", base_url=url, concurrency=CONCURRENCY, budget=budget)
-    found = ask(model, prompts, PARAMS, cache=open_cache(folder))
+    found = generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(folder)))
     return [outcome.completion.text if outcome.completion else "" for outcome in found]
 
 

@@ -28,7 +28,7 @@ from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import ask, portion
+from kgqa_core.llm.paid import PromptBatch, generate_cached, portion
 from kgqa_core.llm.protocol import Completion, Finish, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, write_part
@@ -94,7 +94,9 @@ def answer(
     own = set(unique)
     requests = [item for item in requests if item.prompt in own]
     responses = open_cache(cache if cache is not None else work)
-    outcomes = ask(reader, unique, generation_params(options), cache=responses, monitor=monitor, what="answers")
+    outcomes = generate_cached(
+        reader, PromptBatch(unique, generation_params(options), cache=responses, monitor=monitor, what="answers")
+    )
     completions = {
         prompt: outcome.completion or Completion("", "error", error="; ".join(outcome.spent) or "no completion")
         for prompt, outcome in zip(unique, outcomes, strict=True)

@@ -1,8 +1,9 @@
 """A language model as judge: whether an output means a gold answer, whatever its words, language or spelling.
 
-Every prompt goes through `llm.paid.ask`: cached, counted against the budget, sent once.  A reply that is no verdict is
-a spent attempt and requested again, `llm.attempts` times at most; what stays without a verdict counts as not correct,
-and how many there are is counted.  A judge is a model like any other: `agreement` measures it on labelled outputs.
+Every prompt goes through `paid.generate_cached`: cached, counted against the budget, sent once.  A reply that is no
+verdict is a spent attempt and requested again, `llm.attempts` times at most; what stays without a verdict counts as not
+correct, and how many there are is counted.  A judge is a model like any other: `agreement` measures it on labelled
+outputs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import Outcome, ask, insist
+from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.agreement import kappa
 from kgqa_core.monitor import QUIET, Monitor
@@ -134,11 +135,19 @@ def verdicts(
     responses = open_cache(cache) if cache is not None else None
 
     def once() -> list[Outcome]:
-        return ask(
-            model, prompts, PARAMS, cache=responses, attempts=llm.attempts, retry_temperature=RETRY_TEMPERATURE,
-            validate=lambda place, text: None if read_verdict(text) is not None else "no verdict",
-            monitor=monitor, what=what,
-        )  # fmt: skip
+        return generate_cached(
+            model,
+            PromptBatch(
+                prompts,
+                PARAMS,
+                cache=responses,
+                attempts=llm.attempts,
+                retry_temperature=RETRY_TEMPERATURE,
+                validate=lambda place, text: None if read_verdict(text) is not None else "no verdict",
+                monitor=monitor,
+                what=what,
+            ),
+        )
 
     found: list[bool | None] = [False] * len(given)
     for place, outcome in zip(places, insist(once, model, what) if prompts else [], strict=True):

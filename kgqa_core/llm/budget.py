@@ -19,7 +19,7 @@ from pathlib import Path
 from kgqa_core.config import BudgetOptions, Price
 from kgqa_core.errors import BudgetReached, ModelError
 from kgqa_core.llm.cache import AT_ONCE, SCHEMA
-from kgqa_core.llm.store import CompletionStore, Raised, open_store
+from kgqa_core.llm.store import CompletionStore, FailedWrite, open_store
 
 log = logging.getLogger("kgqa.llm")
 
@@ -89,7 +89,7 @@ class Budget:
         """
         request = self._request(model, prompt_tokens, max_new_tokens)
         (made,) = self._store.submit(lambda connection: self._reserve(connection, [request])).result()
-        if isinstance(made, Raised):
+        if isinstance(made, FailedWrite):
             raise made.fault
         return made
 
@@ -123,16 +123,18 @@ class Budget:
         nanos = self._nanos(model, prompt_tokens, max_new_tokens)
         return Reservation(secrets.randbits(63), self.account, model, prompt_tokens + max_new_tokens, nanos)
 
-    def _reserve(self, connection: sqlite3.Connection, request: Sequence[Reservation]) -> list[Reservation | Raised]:
+    def _reserve(
+        self, connection: sqlite3.Connection, request: Sequence[Reservation]
+    ) -> list[Reservation | FailedWrite]:
         """Books those that have room, in order."""
         calls, tokens, nanos = before = self._totals(connection)
         made: list[Reservation] = []
-        results: list[Reservation | Raised] = []
+        results: list[Reservation | FailedWrite] = []
         for each in request:
             try:
                 self._check((calls, tokens, nanos), each.tokens, each.nanos)
             except BudgetReached as reached:
-                results.append(Raised(reached))
+                results.append(FailedWrite(reached))
                 continue
             calls, tokens, nanos = calls + 1, tokens + each.tokens, nanos + each.nanos
             made.append(each)

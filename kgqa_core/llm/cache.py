@@ -113,7 +113,7 @@ class CachedCompletion:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class StoredCompletion:
     """A completion with its prompt.  accepted: by its caller's check.  stored: when, in seconds since the epoch."""
 
     prompt: str
@@ -187,7 +187,7 @@ class ResponseCache:
             ],
         }
 
-    def latest(self, identity: Identity, opening: str, most: int) -> list[Past]:
+    def latest(self, identity: Identity, opening: str, most: int) -> list[StoredCompletion]:
         """At most so many completions of a model, of any revision, to prompts that begin with `opening`, newest first.
 
         A completion dated in the future comes last.  What was put here since the last `flush` may be missing.
@@ -199,7 +199,7 @@ class ResponseCache:
             [identity.backend, identity.endpoint, identity.model, len(opening), opening, time.time() + SLACK, most],
         )
         return [
-            Past(
+            StoredCompletion(
                 prompt,
                 text,
                 prompt_tokens,

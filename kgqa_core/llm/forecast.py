@@ -1,9 +1,10 @@
 """What a stage is going to ask of a model: its own functions run against a `Recorder`, which sends nothing.
 
-A recorder counts the prompts that `llm.paid.ask` would send, without those that the cache holds, and answers with texts
-of the expected length, so that later prompts, which hold these answers, have the right size.  Lengths of outputs,
-repeats and speed are measured on completions that the cache has of the same model and template, where there are enough;
-until then each is an assumption, and two further recordings, with the shortest and the longest answers, give a range.
+A recorder counts the prompts that `paid.generate_cached` would send, without those that the cache holds, and answers
+with texts of the expected length, so that later prompts, which hold these answers, have the right size.  Lengths of
+outputs, repeats and speed are measured on completions that the cache has of the same model and template, where there
+are enough; until then each is an assumption, and two further recordings, with the shortest and the longest answers,
+give a range.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from statistics import fmean, linear_regression
 from kgqa_core.config import LlmOptions
 from kgqa_core.llm.cache import Identity
 from kgqa_core.llm.factory import identify
-from kgqa_core.llm.paid import Batch, Outcome, peek, send
+from kgqa_core.llm.paid import Outcome, PromptBatch, peek, send
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.llm.tokens import counter
 
@@ -107,7 +108,7 @@ class StagePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CompletionStats:
     """What the cache shows of a model's completions of one template; zero completions where it has none.
 
     prompt_ratio: tokens of prompts as the model counts them over ours.  base, slope: completion tokens as a line of
@@ -130,21 +131,21 @@ class Measured:
         return self.completions >= ENOUGH
 
 
-def measure(batch: Batch, identity: Identity | None, count: Callable[[str], int]) -> Measured:
+def measure(batch: PromptBatch, identity: Identity | None, count: Callable[[str], int]) -> CompletionStats:
     """What the latest completions of a model to prompts of a batch's template show, for outputs of its limit."""
     if identity is None:
-        return Measured()
-    latest = batch.cache.latest(identity, opening_of(batch.prompts), LATEST)
+        return CompletionStats()
+    latest = batch.responses.latest(identity, opening_of(batch.prompts), LATEST)
     rows = [row for row in latest if row.max_new_tokens == batch.params.max_new_tokens]
     good = [row for row in rows if row.accepted and row.completion_tokens > 0]
     if len(good) < ENOUGH:
-        return Measured(len(good))
+        return CompletionStats(len(good))
     ours = [float(count(row.prompt)) for row in good]
     base, slope = _line(ours, [float(row.completion_tokens) for row in good])
     text_base, text_slope = _line(ours, [float(count(row.text)) for row in good])
     times = sorted(row.stored for row in rows)
     gaps = [after - before for before, after in zip(times, times[1:], strict=False) if after - before < PAUSE]
-    return Measured(
+    return CompletionStats(
         len(good), sum(row.prompt_tokens for row in good) / max(1.0, sum(ours)), base, slope, text_base, text_slope,
         sum(not row.accepted for row in rows) / len(rows), fmean(gaps) if gaps else None,
     )  # fmt: skip
@@ -158,9 +159,9 @@ class Recorder:
     """A model that sends nothing: it counts what would be sent and paid, and answers with texts of expected lengths.
 
     end: 0 and 1 for the lowest and highest of a range, None for what is expected.  usual: the answer where the caller
-    of `ask` expects none.  assumed: how its length was guessed.  known: whether the cache may hold completions of it.
-    reads: the recorders whose answers its prompts hold, note: what is assumed of those.  sent: shared by recorders of
-    one end.
+    of `generate_cached` expects none.  assumed: how its length was guessed.  known: whether the cache may hold
+    completions of it.  reads: the recorders whose answers its prompts hold, note: what is assumed of those.  sent:
+    shared by recorders of one end.
     """
 
     def __init__(
@@ -175,7 +176,7 @@ class Recorder:
         self.identity = identify(spec, llm) if known else None
         self.count, self.counted = counter(spec, llm)
         self.calls = self.prompt_tokens = self.completion_tokens = 0.0
-        self.cached, self.attempts, self.measured = 0, 1, Measured()
+        self.cached, self.attempts, self.measured = 0, 1, CompletionStats()
         self.hits: float | None = None
         self.hits_measured = self.hits_guessed = False
         self._shared: Counts[str] = Counts()
@@ -184,7 +185,7 @@ class Recorder:
         """The usual answer to each prompt."""
         return [Completion(self.usual)] * len(prompts)
 
-    def record(self, batch: Batch) -> list[Outcome]:
+    def record(self, batch: PromptBatch) -> list[Outcome]:
         """Counts the prompts that would be sent; what stands for their outcomes."""
         held = peek(self.identity, batch)
         measured = measure(batch, self.identity, self.count)
@@ -203,7 +204,7 @@ class Recorder:
                 outcomes[item] = self.sent[key] = self._count(batch, index, item[1])
         return [outcomes[item] for item in items]
 
-    def _expect_hits(self, batch: Batch, held: Sequence[Outcome]) -> None:
+    def _expect_hits(self, batch: PromptBatch, held: Sequence[Outcome]) -> None:
         """What share of answers are hits: of those that the cache holds, or as assumed."""
         hit = batch.expected.hit if batch.expected is not None else None
         if hit is None:
@@ -215,7 +216,7 @@ class Recorder:
         self.hits_measured = len(known) >= ENOUGH
         self.hits = fmean(known) if self.hits_measured else HITS if self.end is None else 1.0 - self.end
 
-    def _count(self, batch: Batch, index: int, sample: int) -> Outcome:
+    def _count(self, batch: PromptBatch, index: int, sample: int) -> Outcome:
         """Counts one prompt; what stands for its outcome."""
         measured, params, expected, end = self.measured, batch.params, batch.expected, self.end
         text = (expected.text(index) if expected else self.usual).strip() or WRONG
@@ -285,7 +286,7 @@ class Recorder:
 
 
 class Pilot:
-    """A model that is sent some of the prompts of each call of `ask`, the same for one seed; the others have no text.
+    """A model that is sent some of the prompts of each call of `generate_cached`; the others have no text.
 
     number: of the prompts that are sent; a larger number draws others besides.
     """
@@ -294,8 +295,8 @@ class Pilot:
         self.model, self.number, self.seed, self.generate = model, number, seed, model.generate
         self.name, self.revision, self.batch_sensitive = model.name, model.revision, model.batch_sensitive
 
-    def record(self, batch: Batch) -> list[Outcome]:
-        """Sends some of the prompts, as `ask` does."""
+    def record(self, batch: PromptBatch) -> list[Outcome]:
+        """Sends some of the prompts, as `generate_cached` does."""
         unique = list(dict.fromkeys(batch.prompts))
         Random(f"pilot/{self.seed}").shuffle(unique)
         drawn, validate, samples = set(unique[: self.number]), batch.validate, batch.samples

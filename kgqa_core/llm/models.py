@@ -10,7 +10,7 @@ from kgqa_core.config import LlmOptions
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -30,7 +30,7 @@ class CachedModel:
         on_result: OnResult | None = None,
     ) -> list[Completion]:
         """As of the model; one whose reply cannot be read, now or earlier, has finish `error`."""
-        outcomes = ask(self.model, prompts, params, cache=self.responses, monitor=monitor)
+        outcomes = generate_cached(self.model, PromptBatch(prompts, params, cache=self.responses, monitor=monitor))
         completions = [
             one.completion or Completion("", "error", error="; ".join(one.spent) or "no completion") for one in outcomes
         ]

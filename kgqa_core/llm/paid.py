@@ -1,4 +1,4 @@
-"""Asking a model so that nothing is paid twice: every call of a stage to a language model goes through `ask`.
+"""Completions that are never paid twice: every call of a stage to a language model goes through `generate_cached`.
 
 Completions are cached as they come; a killed run goes on with what is missing.  A completion that the caller's check
 rejects is a spent attempt: it is cached with its reason, never given to that caller, and counts against `attempts` in
@@ -23,7 +23,7 @@ from kgqa_core.store.artifacts import canonical_json
 from kgqa_core.store.shards import Part, share
 
 Check = Callable[[int, str], str | None]
-"""From a prompt's place and a completion's text to the reason why it is rejected, None when it is accepted."""
+"""From a prompt's index and a completion's text to the reason why it is rejected, None when it is accepted."""
 
 AGAIN = 2
 """Further passes over prompts on which the endpoint failed."""
@@ -38,7 +38,7 @@ GROUP = 256
 class Expected:
     """What a caller expects of completions; only a forecast reads it.
 
-    text: of the completion of the prompt at a place.  hit: whether a completion is one after which no further text is
+    text: of the completion of the prompt at an index.  hit: whether a completion is one after which no further text is
     tried; None where completions are texts that later prompts hold.
     """
 
@@ -47,13 +47,20 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """What `ask` was called with; see there."""
+class PromptBatch:
+    """The prompts of one call, and how their completions are drawn, checked and kept.
+
+    samples: number of the candidate of each prompt, 0 when absent; an equal prompt and sample is sent once and checked
+    at its first index.  cache: None keeps nothing.  validate: the caller's check; with one, refusals and empty
+    completions are rejected without being shown to it.  attempts: completions of one item that may be rejected before
+    it is given up.  A further sample or attempt draws with another seed, a further attempt at retry_temperature where
+    that is given.  expected: of the completions, for a forecast.  what: of what progress is shown.
+    """
 
     prompts: Sequence[str]
     params: GenerationParams
     samples: Sequence[int] | None = None
-    cache: ResponseCache = field(default_factory=ResponseCache)
+    cache: ResponseCache | None = None
     validate: Check | None = None
     attempts: int = 1
     retry_temperature: float | None = None
@@ -61,18 +68,23 @@ class Batch:
     monitor: Monitor = QUIET
     what: str = "answers"
 
+    @property
+    def responses(self) -> ResponseCache:
+        """The cache, or one that holds nothing."""
+        return self.cache if self.cache is not None else ResponseCache()
+
 
 @runtime_checkable
 class Recording(Protocol):
-    """A model that decides itself what is sent of a call of `ask`: all, some or nothing."""
+    """A model that decides itself what is sent of a call of `generate_cached`: all, some or nothing."""
 
-    def record(self, batch: Batch) -> list[Outcome]:
-        """One outcome per prompt, as of `ask`."""
+    def record(self, batch: PromptBatch) -> list[Outcome]:
+        """One outcome per prompt, as of `generate_cached`."""
         ...
 
 
 @runtime_checkable
-class Remembering(Protocol):
+class CacheAware(Protocol):
     """A model that wants to know when the cache has answers of it."""
 
     def has_answered(self) -> None:
@@ -109,50 +121,28 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Item:
-    """A prompt and sample that is sent once for all its places."""
+    """A prompt and sample that is sent once for all its indices."""
 
     prompt: str
     sample: int
-    places: list[int]
+    indices: list[int]
     spent: list[str] = field(default_factory=list)
     outcome: Outcome | None = None
     cached: bool = True
     tokens: tuple[int, int] = (0, 0)
 
 
-def ask(
-    model: LanguageModel,
-    prompts: Sequence[str],
-    params: GenerationParams,
-    *,
-    samples: Sequence[int] | None = None,
-    cache: ResponseCache | None = None,
-    validate: Check | None = None,
-    attempts: int = 1,
-    retry_temperature: float | None = None,
-    expected: Expected | None = None,
-    monitor: Monitor = QUIET,
-    what: str = "answers",
-) -> list[Outcome]:
+def generate_cached(model: LanguageModel, batch: PromptBatch) -> list[Outcome]:
     """One outcome per prompt, in the order of the prompts; all that was answered is on disk when this returns.
 
-    samples: number of the candidate of each prompt, 0 when absent; an equal prompt and sample is sent once and checked
-    at its first place.  validate: the caller's check; with one, refusals and empty completions are rejected without
-    being shown to it.  attempts: completions of one item that may be rejected before it is given up.  A further sample
-    or attempt draws with another seed, a further attempt at retry_temperature where that is given.  expected: of the
-    completions, for a forecast.
     Raises BudgetReached after what was under way has been cached, EndpointError, ModelError, StorageError.
     """
-    responses = cache if cache is not None else ResponseCache()
-    batch = Batch(
-        prompts, params, samples, responses, validate, attempts, retry_temperature, expected, monitor, what
-    )  # fmt: skip
     return model.record(batch) if isinstance(model, Recording) else send(model, batch)
 
 
-def send(model: LanguageModel, batch: Batch) -> list[Outcome]:
-    """`ask` for a model that is sent all that the cache does not hold."""
-    prompts, validate, attempts, completions_cache = batch.prompts, batch.validate, batch.attempts, batch.cache
+def send(model: LanguageModel, batch: PromptBatch) -> list[Outcome]:
+    """`generate_cached` for a model that is sent all that the cache does not hold."""
+    prompts, validate, attempts, completions_cache = batch.prompts, batch.validate, batch.attempts, batch.responses
     items = _items(prompts, batch.samples)
     identity, silent = identity_of(model), isinstance(model, _Silent)
     done = 0
@@ -160,7 +150,7 @@ def send(model: LanguageModel, batch: Batch) -> list[Outcome]:
     def finish(item: _Item, outcome: Outcome) -> None:
         nonlocal done
         item.outcome = outcome
-        done += len(item.places)
+        done += len(item.indices)
         batch.monitor.progress(done, len(prompts), batch.what)
 
     def judge(item: _Item, request: Request, completion: Completion) -> str | None:
@@ -187,11 +177,11 @@ def send(model: LanguageModel, batch: Batch) -> list[Outcome]:
                 completions_cache.put(request, stored.completion, reason)
         if not missing:
             return
-        if known and isinstance(model, Remembering):
+        if known and isinstance(model, CacheAware):
             model.has_answered()
 
-        def arrived(place: int, completion: Completion) -> None:
-            item, request = missing[place]
+        def arrived(index: int, completion: Completion) -> None:
+            item, request = missing[index]
             item.cached = False
             if completion.finish == "error":
                 finish(item, Outcome(completion, tuple(item.spent), False, *item.tokens))
@@ -213,15 +203,15 @@ def send(model: LanguageModel, batch: Batch) -> list[Outcome]:
         completions_cache.flush()
     outcomes = [Outcome(None)] * len(prompts)
     for item in items:
-        for place in item.places:
-            outcomes[place] = item.outcome or Outcome(None, tuple(item.spent))
+        for index in item.indices:
+            outcomes[index] = item.outcome or Outcome(None, tuple(item.spent))
     return outcomes
 
 
 def insist(once: Callable[[], list[Outcome]], model: LanguageModel, what: str) -> list[Outcome]:
     """The outcomes of `once`; where the endpoint failed on a prompt it is called again, AGAIN times, and then logged.
 
-    once: calls `ask` with a cache, where a further pass finds what was answered.
+    once: calls `generate_cached` with a cache, where a further pass finds what was answered.
     """
     outcomes = once()
     for _ in range(AGAIN):
@@ -264,8 +254,8 @@ class _Silent:
         return []
 
 
-def peek(identity: Identity | None, batch: Batch) -> list[Outcome]:
-    """What `ask` would take from the cache; `cached` is False where it would send a request.
+def peek(identity: Identity | None, batch: PromptBatch) -> list[Outcome]:
+    """What `generate_cached` would take from the cache; `cached` is False where it would send a request.
 
     identity: of the model (`llm.factory.identify`), which needs not be loaded; None knows nothing.
     """
@@ -284,8 +274,8 @@ def identity_of(model: LanguageModel) -> Identity:
 def _items(prompts: Sequence[str], samples: Sequence[int] | None) -> list[_Item]:
     numbers = samples if samples is not None else [0] * len(prompts)
     items: dict[tuple[str, int], _Item] = {}
-    for place, (prompt, sample) in enumerate(zip(prompts, numbers, strict=True)):
-        items.setdefault((prompt, sample), _Item(prompt, sample, [])).places.append(place)
+    for index, (prompt, sample) in enumerate(zip(prompts, numbers, strict=True)):
+        items.setdefault((prompt, sample), _Item(prompt, sample, [])).indices.append(index)
     return list(items.values())
 
 
@@ -338,4 +328,4 @@ def _reason(item: _Item, completion: Completion, validate: Check | None) -> str 
         return "refused"
     if completion.finish == "empty":
         return "empty"
-    return validate(item.places[0], completion.text)
+    return validate(item.indices[0], completion.text)

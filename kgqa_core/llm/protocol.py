@@ -19,8 +19,9 @@ class GenerationParams:
 
     max_new_tokens: longest completion.  temperature: 0 is greedy.  top_p: nucleus, in (0, 1].  top_k: likeliest tokens
     that are sampled from; 0 is all.  num_beams: of a beam search, which does not sample; 1 is none.  seed: of sampling.
-    stop: texts at which a completion is cut.  Several samples of one prompt are several requests (`llm.paid.ask`).
-    log_probabilities: return how likely the model finds what it writes; such completions are cached apart from others.
+    stop: texts at which a completion is cut.  Several samples of one prompt are several requests (`paid.PromptBatch`).
+    log_probabilities: return how likely the model finds what it writes; such completions are
+    cached apart from others.
     """
 
     max_new_tokens: int = 32

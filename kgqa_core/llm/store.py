@@ -27,7 +27,7 @@ log = logging.getLogger("kgqa.llm")
 T = TypeVar("T")
 Write = Callable[[sqlite3.Connection], T]
 Many = Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]
-"""Writes several items in one go and gives one result for each; a `Raised` is raised to whom that item belongs."""
+"""Writes several items in one go and gives one result for each; a `FailedWrite` is raised to whom that item belongs."""
 
 IDLE_SECONDS = 0.05
 """After this long without work the writing thread ends; the next write starts another."""
@@ -151,7 +151,7 @@ class CompletionStore:
                 batch, self._queue, self._hurry = self._queue, [], False
             results = self._commit(batch)
             for (_, _, promise), result in zip(batch, results, strict=True):
-                if promise is None and isinstance(result, Raised) and self._fault is None:
+                if promise is None and isinstance(result, FailedWrite) and self._fault is None:
                     self._fault = result.fault
             _resolve_all([promise for _, _, promise in batch], results)
 
@@ -175,7 +175,7 @@ class CompletionStore:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 known = self._explain(fault) if isinstance(fault, sqlite3.Error) else fault
-                return [Raised(known)] * len(batch)
+                return [FailedWrite(known)] * len(batch)
         return results
 
     def _write(self, many: Many, items: Sequence[Any]) -> Sequence[Any]:
@@ -188,7 +188,7 @@ class CompletionStore:
             if len(items) > 1:
                 return [result for item in items for result in self._write(many, [item])]
             where = self.path or "memory"
-            return [Raised(StorageError(f"a row cannot be written to {where} ({fault}); all others are written"))]
+            return [FailedWrite(StorageError(f"a row cannot be written to {where} ({fault}); all others are written"))]
         finally:
             if self._writer.in_transaction:
                 self._writer.execute("RELEASE kind")
@@ -208,7 +208,7 @@ class CompletionStore:
         )
 
 
-class Raised:
+class FailedWrite:
     """A result that is raised where it is waited for."""
 
     def __init__(self, fault: Exception) -> None:
@@ -223,7 +223,7 @@ def _call(connection: sqlite3.Connection, writes: Sequence[Write[Any]]) -> list[
         except sqlite3.Error:
             raise
         except Exception as fault:
-            results.append(Raised(fault))
+            results.append(FailedWrite(fault))
     return results
 
 
@@ -250,7 +250,7 @@ def _resolve_all(promises: Sequence[_Promise | None], results: Sequence[Any]) ->
             continue
         if isinstance(promise, asyncio.Future):
             loops.setdefault(promise.get_loop(), []).append((promise, result))
-        elif isinstance(result, Raised):
+        elif isinstance(result, FailedWrite):
             promise.set_exception(result.fault)
         else:
             promise.set_result(result)
@@ -265,7 +265,7 @@ def _resolve(pairs: Sequence[tuple[asyncio.Future[Any], Any]]) -> None:
     for promise, result in pairs:
         if promise.done():
             continue
-        if isinstance(result, Raised):
+        if isinstance(result, FailedWrite):
             promise.set_exception(result.fault)
         else:
             promise.set_result(result)

@@ -1,6 +1,7 @@
 """Texts for gold graphs, by rule or by a language model, each checked; and the QA model's word on them.
 
-Both passes ask through `llm.paid.ask`, so that a killed stage pays for nothing twice.  Equal prompts are sent once.
+Both passes ask through `paid.generate_cached`, so that a killed stage pays for nothing twice.  Equal prompts are sent
+once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.llm.cache import ResponseCache
 from kgqa_core.llm.faults import UNREADABLE
-from kgqa_core.llm.paid import Expected, Outcome, ask, insist
+from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.metrics.text import GoldAnswers, hit_rra
 from kgqa_core.monitor import QUIET, Monitor
@@ -162,9 +163,19 @@ def _ask_all(
     attempts = llm.attempts if "validate" in more else 1
 
     def once() -> list[Outcome]:
-        return ask(
-            model, prompts, params, samples=samples, cache=cache, attempts=attempts, monitor=monitor, what=what, **more  # type: ignore[arg-type]
-        )  # fmt: skip
+        return generate_cached(
+            model,
+            PromptBatch(
+                prompts,
+                params,
+                samples=samples,
+                cache=cache,
+                attempts=attempts,
+                monitor=monitor,
+                what=what,
+                **more,  # type: ignore[arg-type]
+            ),
+        )
 
     return insist(once, model, what)
 

@@ -20,7 +20,7 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError, StorageError, nearest
 from kgqa_core.kg.verbalise import KNOWLEDGE
 from kgqa_core.llm.cache import open_cache
-from kgqa_core.llm.paid import Expected, Outcome, ask, portion
+from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, generate_cached, portion
 from kgqa_core.rewriting.describe import load_writer, parameters, read_outcomes, save_outcomes, wording_of
 from kgqa_core.rewriting.faithfulness import Faithfulness
 from kgqa_core.rewriting.groups import TripleGroup, read_groups
@@ -109,14 +109,16 @@ def write(
         group, language = groups[prompts[index]]
         return join(assemble([by_rule(group, language)]), language)
 
-    outcomes = ask(
+    outcomes = generate_cached(
         writer,
-        prompts,
-        parameters(options),
-        cache=open_cache(workspace.cache or workspace.work),
-        monitor=workspace.monitor,
-        what="rewritten groups",
-        expected=Expected(by_template),
+        PromptBatch(
+            prompts,
+            parameters(options),
+            cache=open_cache(workspace.cache or workspace.work),
+            monitor=workspace.monitor,
+            what="rewritten groups",
+            expected=Expected(by_template),
+        ),
     )
     written = dict(zip(prompts, outcomes, strict=True))
     if workspace.part is not None:

@@ -23,7 +23,7 @@ from kgqa_core.llm import openai_api
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import Batch, Outcome, ask, identity_of, peek
+from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, identity_of, peek
 from kgqa_core.llm.protocol import GenerationParams
 from tests.support.chat_server import ChatServer
 from tests.support.odd_replies import FIELDS, KINDS, OddReply, draw
@@ -104,13 +104,13 @@ class World:
         """One run over all prompts.  Any fault but one of the project's is a failure of the test."""
         cache = open_cache(self.folder)
         try:
-            return ask(self.model(), self.prompts, PARAMS, cache=cache, attempts=2), None
+            return generate_cached(self.model(), PromptBatch(self.prompts, PARAMS, cache=cache, attempts=2)), None
         except KgqaError as fault:
             return [], fault
 
     def kept(self) -> dict[str, str]:
         """Texts in the cache by prompt."""
-        batch = Batch(self.prompts, PARAMS, cache=open_cache(self.folder), attempts=2)
+        batch = PromptBatch(self.prompts, PARAMS, cache=open_cache(self.folder), attempts=2)
         pairs = zip(self.prompts, peek(identity_of(self.model()), batch), strict=True)
         return {prompt: each.completion.text for prompt, each in pairs if each.completion is not None}
 

@@ -15,7 +15,7 @@ from typing import Any
 from kgqa_core.builders.questions.draft import COMPLEXITY, Draft
 from kgqa_core.builders.questions.sample import Sampler
 from kgqa_core.builders.questions.schema_profile import GraphProfile, profile
-from kgqa_core.builders.questions.unanswerable import Missing, Unanswerable
+from kgqa_core.builders.questions.unanswerable import Unanswerable, UnanswerableSampler
 from kgqa_core.builders.questions.wording import English, WordedQuestion
 from kgqa_core.builders.questions.wording_zh import Chinese
 from kgqa_core.builders.questions.write import TEMPLATE, paraphrase
@@ -96,7 +96,7 @@ def make(
     write: Write = (Chinese if language == "zh" else English)(graph_profile, names).write
     rows = _rows(drafts, write, graph, graph_profile.names, language, seed)
     wanted = round(len(rows) * options.unanswerable / (1 - options.unanswerable))
-    rows += _unanswerable_rows(Missing(sampler.walker, write, drafts, seed).draw(wanted), language)
+    rows += _unanswerable_rows(UnanswerableSampler(sampler.walker, write, drafts, seed).draw(wanted), language)
     rewrite(rows)
     rows = _typed(rows, Noise(options.noise, seed))
     if not any(row["answers"] for row in rows):

@@ -66,7 +66,7 @@ class Unanswerable:
     keys: tuple[str, ...] = ()
 
 
-class Missing:
+class UnanswerableSampler:
     """Draws questions of each reason.  write: words a form; drafts: answerable ones, whose entities are replaced."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """A language model says generated questions in other words; what no longer asks the same is not taken.
 
-Every call goes through `llm.paid.ask`: cached, paid once, under the run's budget.  A question that no completion passes
-for keeps the grammar's words.
+Every call goes through `generate_cached`: cached, paid once, under the run's budget.  A question that no completion
+passes for keeps the grammar's words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kgqa_core.config import LlmOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import ask, insist
+from kgqa_core.llm.paid import PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.workspace import Workspace
@@ -46,11 +46,19 @@ def paraphrase(
     prompts = [prompt(row) for row in rows]
 
     def once() -> list[Any]:
-        return ask(
-            model, prompts, params, cache=open_cache(workspace.cache),
-            validate=lambda index, text: fault(rows[index], text),
-            attempts=llm.attempts, retry_temperature=0.7, monitor=workspace.monitor, what="wordings",
-        )  # fmt: skip
+        return generate_cached(
+            model,
+            PromptBatch(
+                prompts,
+                params,
+                cache=open_cache(workspace.cache),
+                validate=lambda index, text: fault(rows[index], text),
+                attempts=llm.attempts,
+                retry_temperature=0.7,
+                monitor=workspace.monitor,
+                what="wordings",
+            ),
+        )
 
     written = 0
     for row, outcome in zip(rows, insist(once, model, "wordings"), strict=True):

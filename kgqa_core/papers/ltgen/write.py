@@ -1,7 +1,7 @@
 """The stage that writes LTGen-QA or LTGen-Conv: prompts → a language model, or rules → read, checked, kept or rejected.
 
-Every call to a model goes through `llm.paid.ask`: completions are cached, a killed run goes on with what is missing,
-and a completion of which nothing was usable is a spent attempt.  Good questions of a bad completion are kept.
+Every call to a model goes through `paid.generate_cached`: completions are cached, a killed run goes on with what is
+missing, and a completion of which nothing was usable is a spent attempt.  Good questions of a bad completion are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.faults import UNREADABLE
-from kgqa_core.llm.paid import Outcome, ask, insist
+from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.monitor import Monitor
@@ -197,11 +197,19 @@ def _ask(
 
     def once() -> list[Outcome]:
         earlier.clear()  # a further pass meets the rejected attempts again, in the cache
-        return ask(
-            model, [job.prompt for job in jobs], params, cache=writing.cache, validate=validate,
-            attempts=writing.llm.attempts, retry_temperature=writing.options.temperature, monitor=writing.monitor,
-            what=what,
-        )  # fmt: skip
+        return generate_cached(
+            model,
+            PromptBatch(
+                [job.prompt for job in jobs],
+                params,
+                cache=writing.cache,
+                validate=validate,
+                attempts=writing.llm.attempts,
+                retry_temperature=writing.options.temperature,
+                monitor=writing.monitor,
+                what=what,
+            ),
+        )
 
     return insist(once, model, what)
 

@@ -15,7 +15,7 @@ from kgqa_core.errors import BudgetReached, EndpointError, KgqaError, ModelError
 from kgqa_core.llm.budget import Budget, Spent
 from kgqa_core.llm.cache import FILE, open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chat_server import ROOT, ChatServer, Fault, Rates
 from tests.support.device import DEVICE
@@ -202,11 +202,17 @@ def test_the_servers_own_count_never_exceeds_a_limit_whatever_goes_wrong(seed: i
         for _ in range(3):
             budget = Budget(limited(**limits), PRICES, tmp_path / FILE, "stage")
             try:
-                found = ask(
-                    model(server, budget), [f"question {n} {'word ' * (n % 9)}" for n in range(60)], PARAMS,
-                    cache=open_cache(tmp_path), validate=lambda _, text: None if "and" in text else "nonsense",
-                    attempts=2, retry_temperature=0.5,
-                )  # fmt: skip
+                found = generate_cached(
+                    model(server, budget),
+                    PromptBatch(
+                        [f"question {n} {'word ' * (n % 9)}" for n in range(60)],
+                        PARAMS,
+                        cache=open_cache(tmp_path),
+                        validate=lambda _, text: None if "and" in text else "nonsense",
+                        attempts=2,
+                        retry_temperature=0.5,
+                    ),
+                )
                 done = len(found)
             except BudgetReached as reached:
                 assert reached.done is not None and reached.left is not None

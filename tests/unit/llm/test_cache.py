@@ -19,7 +19,7 @@ from kgqa_core.errors import StorageError
 from kgqa_core.llm import cache as cache_module
 from kgqa_core.llm.cache import FILE, Identity, Request, ResponseCache, open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.store.artifacts import canonical_json
 from tests.support.chat_server import ROOT, ChatServer
@@ -226,8 +226,8 @@ def test_neither_keys_nor_passwords_reach_the_file(tmp_path: Path, monkeypatch: 
     with ChatServer() as server:
         url = server.base_url.replace("http://", "http://user:pass-word@") + "?token=tok-secret"
         cache = open_cache(tmp_path)
-        ask(OpenAIModel("m", base_url=server.base_url), ["a"], GenerationParams(), cache=cache)
-        ask(OpenAIModel("n", base_url=url), ["b"], GenerationParams(), cache=cache)
+        generate_cached(OpenAIModel("m", base_url=server.base_url), PromptBatch(["a"], GenerationParams(), cache=cache))
+        generate_cached(OpenAIModel("n", base_url=url), PromptBatch(["b"], GenerationParams(), cache=cache))
         cache.export(tmp_path / "export.jsonl")
     assert server.headers[0]["authorization"] == "Bearer sk-very-secret"
     assert server.headers[1]["authorization"].startswith("Basic ")

@@ -12,7 +12,7 @@ import torch
 from kgqa_core.llm.cache import Identity, Request, open_cache
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.openai_api import OpenAIModel, read_reply
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.device import DEVICE
@@ -87,7 +87,10 @@ def test_a_server_is_asked_for_it_and_what_it_tells_is_summed() -> None:
         assert read_reply(reply, PARAMS) == Completion("Rome")
     with ChatServer() as server:
         model = OpenAIModel("m", base_url=server.base_url)
-        assert ask(model, ["a"], PARAMS)[0].completion == model.generate(["a"], GenerationParams())[0]
+        assert (
+            generate_cached(model, PromptBatch(["a"], PARAMS))[0].completion
+            == model.generate(["a"], GenerationParams())[0]
+        )
     assert [body.get("logprobs") for body in server.bodies] == [True, None]
 
 

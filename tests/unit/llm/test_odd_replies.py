@@ -14,7 +14,7 @@ from kgqa_core.errors import EndpointError, StorageError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, Identity, Request, open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import Batch, ask, identity_of, peek
+from kgqa_core.llm.paid import PromptBatch, generate_cached, identity_of, peek
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.llm.store import open_store
 from tests.support.chat_server import ChatServer
@@ -46,7 +46,7 @@ def test_one_odd_reply_of_fifty_five_loses_none_and_none_is_paid_twice(odd: byte
         for _ in range(2):
             budget = Budget(BudgetOptions(max_tokens=10**6), ledger=tmp_path / FILE)
             model = OpenAIModel("stub", base_url=server.base_url, budget=budget)
-            found = ask(model, prompts, PARAMS, cache=open_cache(tmp_path))
+            found = generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(tmp_path)))
             assert [each.completion.finish for each in found if each.completion] == ["stop"] * 55
         assert len(server.prompts) == 55
         assert budget.spent().tokens < 55 * 3 + 100
@@ -108,19 +108,21 @@ def test_a_completion_that_cannot_be_read_is_a_spent_attempt_with_its_reason(tmp
     with ChatServer(odd=lambda prompt, *_: wire(b'{"choices": []}') if prompt == "bad" else None) as server:
         for number in range(3):
             model = OpenAIModel("stub", base_url=server.base_url, retries=1, first_wait=0.001)
-            found = ask(model, ["good", "bad"], PARAMS, cache=open_cache(tmp_path), attempts=2)
+            found = generate_cached(model, PromptBatch(["good", "bad"], PARAMS, cache=open_cache(tmp_path), attempts=2))
             assert found[0].completion is not None and found[0].completion.text == "echo good"
             assert found[1].completion is None and found[1].cached == (number > 0)
             assert found[1].spent == ("unreadable reply: no choice with a message",) * 2
         assert server.prompts.count("bad") == 4, "two attempts of two tries each, and never again"
-    [_, given_up] = peek(identity_of(model), Batch(["good", "bad"], PARAMS, cache=open_cache(tmp_path), attempts=2))
+    [_, given_up] = peek(
+        identity_of(model), PromptBatch(["good", "bad"], PARAMS, cache=open_cache(tmp_path), attempts=2)
+    )
     assert given_up.cached and given_up.spent == found[1].spent
 
 
 def test_an_endpoint_that_never_answered_spends_no_attempts(tmp_path: Path) -> None:
     with ChatServer(odd=lambda *_: wire(b'{"choices": []}')) as server:
         model = OpenAIModel("stub", base_url=server.base_url, retries=0)
-        assert ask(model, ["a"], PARAMS, cache=open_cache(tmp_path))[0].failed
+        assert generate_cached(model, PromptBatch(["a"], PARAMS, cache=open_cache(tmp_path)))[0].failed
     assert open_cache(tmp_path).stats()["entries"] == 0
 
 
@@ -152,10 +154,10 @@ def test_a_refusal_of_one_prompt_ends_no_run_of_an_endpoint_that_has_answered(
         model = OpenAIModel("stub", base_url=server.base_url, retries=0, concurrency=1)
         if ends:
             with pytest.raises(EndpointError, match=f"status {status}.*'bad'"):
-                ask(model, prompts, PARAMS, cache=open_cache(tmp_path))
+                generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(tmp_path)))
             return
         for _ in range(2):  # the second meets it first
             model = OpenAIModel("stub", base_url=server.base_url, retries=0, concurrency=1)
-            found = ask(model, prompts, PARAMS, cache=open_cache(tmp_path))
+            found = generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(tmp_path)))
             assert [each.failed for each in found] == [False, True, False, False, False]
         assert len(server.prompts) == 6

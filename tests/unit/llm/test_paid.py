@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -20,28 +21,33 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, open_cache
 from kgqa_core.llm.factory import identify
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import AGAIN, GROUP, Batch, Outcome, ask, identity_of, insist, peek
-from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
+from kgqa_core.llm.paid import AGAIN, GROUP, Outcome, PromptBatch, generate_cached, identity_of, insist, peek
+from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel, OnResult
 from kgqa_core.monitor import QUIET, Monitor, Quiet
 from tests.support.chat_server import ROOT, ChatServer, Fault, ServerProcess
 
 PARAMS = GenerationParams(max_new_tokens=8)
 CONCURRENCY = 8
 
+
+def ask(model: LanguageModel, prompts: Sequence[str], params: GenerationParams, **more: Any) -> list[Outcome]:
+    return generate_cached(model, PromptBatch(prompts, params, **more))
+
+
 ASKER = """
 import json, sys
 from pathlib import Path
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import GenerationParams
 url, folder, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 model = OpenAIModel("stub", base_url=url, concurrency=8, timeout_seconds=60, retries=9, first_wait=0.005)
-found = ask(
-    model, [f"graph {n // 2}" for n in range(count)], GenerationParams(max_new_tokens=8, temperature=0.7),
+found = generate_cached(model, PromptBatch(
+    [f"graph {n // 2}" for n in range(count)], GenerationParams(max_new_tokens=8, temperature=0.7),
     samples=[n % 2 for n in range(count)], cache=open_cache(folder), attempts=3,
     validate=lambda _, text: None if len(text.split()) == 8 and text[0] > "3" else f"starts with {text[:1]}",
-)
+))
 out = [[None if each.completion is None else each.completion.text, each.spent] for each in found]
 (folder / "out.json").write_text(json.dumps(out))
 """
@@ -268,7 +274,7 @@ def test_peek_tells_what_would_not_be_asked_and_writes_nothing(tmp_path: Path) -
         identity = identify("openai:stub", LlmOptions(base_url=server.base_url))
 
         def seen(prompts: list[str], **more: object) -> list[str | None]:
-            found = peek(identity, Batch(prompts, PARAMS, cache=open_cache(tmp_path), **more))  # type: ignore[arg-type]
+            found = peek(identity, PromptBatch(prompts, PARAMS, cache=open_cache(tmp_path), **more))  # type: ignore[arg-type]
             texts = [each.completion.text if each.completion else " ".join(each.spent) for each in found]
             return [text if each.cached else None for text, each in zip(texts, found, strict=True)]
 
@@ -279,12 +285,14 @@ def test_peek_tells_what_would_not_be_asked_and_writes_nothing(tmp_path: Path) -
         assert seen(prompts, validate=check) == ["echo a", "bad", None, "echo a"]
         assert seen(prompts, validate=check, attempts=2)[1] is None
         assert seen(["a"], samples=[1]) == [None] and len(server.prompts) == 2
-    assert peek(None, Batch(["a"], PARAMS, cache=open_cache(tmp_path))) == [Outcome(None)]
+    assert peek(None, PromptBatch(["a"], PARAMS, cache=open_cache(tmp_path))) == [Outcome(None)]
     assert open_cache(tmp_path).stats()["spent"] == 1
     ask(Local(), ["x", "y"], PARAMS, cache=open_cache(tmp_path))
     identity = identity_of(Local())
-    assert [each.cached for each in peek(identity, Batch(["x", "y"], PARAMS, cache=open_cache(tmp_path)))] == [True] * 2
-    [alone] = peek(identity, Batch(["x"], PARAMS, cache=open_cache(tmp_path)))
+    assert [each.cached for each in peek(identity, PromptBatch(["x", "y"], PARAMS, cache=open_cache(tmp_path)))] == [
+        True
+    ] * 2
+    [alone] = peek(identity, PromptBatch(["x"], PARAMS, cache=open_cache(tmp_path)))
     assert not alone.cached, "asked alone it may answer otherwise"
 
 

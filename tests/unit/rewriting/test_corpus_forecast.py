@@ -10,8 +10,8 @@ import pytest
 from kgqa_core.config import CorpusOptions, LlmOptions, Price
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.cache import Identity, Request, ResponseCache, open_cache
-from kgqa_core.llm.forecast import REJECTED, TEXTS, Amount, Measured, Recorder, measure, opening_of, repeated
-from kgqa_core.llm.paid import Batch, Expected, ask
+from kgqa_core.llm.forecast import REJECTED, TEXTS, Amount, CompletionStats, Recorder, measure, opening_of, repeated
+from kgqa_core.llm.paid import Expected, PromptBatch, generate_cached
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.llm.tokens import counter
 from kgqa_core.prompts import REWRITE, answer_prompt, rewrite_prompt
@@ -64,7 +64,7 @@ def test_a_model_is_measured_on_its_own_completions_of_the_template() -> None:
     cache.put(Request(IDENTITY, PARAMS, "Ask them y"), Completion("text", "stop", 900, 900))
     short = Request(IDENTITY, GenerationParams(max_new_tokens=9), "Tell them z")
     cache.put(short, Completion("text", "stop", 900, 900))
-    seen = measure(Batch(ASKED, PARAMS, cache=cache), IDENTITY, count)
+    seen = measure(PromptBatch(ASKED, PARAMS, cache=cache), IDENTITY, count)
     assert (seen.completions, seen.prompt_ratio, seen.spent) == (24, 2.0, 0.2)
     assert (round(seen.base, 9), round(seen.slope, 9)) == (3.0, 2.0)
     assert seen.seconds is not None and seen.seconds < 10
@@ -74,9 +74,13 @@ def test_a_model_is_measured_on_its_own_completions_of_the_template() -> None:
 def test_too_few_completions_measure_nothing(number: int) -> None:
     cache = ResponseCache()
     filled(cache, number)
-    seen = measure(Batch(ASKED, PARAMS, cache=cache), IDENTITY, count)
+    seen = measure(PromptBatch(ASKED, PARAMS, cache=cache), IDENTITY, count)
     assert not seen.enough and (seen.prompt_ratio, seen.spent, seen.seconds) == (1.0, 0.0, None)
-    assert measure(Batch(ASKED, PARAMS), IDENTITY, count) == measure(Batch(ASKED, PARAMS), None, count) == Measured()
+    assert (
+        measure(PromptBatch(ASKED, PARAMS), IDENTITY, count)
+        == measure(PromptBatch(ASKED, PARAMS), None, count)
+        == CompletionStats()
+    )
 
 
 def recorder(prompts: list[str], end: int | None = None, cache: ResponseCache | None = None, **more: Any) -> Recorder:
@@ -84,7 +88,12 @@ def recorder(prompts: list[str], end: int | None = None, cache: ResponseCache | 
     made = Recorder("s", MODEL, llm(**more), end, assumed="short texts")
     made.count = count
     expected = Expected(lambda place: "one two three")
-    ask(made, prompts, PARAMS, cache=cache, attempts=2, validate=lambda place, text: "never good", expected=expected)
+    generate_cached(
+        made,
+        PromptBatch(
+            prompts, PARAMS, cache=cache, attempts=2, validate=lambda place, text: "never good", expected=expected
+        ),
+    )
     return made
 
 
@@ -119,7 +128,7 @@ def test_texts_have_the_expected_length_and_no_two_samples_the_same() -> None:
     made = Recorder("s", MODEL, llm(), 1)
     made.count = count
     expected = Expected(lambda place: "one two three")
-    [first, second] = ask(made, ["Tell", "Tell"], PARAMS, samples=[0, 1], expected=expected)
+    [first, second] = generate_cached(made, PromptBatch(["Tell", "Tell"], PARAMS, samples=[0, 1], expected=expected))
     assert first.completion is not None and second.completion is not None
     assert first.completion.text != second.completion.text and count(first.completion.text) == 6
 
@@ -235,7 +244,7 @@ def test_measured_lengths_replace_the_templates(world: Path, tmp_path: Path) -> 
     behind_an_endpoint(teacher)
     opening = REWRITE.split("{triples}")[0]
     prompts = [f"{opening}(A{number}, b, C). The sentence is:" for number in range(25)]
-    ask(teacher, prompts, teacher_params(OPTIONS), cache=cache)
+    generate_cached(teacher, PromptBatch(prompts, teacher_params(OPTIONS), cache=cache))
     parts = [world / name for name in ("kg", "dkg", "questions")]
     found = plan_corpus(*parts, OPTIONS, llm(), 3, tmp_path)  # type: ignore[arg-type]
     before = plan_corpus(*parts, OPTIONS, llm(), 3, None)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgqa_core.llm.cache import ResponseCache
-from kgqa_core.llm.paid import Outcome, ask, insist
+from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.relation_ranking.ranker import DECIMALS, RankedPlace, RankingQuery
@@ -93,9 +93,12 @@ class LlmRanker:
         """`ask`; prompts on which the endpoint failed are sent again in further passes."""
         what = "rankings"
         return insist(
-            lambda: ask(self.model, prompts, self.params, cache=self.cache, monitor=monitor, what=what),
-            self.model, what,
-        )  # fmt: skip
+            lambda: generate_cached(
+                self.model, PromptBatch(prompts, self.params, cache=self.cache, monitor=monitor, what=what)
+            ),
+            self.model,
+            what,
+        )
 
 
 def _place(place: int, rank: int) -> RankedPlace:

@@ -1,7 +1,7 @@
 """An agent that explores the graph for many questions at once: policies in lock step, each request cached and booked.
 
-All questions that wait for a reply are sent together, through `llm.paid.ask`: equal requests are one, a reply that
-cannot be read is a spent attempt, and a run that was killed finds what was answered in the cache and goes on from
+All questions that wait for a reply are sent together, through `paid.generate_cached`: equal requests are one, a reply
+that cannot be read is a spent attempt, and a run that was killed finds what was answered in the cache and goes on from
 there.
 """
 
@@ -14,7 +14,7 @@ from kgqa_core.answering.exploration import End, Exploration, ExplorerInputs
 from kgqa_core.config import AgentOptions
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import Outcome, ask, insist
+from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.monitor import QUIET, Monitor
@@ -126,10 +126,17 @@ class GraphAgent:
             return None
 
         def once() -> list[Outcome]:
-            return ask(
-                self.model, [run.prompt for run in runs], self.params, cache=self.cache, validate=fault,
-                attempts=attempts, retry_temperature=self.options.retry_temperature,
-            )  # fmt: skip
+            return generate_cached(
+                self.model,
+                PromptBatch(
+                    [run.prompt for run in runs],
+                    self.params,
+                    cache=self.cache,
+                    validate=fault,
+                    attempts=attempts,
+                    retry_temperature=self.options.retry_temperature,
+                ),
+            )
 
         for run, outcome in zip(runs, insist(once, self.model, "explorations"), strict=True):
             self._receive(run, outcome)
