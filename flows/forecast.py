@@ -20,7 +20,7 @@ from kgqa_core.answering.registry import answerer_spec, knowledge_spec, model_sp
 from kgqa_core.config import AGENT, Knowledge, Profile
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.forecast import Pilot, Recorder, Row, Sent, StagePlan, at_endpoint, recorded
+from kgqa_core.llm.forecast import Assumed, Pilot, Recorder, Row, Sent, StagePlan, at_endpoint, recorded
 from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
@@ -157,16 +157,19 @@ class _Recording:
     def rows_of(self, experiments: Sequence[_Experiment]) -> list[Row]:
         """A row for each stage that asks a model, the last one for the judge."""
         self.rows: list[Row] = []
-        self.usual = typical_answer(read_questions(self.questions.folder))
+        self.assumed = Assumed(
+            typical_answer(read_questions(self.questions.folder)),
+            "answers as long as the median gold answer",
+            "knowledge not written yet, its length is a guess",
+        )
         judge, llm = self.profile.evaluation.judge, self.profile.llm
         with TemporaryDirectory() as self.scratch:
             answers = [(each.name, *self._answers(each)) for each in experiments]
             if judge is not None and not self.pilot:
-                recorder = Recorder(
-                    "judged", judge, llm, self.end, usual="yes", assumed="verdicts of one token",
-                    reads=[reader for _, _, reader in answers if reader is not None],
-                    note="answers not written yet, as long as the median gold answer and all different",
-                )  # fmt: skip
+                unwritten = "answers not written yet, as long as the median gold answer and all different"
+                verdicts = Assumed("yes", "verdicts of one token", unwritten)
+                readers = [reader for _, _, reader in answers if reader is not None]
+                recorder = Recorder("judged", judge, llm, self.end, verdicts, reads=readers)
                 self.rows.append(recorder)
                 for name, ref, reader in answers:
                     if reader is not None and self.end != 0:  # at best all experiments give the same answers
@@ -183,10 +186,9 @@ class _Recording:
         if each.sentences and knowledge is not None:
             self.rows.append(_finished(f"knowledge {each.name}", own.rewriter.base))
         elif each.sentences:
-            writers.append(Recorder(
-                f"knowledge {each.name}", own.rewriter.base, llm, self.end, assumed="texts as long as the template's",
-                known=not own.rewriter.adapt, sent=self.sent,
-            ))  # fmt: skip
+            stage, texts = f"knowledge {each.name}", Assumed(length="texts as long as the template's")
+            known = not own.rewriter.adapt
+            writers.append(Recorder(stage, own.rewriter.base, llm, self.end, texts, known=known, sent=self.sent))
             self.rows += writers
             knowledge = self._fill(write_sentences, *writers, *each.sentences, pays=not own.rewriter.adapt)
             if each.computed is not None:
@@ -197,11 +199,8 @@ class _Recording:
             self.rows.append(_finished(f"answers {each.name}", answerer))
         if answers is not None:
             return answers, None
-        reader = Recorder(
-            f"answers {each.name}", model_spec(answerer), llm, self.end, usual=self.usual,
-            assumed="answers as long as the median gold answer", reads=writers,
-            note="knowledge not written yet, its length is a guess", sent=self.sent if reads else None,
-        )  # fmt: skip
+        stage, sent = f"answers {each.name}", self.sent if reads else None
+        reader = Recorder(stage, model_spec(answerer), llm, self.end, self.assumed, reads=writers, sent=sent)
         self.rows += [reader] * reads
         return self._fill(answer, reader, *call, pays=reads and not writers), reader
 

@@ -97,7 +97,7 @@ def ours(url: str, prompts: Sequence[str], folder: Path) -> list[str]:
     """The same through the layer that keeps and counts."""
     limits = BudgetOptions(max_calls=10**9, max_tokens=10**12, max_cost=10**6)
     budget = Budget(limits, {"openai:stub": Price(prompt=1.0, completion=2.0)}, folder / FILE, "benchmark")
-    model = OpenAIModel("stub", base_url=url, concurrency=CONCURRENCY, budget=budget)
+    model = OpenAIModel("stub", LlmOptions(base_url=url, concurrency=CONCURRENCY), budget=budget)
     found = generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(folder)))
     return [outcome.completion.text if outcome.completion else "" for outcome in found]
 

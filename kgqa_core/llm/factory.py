@@ -65,9 +65,10 @@ def load_model(
     if kind == "openai":
         if adapter is not None:
             raise ModelError(f"model '{spec}' is behind an endpoint and cannot take the adapter {adapter.name}")
-        from kgqa_core.llm.openai_api import open_endpoint
+        from kgqa_core.llm.openai_api import OpenAIModel
 
-        return open_endpoint(*split_endpoint(rest, llm), llm, budget)
+        model, endpoint = split_endpoint(rest, llm)
+        return OpenAIModel(model, llm, endpoint, budget=budget)
     given: dict[str, Any] = {"batch_tokens": llm.batch_tokens, "device": llm.device}
     if adapter is not None:
         given["adapter"] = adapter

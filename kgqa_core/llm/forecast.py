@@ -155,21 +155,32 @@ Sent = dict[tuple[str, GenerationParams, str, int], Outcome]
 """What stands for completions that were counted, by model, parameters, prompt and sample: each is paid once."""
 
 
+@dataclass(frozen=True)
+class Assumed:
+    """What a recorder assumes of completions that are not written.
+
+    text: the answer where the caller of `generate_cached` expects none.  length: how its length was guessed, in words.
+    prompts: what is assumed of prompts that hold such texts, in words.
+    """
+
+    text: str = WRONG
+    length: str = ""
+    prompts: str = ""
+
+
 class Recorder:
     """A model that sends nothing: it counts what would be sent and paid, and answers with texts of expected lengths.
 
-    end: 0 and 1 for the lowest and highest of a range, None for what is expected.  usual: the answer where the caller
-    of `generate_cached` expects none.  assumed: how its length was guessed.  known: whether the cache may hold
-    completions of it.  reads: the recorders whose answers its prompts hold, note: what is assumed of those.  sent:
-    shared by recorders of one end.
+    end: 0 and 1 for the lowest and highest of a range, None for what is expected.  known: whether the cache may hold
+    completions of it.  reads: the recorders whose answers its prompts hold.  sent: shared by recorders of one end.
     """
 
     def __init__(
-        self, stage: str, spec: str, llm: LlmOptions, end: int | None = None, *, usual: str = WRONG, assumed: str = "",
-        known: bool = True, reads: Sequence[Recorder] = (), note: str = "", sent: Sent | None = None,
+        self, stage: str, spec: str, llm: LlmOptions, end: int | None = None, assumed: Assumed | None = None, *,
+        known: bool = True, reads: Sequence[Recorder] = (), sent: Sent | None = None,
     ) -> None:  # fmt: skip
         self.stage, self.name, self.llm, self.end = stage, spec, llm, end
-        self.usual, self.assumed, self.reads, self.note = usual, assumed, reads, note
+        self.assumed, self.reads = assumed or Assumed(), reads
         self.sent: Sent = {} if sent is None else sent
         self._others = frozenset(self.sent)
         self.revision, self.batch_sensitive = "", not at_endpoint(spec)
@@ -183,7 +194,7 @@ class Recorder:
 
     def generate(self, prompts: Sequence[str], *_: object) -> list[Completion]:
         """The usual answer to each prompt."""
-        return [Completion(self.usual)] * len(prompts)
+        return [Completion(self.assumed.text)] * len(prompts)
 
     def record(self, batch: PromptBatch) -> list[Outcome]:
         """Counts the prompts that would be sent; what stands for their outcomes."""
@@ -219,7 +230,7 @@ class Recorder:
     def _count(self, batch: PromptBatch, index: int, sample: int) -> Outcome:
         """Counts one prompt; what stands for its outcome."""
         measured, params, expected, end = self.measured, batch.params, batch.expected, self.end
-        text = (expected.text(index) if expected else self.usual).strip() or WRONG
+        text = (expected.text(index) if expected else self.assumed.text).strip() or WRONG
         prompt, length = self.count(batch.prompts[index]), self.count(text)
         spent, units, around = measured.spent, 1.0, 0
         if measured.enough:
@@ -270,13 +281,13 @@ class Recorder:
             seconds = (self.prompt_tokens + self.completion_tokens) / LOCAL_TOKENS_A_SECOND
         notes = {
             ESTIMATED: not self.counted and not measured.enough,
-            self.assumed: not measured.enough,
+            self.assumed.length: not measured.enough,
             f"{HITS:.0%} of texts are answered from": self.hits_guessed,
             f"{CHAT[1]} tokens a prompt for the chat template": remote and not measured.enough,
             "no completion is rejected": self.attempts > 1 and not measured.enough,
             f"{LOCAL_TOKENS_A_SECOND:,.0f} tokens a second": not remote,
             f"{SECONDS_A_CALL:g} s a request, {self.llm.concurrency} at once": remote and measured.seconds is None,
-            self.note: any(each.guessed for each in self.reads),
+            self.assumed.prompts: any(each.guessed for each in self.reads),
         }
         return StagePlan(
             self.stage, self.name, total.calls, total.prompt_tokens, total.completion_tokens, self.cached, total.cost,

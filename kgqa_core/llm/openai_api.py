@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -43,9 +43,6 @@ LONGEST_RETRY_AFTER = 120.0
 LEAST = 16
 """Characters of a secret that is removed from completions too; shorter ones are passwords in name only (`none`)."""
 
-MAX_REPLY_MB = 8.0
-"""Size of one reply after decompression, in MiB."""
-
 DOWN = 3
 """So many different prompts must all fail before an endpoint that never answered counts as down."""
 
@@ -53,11 +50,9 @@ DOWN = 3
 class OpenAIModel:
     """A chat model behind an endpoint.
 
-    model: the id that the endpoint knows.  base_url: of the server, such as http://localhost:8000/v1; OPENAI_BASE_URL
-    or the vendor's when absent.  endpoint: its name in `llm.endpoints`.  key_env: variable with its key, None sends
-    none.  concurrency: requests under way at once.  timeout_seconds: of one request, whole.  max_reply_mb: size of one
-    reply after decompression.  retries: further tries of a failed request.  budget: reserves every try before it
-    leaves.  secrets: further texts that no message may show.
+    model: the id that the endpoint knows.  endpoint: its name in `llm.endpoints`; None is the default one, at
+    `llm.base_url`, OPENAI_BASE_URL or the vendor's.  budget: reserves every try before it leaves.  first_wait: seconds
+    before the first retry.  No message shows the keys of any endpoint.
     Raises EndpointError when the address is not one or the key is missing.
     """
 
@@ -66,23 +61,18 @@ class OpenAIModel:
     def __init__(
         self,
         model: str,
-        *,
-        base_url: str | None = None,
+        llm: LlmOptions,
         endpoint: str | None = None,
-        key_env: str | None = KEY,
-        concurrency: int = 16,
-        timeout_seconds: float = 60.0,
-        max_reply_mb: float = MAX_REPLY_MB,
-        retries: int = 4,
-        first_wait: float = FIRST_WAIT,
+        *,
         budget: Budget | None = None,
-        secrets: Iterable[str] = (),
+        first_wait: float = FIRST_WAIT,
     ) -> None:
-        self.model, self.endpoint, self.key_env = model, endpoint, key_env
+        named = llm.endpoints[endpoint] if endpoint is not None else None
+        base_url, key_env = (llm.base_url, KEY) if named is None else (named.base_url, named.key_env)
+        self.model, self.llm, self.endpoint, self.key_env = model, llm, endpoint, key_env
         self.name = f"openai:{model}" if endpoint is None else f"openai:{model}@{endpoint}"
         self.revision = model
-        self.concurrency, self.timeout_seconds, self.retries = concurrency, timeout_seconds, retries
-        self.max_reply_mb, self.first_wait, self.budget = max_reply_mb, first_wait, budget
+        self.budget, self.first_wait = budget, first_wait
         self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
         self.answered = self.known = False
         self.limit_name = "max_tokens"
@@ -100,7 +90,8 @@ class OpenAIModel:
                 f"model '{self.name}': endpoint '{endpoint}' takes its key from {key_env}, which is not set; set it, "
                 f"or remove llm.endpoints.{endpoint}.key_env if the server wants no key"
             )
-        self.secrets = [*secrets, *secrets_of(self.base_url or ""), os.environ.get(KEY, ""), self._key() or ""]
+        keys = [os.environ.get(each.key_env, "") for each in llm.endpoints.values() if each.key_env is not None]
+        self.secrets = [*keys, *secrets_of(self.base_url or ""), os.environ.get(KEY, ""), self._key() or ""]
 
     def _key(self) -> str | None:
         return os.environ.get(self.key_env) or None if self.key_env is not None else None
@@ -150,11 +141,11 @@ class OpenAIModel:
             lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
             headers |= {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
         client = AsyncOpenAI(
-            api_key=self._key() or "none", base_url=self.base_url or VENDOR, timeout=self.timeout_seconds,
+            api_key=self._key() or "none", base_url=self.base_url or VENDOR, timeout=self.llm.timeout_seconds,
             max_retries=0, default_headers=headers,
             http_client=BoundedClient(
-                reply_bytes=int(self.max_reply_mb * 2**20), setting="llm.max_reply_mb", verify=trusted(),
-                timeout=self.timeout_seconds, limits=httpx2.Limits(max_connections=1),
+                reply_bytes=int(self.llm.max_reply_mb * 2**20), setting="llm.max_reply_mb", verify=trusted(),
+                timeout=self.llm.timeout_seconds, limits=httpx2.Limits(max_connections=1),
             ),
         )  # fmt: skip
         if self.endpoint is not None:
@@ -240,7 +231,7 @@ class _Batch:
         async with AsyncExitStack() as opened:
             clients = [
                 await opened.enter_async_context(self.model.client())
-                for _ in range(min(self.model.concurrency, len(self.places)))
+                for _ in range(min(self.model.llm.concurrency, len(self.places)))
             ]
             if not self.model.answered:  # alone: an endpoint that is down costs one request, not a burst
                 await self.step(clients[0], next(queue))
@@ -319,7 +310,7 @@ class _Batch:
             if "logprobs" in failure.message and not failure.again and wants_log_probabilities:
                 model.returns_log_probabilities = False
                 continue
-            if not failure.again or attempt >= model.retries or self.fatal is not None:
+            if not failure.again or attempt >= model.llm.retries or self.fatal is not None:
                 # one that has never answered may be no model at all
                 spent = failure.billed and (model.answered or model.known)
                 return Completion("", "unreadable" if spent else "error", error=failure.message)
@@ -330,14 +321,16 @@ class _Batch:
         model = self.model
         wait = min(LONGEST_WAIT, model.first_wait * 2 ** (attempt - 1)) * (0.5 + random.random() / 2)
         wait = max(wait, min(failure.wait, LONGEST_RETRY_AFTER)) if failure.wait is not None else wait
-        log.info("%s: %s; try %d of %d in %.1f s", model.name, failure.message, attempt + 1, model.retries + 1, wait)
+        log.info(
+            "%s: %s; try %d of %d in %.1f s", model.name, failure.message, attempt + 1, model.llm.retries + 1, wait
+        )
         await asyncio.sleep(wait)
 
     async def request(self, client: Any, prompt: str) -> Completion:
         import httpx2
 
         # The library's time-out is between bytes; this one is for the whole request.
-        async with asyncio.timeout(self.model.timeout_seconds):
+        async with asyncio.timeout(self.model.llm.timeout_seconds):
             reply = await client.post(
                 "/chat/completions",
                 cast_to=httpx2.Response,
@@ -398,24 +391,6 @@ class _Batch:
         elif failure is not None and failure.free:
             self.model.budget.settle(reservation, paid=False)
         self.room.set()
-
-
-def open_endpoint(model: str, name: str | None, llm: LlmOptions, budget: Budget | None = None) -> OpenAIModel:
-    """A model behind an endpoint with the options of a profile.  name: of the endpoint; None is the default one."""
-    endpoint = llm.endpoints[name] if name is not None else None
-    variables = [each.key_env for each in llm.endpoints.values() if each.key_env is not None]
-    return OpenAIModel(
-        model,
-        base_url=endpoint.base_url if endpoint is not None else llm.base_url,
-        endpoint=name,
-        key_env=endpoint.key_env if endpoint is not None else KEY,
-        concurrency=llm.concurrency,
-        timeout_seconds=llm.timeout_seconds,
-        max_reply_mb=llm.max_reply_mb,
-        retries=llm.retries,
-        budget=budget,
-        secrets=[os.environ.get(variable, "") for variable in variables],
-    )
 
 
 def endpoint_address(llm: LlmOptions, endpoint: str | None) -> str:

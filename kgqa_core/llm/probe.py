@@ -10,7 +10,7 @@ from kgqa_core.config import LlmOptions
 from kgqa_core.errors import nearest
 from kgqa_core.llm.factory import parse_spec, split_endpoint
 from kgqa_core.llm.faults import explain, printable
-from kgqa_core.llm.openai_api import OpenAIModel, open_endpoint
+from kgqa_core.llm.openai_api import OpenAIModel
 
 log = logging.getLogger("kgqa.llm")
 
@@ -23,7 +23,8 @@ def check_endpoint(spec: str, llm: LlmOptions) -> None:
     A server that cannot list its models passes; one that lists others is named in the log, for some list not all.
     """
     _, rest = parse_spec(spec, llm)
-    model = open_endpoint(*split_endpoint(rest, llm), llm)
+    name, endpoint = split_endpoint(rest, llm)
+    model = OpenAIModel(name, llm, endpoint)
     with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
         known = pool.submit(asyncio.run, _models(model)).result()
     if known and model.model not in known:
@@ -42,7 +43,7 @@ async def _models(model: OpenAIModel) -> list[str]:
     options = model.request_options()
     async with model.client() as client:
         try:
-            async with asyncio.timeout(model.timeout_seconds):
+            async with asyncio.timeout(model.llm.timeout_seconds):
                 page = await client.models.list(extra_headers=options.get("headers", {}))
                 return sorted(printable(str(each.id)) for each in page.data)
         except openai.APIStatusError as fault:

@@ -10,7 +10,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.forecast import Pilot, Recorder, StagePlan, at_endpoint, recorded
+from kgqa_core.llm.forecast import Assumed, Pilot, Recorder, StagePlan, at_endpoint, recorded
 from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting.corpus import feedback
@@ -34,10 +34,10 @@ def plan_corpus(
     def record(end: int | None) -> list[Recorder]:
         teachers = []
         if options.teacher != TEMPLATE:
-            assumed = "texts as long as the template's"
-            teachers = [Recorder("corpus/teacher", options.teacher, llm, end, assumed=assumed)]
-        assumed = "answers as long as the shortest gold answer"
-        reader = Recorder("corpus/qa", options.qa_model, llm, end, assumed=assumed, reads=teachers)
+            assumed = Assumed(length="texts as long as the template's")
+            teachers = [Recorder("corpus/teacher", options.teacher, llm, end, assumed)]
+        assumed = Assumed(length="answers as long as the shortest gold answer")
+        reader = Recorder("corpus/qa", options.qa_model, llm, end, assumed, reads=teachers)
         teacher = teachers[0] if teachers else None
         texts = write_texts(one_each(graphs, options), teacher, options, llm, seed=seed, cache=responses)
         feedback(graphs, texts, reader, options, llm, responses, QUIET)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.config import BudgetOptions
+from kgqa_core.config import BudgetOptions, LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, KgqaError
 from kgqa_core.llm import openai_api
 from kgqa_core.llm.budget import Budget
@@ -95,10 +95,9 @@ class World:
 
     def model(self) -> OpenAIModel:
         """The model, as another process would open it."""
-        return OpenAIModel(
-            "stub", base_url=self.server.base_url, concurrency=8, timeout_seconds=self.timeout_seconds, retries=1,
-            first_wait=0.001, max_reply_mb=REPLY_MB, budget=self.budget(),
-        )  # fmt: skip
+        limits = {"concurrency": 8, "timeout_seconds": self.timeout_seconds, "retries": 1, "max_reply_mb": REPLY_MB}
+        llm = LlmOptions.model_validate({"base_url": self.server.base_url, **limits})
+        return OpenAIModel("stub", llm, first_wait=0.001, budget=self.budget())
 
     def run(self) -> tuple[list[Outcome], KgqaError | None]:
         """One run over all prompts.  Any fault but one of the project's is a failure of the test."""

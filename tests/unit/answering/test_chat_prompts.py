@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgqa_core.answering.answer import answer_requests, parse_output
-from kgqa_core.config import AnsweringOptions, make_profile
+from kgqa_core.config import AnsweringOptions, LlmOptions, make_profile
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.protocol import GenerationParams
@@ -108,7 +108,7 @@ def test_questions_are_worded_with_their_dialogue() -> None:
 
 
 def test_an_endpoint_gets_a_system_and_a_user_message() -> None:
-    model = OpenAIModel("m", base_url="http://localhost:1/v1", key_env=None)
+    model = OpenAIModel("m", LlmOptions(base_url="http://localhost:1/v1"))
     params = GenerationParams(max_new_tokens=128)
     body = model.body(answer_prompt("Who?", "(a, b, c)", "ltgen2024"), params)
     assert body["messages"] == [

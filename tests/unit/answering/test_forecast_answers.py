@@ -14,7 +14,7 @@ from kgqa_core.answering.forecast import forecast_exploration, typical_answer
 from kgqa_core.config import AgentOptions, AnsweringOptions, LlmOptions, Price
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.evaluation.judge import judge_answers
-from kgqa_core.llm.forecast import CHAT, Recorder, Sent
+from kgqa_core.llm.forecast import CHAT, Assumed, Recorder, Sent
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.types import Question
 from tests.support.chat_server import ChatServer, Fault
@@ -51,7 +51,7 @@ def given(tmp_path: Path) -> dict[str, Any]:
 
 
 def record(given: dict[str, Any], **more: Any) -> Recorder:
-    recorder = Recorder("answers", "openai:m", given["llm"], usual=typical_answer(QUESTIONS), **more)
+    recorder = Recorder("answers", "openai:m", given["llm"], assumed=Assumed(typical_answer(QUESTIONS)), **more)
     answer(Path(mkdtemp(dir=given["cache"])), **given, model=recorder)
     return recorder
 
@@ -103,9 +103,11 @@ def test_answers_stand_for_those_that_are_judged(given: dict[str, Any], tmp_path
     ends = {}
     for end in (None, 0, 1):
         answers = Path(mkdtemp(dir=tmp_path))
-        reader = Recorder("answers", "openai:m", given["llm"], end, usual="Rome")
+        reader = Recorder("answers", "openai:m", given["llm"], end, Assumed("Rome"))
         answer(answers, **given, model=reader)
-        judge = Recorder("judged", "openai:m", given["llm"], end, usual="yes", reads=[reader], note="not written yet")
+        judge = Recorder(
+            "judged", "openai:m", given["llm"], end, Assumed("yes", prompts="not written yet"), reads=[reader]
+        )
         judge_answers(
             Path(mkdtemp(dir=tmp_path)), questions=given["questions"], answers=answers, model="openai:m",
             llm=given["llm"], loaded=judge,

@@ -28,9 +28,10 @@ PACKED = gzip.compress(GOOD, mtime=0)
 
 CLIENT = """
 import resource, sys
+from kgqa_core.config import LlmOptions
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.protocol import GenerationParams
-model = OpenAIModel("stub", base_url=sys.argv[1], retries=0)
+model = OpenAIModel("stub", LlmOptions(base_url=sys.argv[1], retries=0))
 model.generate(["warm"], GenerationParams())
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 made = model.generate(["bomb"], GenerationParams())[0]
@@ -53,7 +54,7 @@ def generate(odd: OddReply, **given: object) -> Completion:
     """What comes of one prompt that meets an odd reply, after one that does not."""
     options: dict[str, object] = {"retries": 0} | given
     with ChatServer(odd=lambda prompt, *_: odd if prompt == "odd" else None) as server:
-        model = OpenAIModel("stub", base_url=server.base_url, **options)  # type: ignore[arg-type]
+        model = OpenAIModel("stub", LlmOptions.model_validate({"base_url": server.base_url, **options}))
         model.generate(["warm"], PARAMS)
         return model.generate(["odd"], PARAMS)[0]
 
@@ -99,7 +100,7 @@ def test_the_limit_of_a_reply_is_an_option() -> None:
 def test_a_reply_that_is_too_large_is_not_paid_again_in_the_same_call() -> None:
     odd = wire(GOOD + b" " * 2**21)
     with ChatServer(odd=lambda prompt, *_: odd if prompt == "odd" else None) as server:
-        model = OpenAIModel("stub", base_url=server.base_url, retries=4, max_reply_mb=1)
+        model = OpenAIModel("stub", LlmOptions(base_url=server.base_url, retries=4, max_reply_mb=1))
         model.generate(["warm", "odd"], PARAMS)
     assert server.prompts == ["warm", "odd"]
 
@@ -127,7 +128,7 @@ def test_a_redirect_to_another_server_is_refused_and_the_key_stays(
         target = other.base_url.replace("http://", "http://me:word@") + "/chat/completions"
         odd = wire(b"", f"Location: {target}?token=x", status=status)
         with ChatServer(odd=lambda *_: odd) as server, pytest.raises(EndpointError) as caught:
-            OpenAIModel("stub", base_url=server.base_url).generate(["a", "b"], PARAMS)
+            OpenAIModel("stub", LlmOptions(base_url=server.base_url)).generate(["a", "b"], PARAMS)
     says = str(caught.value)
     assert f"{server.base_url}/chat/completions to another server, {other.base_url}/chat/completions, where" in says
     assert "word" not in says and "token" not in says and "sk-very-secret" not in says
@@ -138,14 +139,14 @@ def test_a_redirect_within_the_server_names_the_address_to_give() -> None:
     odd = wire(b"", "Location: /v2/chat/completions", status="308 X")
     says = r"redirects \(status 308\) to .*/v2/chat/completions; give the address"
     with ChatServer(odd=lambda *_: odd) as server, pytest.raises(EndpointError, match=says):
-        OpenAIModel("stub", base_url=server.base_url).generate(["a"], PARAMS)
+        OpenAIModel("stub", LlmOptions(base_url=server.base_url)).generate(["a"], PARAMS)
 
 
 @pytest.mark.parametrize("place", ["http://[", "file:///etc/passwd", "http://x:99999/", ""])
 def test_a_redirect_to_nowhere_is_an_error_of_the_tree(place: str) -> None:
     odd = wire(b"", f"Location: {place}", status="307 X")
     with ChatServer(odd=lambda *_: odd) as server, pytest.raises(EndpointError, match="it redirects"):
-        OpenAIModel("stub", base_url=server.base_url).generate(["a"], PARAMS)
+        OpenAIModel("stub", LlmOptions(base_url=server.base_url)).generate(["a"], PARAMS)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from kgqa_core.config import BudgetOptions, Price
+from kgqa_core.config import BudgetOptions, LlmOptions, Price
 from kgqa_core.errors import BudgetReached, EndpointError, KgqaError, ModelError
 from kgqa_core.llm.budget import Budget, Spent
 from kgqa_core.llm.cache import FILE, open_cache
@@ -46,8 +46,9 @@ def limited(**limits: float) -> BudgetOptions:
 
 
 def model(server: ChatServer, budget: Budget, **given: object) -> OpenAIModel:
-    options: dict[str, object] = {"timeout_seconds": 0.3, "retries": 3, "first_wait": 0.005, "concurrency": 6} | given
-    return OpenAIModel("stub", base_url=server.base_url, budget=budget, **options)  # type: ignore[arg-type]
+    options: dict[str, object] = {"timeout_seconds": 0.3, "retries": 3, "concurrency": 6} | given
+    llm = LlmOptions.model_validate({"base_url": server.base_url, **options})
+    return OpenAIModel("stub", llm, budget=budget, first_wait=0.005)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kgqa_core.config import LlmOptions
 from kgqa_core.errors import StorageError
 from kgqa_core.llm import cache as cache_module
 from kgqa_core.llm.cache import FILE, Identity, Request, ResponseCache, open_cache
@@ -226,8 +227,10 @@ def test_neither_keys_nor_passwords_reach_the_file(tmp_path: Path, monkeypatch: 
     with ChatServer() as server:
         url = server.base_url.replace("http://", "http://user:pass-word@") + "?token=tok-secret"
         cache = open_cache(tmp_path)
-        generate_cached(OpenAIModel("m", base_url=server.base_url), PromptBatch(["a"], GenerationParams(), cache=cache))
-        generate_cached(OpenAIModel("n", base_url=url), PromptBatch(["b"], GenerationParams(), cache=cache))
+        generate_cached(
+            OpenAIModel("m", LlmOptions(base_url=server.base_url)), PromptBatch(["a"], GenerationParams(), cache=cache)
+        )
+        generate_cached(OpenAIModel("n", LlmOptions(base_url=url)), PromptBatch(["b"], GenerationParams(), cache=cache))
         cache.export(tmp_path / "export.jsonl")
     assert server.headers[0]["authorization"] == "Bearer sk-very-secret"
     assert server.headers[1]["authorization"].startswith("Basic ")

@@ -54,7 +54,7 @@ def test_options_reach_the_models(tmp_path: Path) -> None:
     llm = LLM.model_copy(update={"retries": 9, "concurrency": 2, "timeout_seconds": 3.0})
     remote = load_model("openai:m", llm)
     assert isinstance(remote, OpenAIModel)
-    assert (remote.retries, remote.concurrency, remote.timeout_seconds) == (9, 2, 3.0)
+    assert (remote.llm.retries, remote.llm.concurrency, remote.llm.timeout_seconds) == (9, 2, 3.0)
     assert remote.name == "openai:m" and not remote.batch_sensitive
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kgqa_core.config import LlmOptions
 from kgqa_core.llm.cache import Identity, Request, open_cache
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.openai_api import OpenAIModel, read_reply
@@ -86,7 +87,7 @@ def test_a_server_is_asked_for_it_and_what_it_tells_is_summed() -> None:
         reply = json.dumps({"choices": [{**choice, "logprobs": none}]}).encode()
         assert read_reply(reply, PARAMS) == Completion("Rome")
     with ChatServer() as server:
-        model = OpenAIModel("m", base_url=server.base_url)
+        model = OpenAIModel("m", LlmOptions(base_url=server.base_url))
         assert (
             generate_cached(model, PromptBatch(["a"], PARAMS))[0].completion
             == model.generate(["a"], GenerationParams())[0]
@@ -99,6 +100,6 @@ def test_a_server_that_refuses_to_tell_is_asked_without(monkeypatch: pytest.Monk
     monkeypatch.setattr("tests.support.chat_server.error_body", lambda status: says)
     with ChatServer() as server:
         server.fail("", Fault(status=400))
-        out = OpenAIModel("m", base_url=server.base_url, retries=0).generate(["a", "b"], PARAMS)
+        out = OpenAIModel("m", LlmOptions(base_url=server.base_url, retries=0)).generate(["a", "b"], PARAMS)
     assert [completion.text for completion in out] == ["echo a", "echo b"]
     assert [body.get("logprobs") for body in server.bodies] == [True, None, None]

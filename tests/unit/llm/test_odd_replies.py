@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.config import BudgetOptions
+from kgqa_core.config import BudgetOptions, LlmOptions
 from kgqa_core.errors import EndpointError, StorageError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE, Identity, Request, open_cache
@@ -45,7 +45,7 @@ def test_one_odd_reply_of_fifty_five_loses_none_and_none_is_paid_twice(odd: byte
     with ChatServer(odd=lambda prompt, *_: wire(odd) if prompt == "p37" else None) as server:
         for _ in range(2):
             budget = Budget(BudgetOptions(max_tokens=10**6), ledger=tmp_path / FILE)
-            model = OpenAIModel("stub", base_url=server.base_url, budget=budget)
+            model = OpenAIModel("stub", LlmOptions(base_url=server.base_url), budget=budget)
             found = generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(tmp_path)))
             assert [each.completion.finish for each in found if each.completion] == ["stop"] * 55
         assert len(server.prompts) == 55
@@ -107,7 +107,7 @@ def test_a_row_that_cannot_be_written_fails_alone(tmp_path: Path) -> None:
 def test_a_completion_that_cannot_be_read_is_a_spent_attempt_with_its_reason(tmp_path: Path) -> None:
     with ChatServer(odd=lambda prompt, *_: wire(b'{"choices": []}') if prompt == "bad" else None) as server:
         for number in range(3):
-            model = OpenAIModel("stub", base_url=server.base_url, retries=1, first_wait=0.001)
+            model = OpenAIModel("stub", LlmOptions(base_url=server.base_url, retries=1), first_wait=0.001)
             found = generate_cached(model, PromptBatch(["good", "bad"], PARAMS, cache=open_cache(tmp_path), attempts=2))
             assert found[0].completion is not None and found[0].completion.text == "echo good"
             assert found[1].completion is None and found[1].cached == (number > 0)
@@ -121,7 +121,7 @@ def test_a_completion_that_cannot_be_read_is_a_spent_attempt_with_its_reason(tmp
 
 def test_an_endpoint_that_never_answered_spends_no_attempts(tmp_path: Path) -> None:
     with ChatServer(odd=lambda *_: wire(b'{"choices": []}')) as server:
-        model = OpenAIModel("stub", base_url=server.base_url, retries=0)
+        model = OpenAIModel("stub", LlmOptions(base_url=server.base_url, retries=0))
         assert generate_cached(model, PromptBatch(["a"], PARAMS, cache=open_cache(tmp_path)))[0].failed
     assert open_cache(tmp_path).stats()["entries"] == 0
 
@@ -130,7 +130,7 @@ def test_an_odd_count_stays_booked_in_full() -> None:
     odd = wire(reply({"prompt_tokens": -(10**30), "completion_tokens": 1}))
     with ChatServer(odd=lambda *_: odd) as server:
         budget = Budget(BudgetOptions(max_tokens=1000))
-        model = OpenAIModel("stub", base_url=server.base_url, budget=budget)
+        model = OpenAIModel("stub", LlmOptions(base_url=server.base_url), budget=budget)
         reserved = budget.reserve(model.name, 3 + 64, 8)
         budget.settle(reserved, paid=False)
         assert model.generate(["who"], PARAMS)[0].text == "Rome"
@@ -140,7 +140,7 @@ def test_an_odd_count_stays_booked_in_full() -> None:
 def test_the_log_names_the_first_prompt_and_what_was_odd(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     with ChatServer(odd=lambda *_: wire(reply(content="\ud83d"))) as server:
-        OpenAIModel("stub", base_url=server.base_url).generate(["Who\x1b[31m?"], PARAMS)
+        OpenAIModel("stub", LlmOptions(base_url=server.base_url)).generate(["Who\x1b[31m?"], PARAMS)
     assert "1 replies were odd and were repaired; the first, to 'Who\ufffd[31m?': characters" in caplog.text
 
 
@@ -151,13 +151,13 @@ def test_a_refusal_of_one_prompt_ends_no_run_of_an_endpoint_that_has_answered(
     refused = OddReply("", None, [f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()])
     prompts = ["a", "bad", "c", "d", "e"]
     with ChatServer(odd=lambda prompt, *_: refused if prompt == "bad" else None) as server:
-        model = OpenAIModel("stub", base_url=server.base_url, retries=0, concurrency=1)
+        model = OpenAIModel("stub", LlmOptions(base_url=server.base_url, retries=0, concurrency=1))
         if ends:
             with pytest.raises(EndpointError, match=f"status {status}.*'bad'"):
                 generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(tmp_path)))
             return
         for _ in range(2):  # the second meets it first
-            model = OpenAIModel("stub", base_url=server.base_url, retries=0, concurrency=1)
+            model = OpenAIModel("stub", LlmOptions(base_url=server.base_url, retries=0, concurrency=1))
             found = generate_cached(model, PromptBatch(prompts, PARAMS, cache=open_cache(tmp_path)))
             assert [each.failed for each in found] == [False, True, False, False, False]
         assert len(server.prompts) == 6

@@ -28,8 +28,8 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make(server: ChatServer, **given: object) -> OpenAIModel:
-    options: dict[str, object] = {"timeout_seconds": 5.0, "retries": 2, "first_wait": 0.01} | given
-    return OpenAIModel("stub", base_url=server.base_url, **options)  # type: ignore[arg-type]
+    options: dict[str, object] = {"timeout_seconds": 5.0, "retries": 2} | given
+    return OpenAIModel("stub", LlmOptions.model_validate({"base_url": server.base_url, **options}), first_wait=0.01)
 
 
 def test_outputs_come_in_the_order_of_the_prompts_and_equal_prompts_are_asked_once() -> None:
@@ -143,7 +143,7 @@ def test_a_refusal_of_key_or_model_stops_at_the_first_request(status: int) -> No
 
 def test_an_endpoint_that_is_down_is_named_with_the_way_out() -> None:
     url = f"http://127.0.0.1:{closed_port()}/v1"
-    model = OpenAIModel("m", base_url=url, retries=1, first_wait=0.01, timeout_seconds=2)
+    model = OpenAIModel("m", LlmOptions(base_url=url, retries=1, timeout_seconds=2), first_wait=0.01)
     started = time.monotonic()
     with pytest.raises(EndpointError, match=rf"{url}.*llm\.base_url"):
         model.generate([f"p{number}" for number in range(100)], PARAMS)
@@ -177,14 +177,14 @@ def test_a_local_server_needs_no_key_and_a_vendor_does() -> None:
     with ChatServer() as server:
         assert make(server).generate(["a"], PARAMS)[0].text == "echo a"
     with pytest.raises(EndpointError, match="OPENAI_API_KEY"):
-        OpenAIModel("m")
+        OpenAIModel("m", LlmOptions())
 
 
 def test_an_address_with_a_password_is_shown_without_it() -> None:
-    model = OpenAIModel("m", base_url="http://user:secret@127.0.0.1:1/v1?token=x", retries=0)
+    model = OpenAIModel("m", LlmOptions(base_url="http://user:secret@127.0.0.1:1/v1?token=x", retries=0))
     assert model.address == "http://127.0.0.1:1/v1"
     with pytest.raises(EndpointError, match="http"):
-        OpenAIModel("m", base_url="localhost:8000")
+        OpenAIModel("m", LlmOptions(base_url="localhost:8000"))
 
 
 def test_works_inside_a_running_event_loop() -> None:

@@ -37,12 +37,14 @@ def ask(model: LanguageModel, prompts: Sequence[str], params: GenerationParams, 
 ASKER = """
 import json, sys
 from pathlib import Path
+from kgqa_core.config import LlmOptions
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import GenerationParams
 url, folder, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-model = OpenAIModel("stub", base_url=url, concurrency=8, timeout_seconds=60, retries=9, first_wait=0.005)
+llm = LlmOptions(base_url=url, concurrency=8, retries=9)
+model = OpenAIModel("stub", llm, first_wait=0.005)
 found = generate_cached(model, PromptBatch(
     [f"graph {n // 2}" for n in range(count)], GenerationParams(max_new_tokens=8, temperature=0.7),
     samples=[n % 2 for n in range(count)], cache=open_cache(folder), attempts=3,
@@ -53,9 +55,10 @@ out = [[None if each.completion is None else each.completion.text, each.spent] f
 """
 
 
-def make(server: ChatServer, **given: object) -> OpenAIModel:
-    options: dict[str, object] = {"timeout_seconds": 2.0, "retries": 1, "first_wait": 0.01, "concurrency": 4} | given
-    return OpenAIModel("stub", base_url=server.base_url, **options)  # type: ignore[arg-type]
+def make(server: ChatServer, budget: Budget | None = None, **given: object) -> OpenAIModel:
+    options: dict[str, object] = {"timeout_seconds": 2.0, "retries": 1, "concurrency": 4} | given
+    llm = LlmOptions.model_validate({"base_url": server.base_url, **options})
+    return OpenAIModel("stub", llm, budget=budget, first_wait=0.01)
 
 
 def texts(found: Sequence[Outcome]) -> list[str | None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kgqa_core.config import LlmOptions
 from kgqa_core.llm.faults import UnreadableReply
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.protocol import Completion, GenerationParams, clean_text
@@ -122,5 +123,5 @@ def test_conversation_is_sent_with_its_own_messages_and_tools() -> None:
     prompt = conversation(fields)
     assert conversation_fields(prompt) == fields and conversation_fields(chat("a", "b")) is None
     assert prompt == conversation(dict(reversed(fields.items()))), "equal requests are one prompt"
-    body = OpenAIModel("m", base_url="http://localhost:1/v1", key_env=None).body(prompt, GenerationParams(seed=3))
+    body = OpenAIModel("m", LlmOptions(base_url="http://localhost:1/v1")).body(prompt, GenerationParams(seed=3))
     assert body == {**fields, "model": "m", "temperature": 0.0, "max_tokens": 32, "seed": 3}

@@ -10,7 +10,17 @@ import pytest
 from kgqa_core.config import CorpusOptions, LlmOptions, Price
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.cache import Identity, Request, ResponseCache, open_cache
-from kgqa_core.llm.forecast import REJECTED, TEXTS, Amount, CompletionStats, Recorder, measure, opening_of, repeated
+from kgqa_core.llm.forecast import (
+    REJECTED,
+    TEXTS,
+    Amount,
+    Assumed,
+    CompletionStats,
+    Recorder,
+    measure,
+    opening_of,
+    repeated,
+)
 from kgqa_core.llm.paid import Expected, PromptBatch, generate_cached
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from kgqa_core.llm.tokens import counter
@@ -85,7 +95,7 @@ def test_too_few_completions_measure_nothing(number: int) -> None:
 
 def recorder(prompts: list[str], end: int | None = None, cache: ResponseCache | None = None, **more: Any) -> Recorder:
     """What is recorded of a caller that checks two attempts and expects texts of three words."""
-    made = Recorder("s", MODEL, llm(**more), end, assumed="short texts")
+    made = Recorder("s", MODEL, llm(**more), end, Assumed(length="short texts"))
     made.count = count
     expected = Expected(lambda place: "one two three")
     generate_cached(

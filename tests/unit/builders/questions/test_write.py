@@ -10,6 +10,7 @@ import pytest
 from kgqa_core.builders.questions import write
 from kgqa_core.config import LlmOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
+from kgqa_core.llm.paid import Outcome, PromptBatch
 from kgqa_core.llm.protocol import Completion
 from kgqa_core.workspace import Workspace
 
@@ -41,18 +42,14 @@ def test_a_question_that_nothing_passes_for_keeps_its_words(monkeypatch: pytest.
         name = "echo"
         texts = iter(["films of Ada Stone after 1990", "no idea", "still none", "nothing"])
 
-    def ask(model: Any, prompts: list[str], params: Any, *, validate: Any, attempts: int, **more: Any) -> list[Any]:
-        from kgqa_core.llm.paid import Outcome
-
-        found = []
-        for place, _ in enumerate(prompts):
-            text = next(model.texts)
-            completion = Completion(text, 1, 1) if validate(place, text) is None else None
-            found.append(Outcome(completion))
-        return found
+    def answer(model: Any, batch: PromptBatch) -> list[Outcome]:
+        assert batch.validate is not None
+        texts = [next(model.texts) for _ in batch.prompts]
+        good = [batch.validate(index, text) is None for index, text in enumerate(texts)]
+        return [Outcome(Completion(text, 1, 1) if ok else None) for text, ok in zip(texts, good, strict=True)]  # type: ignore[arg-type]
 
     monkeypatch.setattr(write, "load_model", lambda *args, **more: Echo())
-    monkeypatch.setattr(write, "ask", ask)
+    monkeypatch.setattr(write, "generate_cached", answer)
     rows = [dict(ROW), dict(ROW)]
     counts = write.paraphrase(Workspace(Path()), rows, GeneratedQuestionsOptions(writer="openai:m"), LlmOptions())
     assert counts == {"written": 1, "not_written": 1}

@@ -53,7 +53,7 @@ def server() -> Iterator[ChatServer]:
 
 def agent(graph: OpenGraph, server: ChatServer, *, cache: ResponseCache | None = None, **options: Any) -> GraphAgent:
     own = AgentOptions(**options)
-    model = OpenAIModel("stub", base_url=server.base_url, timeout_seconds=5.0, retries=1, first_wait=0.01)
+    model = OpenAIModel("stub", LlmOptions(base_url=server.base_url, timeout_seconds=5.0, retries=1), first_wait=0.01)
     return GraphAgent(NamedGraph(graph.dkg, graph.store, own.shown), model, own, attempts=2, cache=cache)
 
 
