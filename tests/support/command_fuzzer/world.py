@@ -147,7 +147,7 @@ def _home(root: Path, user: Path) -> None:
 def _publish(home: Any, kind: str, run: str, kg: Path, export: Any, options: Any) -> Any:
     def fill(out: Path, work: Path) -> dict[str, int]:
         if kind == "dkg":
-            return dict(export(out, kg=kg, options=options, work=work))
+            return dict(export(Workspace(out, work), kg=kg, options=options))
         shutil.copy(kg / "kg.duckdb", out / "kg.duckdb")
         return {"triples": 1}
 
