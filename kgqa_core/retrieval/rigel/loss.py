@@ -24,7 +24,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.dkg.last_hop import last_hop, runs_of
 from kgqa_core.dkg.sets import row_sum
-from kgqa_core.retrieval.rigel.walk import Plan, advance, join
+from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, advance, join
 
 FLOOR = 1e-8
 """Probability below which an answer counts as not reached; the worst value of one answer is -log of it, 18.4."""
@@ -76,9 +76,9 @@ def on_answers(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tenso
     return scores.with_weight(scores.weight * answer_overlap(scores, answers).is_answer).sum()
 
 
-def share(found: Tensor, total: Tensor) -> Tensor:
-    """-log of found / max(1, total), [batch]."""
-    return -torch.log((found / total.clamp(min=1)).clamp(min=FLOOR))
+def share(on_gold: Tensor, total: Tensor) -> Tensor:
+    """-log of on_gold / max(1, total), [batch]."""
+    return -torch.log((on_gold / total.clamp(min=1)).clamp(min=FLOOR))
 
 
 LARGE = 1_000_000
@@ -117,20 +117,17 @@ def _walk_or_stop(
     topics: EntityWeights,
     plan: Plan,
     answers: Sequence[Sequence[int]],
-    exclude_topic: bool,
-    epsilon: float,
-    edge_budget: int | None,
-    excluded: EntityWeights | None,
+    options: WalkOptions,
 ) -> EntityWeights | _LargeHop:
     """The scores of a walk, or the walk before its last hop where a question has more edges than budget and LARGE."""
-    exclude = (topics if excluded is None else excluded) if exclude_topic else None
+    exclude = topics if options.exclude_topic else None
     attention, last = plan.attention, plan.relations[-1]
-    sets = advance(dkg, topics, plan.relations[:-1], exclude, epsilon, edge_budget)
+    sets = advance(dkg, topics, plan.relations[:-1], exclude, options)
     frontier = sets[-1] if sets else topics
-    if edge_budget is None or _most_edges(dkg, frontier) <= max(edge_budget, LARGE):
-        sets += advance(dkg, frontier, [last], exclude, epsilon, edge_budget)
+    if options.edge_budget is None or _most_edges(dkg, frontier) <= max(options.edge_budget, LARGE):
+        sets += advance(dkg, frontier, [last], exclude, options)
         return join(sets, attention)
-    return _LargeHop(sets, frontier, last, attention, EntityWeights.one_hot(answers), exclude, epsilon)
+    return _LargeHop(sets, frontier, last, attention, EntityWeights.one_hot(answers), exclude, options.epsilon)
 
 
 def normalised_walk(
@@ -138,25 +135,23 @@ def normalised_walk(
     topics: EntityWeights,
     plan: Plan,
     answers: Sequence[Sequence[int]],
-    *,
-    exclude_topic: bool = False,
-    epsilon: float = 0.0,
-    edge_budget: int | None = None,
-    excluded: EntityWeights | None = None,
+    options: WalkOptions,
 ) -> Tensor:
     """`normalised(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
 
     Where no question's last hop has more edges to choose from than the budget and LARGE, it is just that; else it is
     the same value and gradient up to rounding as without a budget for the last hop.
     """
-    found = _walk_or_stop(dkg, topics, plan, answers, exclude_topic, epsilon, edge_budget, excluded)
-    if isinstance(found, EntityWeights):
-        return normalised(found, answers)
-    arrival = last_hop(dkg, found.frontier, found.relations, found.gold, exclude=found.exclude, epsilon=epsilon)
-    on_gold = found.weights * found.gold.with_weight(arrival.mass).sum()
-    total = found.weights * arrival.total
-    for hop, entities in enumerate(found.sets):
-        scaled = entities.scale(found.attention[:, hop])
+    walked = _walk_or_stop(dkg, topics, plan, answers, options)
+    if isinstance(walked, EntityWeights):
+        return normalised(walked, answers)
+    arrival = last_hop(
+        dkg, walked.frontier, walked.relations, walked.gold, exclude=walked.exclude, epsilon=walked.epsilon
+    )
+    on_gold = walked.weights * walked.gold.with_weight(arrival.mass).sum()
+    total = walked.weights * arrival.total
+    for hop, entities in enumerate(walked.sets):
+        scaled = entities.scale(walked.attention[:, hop])
         on_gold, total = on_gold + on_answers(scaled, answers), total + scaled.sum()
     return share(on_gold, total)
 
@@ -166,11 +161,7 @@ def bce_walk(
     topics: EntityWeights,
     plan: Plan,
     answers: Sequence[Sequence[int]],
-    *,
-    exclude_topic: bool = False,
-    epsilon: float = 0.0,
-    edge_budget: int | None = None,
-    excluded: EntityWeights | None = None,
+    options: WalkOptions,
 ) -> Tensor:
     """`bce(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
 
@@ -179,12 +170,12 @@ def bce_walk(
     each edge that leads to it and of its score from earlier hops: the same where there is but one of these, and a lower
     bound where they add up, for that function is convex and 0 at 0.
     """
-    found = _walk_or_stop(dkg, topics, plan, answers, exclude_topic, epsilon, edge_budget, excluded)
-    if isinstance(found, EntityWeights):
-        return bce(found, answers)
-    gold, before = found.gold, found.earlier()
-    arrival = last_hop(dkg, found.frontier, found.relations, gold, exclude=found.exclude, epsilon=found.epsilon)
-    scores, cost = gold.with_weight(arrival.mass).scale(found.weights).weight, _runs_cost(dkg, found)
+    walked = _walk_or_stop(dkg, topics, plan, answers, options)
+    if isinstance(walked, EntityWeights):
+        return bce(walked, answers)
+    gold, before = walked.gold, walked.earlier()
+    arrival = last_hop(dkg, walked.frontier, walked.relations, gold, exclude=walked.exclude, epsilon=walked.epsilon)
+    scores, cost = gold.with_weight(arrival.mass).scale(walked.weights).weight, _runs_cost(dkg, walked)
     if before is not None:
         scores = scores + before.lookup(gold.ptr, gold.entity)
         is_answer = answer_overlap(before, answers).is_answer
@@ -199,14 +190,14 @@ def _other_cost(scores: Tensor) -> Tensor:
     return -torch.log1p(-CEILING * scores / scores.detach().clamp(min=1))
 
 
-def _runs_cost(dkg: Dkg, found: _LargeHop) -> Tensor:
+def _runs_cost(dkg: Dkg, walked: _LargeHop) -> Tensor:
     """What the last hop's entities that are no answers cost if each is reached by one edge, [batch]."""
-    skip = found.gold
-    if found.exclude is not None:
-        skip = EntityWeights.merge([skip, found.exclude.with_weight(torch.ones_like(found.exclude.entity).float())])
-    runs = runs_of(dkg, found.frontier, found.relations, skip, epsilon=found.epsilon)
-    row = found.frontier.row[runs.source]
-    scores = found.weights[row] * found.frontier.weight[runs.source] * found.relations[row, runs.relation]
+    skip = walked.gold
+    if walked.exclude is not None:
+        skip = EntityWeights.merge([skip, walked.exclude.with_weight(torch.ones_like(walked.exclude.entity).float())])
+    runs = runs_of(dkg, walked.frontier, walked.relations, skip, epsilon=walked.epsilon)
+    row = walked.frontier.row[runs.source]
+    scores = walked.weights[row] * walked.frontier.weight[runs.source] * walked.relations[row, runs.relation]
     return row_sum(_other_cost(scores) * runs.edges, runs.ptr)
 
 

@@ -60,7 +60,7 @@ from kgqa_core.nn.encoders import Encoder, Pretrained, Reader, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
 from kgqa_core.retrieval.rigel.questions import FEATURES, EncodedQuestions, Starts
-from kgqa_core.retrieval.rigel.walk import Plan, Walk, combine, walk
+from kgqa_core.retrieval.rigel.walk import Plan, QueryBatch
 from kgqa_core.types import INVERSE
 
 VERSION = 1
@@ -413,21 +413,6 @@ def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class QueryBatch:
-    """A row of plan and topics for each leg, on the CPU; a leg for each question where `ptr` is absent.
-
-    topics: where each leg begins.  excluded: all topics of its question, where they are not `topics`.
-    ptr: int64 [batch + 1], legs of each question.  share: β [batch], of the intersection.
-    """
-
-    plan: Plan
-    topics: EntityWeights
-    excluded: EntityWeights | None = None
-    ptr: Tensor | None = None
-    share: Tensor | None = None
-
-
 def plan_batch(
     network: PlanningNetwork,
     reader: Reader,
@@ -461,32 +446,6 @@ def share(logit: Tensor, ptr: Tensor) -> Tensor:
         there = count > leg
         total = total + torch.where(there, logit[(ptr[:-1] + leg).clamp(max=logit.shape[0] - 1)], 0.0)
     return torch.sigmoid(total / count.clamp(min=1))
-
-
-def propagate(
-    graph: Dkg,
-    queries: QueryBatch,
-    how: str,
-    *,
-    exclude_topic: bool = False,
-    epsilon: float = 0.0,
-    edge_budget: int | None = None,
-    clamp: bool = False,
-) -> tuple[Walk, EntityWeights]:
-    """The walk of the legs, and the scores of each question.  how: topics are intersected, `none`, `product`, `min`."""
-    walked = walk(
-        graph,
-        queries.topics,
-        queries.plan,
-        exclude_topic=exclude_topic,
-        epsilon=epsilon,
-        edge_budget=edge_budget,
-        excluded=queries.excluded,
-        clamp=clamp,
-    )
-    if queries.ptr is None or queries.share is None:
-        return walked, walked.scores
-    return walked, combine(walked.scores, queries.ptr, queries.share, how)
 
 
 def _plan(

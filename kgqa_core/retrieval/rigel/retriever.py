@@ -17,9 +17,9 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights, trace
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, ranked
-from kgqa_core.retrieval.rigel.network import Trained, plan_batch, propagate
+from kgqa_core.retrieval.rigel.network import Trained, plan_batch
 from kgqa_core.retrieval.rigel.questions import entity_descriptions, prepare
-from kgqa_core.retrieval.rigel.walk import Plan, Walk
+from kgqa_core.retrieval.rigel.walk import Plan, Walk, WalkOptions, propagate
 from kgqa_core.types import Fact, Question, Retrieved
 
 EPSILON = 1e-5
@@ -80,15 +80,8 @@ class RigelRetriever(Retriever):
         prepared, _ = prepare(questions, reader, self.names, self.dkg, extension.apart, self.texts)
         with torch.inference_mode():
             queries = plan_batch(network, reader, prepared, torch.arange(len(questions)), self.device)
-            walked, scores = propagate(
-                self.dkg,
-                queries,
-                extension.intersect,
-                exclude_topic=self.trained.exclude_topic,
-                epsilon=EPSILON,
-                edge_budget=self.options.edge_budget,
-                clamp=self.trained.clamp,
-            )
+            options = WalkOptions(self.trained.exclude_topic, EPSILON, self.options.edge_budget, self.trained.clamp)
+            walked, scores = propagate(self.dkg, queries, extension.intersect, options)
             legs = [1] * len(questions) if queries.ptr is None else queries.ptr.diff().tolist()
             owner = [number for number, count in enumerate(legs) for _ in range(count)]
             facts = self._facts([questions[number] for number in owner], owner, legs, queries.plan, walked, scores)

@@ -22,7 +22,6 @@ from kgqa_core.datasets.files.masking import topic_names
 from kgqa_core.datasets.files.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import Reader, keep_lower_states, new_encoder, note_unknown_tokens
@@ -39,11 +38,9 @@ from kgqa_core.retrieval.rigel.network import (
     Extension,
     LabelRigel,
     PlanningNetwork,
-    QueryBatch,
     Rigel,
     describe,
     plan_batch,
-    propagate,
     save,
 )
 from kgqa_core.retrieval.rigel.questions import (
@@ -57,6 +54,7 @@ from kgqa_core.retrieval.rigel.questions import (
     read_sets,
     sample_epoch,
 )
+from kgqa_core.retrieval.rigel.walk import QueryBatch, WalkOptions, propagate
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 
@@ -125,7 +123,7 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
             )
             learning = replace(learning, paths=_by_leg(feedback_paths, learn, extension.apart))
             workspace.monitor.note(f"{len(learning.paths)} of {len(learn)} training questions have paths from feedback")
-        material = TrainingData(
+        data = TrainingData(
             learning,
             [len(own.learn) for own in sets],
             [own.weight for own in sets],
@@ -133,13 +131,12 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         )
         note_unknown_tokens(unknown, "questions'", options.encoder, "rigel", workspace.monitor)
         keep_lower_states(
-            encoder, options, [row for own in (learning, *material.developing.values()) for row in own.rows], device
+            encoder, options, [row for own in (learning, *data.developing.values()) for row in own.rows], device
         )
         folders = [inputs.questions, *(inputs.further_sets or {}).values()]
         key = _key(graph, folders, inputs.feedback, options, inputs.seed, names, texts)
-        progress, weights = _fit(
-            network, reader, graph, material, options, inputs.seed, device, key, workspace.monitor, workspace.work
-        )
+        trainer = _Trainer(network, reader, graph, options, device)
+        progress, weights = _fit(trainer, data, inputs.seed, key, workspace)
     network.load_state_dict(weights, strict=False)
     config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
     save(workspace.out, network.state_dict(), reader, config | extension.config())
@@ -187,113 +184,93 @@ def _by_leg(
     return found
 
 
+class _Trainer:
+    """The loss and the dev metrics of a network over a graph."""
+
+    def __init__(
+        self, network: PlanningNetwork, reader: Reader, graph: Dkg, options: RigelOptions, device: torch.device
+    ) -> None:
+        self.network, self.reader, self.graph, self.options, self.device = network, reader, graph, options, device
+        self.walk = WalkOptions(options.exclude_topic, EPSILON, EDGE_BUDGET)
+
+    def loss(self, questions: EncodedQuestions, batch: Tensor) -> Tensor:
+        """The mean over a batch of question numbers, and what the paths of feedback add to it."""
+        queries, answers = self._queries(questions, batch)
+        if queries.ptr is None:
+            per_question = WALK_LOSSES[self.options.loss](self.graph, queries.topics, queries.plan, answers, self.walk)
+        else:
+            per_question = LOSSES[self.options.loss](self._scores(queries), answers)
+        loss = per_question.mean()
+        return loss + self._feedback_loss(queries, questions, batch) if questions.paths else loss
+
+    def measure(self, developing: Mapping[str, EncodedQuestions]) -> dict[str, float]:
+        """The metrics of `evaluate`, each the mean over the sets; of several sets hits_at_1 of each too."""
+        parts = {name: self.evaluate(questions) for name, questions in developing.items() if len(questions)}
+        if len(developing) == 1 or not parts:
+            return next(iter(parts.values()), {})
+        means = {name: sum(part[name] for part in parts.values()) / len(parts) for name in next(iter(parts.values()))}
+        return means | {f"hits_at_1/{name}": part["hits_at_1"] for name, part in parts.items()}
+
+    def evaluate(self, questions: EncodedQuestions) -> dict[str, float]:
+        """hits_at_1, missed (share of answers not reached) and loss, each a mean over questions in their order."""
+        self.network.eval()
+        hits = missed = loss = 0.0
+        with torch.no_grad():
+            for start in range(0, len(questions), EVALUATION_BATCH):
+                batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
+                queries, answers = self._queries(questions, batch)
+                scores = self._scores(queries)
+                for best, gold in zip(scores.top(1), answers, strict=True):
+                    hits += bool(best) and best[0][0] in gold
+                overlap = answer_overlap(scores, answers)
+                missed += float((overlap.missed / overlap.answers).sum())
+                loss += float(LOSSES[self.options.loss](scores, answers).sum())
+        count = len(questions)
+        return {"hits_at_1": hits / count, "missed": missed / count, "loss": loss / count}
+
+    def _queries(self, questions: EncodedQuestions, batch: Tensor) -> tuple[QueryBatch, list[tuple[int, ...]]]:
+        """Plans and topics of a batch, and its answers."""
+        queries = plan_batch(self.network, self.reader, questions, batch, self.device)
+        return queries, [questions.answers[number] for number in batch.tolist()]
+
+    def _scores(self, queries: QueryBatch) -> EntityWeights:
+        """The entity scores of a batch's questions, by the walk of their plans."""
+        return propagate(self.graph, queries, self.options.intersect, self.walk)[1]
+
+    def _feedback_loss(self, queries: QueryBatch, questions: EncodedQuestions, batch: Tensor) -> Tensor:
+        """What the paths of feedback add to a batch's loss."""
+        paths = {
+            index: questions.paths[number] for index, number in enumerate(batch.tolist()) if number in questions.paths
+        }
+        first = queries.ptr.tolist() if queries.ptr is not None else range(len(batch))
+        loss = path_loss(queries.plan, paths, lambda question, leg: first[question] + leg)
+        return self.options.feedback_weight * loss / len(batch)
+
+
 def _fit(
-    network: PlanningNetwork,
-    reader: Reader,
-    graph: Dkg,
-    material: TrainingData,
-    options: RigelOptions,
-    seed: int,
-    device: torch.device,
-    key: str,
-    monitor: Monitor,
-    work: Path | None,
+    trainer: _Trainer, data: TrainingData, seed: int, key: str, workspace: Workspace
 ) -> tuple[TrainingState, dict[str, Tensor]]:
     """What was measured and the weights of the best epoch."""
-    learning, sizes, weights = material.learning, material.sizes, material.weights
+    options, learning, sizes, weights = trainer.options, data.learning, data.sizes, data.weights
     per_epoch = math.ceil(epoch_size(sizes, weights) / options.batch_size)
     epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
     together = 1 if options.encoder == "scratch" else GROUP
 
-    def order(epoch: int) -> list[Tensor]:
+    def batches(epoch: int) -> list[Tensor]:
         sample = sample_epoch(sizes, weights, seed, epoch)
         return epoch_batches(learning.rows, learning.text, options.batch_size, together, seed, epoch, sample)
-
-    def measure() -> dict[str, float]:
-        parts = {
-            name: evaluate(network, reader, graph, own, options, device)
-            for name, own in material.developing.items()
-            if len(own)
-        }
-        if len(material.developing) == 1 or not parts:
-            return next(iter(parts.values()), {})
-        means = {name: sum(own[name] for own in parts.values()) / len(parts) for name in next(iter(parts.values()))}
-        return means | {f"hits_at_1/{name}": own["hits_at_1"] for name, own in parts.items()}
 
     plan = TrainingPlan(
         per_epoch=per_epoch,
         epochs=epochs,
         patience=math.ceil(options.patience * epochs / options.epochs),
-        batches=order,
-        backward=backward_of(lambda batch: _loss(network, reader, graph, learning, batch, options, device)),
-        measure=measure,
+        batches=batches,
+        backward=backward_of(lambda batch: trainer.loss(learning, batch)),
+        measure=lambda: trainer.measure(data.developing),
         score=lambda measured: [measured["hits_at_1"], -measured["loss"]],
         section="rigel",
     )
-    return train_encoder(network, plan, options, key, monitor, work)
-
-
-def evaluate(
-    network: PlanningNetwork,
-    reader: Reader,
-    graph: Dkg,
-    questions: EncodedQuestions,
-    options: RigelOptions,
-    device: torch.device,
-) -> dict[str, float]:
-    """hits_at_1, missed (share of answers not reached) and loss over questions, each a mean in question order."""
-    network.eval()
-    hits = missed = loss = 0.0
-    with torch.no_grad():
-        for start in range(0, len(questions), EVALUATION_BATCH):
-            batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
-            queries = plan_batch(network, reader, questions, batch, device)
-            answers = [questions.answers[number] for number in batch.tolist()]
-            scores = _scores(graph, queries, options)
-            for best, own in zip(scores.top(1), answers, strict=True):
-                hits += bool(best) and best[0][0] in own
-            overlap = answer_overlap(scores, answers)
-            missed += float((overlap.missed / overlap.answers).sum())
-            loss += float(LOSSES[options.loss](scores, answers).sum())
-    count = len(questions)
-    return {"hits_at_1": hits / count, "missed": missed / count, "loss": loss / count}
-
-
-def _loss(
-    network: PlanningNetwork,
-    reader: Reader,
-    graph: Dkg,
-    questions: EncodedQuestions,
-    batch: Tensor,
-    options: RigelOptions,
-    device: torch.device,
-) -> Tensor:
-    queries = plan_batch(network, reader, questions, batch, device)
-    answers = [questions.answers[number] for number in batch.tolist()]
-    if queries.ptr is None:
-        loss = WALK_LOSSES[options.loss](
-            graph, queries.topics, queries.plan, answers,
-            exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET,
-        ).mean()  # fmt: skip
-    else:
-        loss = LOSSES[options.loss](_scores(graph, queries, options), answers).mean()
-    return loss + _feedback_loss(queries, questions, batch, options.feedback_weight) if questions.paths else loss
-
-
-def _scores(graph: Dkg, queries: QueryBatch, options: RigelOptions) -> EntityWeights:
-    """The scores of a batch's questions, by the walk of their plans."""
-    _, scores = propagate(
-        graph, queries, options.intersect,
-        exclude_topic=options.exclude_topic, epsilon=EPSILON, edge_budget=EDGE_BUDGET,
-    )  # fmt: skip
-    return scores
-
-
-def _feedback_loss(queries: QueryBatch, questions: EncodedQuestions, batch: Tensor, weight: float) -> Tensor:
-    """What the paths of feedback add to a batch's loss."""
-    own = {place: questions.paths[number] for place, number in enumerate(batch.tolist()) if number in questions.paths}
-    first = queries.ptr.tolist() if queries.ptr is not None else range(len(batch))
-    return weight * path_loss(queries.plan, own, lambda place, leg: first[place] + leg) / len(batch)
+    return train_encoder(trainer.network, plan, options, key, workspace.monitor, workspace.work)
 
 
 def _key(

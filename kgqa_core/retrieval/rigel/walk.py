@@ -48,25 +48,34 @@ class Walk:
     truncated: Tensor
 
 
+@dataclass(frozen=True)
+class WalkOptions:
+    """How a plan is followed.
+
+    exclude_topic: removes the topics from the entity set after each hop.  epsilon: relations that weigh less are
+    skipped.  edge_budget: edges followed per question and hop.  clamp: weights above 1 become 1 after each hop, and
+    keep a gradient.
+    """
+
+    exclude_topic: bool = False
+    epsilon: float = 0.0
+    edge_budget: int | None = None
+    clamp: bool = False
+
+
 def walk(
     dkg: Dkg,
     topics: EntityWeights,
     plan: Plan,
-    *,
-    exclude_topic: bool = False,
-    epsilon: float = 0.0,
-    edge_budget: int | None = None,
+    options: WalkOptions = WalkOptions(),
     excluded: EntityWeights | None = None,
-    clamp: bool = False,
 ) -> Walk:
     """Follows a plan on the CPU through the graph, which lies there; differentiable in the plan and in topics.
 
-    topics: x_0 [batch].  exclude_topic: removes the topics (or `excluded`) from the entity set after each hop.
-    epsilon: relations that weigh less are skipped.  edge_budget: edges followed per question and hop.
-    clamp: weights above 1 become 1 after each hop, and keep a gradient.
+    topics: x_0 [batch].  excluded: what `exclude_topic` removes, where that is not the topics.
     """
-    exclude = (topics if excluded is None else excluded) if exclude_topic else None
-    sets = [topics, *advance(dkg, topics, plan.relations, exclude, epsilon, edge_budget, clamp=clamp)]
+    exclude = (topics if excluded is None else excluded) if options.exclude_topic else None
+    sets = [topics, *advance(dkg, topics, plan.relations, exclude, options)]
     cut = sets[-1].truncated
     scores = join(sets[1:], plan.attention)
     return Walk(sets, scores, torch.zeros(topics.batch, dtype=torch.int64) if cut is None else cut)
@@ -77,16 +86,13 @@ def advance(
     start: EntityWeights,
     relations: Sequence[Tensor],
     exclude: EntityWeights | None,
-    epsilon: float,
-    edge_budget: int | None,
-    *,
-    clamp: bool = False,
+    options: WalkOptions,
 ) -> list[EntityWeights]:
     """The entity sets after each of some hops, less `exclude`."""
     sets = [start]
     for weights in relations:
-        step = follow(dkg, sets[-1], weights, epsilon=epsilon, edge_budget=edge_budget)
-        step = step.clamp_normalise() if clamp else step
+        step = follow(dkg, sets[-1], weights, epsilon=options.epsilon, edge_budget=options.edge_budget)
+        step = step.clamp_normalise() if options.clamp else step
         sets.append(step.mask(exclude) if exclude is not None else step)
     return sets[1:]
 
@@ -126,3 +132,26 @@ def combine(legs: EntityWeights, ptr: Tensor, share: Tensor, how: str) -> Entity
     weight = torch.where((count > 1)[row], (1 - part) * together + part * common, together)
     cut = [slot.truncated for slot in slots if slot.truncated is not None]
     return EntityWeights(bounds, entity, weight, torch.stack(cut).sum(0) if cut else None)
+
+
+@dataclass(frozen=True)
+class QueryBatch:
+    """A row of plan and topics for each leg, on the CPU; a leg for each question where `ptr` is absent.
+
+    topics: where each leg begins.  excluded: all topics of its question, where they are not `topics`.
+    ptr: int64 [batch + 1], legs of each question.  share: β [batch], of the intersection.
+    """
+
+    plan: Plan
+    topics: EntityWeights
+    excluded: EntityWeights | None = None
+    ptr: Tensor | None = None
+    share: Tensor | None = None
+
+
+def propagate(graph: Dkg, queries: QueryBatch, intersect: str, options: WalkOptions) -> tuple[Walk, EntityWeights]:
+    """The walk of the legs, and the scores of each question.  intersect: `none`, `product` or `min` of the topics."""
+    walked = walk(graph, queries.topics, queries.plan, options, queries.excluded)
+    if queries.ptr is None or queries.share is None:
+        return walked, walked.scores
+    return walked, combine(walked.scores, queries.ptr, queries.share, intersect)

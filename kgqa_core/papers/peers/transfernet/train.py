@@ -33,8 +33,9 @@ from kgqa_core.retrieval.api import TrainingInputs
 from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.rigel.loss import answer_overlap
-from kgqa_core.retrieval.rigel.network import QueryBatch, plan_batch, propagate
+from kgqa_core.retrieval.rigel.network import plan_batch
 from kgqa_core.retrieval.rigel.questions import EncodedQuestions, leg_texts, prepare, usable
+from kgqa_core.retrieval.rigel.walk import QueryBatch, WalkOptions, propagate
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 
@@ -188,8 +189,6 @@ class _Trainer:
 
     def _scores(self, examples: _Examples, batch: Tensor) -> tuple[QueryBatch, EntityWeights, list[tuple[int, ...]]]:
         queries = plan_batch(self.network, self.reader, examples.encoded, batch, self.device)
-        _, scores = propagate(
-            self.graph, queries, "none", exclude_topic=self.options.exclude_topic, epsilon=EPSILON,
-            edge_budget=EDGE_BUDGET, clamp=True,
-        )  # fmt: skip
+        walk = WalkOptions(self.options.exclude_topic, EPSILON, EDGE_BUDGET, clamp=True)
+        _, scores = propagate(self.graph, queries, "none", walk)
         return queries, scores, [examples.encoded.answers[number] for number in batch.tolist()]

@@ -20,7 +20,7 @@ from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.rigel.walk import Plan, walk
+from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, walk
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
@@ -169,7 +169,7 @@ def test_exclude_topic_takes_the_topic_out_after_each_hop() -> None:
     plan = Plan([there, back], torch.tensor([[0.0, 1.0]]))
     topics = EntityWeights.one_hot([[0]])
     best = walk(dkg, topics, plan).scores.top(5)[0]
-    left = walk(dkg, topics, plan, exclude_topic=True).scores.top(5)[0]
+    left = walk(dkg, topics, plan, WalkOptions(exclude_topic=True)).scores.top(5)[0]
     assert [entity for entity, weight in best if weight > 0] == [0, 1]
     assert [entity for entity, weight in left if weight > 0] == [1]
 

@@ -10,7 +10,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.retrieval.rigel import loss as losses
 from kgqa_core.retrieval.rigel.loss import WALK_LOSSES, bce, bce_walk, normalised, normalised_walk
-from kgqa_core.retrieval.rigel.walk import Plan, walk
+from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, walk
 
 ENTITIES, RELATIONS, BATCH = 40, 3, 6
 
@@ -48,10 +48,10 @@ def test_value_and_gradient_are_those_of_the_expanded_walk(
 ) -> None:
     monkeypatch.setattr(losses, "_most_edges", lambda *_: 10**9)  # a hop is always large
     topics, logits, answers = random_query(hops)
-    how = {"exclude_topic": exclude_topic, "epsilon": epsilon, "edge_budget": 10**6}
-    expanded = normalised(walk(dkg, topics, plan_of(logits), **how).scores, answers)
+    options = WalkOptions(exclude_topic, epsilon, 10**6)
+    expanded = normalised(walk(dkg, topics, plan_of(logits), options).scores, answers)
     wanted = torch.autograd.grad(expanded.sum(), logits)
-    found = normalised_walk(dkg, topics, plan_of(logits), answers, **how)
+    found = normalised_walk(dkg, topics, plan_of(logits), answers, options)
     assert torch.allclose(found, expanded, rtol=1e-9, atol=1e-12)
     for own, other in zip(torch.autograd.grad(found.sum(), logits), wanted, strict=True):
         assert torch.allclose(own, other, rtol=1e-7, atol=1e-12)
@@ -62,8 +62,8 @@ def test_a_hub_beyond_the_budget_is_not_cut(dkg: Dkg, monkeypatch: pytest.Monkey
     topics, logits, _ = random_query(1)
     answers = [(ENTITIES - 1,)] * BATCH  # the last neighbour of the hub
     whole = normalised(walk(dkg, topics, plan_of(logits)).scores, answers)
-    cut = normalised(walk(dkg, topics, plan_of(logits), edge_budget=5).scores, answers)
-    found = normalised_walk(dkg, topics, plan_of(logits), answers, edge_budget=5)
+    cut = normalised(walk(dkg, topics, plan_of(logits), WalkOptions(edge_budget=5)).scores, answers)
+    found = normalised_walk(dkg, topics, plan_of(logits), answers, WalkOptions(edge_budget=5))
     assert cut[0] > 10 > whole[0]
     assert torch.allclose(found, whole, rtol=1e-9)
 
@@ -95,10 +95,10 @@ def test_bce_is_that_of_the_expanded_walk_where_no_entity_is_reached_twice(
 ) -> None:
     monkeypatch.setattr(losses, "_most_edges", lambda *_: 10**9)
     topics, logits, answers = tree_query(hops)
-    how = {"exclude_topic": exclude_topic, "epsilon": epsilon, "edge_budget": 10**6}
-    expanded = bce(walk(tree, topics, plan_of(logits), **how).scores, answers)
+    options = WalkOptions(exclude_topic, epsilon, 10**6)
+    expanded = bce(walk(tree, topics, plan_of(logits), options).scores, answers)
     wanted = torch.autograd.grad(expanded.sum(), logits)
-    found = bce_walk(tree, topics, plan_of(logits), answers, **how)
+    found = bce_walk(tree, topics, plan_of(logits), answers, options)
     assert torch.allclose(found, expanded, rtol=1e-6)
     for own, other in zip(torch.autograd.grad(found.sum(), logits), wanted, strict=True):
         assert torch.allclose(own, other, rtol=1e-5, atol=1e-9)
@@ -111,12 +111,12 @@ def test_bce_of_a_graph_with_several_ways_is_bounded_by_the_expanded_one_and_exa
 ) -> None:
     monkeypatch.setattr(losses, "_most_edges", lambda *_: 10**9)
     topics, logits, answers = random_query(hops)
-    how = {"exclude_topic": exclude_topic, "edge_budget": 10**6}
-    scores = walk(dkg, topics, plan_of(logits), **how).scores
-    found, expanded = bce_walk(dkg, topics, plan_of(logits), answers, **how), bce(scores, answers)
+    options = WalkOptions(exclude_topic, edge_budget=10**6)
+    scores = walk(dkg, topics, plan_of(logits), options).scores
+    found, expanded = bce_walk(dkg, topics, plan_of(logits), answers, options), bce(scores, answers)
     assert (found <= expanded + 1e-9).all() and (found > 0.5 * expanded).all()
     monkeypatch.setattr(losses, "CEILING", 0.0)  # other entities cost nothing
-    found, expanded = bce_walk(dkg, topics, plan_of(logits), answers, **how), bce(scores, answers)
+    found, expanded = bce_walk(dkg, topics, plan_of(logits), answers, options), bce(scores, answers)
     assert torch.allclose(found, expanded, rtol=1e-6)
 
 
@@ -124,8 +124,8 @@ def test_bce_learns_an_answer_of_a_hub_that_the_budget_would_cut(dkg: Dkg, monke
     monkeypatch.setattr(losses, "LARGE", 10)
     topics, logits, _ = random_query(1)
     answers = [(ENTITIES - 1,)] * BATCH  # the last neighbour of the hub
-    cut = bce(walk(dkg, topics, plan_of(logits), edge_budget=5).scores, answers)[0]
-    whole = bce_walk(dkg, topics, plan_of(logits), answers, edge_budget=5)[0]
+    cut = bce(walk(dkg, topics, plan_of(logits), WalkOptions(edge_budget=5)).scores, answers)[0]
+    whole = bce_walk(dkg, topics, plan_of(logits), answers, WalkOptions(edge_budget=5))[0]
     assert torch.autograd.grad(whole, logits)[0][0, 1] != 0
     assert whole < cut, "a cut answer counts as not reached"
 
@@ -133,7 +133,7 @@ def test_bce_learns_an_answer_of_a_hub_that_the_budget_would_cut(dkg: Dkg, monke
 def test_a_hop_within_the_budget_is_expanded_with_the_same_bits(dkg: Dkg, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "last_hop", None)  # to call it would fail
     topics, logits, answers = random_query(2)
-    scores = walk(dkg, topics, plan_of(logits), edge_budget=10**6).scores
+    scores = walk(dkg, topics, plan_of(logits), WalkOptions(edge_budget=10**6)).scores
     for name, lazy in WALK_LOSSES.items():
-        found = lazy(dkg, topics, plan_of(logits), answers, edge_budget=10**6)
+        found = lazy(dkg, topics, plan_of(logits), answers, WalkOptions(edge_budget=10**6))
         assert torch.equal(found, losses.LOSSES[name](scores, answers))
