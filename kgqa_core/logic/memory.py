@@ -151,12 +151,10 @@ class MemoryGraph:
         index = self._backward if backward else self._forward
         starts = np.searchsorted(index, keys, "left")
         lengths = np.searchsorted(index, keys, "right") - starts
-        total = int(lengths.sum())
-        if not total:
+        if not lengths.any():
             return NONE, NONE
-        source = np.repeat(np.arange(len(nodes)), lengths)
-        places = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths) + np.arange(total)
-        return source, self._back[places] if backward else places
+        places = joined_ranges(starts, lengths)
+        return np.repeat(np.arange(len(nodes)), lengths), self._back[places] if backward else places
 
     def around(self, node: int) -> tuple[Ints, Ints]:
         """Relations of the triples that leave a node, and of those that lead to it, each once."""
@@ -171,10 +169,7 @@ class MemoryGraph:
         results = []
         for index in (self._forward, self._backward):
             starts, ends = (np.searchsorted(index, (nodes + more) * self.relations) for more in (0, 1))
-            lengths = ends - starts
-            places = np.repeat(starts - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
-            own = index[places + np.arange(int(lengths.sum()))] if len(places) else NONE
-            results.append(np.unique(own % self.relations))
+            results.append(np.unique(index[joined_ranges(starts, ends - starts)] % self.relations))
         return results[0], results[1]
 
     def touching(self, node: int) -> Ints:
@@ -308,6 +303,12 @@ class MemoryGraph:
         one, other = (self.pairs(self.nodes(part), form.path)[1] for part in (form.one, form.other))
         overlap = (self.x[one, None] < self.hi[other]) & (self.x[other] < self.hi[one, None])
         return not (overlap & ((self.x[one, None] != self.x[other]) | (self.hi[one, None] != self.hi[other]))).any()
+
+
+def joined_ranges(starts: Ints, lengths: Ints) -> Ints:
+    """The integers of ranges that begin at `starts`, one range after the other."""
+    shifts = starts - np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    return np.asarray(np.repeat(shifts, lengths) + np.arange(int(lengths.sum())), dtype=np.int64)
 
 
 def outside(form: Form) -> bool:

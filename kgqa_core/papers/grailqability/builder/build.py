@@ -24,8 +24,8 @@ from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.lookup import endings
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.grailqability.builder.arrays import Graph
 from kgqa_core.papers.grailqability.builder.drops import Dropped, Dropper
+from kgqa_core.papers.grailqability.builder.graph_with_drops import GraphWithDrops
 from kgqa_core.papers.grailqability.builder.groups import FormGroup
 from kgqa_core.papers.grailqability.builder.ideal import Ideal, find_ideals, form_key, reasons, result_of
 from kgqa_core.papers.grailqability.builder.records import (
@@ -156,8 +156,7 @@ def build(
     """
     sample = _sample(read_questions(questions), options.limit, seed)
     with KgStore.open(kg) as store:
-        graph = Graph.read(store)
-        tracer = Tracer(graph, store)
+        tracer = Tracer(GraphWithDrops(store))
         ideals, left_out = find_ideals(sample, tracer, workspace.monitor)
         if len(ideals) < 10:
             raise InputError(
@@ -175,7 +174,7 @@ def build(
             graphs = {"ideal": store.counts(), "modified": modified.counts()}
         where, level, full = _splits(ideals, labels, dropped, options, seed)
         rows = _rows(ideals, labels, where, level, dropped, store)
-        drops = _drop_rows(dropped, Counter(label.step for label in labels), graph, store)
+        drops = _drop_rows(dropped, Counter(label.step for label in labels), tracer.graph)
         named_full = _full_zero_shot(full, store, options.full_zero_shot)
         about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
     for name in SPLITS:
@@ -203,12 +202,9 @@ def _sample(questions: Sequence[Question], limit: int | None, seed: int) -> list
 def _drop(
     ideals: Sequence[Ideal], tracer: Tracer, options: AnswerabilityOptions, seed: int, monitor: Monitor
 ) -> Dropped:
-    literal = np.zeros(tracer.graph.entities, dtype=np.bool_)
-    ids = tracer.store.connection.execute("SELECT id FROM entities WHERE kind = 'literal'").fetchnumpy()["id"]
-    literal[np.asarray(ids, dtype=np.int64)] = True
     types = types_of(tracer.store, SCHEMA_SHARE) if options.drop_shares[0] > 0 else []
-    uses = ElementIndexes(ideals, tracer.graph, literal)
-    dropper = Dropper(ideals, uses, tracer, types, literal, largest=options.largest_drop_share, seed=seed)
+    uses = ElementIndexes(ideals, tracer.graph)
+    dropper = Dropper(ideals, uses, tracer, types, largest=options.largest_drop_share, seed=seed)
     return dropper.drop(options.p_u, options.drop_shares, monitor)
 
 
@@ -315,11 +311,11 @@ def _rows(
     return sorted(rows, key=lambda row: (order[row[0].split], row[0].id))
 
 
-def _drop_rows(dropped: Dropped, lost: Mapping[int, int], graph: Graph, store: KgStore) -> list[Drop]:
+def _drop_rows(dropped: Dropped, lost: Mapping[int, int], graph: GraphWithDrops) -> list[Drop]:
     """The drops; lost: questions that each step made unanswerable."""
-    relations = store.relation_keys()
+    relations = graph.store.relation_keys()
     ends = {int(end) for step in dropped.steps if step.kind == FACT for end in _fact(graph, step.element)[::2]}
-    keys = store.entity_keys(sorted(ends | set(dropped.entities)))
+    keys = graph.store.entity_keys(sorted(ends | set(dropped.entities)))
     rows = []
     for step in dropped.steps:
         if step.kind == FACT:
@@ -338,7 +334,7 @@ def _drop_rows(dropped: Dropped, lost: Mapping[int, int], graph: Graph, store: K
     return rows
 
 
-def _fact(graph: Graph, triple: int) -> tuple[int, int, int]:
+def _fact(graph: GraphWithDrops, triple: int) -> tuple[int, int, int]:
     return int(graph.head[triple]), int(graph.relation[triple]), int(graph.tail[triple])
 
 

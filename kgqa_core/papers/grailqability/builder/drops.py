@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.grailqability.builder.arrays import NONE, Ints
+from kgqa_core.papers.grailqability.builder.graph_with_drops import NONE, Ints
 from kgqa_core.papers.grailqability.builder.ideal import Ideal
 from kgqa_core.papers.grailqability.builder.records import ENTITY, FACT, KINDS, RELATION, TYPE
 from kgqa_core.papers.grailqability.builder.trace import Tracer
@@ -78,13 +78,13 @@ class Dropper:
     """
 
     def __init__(
-        self, ideals: Sequence[Ideal], uses: ElementIndexes, tracer: Tracer, types: Sequence[TypeInfo],
-        literal: NDArray[np.bool_], *, largest: float, seed: int,
+        self, ideals: Sequence[Ideal], uses: ElementIndexes, tracer: Tracer, types: Sequence[TypeInfo], *,
+        largest: float, seed: int,
     ) -> None:  # fmt: skip
         self.ideals, self.uses, self.tracer, self.graph = ideals, uses, tracer, tracer.graph
         self.types = {info.id: info for info in types}
         self._classes = {each for ideal in ideals for each in ideal.classes}
-        self.literal, self.largest = literal, largest
+        self.largest = largest
         self.answerable: NDArray[np.bool_] = np.ones(len(ideals), dtype=np.bool_)
         self.dropped = Dropped(
             step_of=np.full(len(ideals), -1, dtype=np.int64),
@@ -156,7 +156,7 @@ class Dropper:
             found = self.uses.names.spread(self.answerable, even=False)
             found += self.uses.entities.spread(self.answerable, even=True)
             found[list(self.types)] = 0.0
-            return np.where(self.graph.there & ~self.literal, found, 0.0)
+            return np.where(self.graph.there & ~self.graph.literal, found, 0.0)
         found = np.zeros(self.graph.entities)
         alone = self.tracer.members.alone()
         for info in self.types.values():
@@ -181,7 +181,7 @@ class Dropper:
             entities = tuple(e for e in dict.fromkeys((element, *alone)) if self.graph.there[e])
         graph = self.graph
         pieces = [graph.of_relations(relations)] if relations else []
-        pieces += [graph.around(np.array(sorted(entities), dtype=np.int64))] if entities else []
+        pieces += [graph.touching_any(np.array(sorted(entities), dtype=np.int64))] if entities else []
         triples = np.unique(np.concatenate(pieces)) if pieces else np.array([element], dtype=np.int64)
         graph.alive[triples] = False
         graph.there[list(entities)] = False

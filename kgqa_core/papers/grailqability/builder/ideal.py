@@ -15,13 +15,13 @@ from kgqa_core.logic.forms import Arg, Count, Form, Greater, Holds, Nth, Steps, 
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.grailqability.builder.arrays import Ints
+from kgqa_core.papers.grailqability.builder.graph_with_drops import Ints
 from kgqa_core.papers.grailqability.builder.trace import Tracer, is_exact
+from kgqa_core.papers.grailqability.parsing.examples import NOT_COMPUTED, likeness
 from kgqa_core.types import Question
 
 EMPTY = "its form has no answer in the graph"
 WRONG = "its form does not lead to an annotated answer"
-NOT_COMPUTED = "no form of its type computes the annotated answer"
 FAILED = "its form cannot be run"
 PROOFS = 1_000_000
 """Triples that a form may rest on."""
@@ -124,7 +124,7 @@ def _run(question: Question, candidate: FormCandidate, tracer: Tracer) -> Ideal 
         for key in keys:
             if key not in known:
                 raise FormError(f"{kind} {key!r} is not in the graph")
-    result = result_of(form, tracer, tracer.memory)
+    result = result_of(form, tracer, tracer.graph.whole)
     core = asks(form, result.value)
     denoted = tracer.denote(core)
     if not len(denoted.nodes) or (result.empty and result.value is None):
@@ -160,7 +160,7 @@ def rests_on(form: Form, tracer: Tracer) -> Ints:
     looked = looked_at(form)
     if looked:
         parts = [rests_on(part, tracer) for part, _ in looked]
-        parts += [tracer.along(path, tracer.memory.nodes(part)) for part, path in looked]
+        parts += [tracer.along(path, tracer.graph.whole.nodes(part)) for part, path in looked]
         return np.unique(np.concatenate(parts))
     if is_exact(form):
         return tracer.denote(form).support()
@@ -178,21 +178,6 @@ def looked_at(form: Form) -> tuple[tuple[Form, Steps], ...]:
 def ranking(form: Form) -> list[Form]:
     """The outermost forms within a form that rank or compare."""
     return [found for child in children(form) for found in ([child] if looked_at(child) else ranking(child))]
-
-
-def likeness(question: Question, form: Form, nodes: Sequence[int], value: int | bool | None) -> float | None:
-    """F1 of a result against the annotated answer, in [0, 1]; None where nothing is annotated."""
-    if isinstance(form, (Count, Holds)):
-        if not question.answer_keys:
-            return None
-        annotated = question.answer_keys[0].casefold()
-        if isinstance(form, Holds):
-            return float(annotated in (("yes", "true") if value else ("no", "false")))
-        return float(annotated.replace(",", "").removesuffix(".0") == str(value))
-    if not question.answers:
-        return None
-    common = len(set(nodes) & set(question.answers))
-    return 2 * common / (len(nodes) + len(question.answers)) if common else 0.0
 
 
 def form_key(form: Form) -> str:

@@ -14,8 +14,8 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
 from kgqa_core.logic.forms import Count, Form, Holds, Steps, elements
 from kgqa_core.logic.lookup import endings
-from kgqa_core.logic.memory import MemoryGraph, outside
-from kgqa_core.papers.grailqability.builder.arrays import Graph, Ints, Living, Members
+from kgqa_core.logic.memory import outside
+from kgqa_core.papers.grailqability.builder.graph_with_drops import GraphWithDrops, Ints
 from kgqa_core.papers.grailqability.builder.ideal import looked_at, ranking
 from kgqa_core.papers.grailqability.builder.records import FACT, Drop
 
@@ -115,9 +115,7 @@ class Replay:
     """The ideal graph, on which the drops are made one by one."""
 
     def __init__(self, store: KgStore, drops: Sequence[Drop], removed: RemovedByDrops) -> None:
-        self._graph = Graph.read(store)
-        self._memory = MemoryGraph(store)
-        self._living = Living(self._memory, self._graph, Members(store, self._graph.there))
+        self._graph = GraphWithDrops(store)
         self._gone: set[str] = set()
         triples = np.fromiter(removed.triples, dtype=np.int64, count=len(removed.triples))
         steps = np.fromiter(removed.triples.values(), dtype=np.int64, count=len(triples))
@@ -126,7 +124,7 @@ class Replay:
     def make(self, drop: Drop) -> None:
         """Removes what a drop removed."""
         self._graph.alive[self._by_step[drop.step]] = False
-        self._graph.there[sorted(self._memory.know(drop.entities).values())] = False
+        self._graph.there[sorted(self._graph.know(drop.entities).values())] = False
         self._gone.update((*drop.relations, *drop.entities))
 
     def can(self, form: Form) -> bool:
@@ -139,11 +137,11 @@ class Replay:
         if self._gone.intersection((*used.relations, *used.entities, *used.classes)):
             return False
         try:
-            found = self._living.execute(form)
+            found = self._graph.execute(form)
             if not isinstance(form, Holds):
                 return bool(found.value if isinstance(form, Count) else found.nodes)
             if tuple(ideal) == ("yes",):
                 return found.value is True
-            return found.value is False and bool(len(self._living.nodes(form.of)))
+            return found.value is False and bool(len(self._graph.nodes(form.of)))
         except FormError:
             return False

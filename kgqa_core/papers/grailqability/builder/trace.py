@@ -2,7 +2,7 @@
 
 The builder asks thousands of times whether a question still has an answer; this is what it asks.  Sets (joins without
 conditions, AND, OR, MINUS) are exact; ranks and comparisons count as their members that have a value at all, which
-is where an answer may be.  `Living` has the last word on those, and the verifier asks SQL about everything.
+is where an answer may be.  `GraphWithDrops` has the last word on those, and the verifier asks SQL about everything.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import (
     And,
     Arg,
@@ -28,12 +27,13 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Step,
     Steps,
     TimeConstraint,
     children,
 )
-from kgqa_core.logic.memory import MemoryGraph, outside
-from kgqa_core.papers.grailqability.builder.arrays import NONE, Graph, Ints, Living, Members
+from kgqa_core.logic.memory import outside
+from kgqa_core.papers.grailqability.builder.graph_with_drops import NONE, GraphWithDrops, Ints
 
 Proof = Callable[[Ints, bool], list[Ints]]
 
@@ -64,18 +64,12 @@ def is_exact(form: Form) -> bool:
 
 
 class Tracer:
-    """Forms of one graph, denoted in its arrays; keys that the graph has not denote nothing.
+    """Forms of one graph, denoted in its arrays; keys that the graph has not denote nothing."""
 
-    memory: the same graph without drops, living: with them, for what only `logic.memory` gives exactly.
-    """
-
-    def __init__(self, graph: Graph, store: KgStore) -> None:
-        self.graph, self.store, self.memory = graph, store, MemoryGraph(store)
-        run = store.connection.execute
-        self.entity_ids: dict[str, int] = dict(run("SELECT key, id FROM entities WHERE kind = 'entity'").fetchall())
-        self.relation_ids: dict[str, int] = dict(run("SELECT key, id FROM relations").fetchall())
-        self.members = Members(store, graph.there)
-        self.living = Living(self.memory, graph, self.members)
+    def __init__(self, graph: GraphWithDrops) -> None:
+        self.graph, self.store, self.relation_ids, self.members = graph, graph.store, graph.relation_ids, graph.of_class
+        rows = self.store.connection.execute("SELECT key, id FROM entities WHERE kind = 'entity'").fetchall()
+        self.entity_ids: dict[str, int] = dict(rows)
         self._static: dict[Form, Ints] = {}
 
     def denote(self, form: Form) -> TracedNodes:
@@ -120,7 +114,7 @@ class Tracer:
         """
         exact = is_exact(form)
         if not exact and not outside(form):
-            result = self.living.execute(form)
+            result = self.graph.execute(form)
             return NONE if result.value or result.nodes else None
         found = self.denote(form)
         wanted = len(self.denote(form.one).nodes) if isinstance(form, Holds) else len(found.nodes)
@@ -132,16 +126,18 @@ class Tracer:
         """The triples on every way along a path from some nodes, ascending."""
         found = [NONE]
         for step in path:
-            relation = self.relation_ids.get(step.relation)
-            if relation is None:
-                break
-            triples, _, nodes = self.graph.hop(nodes, relation, backward=step.inverse)
+            triples, _, nodes = self._follow(nodes, step, backward=step.inverse)
             found.append(triples)
             nodes = np.unique(nodes)
         return _union(found)
 
     def _each(self, parts: Sequence[Form]) -> list[TracedNodes]:
         return [self.denote(part) for part in parts]
+
+    def _follow(self, nodes: Ints, step: Step, *, backward: bool) -> tuple[Ints, Ints, Ints]:
+        """(triples, from, to) of a step's relation out of some nodes, or backward into them."""
+        relation = self.relation_ids.get(step.relation)
+        return (NONE, NONE, NONE) if relation is None else self.graph.follow(nodes, relation, backward=backward)
 
     def _there(self, nodes: Ints) -> TracedNodes:
         return TracedNodes(nodes[self.graph.there[nodes]], lambda kept_nodes, one: [])
@@ -150,10 +146,7 @@ class Tracer:
         """Nodes that the path leads from to a member of `of`; each step is followed from its end."""
         nodes, levels = of.nodes, []
         for step in reversed(path):
-            relation = self.relation_ids.get(step.relation)
-            triples, start, end = (
-                (NONE, NONE, NONE) if relation is None else self.graph.hop(nodes, relation, backward=not step.inverse)
-            )
+            triples, start, end = self._follow(nodes, step, backward=not step.inverse)
             levels.append((triples, start, end))
             nodes = np.unique(end)
         return TracedNodes(nodes, _back(levels, of.proof))
@@ -163,10 +156,7 @@ class Tracer:
         nodes = of.nodes
         levels: list[tuple[Ints, ...]] = []
         for step in path:
-            relation = self.relation_ids.get(step.relation)
-            levels.append(
-                (NONE, NONE, NONE) if relation is None else self.graph.hop(nodes, relation, backward=step.inverse)
-            )
+            levels.append(self._follow(nodes, step, backward=step.inverse))
             nodes = np.unique(levels[-1][2])
         for place in reversed(range(len(levels))):
             fits = np.isin(levels[place][2], nodes)
@@ -192,7 +182,7 @@ class Tracer:
 
     def _result(self, form: Form) -> Ints:
         if form not in self._static:
-            self._static[form] = np.array(self.memory.execute(form).nodes, dtype=np.int64)
+            self._static[form] = np.array(self.graph.whole.execute(form).nodes, dtype=np.int64)
         return self._static[form]
 
     @staticmethod

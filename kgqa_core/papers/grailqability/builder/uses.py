@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.kg.store import KgStore
-from kgqa_core.papers.grailqability.builder.arrays import NONE, Graph, Ints
+from kgqa_core.papers.grailqability.builder.graph_with_drops import NONE, GraphWithDrops, Ints
 from kgqa_core.papers.grailqability.builder.ideal import Ideal
 
 
@@ -120,15 +120,15 @@ class ElementIndexes:
     those at their ends, literals apart.
     """
 
-    def __init__(self, ideals: Sequence[Ideal], graph: Graph, literal: NDArray[np.bool_]) -> None:
+    def __init__(self, ideals: Sequence[Ideal], graph: GraphWithDrops) -> None:
         self.ideals = ideals
         self.relations = Index.of((ideal.relations for ideal in ideals), graph.relations)
         self.names = Index.of((ideal.names for ideal in ideals), graph.entities)
         self.facts = Index.of((ideal.support for ideal in ideals), len(graph.head))
-        self.entities = Index.of((_ends(ideal, graph, literal) for ideal in ideals), graph.entities)
+        self.entities = Index.of((_ends(ideal, graph) for ideal in ideals), graph.entities)
 
 
-def _ends(ideal: Ideal, graph: Graph, literal: NDArray[np.bool_]) -> Ints:
+def _ends(ideal: Ideal, graph: GraphWithDrops) -> Ints:
     """Entities on the ways to the answers that the form does not name."""
     ends = np.unique(np.concatenate((graph.head[ideal.support], graph.tail[ideal.support])))
-    return np.setdiff1d(ends[~literal[ends]], np.asarray(ideal.names, dtype=np.int64))
+    return np.setdiff1d(ends[~graph.literal[ends]], np.asarray(ideal.names, dtype=np.int64))

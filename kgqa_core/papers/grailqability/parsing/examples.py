@@ -19,7 +19,6 @@ from kgqa_core.datasets.files.masking import is_mentioned, key_forms
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.execute import Result
 from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import Monitor
@@ -204,7 +203,10 @@ def _best(question: Question, made: Sequence[FormCandidate], graph: MemoryGraph)
     best, form = 0.0, None
     fault = NOT_COMPUTED if all(candidate.exact for candidate in made) else WRONG
     for candidate in made:
-        like = likeness(question, candidate.form, graph.execute(candidate.form))
+        result = graph.execute(candidate.form)
+        like = likeness(question, candidate.form, result.nodes, result.value)
+        if like is None:
+            like = float(not question.answer_keys)
         if like == 1.0:
             return candidate.form
         if like > best and not candidate.exact:
@@ -214,16 +216,16 @@ def _best(question: Question, made: Sequence[FormCandidate], graph: MemoryGraph)
     return form
 
 
-def likeness(question: Question, form: Form, result: Result) -> float:
-    """F1 of a form's result and the annotated answer, in [0, 1]; 1 where nothing is annotated."""
+def likeness(question: Question, form: Form, nodes: Sequence[int], value: int | bool | None) -> float | None:
+    """F1 of a form's result and the annotated answer, in [0, 1]; None where no answer is annotated in the graph."""
     if isinstance(form, (Count, Holds)):
         if not question.answer_keys:
-            return 1.0
-        answer = question.answer_keys[0].casefold()
+            return None
+        annotated = question.answer_keys[0].casefold()
         if isinstance(form, Holds):
-            return float(answer in (("yes", "true") if result.value else ("no", "false")))
-        return float(answer.replace(",", "").removesuffix(".0") == str(result.value))
+            return float(annotated in (("yes", "true") if value else ("no", "false")))
+        return float(annotated.replace(",", "").removesuffix(".0") == str(value))
     if not question.answers:
-        return float(not question.answer_keys)
-    gold, nodes = set(question.answers), set(result.nodes)
-    return 2 * len(gold & nodes) / (len(gold) + len(nodes))
+        return None
+    common = len(set(nodes) & set(question.answers))
+    return 2 * common / (len(nodes) + len(question.answers)) if common else 0.0
