@@ -7,10 +7,11 @@ What is unread beyond the rejects, because a fault hides where statements begin,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
+from polars.expr.whenthen import Then
 
 ENTITY, LITERAL, TEXT = 0, 1, 2
 """Kinds of object.  TEXT has no type: a label if its predicate says so, otherwise an entity."""
@@ -67,6 +68,27 @@ MAX_REJECT_TEXT = 500
 def empty(schema: dict[str, pl.DataType]) -> pl.DataFrame:
     """A frame without rows."""
     return pl.DataFrame(schema=schema)
+
+
+def filled(rows: pl.DataFrame, schema: dict[str, pl.DataType], names: Iterable[str] | None = None) -> pl.DataFrame:
+    """The rows with the columns of a schema, or those that are named; columns that they lack are null."""
+    return rows.select(
+        pl.col(name).cast(schema[name]) if name in rows.columns else pl.lit(None, dtype=schema[name]).alias(name)
+        for name in (schema if names is None else names)
+    )
+
+
+def odd_text(what: str) -> Then:
+    """The reason against a `text` with characters that no key can have, else null."""
+    odd = pl.col("text").str.contains("[\0\r]")
+    return pl.when(odd).then(pl.lit(f"a NUL or a carriage return within the {what}"))
+
+
+def divided(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows without a `reason`, and the others as REJECTS; they have `line` and `text`."""
+    bad = rows.filter(pl.col("reason").is_not_null())
+    rejects = bad.select("line", "reason", pl.col("text").str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
+    return rows.filter(pl.col("reason").is_null()), rejects
 
 
 @dataclass(frozen=True, slots=True)

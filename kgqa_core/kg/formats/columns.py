@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import polars as pl
+from polars.expr.whenthen import ChainedThen
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
@@ -23,20 +24,19 @@ from kgqa_core.kg.formats.base import (
     BLANKS,
     ENTITY,
     LITERAL,
-    MAX_REJECT_TEXT,
-    REJECTS,
     STATEMENTS,
     TEXT,
     StatementBatch,
+    divided,
+    filled,
+    odd_text,
 )
-from kgqa_core.kg.formats.csv_rows import CsvRows, cut, listed
-from kgqa_core.kg.formats.delimited import given_delimiter
+from kgqa_core.kg.formats.csv_rows import CutRows, column_index, cut, likely_delimiter, listed, rows_of
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
-from kgqa_core.kg.formats.source import Block, Source
+from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.vocabulary import XSD
 
 ROLES = ("subject", "predicate", "object", "language", "datatype", "rank")
-CANDIDATES = (",", "\t", ";", "|")
 RANKS = {"": 0, "normal": 0, "preferred": 1, "deprecated": -1, "0": 0, "1": 1, "-1": -1}
 _NAMES = {"label": LABEL, "alias": ALIAS, "description": DESCRIPTION}
 _TAG = "^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*$"
@@ -61,10 +61,8 @@ class Columns:
         if lacking:
             raise KgInputError(f"{source.path} {_complaint(head[0], delimiter, lacking)}")
         header = cut(head[0], delimiter)
-        table = Table(delimiter, header, roles)
-        for block in source.blocks():
-            yield table.read(block)
-        yield from table.finish()
+        for rows in rows_of(source, delimiter, _indexes(header, roles)):
+            yield _batch(rows, roles, len(header))
 
 
 def check_roles(options: KgOptions) -> dict[str, str]:
@@ -99,109 +97,76 @@ def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
 def _lacking(header: str, options: KgOptions) -> tuple[str, list[str]]:
     """The delimiter under which a header has most of the columns, and the columns that it lacks."""
     named = list(dict.fromkeys(column for column in options.columns.values() if not column.startswith("=")))
-    given = given_delimiter(options)
-    best: tuple[str, list[str]] = (",", named)
-    for delimiter in CANDIDATES if given is None else (given,):
-        there = cut(header, delimiter)
-        lacking = [column for column in named if column not in there]
-        if len(lacking) < len(best[1]) or (len(lacking) == len(best[1]) and len(there) > len(cut(header, best[0]))):
-            best = delimiter, lacking
-    return best
+    delimiter = likely_delimiter(header, named, options)
+    columns = cut(header, delimiter)
+    return delimiter, [name for name in named if name not in columns]
 
 
 def _complaint(header: str, delimiter: str, lacking: list[str]) -> str:
-    there = cut(header, delimiter)
+    columns = cut(header, delimiter)
     what = " and ".join(repr(column) for column in lacking)
-    return f"has no column {what} of kg.columns{nearest(lacking[0], there)}; its first line has {listed(there)}"
+    return f"has no column {what} of kg.columns{nearest(lacking[0], columns)}; its first line has {listed(columns)}"
 
 
-class Table:
-    """A table that is being read: rows may go on from block to block."""
+def _indexes(header: list[str], roles: dict[str, str]) -> dict[str, int]:
+    """Indexes of the columns by role.  Raises KgInputError where two columns have the name of one."""
+    return {role: column_index(header, f"kg.columns.{role}", name) for role, name in roles.items() if name[:1] != "="}
 
-    def __init__(self, delimiter: str, header: list[str], roles: dict[str, str]) -> None:
-        self.header, self.roles = header, roles
-        for role, name in roles.items():
-            if header.count(name) > 1:
-                raise KgInputError(
-                    f"kg.columns.{role} is {name!r}, and {header.count(name)} columns have that name; rename those "
-                    "that are not meant"
-                )
-        place = {role: header.index(name) for role, name in roles.items() if not name.startswith("=")}
-        self._rows = CsvRows(delimiter, place)
 
-    def read(self, block: Block) -> StatementBatch:
-        """The statements of some lines; a row that is not ended waits for the next ones."""
-        rows = self._rows.read(block)
-        return self._batch(rows.frame, block, rows.rejects, rows.ignored)
+def _batch(cut_rows: CutRows, roles: dict[str, str], width: int) -> StatementBatch:
+    """The statements of some rows.  width: how many columns the table has."""
 
-    def finish(self) -> Iterator[StatementBatch]:
-        """The last batches: where the file ends within quotes, the lines after the one that opened them."""
-        for block in self._rows.finish():
-            yield self.read(block)
+    def value(role: str) -> pl.Expr:
+        spec = roles.get(role, "=")
+        if not spec.startswith("="):
+            return pl.col(role)
+        constant = spec[1:]
+        return pl.lit(_NAMES.get(constant, constant) if role == "predicate" else constant, dtype=pl.String)
 
-    def _batch(self, rows: pl.DataFrame, block: Block, bad: pl.DataFrame, ignored: int) -> StatementBatch:
-        def value(role: str) -> pl.Expr:
-            spec = self.roles.get(role, "=")
-            if not spec.startswith("="):
-                return pl.col(role)
-            constant = spec[1:]
-            return pl.lit(_NAMES.get(constant, constant) if role == "predicate" else constant, dtype=pl.String)
-
-        datatype = pl.col("datatype")
-        rank = pl.col("rank").str.to_lowercase()
-        rows = rows.with_columns(**{role: value(role) for role in ROLES})
-        # A literal is its text; whatever may be a key loses the line ends that quotes have protected.
-        literal = (pl.col("language") != "") | ((datatype != "") & (datatype.str.to_lowercase() != "iri"))
-        keys = pl.col("subject", "predicate").str.strip_chars(BLANKS)
-        trimmed = pl.when(literal).then(pl.col("object")).otherwise(pl.col("object").str.strip_chars(BLANKS))
-        rows = rows.with_columns(keys, object=trimmed)
-        rows = rows.with_columns(
-            language=pl.col("language").str.strip_prefix("@").str.to_lowercase(),
-            datatype=pl.when(datatype.str.starts_with("xsd:")).then(pl.lit(XSD) + datatype.str.slice(4)).otherwise(
-                datatype.str.strip_prefix("<").str.strip_suffix(">")
-            ),
-        )  # fmt: skip
-        reason = (
-            pl.when(pl.col("text").str.contains("[\0\r]"))
-            .then(pl.lit("a NUL or a carriage return within the row"))
-            .when(pl.col("n") != len(self.header))
-            .then(pl.format("{} field(s) instead of {}", "n", pl.lit(len(self.header))))
-        )
-        for role in ROLES[:2]:
-            reason = reason.when(pl.col(role) == "").then(pl.lit(f"no {role}"))
-        reason = (
-            reason.when((pl.col("language") != "") & ~pl.col("language").str.contains(_TAG))
-            .then(pl.format("'{}' is no language", "language"))
-            .when(~rank.is_in(list(RANKS)))
-            .then(pl.format("'{}' is no rank", "rank"))
-        )
-        rows = rows.with_columns(reason=reason)
-        good = rows.filter(pl.col("reason").is_null() & (pl.col("object") != ""))
-        nothing = rows.height - good.height - rows["reason"].count()
-        wrong = rows.filter(pl.col("reason").is_not_null())
-        key = datatype.str.to_lowercase() == "iri"
-        typed = (datatype != "") & ~key
-        statements = good.select(
-            "subject",
-            "predicate",
-            "object",
-            kind=pl.when(key).then(ENTITY).when(typed | (pl.col("language") != "")).then(LITERAL).otherwise(TEXT),
-            datatype=pl.when(pl.col("language") != "")
-            .then(pl.lit("@") + pl.col("language"))
-            .when(typed)
-            .then(datatype),
-            detail=pl.lit(None),
-            rank=rank.replace_strict(RANKS, default=0),
-            statement=pl.lit(None),
-        ).cast(pl.Schema(STATEMENTS))
-        rejects = wrong.select("line", "reason", pl.col("text").str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
-        return StatementBatch(
-            statements,
-            pl.concat([block.rejects, bad, rejects]),
-            ignored,
-            block.fraction,
-            filtered={"empty object": nothing} if nothing else {},
-        )
+    datatype = pl.col("datatype")
+    rank = pl.col("rank").str.to_lowercase()
+    rows = cut_rows.frame.with_columns(**{role: value(role) for role in ROLES})
+    # A literal is its text; whatever may be a key loses the line ends that quotes have protected.
+    literal = (pl.col("language") != "") | ((datatype != "") & (datatype.str.to_lowercase() != "iri"))
+    keys = pl.col("subject", "predicate").str.strip_chars(BLANKS)
+    trimmed = pl.when(literal).then(pl.col("object")).otherwise(pl.col("object").str.strip_chars(BLANKS))
+    rows = rows.with_columns(keys, object=trimmed)
+    rows = rows.with_columns(
+        language=pl.col("language").str.strip_prefix("@").str.to_lowercase(),
+        datatype=pl.when(datatype.str.starts_with("xsd:")).then(pl.lit(XSD) + datatype.str.slice(4)).otherwise(
+            datatype.str.strip_prefix("<").str.strip_suffix(">")
+        ),
+    )  # fmt: skip
+    wrong_width = pl.format("{} field(s) instead of {}", "n", pl.lit(width))
+    reason: ChainedThen = odd_text("row").when(pl.col("n") != width).then(wrong_width)
+    for role in ROLES[:2]:
+        reason = reason.when(pl.col(role) == "").then(pl.lit(f"no {role}"))
+    reason = (
+        reason.when((pl.col("language") != "") & ~pl.col("language").str.contains(_TAG))
+        .then(pl.format("'{}' is no language", "language"))
+        .when(~rank.is_in(list(RANKS)))
+        .then(pl.format("'{}' is no rank", "rank"))
+    )
+    valid, rejects = divided(rows.with_columns(reason=reason))
+    good = valid.filter(pl.col("object") != "")
+    nothing = valid.height - good.height
+    key = datatype.str.to_lowercase() == "iri"
+    typed = (datatype != "") & ~key
+    statements = good.select(
+        "subject",
+        "predicate",
+        "object",
+        kind=pl.when(key).then(ENTITY).when(typed | (pl.col("language") != "")).then(LITERAL).otherwise(TEXT),
+        datatype=pl.when(pl.col("language") != "").then(pl.lit("@") + pl.col("language")).when(typed).then(datatype),
+        rank=rank.replace_strict(RANKS, default=0),
+    )
+    return StatementBatch(
+        filled(statements, STATEMENTS),
+        pl.concat([cut_rows.rejects, rejects]),
+        cut_rows.ignored,
+        cut_rows.fraction,
+        filtered={"empty object": nothing} if nothing else {},
+    )
 
 
 FORMAT = FormatSpec(Columns, "CSV or TSV with a header, its columns given roles by kg.columns", specific=True)

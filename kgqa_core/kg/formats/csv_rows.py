@@ -9,16 +9,18 @@ import csv
 import logging
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
-from kgqa_core.kg.formats.source import Block
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS
+from kgqa_core.kg.formats.delimited import given_delimiter
+from kgqa_core.kg.formats.source import Block, Source
 from kgqa_core.spool import shorten
 
 log = logging.getLogger("kgqa")
@@ -31,13 +33,30 @@ UNCLOSED = "a double quote is never closed"
 _PLAIN, _WHOLE, _OTHER = 0, 1, 2
 
 
+DELIMITERS = (",", "\t", ";", "|")
+"""Delimiters that are tried on a header, in this order."""
+
+
 @dataclass(frozen=True, slots=True)
 class CutRows:
-    """Rows of a table: `line`, `text`, `n` (fields), and the fields by name; rejects; how many lines are ignored."""
+    """Rows of a table: `line`, `text`, `n` (fields), and the fields by name; rejects; how many lines are ignored.
+
+    fraction: share of the file's bytes read so far.
+    """
 
     frame: pl.DataFrame
     rejects: pl.DataFrame
     ignored: int
+    fraction: float
+
+
+def rows_of(source: Source, delimiter: str, index: Mapping[str, int]) -> Iterator[CutRows]:
+    """The rows of a table behind its header.  index: of the fields that are used, by the names of their columns."""
+    rows = CsvRows(delimiter, index)
+    for block in source.blocks():
+        yield rows.read(block)
+    for block in rows.finish():
+        yield rows.read(block)
 
 
 def cut(line: str, delimiter: str) -> list[str]:
@@ -64,6 +83,28 @@ def tell_header(path: Path, header: Sequence[str], text: str) -> None:
                     path, header.count(name), shorten(name, 40))  # fmt: skip
 
 
+def likely_delimiter(header: str, names: Collection[str], options: KgOptions) -> str:
+    """The configured delimiter, or the one under which a header has most of the names, and then most columns."""
+    given = given_delimiter(options)
+    if given is not None:
+        return given
+
+    def rank(delimiter: str) -> tuple[int, int]:
+        columns = cut(header, delimiter)
+        return len(set(names) & set(columns)), len(columns)
+
+    return max(DELIMITERS, key=rank)
+
+
+def column_index(header: Sequence[str], option: str, name: str) -> int:
+    """The index of the column that an option names.  Raises KgInputError where several have that name."""
+    if header.count(name) > 1:
+        raise KgInputError(
+            f"{option} is {name!r}, and {header.count(name)} columns have that name; rename those that are not meant"
+        )
+    return header.index(name)
+
+
 def listed(names: Sequence[str]) -> str:
     """The first names, quoted and cut, for a message."""
     more = f" and {len(names) - 15:,} more" if len(names) > 15 else ""
@@ -83,12 +124,12 @@ class _Open:
 
 
 class CsvRows:
-    """A table that is being read: rows may go on from block to block.  place: of the fields that are used, by name."""
+    """A table that is being read: rows may go on from block to block.  index: of the fields that are used, by name."""
 
-    def __init__(self, delimiter: str, place: Mapping[str, int]) -> None:
+    def __init__(self, delimiter: str, index: Mapping[str, int]) -> None:
         if len(delimiter) != 1:
             raise KgInputError(f"kg.delimiter is {delimiter!r}; the rows of a table are cut at a single character")
-        self.delimiter, self.place = delimiter, dict(place)
+        self.delimiter, self.index = delimiter, dict(index)
         self._open: _Open | None = None
         self._headed = False
 
@@ -105,29 +146,29 @@ class CsvRows:
         blank = text.str.strip_chars(" \t") == ""
         if self._open is None and not lines["text"].str.contains('"', literal=True).any():
             ignored += int(lines.select(blank.sum()).item())
-            return CutRows(self._split(lines.filter(~blank)), empty(REJECTS), ignored)
+            return CutRows(self._split(lines.filter(~blank)), block.rejects, ignored, block.fraction)
         plain, rows, bad = self._quoted(lines)
         parts = [self._split(plain.filter(~blank)), self._frame([row for row in rows if row[1].strip(" \t")])]
         ignored += int(plain.select(blank.sum()).item()) + sum(not text.strip(" \t") for _, text, _ in rows)
-        return CutRows(pl.concat(parts).sort("line"), bad, ignored)
+        return CutRows(pl.concat(parts).sort("line"), pl.concat([block.rejects, bad]), ignored, block.fraction)
 
     def finish(self) -> Iterator[Block]:
         """The lines that are left where the file ends within quotes, which may be rows: those after the opening one."""
         while self._open is not None:
-            begun, self._open = self._open, None
-            lines = pl.DataFrame(begun.lines[1:], schema={"line": pl.Int64, "text": pl.String}, orient="row")
-            yield Block(lines, pl.DataFrame([begun.reject()], schema=REJECTS, orient="row"), 1.0)
+            row, self._open = self._open, None
+            lines = pl.DataFrame(row.lines[1:], schema={"line": pl.Int64, "text": pl.String}, orient="row")
+            yield Block(lines, pl.DataFrame([row.reject()], schema=REJECTS, orient="row"), 1.0)
 
     def _split(self, lines: pl.DataFrame) -> pl.DataFrame:
-        """Rows without quotes: line, text, n (fields) and the field of each role."""
+        """Rows without quotes: line, text, n (fields) and the fields that are used."""
         parts = lines.with_columns(fields=pl.col("text").str.split(self.delimiter))
         return parts.select(
             "line",
             "text",
             n=pl.col("fields").list.len().cast(pl.Int64),
             **{
-                role: pl.col("fields").list.get(place, null_on_oob=True).str.strip_chars(" \t")
-                for role, place in self.place.items()
+                name: pl.col("fields").list.get(index, null_on_oob=True).str.strip_chars(" \t")
+                for name, index in self.index.items()
             },
         )
 
@@ -138,10 +179,10 @@ class CsvRows:
             "text": [text for _, text, _ in rows],
             "n": [len(fields) for _, _, fields in rows],
         }
-        for role, place in self.place.items():
-            data[role] = [fields[place].strip(" \t") if place < len(fields) else None for _, _, fields in rows]
-        return pl.DataFrame(data, schema={"line": pl.Int64, "text": pl.String, "n": pl.Int64} |
-                            {role: pl.String for role in self.place})  # fmt: skip
+        for name, index in self.index.items():
+            data[name] = [fields[index].strip(" \t") if index < len(fields) else None for _, _, fields in rows]
+        schema = {"line": pl.Int64, "text": pl.String, "n": pl.Int64} | dict.fromkeys(self.index, pl.String)
+        return pl.DataFrame(data, schema=schema)
 
     def _quoted(self, lines: pl.DataFrame) -> tuple[pl.DataFrame, list[tuple[int, str, list[str]]], pl.DataFrame]:
         """Lines that are rows without quotes; the other rows; rejects."""
@@ -157,36 +198,39 @@ class CsvRows:
         following = enumerate(lines.select("line", "text", kinds).iter_rows())
         while True:
             if again:
-                (number, one), at, kind = again.popleft(), -1, _OTHER
+                (number, line), at, kind = again.popleft(), -1, _OTHER
             elif (row := next(following, None)) is not None:
-                at, (number, one, kind) = row
+                at, (number, line, kind) = row
             else:
                 break
             if self._open is None and kind == _PLAIN:
                 plain.append(at)
             elif self._open is None and kind == _WHOLE:
-                whole.append((number, one))
+                whole.append((number, line))
             else:
-                begun, opened = self._open or _Open([]), self._open is not None
-                begun.lines.append((number, one))
-                within = _within_quotes(one, self.delimiter, opened)
-                self._open = begun if within else None
-                if (within and len(begun.lines) >= MAX_ROW_LINES) or (opened and within is None):
+                # A row over several lines.  It is given up where its quote closes within another field, or never in
+                # MAX_ROW_LINES: then the line that opened the quote is at fault, and those after it are read again.
+                opened = self._open is not None
+                unclosed = self._open or _Open([])
+                unclosed.lines.append((number, line))
+                within = _within_quotes(line, self.delimiter, opened)
+                self._open = unclosed if within else None
+                if (within and len(unclosed.lines) >= MAX_ROW_LINES) or (opened and within is None):
                     self._open = None
-                    bad.append(begun.reject())
-                    again.extendleft(reversed(begun.lines[1:]))
+                    bad.append(unclosed.reject())
+                    again.extendleft(reversed(unclosed.lines[1:]))
                 elif not within:
-                    whole.append((begun.lines[0][0], "\n".join(text for _, text in begun.lines)))
+                    whole.append((unclosed.lines[0][0], "\n".join(text for _, text in unclosed.lines)))
         rows = []
         try:
-            fields = csv.reader([one for _, one in whole], delimiter=self.delimiter)
-            rows = [(line, one, cut) for (line, one), cut in zip(whole, fields, strict=True)]
+            cuts = csv.reader([row_text for _, row_text in whole], delimiter=self.delimiter)
+            rows = [(number, row_text, fields) for (number, row_text), fields in zip(whole, cuts, strict=True)]
         except csv.Error:
-            for line, one in whole:
+            for number, row_text in whole:
                 try:
-                    rows.append((line, one, next(csv.reader([one], delimiter=self.delimiter))))
+                    rows.append((number, row_text, next(csv.reader([row_text], delimiter=self.delimiter))))
                 except csv.Error as fault:
-                    bad.append((line, str(fault), one[:MAX_REJECT_TEXT]))
+                    bad.append((number, str(fault), row_text[:MAX_REJECT_TEXT]))
         return lines[plain], rows, pl.DataFrame(bad, schema=REJECTS, orient="row")
 
 

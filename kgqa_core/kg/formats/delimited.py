@@ -24,13 +24,14 @@ from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import (
     BLANKS,
     ENTITY,
-    MAX_REJECT_TEXT,
     PLAIN,
     QUALIFIERS,
-    REJECTS,
     STATEMENTS,
     TEXT,
     StatementBatch,
+    divided,
+    filled,
+    odd_text,
 )
 from kgqa_core.kg.formats.source import Block, Source
 
@@ -100,7 +101,6 @@ def read_block(block: Block, delimiter: str) -> StatementBatch:
         parts = _quoted(parts)
     parts = parts.with_columns(pl.col("field_0", "field_1", "field_2").str.strip_chars(BLANKS))
     three = pl.col("n") == 3
-    odd = text.str.contains("[\x00\r]")
     full = pl.all_horizontal(pl.col("field_0", "field_1", "field_2") != "")
     header = pl.lit(False)
     if lines.height and lines["line"][0] == 1:
@@ -109,30 +109,17 @@ def read_block(block: Block, delimiter: str) -> StatementBatch:
             header = header & pl.col(column).str.to_lowercase().is_in(sorted(words))
     parts = parts.with_columns(
         ignored=(text.str.strip_chars() == "") | (~three & text.str.starts_with("#")) | (three & header),
-        reason=pl.when(odd)
-        .then(pl.lit("a NUL or a carriage return within the line"))
+        reason=odd_text("line")
         .when(~three)
         .then(pl.format("{} field(s) instead of 3", "n"))
         .when(~full)
         .then(pl.lit("an empty field")),
     )
-    rejects = parts.filter(~pl.col("ignored") & pl.col("reason").is_not_null())
-    good = parts.filter(~pl.col("ignored") & pl.col("reason").is_null())
-    statements = good.select(
-        subject="field_0",
-        predicate="field_1",
-        object="field_2",
-        kind=pl.lit(TEXT, dtype=pl.Int8),
-        datatype=pl.lit(None, dtype=pl.String),
-    ).select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items() if name in PLAIN)
+    good, rejects = divided(parts.filter(~pl.col("ignored")))
+    triples = good.select(subject="field_0", predicate="field_1", object="field_2", kind=pl.lit(TEXT))
     return StatementBatch(
-        statements,
-        pl.concat(
-            [
-                block.rejects,
-                rejects.select("line", "reason", text.str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS)),
-            ]
-        ),
+        filled(triples, STATEMENTS, PLAIN),
+        pl.concat([block.rejects, rejects]),
         int(parts["ignored"].sum()),
         block.fraction,
     )
@@ -202,8 +189,7 @@ def read_statements(block: Block, delimiter: str) -> StatementBatch:
     parts = block.lines.with_columns(fields=text.str.split(delimiter)).with_columns(n=fields.list.len())
     parts = parts.with_columns(
         ignored=text.str.contains(blank) | (text.str.starts_with("#") & (pl.col("n") < 3)),
-        reason=pl.when(text.str.contains("[\x00\r]"))
-        .then(pl.lit("a NUL or a carriage return within the line"))
+        reason=odd_text("line")
         .when(pl.col("n") < 3)
         .then(pl.format("{} field(s) instead of 3 and pairs of qualifiers", "n"))
         .when(pl.col("n") % 2 == 0)
@@ -211,36 +197,22 @@ def read_statements(block: Block, delimiter: str) -> StatementBatch:
         .when(fields.list.eval(pl.element().str.contains(blank)).list.any())
         .then(pl.lit("an empty field")),
     )
-    bad = parts.filter(~pl.col("ignored") & pl.col("reason").is_not_null())
-    good = parts.filter(~pl.col("ignored") & pl.col("reason").is_null()).with_row_index("row")
-    trimmed = [fields.list.get(place).str.strip_chars(BLANKS) for place in range(3)]
-    statements = good.select(
-        subject=trimmed[0],
-        predicate=trimmed[1],
-        object=trimmed[2],
-        kind=pl.lit(TEXT, dtype=pl.Int8),
-        datatype=pl.lit(None, dtype=pl.String),
-    ).select(pl.col(name).cast(STATEMENTS[name]) for name in ("subject", "predicate", "object", "kind", "datatype"))
+    good, rejects = divided(parts.filter(~pl.col("ignored")))
+    good = good.with_row_index("row")
+    subject, predicate, thing = (fields.list.get(index).str.strip_chars(BLANKS) for index in range(3))
+    triples = good.select(subject=subject, predicate=predicate, object=thing, kind=pl.lit(TEXT))
     qualified = good.filter(pl.col("n") > 3).select("row", rest=fields.list.slice(3))
     rest = pl.col("rest")
-    pairs = qualified.select("row", relation=rest.list.gather_every(2), value=rest.list.gather_every(2, 1))
-    pairs = pairs.explode("relation", "value")
-    qualifiers = pairs.select(
-        row=pl.col("row").cast(pl.Int64),
-        statement=pl.lit(None, dtype=pl.String),
-        predicate=pl.col("relation").str.strip_chars(BLANKS),
-        object=pl.col("value").str.strip_chars(BLANKS),
-        kind=pl.lit(ENTITY, dtype=pl.Int8),
-        datatype=pl.lit(None, dtype=pl.String),
-        detail=pl.lit(None, dtype=pl.String),
-    ).cast(pl.Schema(QUALIFIERS))
-    rejects = bad.select("line", "reason", text.str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
+    pairs = qualified.select("row", predicate=rest.list.gather_every(2), object=rest.list.gather_every(2, 1))
+    pairs = pairs.explode("predicate", "object").with_columns(
+        pl.col("predicate", "object").str.strip_chars(BLANKS), kind=pl.lit(ENTITY)
+    )
     return StatementBatch(
-        statements,
+        filled(triples, STATEMENTS, PLAIN),
         pl.concat([block.rejects, rejects]),
         int(parts["ignored"].sum()),
         block.fraction,
-        qualifiers if qualifiers.height else None,
+        filled(pairs, QUALIFIERS) if pairs.height else None,
     )
 
 

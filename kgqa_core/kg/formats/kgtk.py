@@ -24,11 +24,12 @@ from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import (
     CONTROL,
-    MAX_REJECT_TEXT,
     QUALIFIERS,
-    REJECTS,
     STATEMENTS,
     StatementBatch,
+    divided,
+    filled,
+    odd_text,
 )
 from kgqa_core.kg.formats.kgtk_values import parse, symbols
 from kgqa_core.kg.formats.names import ALIAS, DESCRIPTION, LABEL
@@ -60,6 +61,7 @@ METADATA = (
 
 _ENTITY = r"^[QPL][1-9][0-9]*(?:-[FS][1-9][0-9]*)?$"
 _EDGE = r"^[QPL][1-9][0-9]*(?:-[FS][1-9][0-9]*)?-P[1-9][0-9]*-."
+_WIKIDATA_ID = re.compile(rf"{_EDGE}|-(?:label|alias|description)-")
 
 
 class Kgtk:
@@ -76,9 +78,9 @@ class Kgtk:
         head = [line for line in source.head() if not line.startswith("#")]
         if not head:
             return
-        place, width = header(head[0], str(source.path))
+        index, width = header(head[0], str(source.path))
         qualifiers = "qualifiers" in re.split(r"[._-]", source.path.name.lower())
-        edges = None if qualifiers or "id" not in place else _own_edges(source, place["id"], head)
+        edges = None if qualifiers or "id" not in index else _edge_hashes(source, index["id"], head)
         headed = False
         for block in source.blocks():
             lines, ignored = block.lines, block.lines.height
@@ -87,44 +89,46 @@ class Kgtk:
             if not headed and lines.height:
                 headed, lines = True, lines.slice(1)
             ignored -= lines.height
-            yield _read(block, lines, ignored, place, width, qualifiers, edges, options)
+            yield _read(block, lines, ignored, index, width, qualifiers, edges, options)
 
 
 def header(line: str, path: str) -> tuple[dict[str, int], int]:
-    """Places of the columns that are used, and the number of columns.  Raises KgInputError when one is missing."""
+    """Indexes of the columns that are used, and the number of columns.  Raises KgInputError when one is missing."""
     columns = line.split("\t")
-    place: dict[str, int] = {}
+    index: dict[str, int] = {}
     for role, names in ALIASES.items():
-        results = [columns.index(name) for name in names if name in columns]
-        if results:
-            place[role] = results[0]
-    lacking = [role for role in ("node1", "label", "node2") if role not in place]
+        indexes = [columns.index(name) for name in names if name in columns]
+        if indexes:
+            index[role] = indexes[0]
+    lacking = [role for role in ("node1", "label", "node2") if role not in index]
     if lacking:
-        there = ", ".join(repr(column) for column in columns[:20])
+        shown = ", ".join(repr(column) for column in columns[:20])
         raise KgInputError(
-            f"{path} is no KGTK edge file: its header has no column {' and no '.join(lacking)}, only {there}"
+            f"{path} is no KGTK edge file: its header has no column {' and no '.join(lacking)}, only {shown}"
         )
-    return place, len(columns)
+    return index, len(columns)
 
 
-def _own_edges(source: Source, place: int, head: list[str]) -> pl.Series | None:
-    """Hashes of a file's edge ids, which it may qualify in its own rows; None where ids are Wikidata's."""
-    ids = [fields[place] for line in head[1:] if len(fields := line.split("\t")) > place and fields[place]]
-    if not ids or sum(bool(re.match(_EDGE, one)) or "-label-" in one or "-alias-" in one or "-description-" in one
-                      for one in ids) * 2 > len(ids):  # fmt: skip
+def _edge_hashes(source: Source, index: int, head: list[str]) -> pl.Series | None:
+    """Hashes of a file's edge ids, which it may qualify in its own rows; None where ids are Wikidata's.
+
+    index: of the column of ids.
+    """
+    ids = [fields[index] for line in head[1:] if len(fields := line.split("\t")) > index and fields[index]]
+    if not ids or sum(bool(re.search(_WIKIDATA_ID, name)) for name in ids) * 2 > len(ids):
         return None
-    results = []
+    hashes = []
     for block in source.blocks():
-        one = block.lines.select(pl.col("text").str.split("\t").list.get(place, null_on_oob=True).alias("id"))
-        results.append(one.filter(pl.col("id") != "")["id"].hash())
-    return pl.concat(results).unique()
+        names = block.lines.select(pl.col("text").str.split("\t").list.get(index, null_on_oob=True).alias("id"))
+        hashes.append(names.filter(pl.col("id") != "")["id"].hash())
+    return pl.concat(hashes).unique()
 
 
 def _read(
     block: Block,
     lines: pl.DataFrame,
     ignored: int,
-    place: dict[str, int],
+    index: dict[str, int],
     width: int,
     qualifiers: bool,
     edges: pl.Series | None,
@@ -133,31 +137,21 @@ def _read(
     fields = pl.col("fields")
     rows = lines.with_columns(fields=pl.col("text").str.split("\t")).select(
         "line",
-        pl.col("text").alias("whole"),
+        "text",
         n=fields.list.len(),
-        **{role: fields.list.get(at, null_on_oob=True).str.strip_chars(CONTROL) for role, at in place.items()},
+        **{role: fields.list.get(at, null_on_oob=True).str.strip_chars(CONTROL) for role, at in index.items()},
     )
-    missing = [pl.lit(None, dtype=pl.String).alias(role) for role in ALIASES if role not in place]
-    rows = rows.with_columns(*missing)
-    wrong = (
-        pl.when(pl.col("n") != width)
-        .then(pl.format("{} column(s) instead of {}", "n", pl.lit(width)))
-        .when(pl.col("whole").str.contains("[\0\r]"))
-        .then(pl.lit("a NUL or a carriage return within the line"))
-    )
-    rows = rows.with_columns(reason=wrong)
-    rejects = [block.rejects, _rejected(rows)]
-    rows = rows.filter(pl.col("reason").is_null())
-    filtered: dict[str, int] = {}
+    rows = rows.with_columns(pl.lit(None, dtype=pl.String).alias(role) for role in ALIASES if role not in index)
+    wrong_width = pl.when(pl.col("n") != width).then(pl.format("{} column(s) instead of {}", "n", pl.lit(width)))
+    rows, odd = divided(rows.with_columns(reason=pl.coalesce(wrong_width, odd_text("line"))))
     rows = rows.with_columns(rule=_rule(options), qualifier=_is_qualifier(qualifiers, edges))
     rows = rows.with_columns(qualifier=pl.col("qualifier") & (pl.col("rule") != "empty node").fill_null(True))
-    for rule, count in rows.filter(pl.col("rule").is_not_null()).group_by("rule").len().sort("rule").iter_rows():
-        filtered[rule] = count
+    by_rule = rows.filter(pl.col("rule").is_not_null()).group_by("rule").len().sort("rule")
     rows = rows.filter(pl.col("rule").is_null())
     subject, not_subject = symbols(rows["node1"])
     predicate, not_predicate = symbols(rows["label"])
     terms = parse(rows.select(text="node2", type="type"))
-    rows = rows.select("line", "whole", "id", "rank", "qualifier", label="label", node1="node1").with_columns(
+    rows = rows.select("line", "text", "id", "rank", "qualifier", "label", "node1").with_columns(
         subject=subject, predicate=predicate.replace(NAMES), not_subject=not_subject, not_predicate=not_predicate
     )
     rows = pl.concat([rows, terms], how="horizontal").with_columns(
@@ -167,34 +161,20 @@ def _read(
             pl.lit("object: ") + pl.col("reason"),
         )
     )
-    rejects.append(_rejected(rows))
-    rows = rows.filter(pl.col("reason").is_null())
-    statements = (
-        rows.filter(~pl.col("qualifier"))
-        .with_columns(
-            rank=pl.col("rank").replace_strict(RANKS, default=0, return_dtype=pl.Int8),
-            statement=pl.when((pl.col("id") != "") & ~pl.col("label").is_in(list(NAMES))).then("id"),
-        )
-        .select(pl.col(name).cast(kind) for name, kind in STATEMENTS.items())
+    rows, unreadable = divided(rows)
+    statements = rows.filter(~pl.col("qualifier")).with_columns(
+        rank=pl.col("rank").replace_strict(RANKS, default=0, return_dtype=pl.Int8),
+        statement=pl.when((pl.col("id") != "") & ~pl.col("label").is_in(list(NAMES))).then("id"),
     )
-    qualified = (
-        rows.filter("qualifier")
-        .with_columns(row=pl.lit(None, dtype=pl.Int64), statement="node1")
-        .select(pl.col(name).cast(kind) for name, kind in QUALIFIERS.items())
-    )
+    qualified = rows.filter("qualifier").with_columns(statement="node1")
     return StatementBatch(
-        statements,
-        pl.concat(rejects),
+        filled(statements, STATEMENTS),
+        pl.concat([block.rejects, odd, unreadable]),
         ignored,
         block.fraction,
-        qualified if qualified.height else None,
-        filtered,
+        filled(qualified, QUALIFIERS) if qualified.height else None,
+        dict(by_rule.iter_rows()),
     )
-
-
-def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
-    bad = rows.filter(pl.col("reason").is_not_null())
-    return bad.select("line", "reason", text=pl.col("whole").str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
 
 
 def _is_qualifier(by_name: bool, edges: pl.Series | None) -> pl.Expr:

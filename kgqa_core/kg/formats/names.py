@@ -13,15 +13,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.api import FormatSpec
-from kgqa_core.kg.formats.base import (
-    BLANKS,
-    LITERAL,
-    MAX_REJECT_TEXT,
-    PLAIN,
-    REJECTS,
-    STATEMENTS,
-    StatementBatch,
-)
+from kgqa_core.kg.formats.base import BLANKS, LITERAL, PLAIN, STATEMENTS, StatementBatch, divided, filled, odd_text
 from kgqa_core.kg.formats.source import Block, Source
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
 
@@ -84,8 +76,7 @@ def read_block(block: Block, predicate: str, language: str) -> StatementBatch:
     header = (pl.col("line") == 1) & name.str.to_lowercase().is_in(sorted(_HEADER)) & (pl.col("n") <= 3)
     parts = parts.with_columns(
         ignored=(text.str.strip_chars() == "") | ((pl.col("n") == 1) & text.str.starts_with("#")) | header,
-        reason=pl.when(text.str.contains("[\x00\r]"))
-        .then(pl.lit("a NUL or a carriage return within the line"))
+        reason=odd_text("line")
         .when((pl.col("n") < 2) | (pl.col("n") > 3))
         .then(pl.format("{} field(s) instead of key, name and perhaps language", "n"))
         .when((key == "") | (name == ""))
@@ -93,20 +84,23 @@ def read_block(block: Block, predicate: str, language: str) -> StatementBatch:
         .when((tag != "") & ~tag.str.contains(_TAG))
         .then(pl.format("'{}' is no language", tag)),
     )
-    bad = parts.filter(~pl.col("ignored") & pl.col("reason").is_not_null())
-    good = parts.filter(~pl.col("ignored") & pl.col("reason").is_null())
+    good, rejects = divided(parts.filter(~pl.col("ignored")))
     language_tag = pl.when(tag != "").then(tag).otherwise(pl.lit(language))
     statements = good.select(
         subject=key,
         predicate=pl.lit(predicate),
         object=name,
-        kind=pl.lit(LITERAL, dtype=pl.Int8),
+        kind=pl.lit(LITERAL),
         datatype=pl.when(language_tag != "")
         .then(pl.lit("@") + language_tag.str.to_lowercase())
         .otherwise(pl.lit(STRING)),
-    ).select(pl.col(column).cast(STATEMENTS[column]) for column in PLAIN)
-    rejects = bad.select("line", "reason", text.str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
-    return StatementBatch(statements, pl.concat([block.rejects, rejects]), int(parts["ignored"].sum()), block.fraction)
+    )
+    return StatementBatch(
+        filled(statements, STATEMENTS, PLAIN),
+        pl.concat([block.rejects, rejects]),
+        int(parts["ignored"].sum()),
+        block.fraction,
+    )
 
 
 FORMAT = FormatSpec(

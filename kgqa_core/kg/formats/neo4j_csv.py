@@ -17,14 +17,13 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.csv_rows import CsvRows, cut, tell_header
+from kgqa_core.kg.formats.csv_rows import DELIMITERS, cut, tell_header
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.property_graph import datatype_of, declared
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batch_of
+from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batches_of
 
 ARRAY = ";"
-CANDIDATES = (",", "\t", ";", "|")
 
 _COLUMN = re.compile(r"(?P<name>[^:]*)(?::(?P<kind>[A-Za-z_]+)(?:\((?P<space>[^)]*)\))?(?:\{[^}]*\})?(?P<array>\[\])?"
                      r"(?:\{[^}]*\})?)?")  # fmt: skip
@@ -55,20 +54,14 @@ class Neo4jCsv:
             )
         shape = shape_of(cut(head[0], delimiter), options, str(source.path))
         tell_header(source.path, [column.name for column in shape.columns], head[0])
-        rows = CsvRows(delimiter, {column.field: int(column.field[1:]) for column in shape.columns})
-        for block in source.blocks():
-            read = rows.read(block)
-            yield batch_of(read.frame, shape, [block.rejects, read.rejects], read.ignored, block.fraction)
-        for block in rows.finish():
-            read = rows.read(block)
-            yield batch_of(read.frame, shape, [block.rejects, read.rejects], read.ignored)
+        yield from batches_of(source, delimiter, shape)
 
 
 def shape_of(header: list[str], options: KgOptions, path: str) -> TableShape:
     """What the columns of a header are.  Raises KgInputError for one that lacks what it needs."""
     kinds = declared(options.property_graph)
     columns = []
-    for place, text in enumerate(header):
+    for index, text in enumerate(header):
         match = _COLUMN.fullmatch(text)
         if match is None:
             raise KgInputError(f"{path}: the column {text!r} of the header is not of the form name:TYPE")
@@ -78,10 +71,10 @@ def shape_of(header: list[str], options: KgOptions, path: str) -> TableShape:
         if kind in _ROLES:
             role = _ROLES[kind]
             array = ARRAY if role == "types" else None
-            columns.append(TableColumn(f"c{place}", name, role, separator=array, space=match["space"] or ""))
+            columns.append(TableColumn(f"c{index}", name, role, separator=array, space=match["space"] or ""))
         elif name:
             datatype = kinds.get(name) or datatype_of(kind, f"{path}: column {text!r}")
-            columns.append(TableColumn(f"c{place}", name, "property", datatype, ARRAY if match["array"] else None))
+            columns.append(TableColumn(f"c{index}", name, "property", datatype, ARRAY if match["array"] else None))
     roles = {column.role for column in columns}
     edges = "source" in roles or "target" in roles
     lacking = [role for role in ("source", "target", "relation") if edges and role not in roles]
@@ -94,7 +87,7 @@ def shape_of(header: list[str], options: KgOptions, path: str) -> TableShape:
 def _delimiter(header: str, options: KgOptions) -> str | None:
     """The delimiter under which a line is a header of neo4j-admin; None where there is none."""
     given = given_delimiter(options)
-    for delimiter in CANDIDATES if given is None else (given,):
+    for delimiter in DELIMITERS if given is None else (given,):
         matches = [_COLUMN.fullmatch(field) for field in cut(header, delimiter)]
         kinds = {match["kind"] for match in matches if match is not None}
         if None not in matches and ("ID" in kinds or {"START_ID", "END_ID"} <= kinds):

@@ -55,8 +55,12 @@ DATATYPES: Mapping[str, str] = {
 NUMERALS: Mapping[str, str] = {"integer": r"^[+-]?[0-9]+$", "double": NUMBER, "decimal": NUMBER}
 """What values of numeric datatypes look like; `NaN` and the infinities are doubles too."""
 
-_INFINITE = {"NaN": "NaN", "Infinity": "INF", "-Infinity": "-INF", "INF": "INF", "-INF": "-INF", "inf": "INF",
-             "-inf": "-INF", "nan": "NaN"}  # fmt: skip
+INFINITE = {"NaN": "NaN", "Infinity": "INF", "-Infinity": "-INF", "INF": "INF", "-INF": "-INF", "inf": "INF",
+            "-inf": "-INF"}  # fmt: skip
+"""Doubles that are no numerals, as they may be written, and as XML Schema writes them."""
+
+_INFINITE = INFINITE | {"nan": "NaN"}
+"""Those of JSON, with Python's own."""
 
 
 class Unfit(ValueError):

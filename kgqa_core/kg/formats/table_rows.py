@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,20 +12,23 @@ from kgqa_core.kg.formats.base import (
     CONTROL,
     ENTITY,
     LITERAL,
-    MAX_REJECT_TEXT,
+    PLAIN,
     QUALIFIERS,
-    REJECTS,
     STATEMENTS,
     StatementBatch,
+    divided,
+    empty,
+    filled,
+    odd_text,
 )
-from kgqa_core.kg.formats.property_graph import ENTITY_DATATYPE, NUMERALS
+from kgqa_core.kg.formats.csv_rows import CutRows, rows_of
+from kgqa_core.kg.formats.property_graph import ENTITY_DATATYPE, INFINITE, NUMERALS
+from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, STRING, XSD
 
 Role = Literal["id", "label", "types", "source", "target", "relation", "property"]
 
 _NONE = pl.lit(None, dtype=pl.String)
-_INFINITE = {"NaN": "NaN", "Infinity": "INF", "-Infinity": "-INF", "INF": "INF", "-INF": "-INF", "inf": "INF",
-             "-inf": "-INF"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +64,25 @@ class TableShape:
         return [column for column in self.columns if column.role == role]
 
 
-def batch_of(
-    rows: pl.DataFrame, shape: TableShape, more: Sequence[pl.DataFrame] = (), ignored: int = 0, fraction: float = 1.0
-) -> StatementBatch:
-    """The statements of some rows.
+def batches_of(source: Source, delimiter: str, shape: TableShape) -> Iterator[StatementBatch]:
+    """The statements of a CSV file."""
+    index = {column.field: int(column.field[1:]) for column in shape.columns}
+    for cut in rows_of(source, delimiter, index):
+        yield batch_of(cut, shape)
 
-    rows: `line`, `text`, perhaps `n` (fields), and the columns of the shape, each String or List(String); an empty
-    string is no value.  more: further rejects.
-    """
+
+def batch_of(cut: CutRows, shape: TableShape) -> StatementBatch:
+    """The statements of some rows: of each column of the shape String or List(String); an empty string is no value."""
+    rows = cut.frame
     # A column may have two roles, so that each has its cleaned values.
     used = tuple(replace(column, field=f"{column.field} {column.role}") for column in shape.columns)
     rows = rows.with_columns(_clean(rows, old).alias(new.field) for old, new in zip(shape.columns, used, strict=True))
     shape = replace(shape, columns=used)
     rows = rows.with_columns(reason=_reason(rows, shape))
-    bad = rows.filter(pl.col("reason").is_not_null())
-    rejects = bad.select("line", "reason", pl.col("text").str.slice(0, MAX_REJECT_TEXT)).cast(pl.Schema(REJECTS))
-    good = rows.filter(pl.col("reason").is_null()).with_row_index("row")
+    good, rejects = divided(rows)
+    good = good.with_row_index("row")
     statements, qualifiers = _edges(good, shape) if shape.edges else (_nodes(good, shape), None)
-    return StatementBatch(statements, pl.concat([*more, rejects]), ignored, fraction, qualifiers)
+    return StatementBatch(statements, pl.concat([cut.rejects, rejects]), cut.ignored, cut.fraction, qualifiers)
 
 
 def _clean(rows: pl.DataFrame, column: TableColumn) -> pl.Expr:
@@ -99,40 +103,41 @@ def _clean(rows: pl.DataFrame, column: TableColumn) -> pl.Expr:
 
 def _reason(rows: pl.DataFrame, shape: TableShape) -> pl.Expr:
     """Why a row is rejected, or null."""
-    faults = [(pl.col("text").str.contains("[\0\r]"), pl.lit("a NUL or a carriage return within the row"))]
+    reasons = [odd_text("row")]
     if shape.width is not None:
         wrong = pl.format("{} field(s) instead of {}", "n", pl.lit(shape.width))
-        faults.append((pl.col("n") != shape.width, wrong))
+        reasons.append(pl.when(pl.col("n") != shape.width).then(wrong))
     needed: tuple[Role, ...] = ("source", "target", "relation") if shape.edges else ("id",)
     for role in needed:
         if columns := shape.of(role):
-            faults.append((pl.all_horizontal(pl.col(c.field).is_null() for c in columns), pl.lit(f"no {role}")))
+            absent = pl.all_horizontal(pl.col(column.field).is_null() for column in columns)
+            reasons.append(pl.when(absent).then(pl.lit(f"no {role}")))
     for column in shape.of("property"):
         kind = column.datatype
         if kind not in NUMERALS and kind != "boolean":
             continue
         pattern = NUMERALS.get(kind, "^(?i:true|false)$")
-        one = pl.col(column.field)
+        value = pl.col(column.field)
         if isinstance(rows.schema[column.field], pl.List) or column.separator is not None:
-            cleaned = one.list.eval(pl.element().filter(_misfit(pl.element(), pattern, kind))).list.first()
+            misfit = value.list.eval(pl.element().filter(_misfit(pl.element(), pattern, kind))).list.first()
         else:
-            cleaned = pl.when(_misfit(one, pattern, kind)).then(one)
-        text = pl.format("column '{}': '{}' is no {}", pl.lit(column.name), cleaned.str.slice(0, 60), pl.lit(kind))
-        faults.append((cleaned.is_not_null(), text))
-    return pl.coalesce([pl.when(fault).then(text) for fault, text in faults])
+            misfit = pl.when(_misfit(value, pattern, kind)).then(value)
+        text = pl.format("column '{}': '{}' is no {}", pl.lit(column.name), misfit.str.slice(0, 60), pl.lit(kind))
+        reasons.append(pl.when(misfit.is_not_null()).then(text))
+    return pl.coalesce(reasons)
 
 
 def _misfit(value: pl.Expr, pattern: str, kind: str) -> pl.Expr:
     wrong = ~value.str.strip_chars(" ").str.contains(pattern)
-    return wrong & ~value.str.strip_chars(" ").is_in(list(_INFINITE)) if kind == "double" else wrong
+    return wrong & ~value.str.strip_chars(" ").is_in(list(INFINITE)) if kind == "double" else wrong
 
 
 def _nodes(good: pl.DataFrame, shape: TableShape) -> pl.DataFrame:
     """Types, labels and properties of nodes."""
     good = good.with_columns(subject=pl.concat_str([pl.col(c.field) for c in shape.of("id")], separator="/"))
     parts = []
-    for one in shape.types:
-        parts.append(good.select("subject", *_term(RDF_TYPE, pl.lit(one), ENTITY_DATATYPE)))
+    for type_key in shape.types:
+        parts.append(good.select("subject", *_term(RDF_TYPE, pl.lit(type_key), ENTITY_DATATYPE)))
     for column in shape.of("types"):
         parts.append(_of_column(good, replace(column, datatype=ENTITY_DATATYPE), "subject", RDF_TYPE))
     labels = shape.of("label")
@@ -150,8 +155,8 @@ def _nodes(good: pl.DataFrame, shape: TableShape) -> pl.DataFrame:
             before.append(column)
         properties = [column for column in properties if column not in candidates]
     parts += [_of_column(good, column, "subject", column.name) for column in properties]
-    schema = {name: STATEMENTS[name] for name in ("subject", "predicate", "object", "kind", "datatype")}
-    return pl.concat([pl.DataFrame(schema=schema), *(part.cast(pl.Schema(schema)) for part in parts)])
+    nothing = empty({name: STATEMENTS[name] for name in PLAIN})
+    return pl.concat([nothing, *(filled(part, STATEMENTS, PLAIN) for part in parts)])
 
 
 def _edges(good: pl.DataFrame, shape: TableShape) -> tuple[pl.DataFrame, pl.DataFrame | None]:
@@ -161,19 +166,13 @@ def _edges(good: pl.DataFrame, shape: TableShape) -> tuple[pl.DataFrame, pl.Data
         pl.concat_str([pl.col(c.field) for c in shape.of(role)], separator="/")
         for role in ("source", "target")  # type: ignore[arg-type]
     )
-    statements = good.select(
-        source.alias("subject"),
-        relation.alias("predicate"),
-        target.alias("object"),
-        kind=pl.lit(ENTITY, dtype=pl.Int8),
-        datatype=_NONE,
-    ).cast(pl.Schema({n: STATEMENTS[n] for n in ("subject", "predicate", "object", "kind", "datatype")}))
+    triples = good.select(subject=source, predicate=relation, object=target, kind=pl.lit(ENTITY))
+    statements = filled(triples, STATEMENTS, PLAIN)
     parts = [_of_column(good, column, "row", column.name) for column in shape.of("property")]
     parts = [part for part in parts if part.height]
     if not parts:
         return statements, None
-    rows = pl.concat(parts).with_columns(statement=_NONE, detail=_NONE)
-    return statements, rows.select(pl.col(name).cast(kind) for name, kind in QUALIFIERS.items())
+    return statements, filled(pl.concat(parts), QUALIFIERS)
 
 
 def _of_column(good: pl.DataFrame, column: TableColumn, owner: str, predicate: str) -> pl.DataFrame:
@@ -188,7 +187,7 @@ def _term(predicate: str, value: pl.Expr, datatype: str) -> list[pl.Expr]:
     if datatype in NUMERALS or datatype == "boolean":
         value = value.str.strip_chars(" ")
         value = value.str.to_lowercase() if datatype == "boolean" else value
-        value = value.replace(_INFINITE) if datatype == "double" else value
+        value = value.replace(INFINITE) if datatype == "double" else value
     entity = datatype == ENTITY_DATATYPE
     return [
         pl.lit(predicate).alias("predicate"),

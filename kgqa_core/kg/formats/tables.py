@@ -8,6 +8,7 @@ another, with the column `id`, is one of nodes, whose further columns are litera
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -19,14 +20,12 @@ from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import REJECTS, StatementBatch, empty
-from kgqa_core.kg.formats.csv_rows import CsvRows, cut, listed, tell_header
-from kgqa_core.kg.formats.delimited import given_delimiter
+from kgqa_core.kg.formats.csv_rows import CutRows, column_index, cut, likely_delimiter, listed, tell_header
 from kgqa_core.kg.formats.property_graph import declared
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batch_of
+from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batch_of, batches_of
 from kgqa_core.spool import regular_file
 
-CANDIDATES = (",", "\t", ";", "|")
 TYPES = ";"
 """What stands between the types of a node."""
 ROWS = 50_000
@@ -55,17 +54,10 @@ class TableFile:
             return
         layout = _layout(head[0], options)
         if layout is None:
-            raise KgInputError(f"{source.path} {_complaint(cut(head[0], _likely(head[0], options)), options)}")
+            raise KgInputError(f"{source.path} {_complaint(_header(head[0], options), options)}")
         delimiter, shape = layout
         tell_header(source.path, cut(head[0], delimiter), head[0])
-        places = {column.field: int(column.field[1:]) for column in shape.columns}
-        rows = CsvRows(delimiter, places)
-        for block in source.blocks():
-            read = rows.read(block)
-            yield batch_of(read.frame, shape, [block.rejects, read.rejects], read.ignored, block.fraction)
-        for block in rows.finish():
-            read = rows.read(block)
-            yield batch_of(read.frame, shape, [block.rejects, read.rejects], read.ignored)
+        yield from batches_of(source, delimiter, shape)
 
 
 def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
@@ -75,7 +67,7 @@ def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
     """
     if not lines or not _named(options) or _layout(lines[0], options) is not None:
         return None
-    header = cut(lines[0], _likely(lines[0], options))
+    header = _header(lines[0], options)
     if share >= 0.5 and not set(_named(options)) & set(header):
         return None
     return _complaint(header, options)
@@ -83,7 +75,7 @@ def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
 
 def undeclared(lines: list[str], options: KgOptions) -> str | None:
     """What to say of the columns of a table, where the first line is the header of one that is not of triples."""
-    header = cut(lines[0], _likely(lines[0], options)) if lines else []
+    header = _header(lines[0], options) if lines else []
     return None if len(header) in (0, 1, 3) else _complaint(header, options)
 
 
@@ -110,21 +102,16 @@ def shape_of(header: Sequence[str], options: KgOptions) -> TableShape | None:
         if value.startswith("="):
             constants[role] = value[1:]
         elif value in header:
-            if header.count(value) > 1:
-                raise KgInputError(
-                    f"kg.table.{name} is {value!r}, and {header.count(value)} columns have that name; rename those "
-                    "that are not meant"
-                )
-            separator = TYPES if role == "types" else None
-            columns.append(TableColumn(f"c{header.index(value)}", value, role, "string", separator))
+            index = column_index(header, f"kg.table.{name}", value)
+            columns.append(TableColumn(f"c{index}", value, role, "string", TYPES if role == "types" else None))
         else:
             return None
     used = [column.name for column in columns]
     if edges and len(set(used)) < len(used):
         raise KgInputError(f"kg.table names {listed(used)} as source, target and relation: each needs its own column")
     columns += [
-        TableColumn(f"c{place}", name, "property", kinds.get(name, "string"))
-        for place, name in enumerate(header)
+        TableColumn(f"c{index}", name, "property", kinds.get(name, "string"))
+        for index, name in enumerate(header)
         if name not in used
     ]
     types = tuple(part for part in constants.get("types", "").split(TYPES) if part)
@@ -139,27 +126,18 @@ def _named(options: KgOptions) -> list[str]:
     return [value for value in values if value is not None and not value.startswith("=")]
 
 
+def _header(line: str, options: KgOptions) -> list[str]:
+    """The columns of a header, under the delimiter that is configured or likely."""
+    return cut(line, likely_delimiter(line, _named(options), options))
+
+
 def _layout(header: str, options: KgOptions) -> tuple[str, TableShape] | None:
     """The delimiter under which a header has the columns of kg.table, and what they are."""
     if not _named(options):
         return None
-    delimiter = _likely(header, options)
+    delimiter = likely_delimiter(header, _named(options), options)
     shape = shape_of(cut(header, delimiter), options)
     return None if shape is None else (delimiter, shape)
-
-
-def _likely(header: str, options: KgOptions) -> str:
-    """The delimiter under which a header has most of the named columns, and then most columns."""
-    given = given_delimiter(options)
-    if given is not None:
-        return given
-    named = set(_named(options))
-
-    def rank(delimiter: str) -> tuple[int, int]:
-        there = cut(header, delimiter)
-        return len(named & set(there)), len(there)
-
-    return max(CANDIDATES, key=rank)
 
 
 def _complaint(header: Sequence[str], options: KgOptions) -> str:
@@ -183,7 +161,7 @@ def _parquet(source: Source, options: KgOptions) -> Iterator[StatementBatch]:
     path = regular_file(source.path, KgInputError)
     try:
         with unchanged([source.path], KgInputError), pq.ParquetFile(path) as file:
-            header = [name or f"column {place}" for place, name in enumerate(file.schema_arrow.names, start=1)]
+            header = [name or f"column {number}" for number, name in enumerate(file.schema_arrow.names, start=1)]
             shape = shape_of(header, options)
             if shape is None:
                 raise KgInputError(f"{source.path} {_complaint(header, options)}")
@@ -191,11 +169,11 @@ def _parquet(source: Source, options: KgOptions) -> Iterator[StatementBatch]:
             shape = _native(shape, file.schema_arrow, options)
             done, total = 0, max(1, file.metadata.num_rows)
             for batch in file.iter_batches(ROWS):
-                frame = pl.from_arrow(batch.rename_columns([f"c{place}" for place in range(len(header))]))
+                frame = pl.from_arrow(batch.rename_columns([f"c{index}" for index in range(len(header))]))
                 assert isinstance(frame, pl.DataFrame)
                 rows = _as_text(frame, done)
                 done += batch.num_rows
-                yield batch_of(rows, shape, [empty(REJECTS)], 0, done / total)
+                yield batch_of(CutRows(rows, empty(REJECTS), 0, done / total), shape)
     except (pa.ArrowException, OSError) as fault:
         reason = str(fault).splitlines()[0][:200]
         raise KgInputError(f"{source.path} cannot be read as Parquet ({reason}); write or fetch it again") from None
@@ -207,10 +185,11 @@ def _native(shape: TableShape, schema: pa.Schema, options: KgOptions) -> TableSh
     for column in shape.columns:
         kind = schema.field(int(column.field[1:])).type
         kind = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
-        own = next((name for test, name in _NATIVE if test(kind)), "string")
-        chosen = own if column.role == "property" and column.name not in options.property_graph.datatypes else None
-        columns.append(TableColumn(column.field, column.name, column.role, chosen or column.datatype, column.separator))
-    return TableShape(tuple(columns), shape.edges, shape.types, shape.relation, shape.names)
+        native = next((name for test, name in _NATIVE if test(kind)), "string")
+        if column.role == "property" and column.name not in options.property_graph.datatypes:
+            column = replace(column, datatype=native)
+        columns.append(column)
+    return replace(shape, columns=tuple(columns), width=None)
 
 
 _NATIVE: tuple[tuple[Any, str], ...] = (
@@ -239,11 +218,11 @@ def _text(frame: pl.DataFrame, name: str) -> pl.Expr:
     if isinstance(kind, pl.List | pl.Array):
         inner = kind.inner
         value = value.arr.to_list() if isinstance(kind, pl.Array) else value
-        return value.list.eval(_one(pl.element(), inner))
-    return _one(value, kind)
+        return value.list.eval(_value_text(pl.element(), inner))
+    return _value_text(value, kind)
 
 
-def _one(value: pl.Expr, kind: Any) -> pl.Expr:
+def _value_text(value: pl.Expr, kind: Any) -> pl.Expr:
     if isinstance(kind, pl.Datetime):
         zone = "Z" if kind.time_zone else ""
         value = value.dt.convert_time_zone("UTC") if kind.time_zone else value
