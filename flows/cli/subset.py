@@ -37,7 +37,7 @@ class SeedQuestions:
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class SubsetSection:
     """Options of `SubsetOptions`, those of an endpoint aside."""
 
     hops: Annotated[int, typer.Option("--hops", min=1, max=8, help="Hops from topics and gold answers.")] = 2
@@ -97,7 +97,7 @@ def subset(
     ],
     seed_questions: SeedQuestions,
     out: Annotated[Path, typer.Option("--out", help="File to write, which --kg reads; packed if it ends with .gz.")],
-    neighbourhood: Neighbourhood,
+    section: SubsetSection,
     endpoint: EndpointRequests,
     work: Annotated[
         Path | None,
@@ -117,8 +117,8 @@ def subset(
     from kgqa_core.store.outputs import claim_file, is_stream
     from tasks.engine.progress import StageMonitor
 
-    lists = {name: _listed(getattr(neighbourhood, name)) for name in ("relations", "languages")}
-    options = SubsetOptions.model_validate(vars(neighbourhood) | lists | {"endpoint": vars(endpoint)})
+    lists = {name: _listed(getattr(section, name)) for name in ("relations", "languages")}
+    options = SubsetOptions.model_validate(vars(section) | lists | {"endpoint": vars(endpoint)})
     memory_bytes(options.memory_limit)
     inputs = [*(name for name in dump if not _is_endpoint(name)), *seed_questions.questions]
     claim = claim_file(out, inputs=inputs, force=force)

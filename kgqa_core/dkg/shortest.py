@@ -1,7 +1,8 @@
 """Shortest relation paths between two entities, searched for from both ends in the arrays of a DKG.
 
 Breadth first (Pohl 1971): the side whose entities have fewer edges is expanded, so a hub at one end is not read where
-the other end is small.  Literals are never walked through: a year joins everything.
+the other end is small.  Literals are never walked through: a year joins everything.  What a server shows must come
+within a budget of edges; where there is a graph's file and no arrays, `kg.look.paths` searches in SQL.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.dkg.csr import Dkg
+from kgqa_core.kg.look.paths import RelationChains, relation_chains
 
 IntArray = NDArray[np.int64]
 
@@ -23,27 +25,15 @@ MOST_CHAINS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class PathBetween:
-    """A relation path from one entity to another.
-
-    relations: directed ids.  count: chains of entities that follow it.  example: the first of them, by ids.
-    """
-
-    relations: tuple[int, ...]
-    count: int
-    example: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class PathsBetween:
-    """The shortest relation paths, most chains first, ties by ids.
+    """The shortest relation paths with directed ids, most chains first, ties by ids.
 
     hops: their length; None where there are none within the limit.  total: how many there are, of which `paths` may
     hold fewer.  complete: every edge was read that could matter; else a path may be missing, or a shorter one.
     """
 
     hops: int | None
-    paths: tuple[PathBetween, ...]
+    paths: tuple[RelationChains[int], ...]
     total: int
     complete: bool
 
@@ -93,29 +83,17 @@ def _layers(
     return [*reversed(halves[0]), *halves[1][1:]], complete
 
 
-def _paths(dkg: Dkg, layers: Sequence[IntArray], budget: int) -> tuple[list[PathBetween], bool]:
+def _paths(dkg: Dkg, layers: Sequence[IntArray], budget: int) -> tuple[list[RelationChains[int]], bool]:
     """Relation paths along the layers with their chains, most first."""
     complete = True
-    states: dict[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] = {
-        (int(layers[0][0]), ()): (1, (int(layers[0][0]),))
-    }
+    levels = []
     for here, there in zip(layers, layers[1:], strict=False):
         source, relation, tail, whole = _between(dkg, here, there, budget)
         order = np.lexsort((tail, relation, source))[:MOST_CHAINS]
         complete &= whole and len(order) == len(source)
-        leaving: dict[int, list[tuple[int, int]]] = {}
-        for place in order.tolist():
-            leaving.setdefault(int(source[place]), []).append((int(relation[place]), int(tail[place])))
-        following: dict[tuple[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
-        for (entity, path), (count, example) in states.items():
-            for number, target in leaving.get(entity, ()):
-                key = (target, (*path, number))
-                before, first = following.get(key, (0, (*example, target)))
-                following[key] = (before + count, first)
-        complete &= len(following) <= MOST_CHAINS
-        states = dict(sorted(following.items(), key=lambda item: (-item[1][0], item[0]))[:MOST_CHAINS])
-    paths = [PathBetween(path, count, example) for (_, path), (count, example) in states.items()]
-    return sorted(paths, key=lambda one: (-one.count, one.relations)), complete
+        levels.append(list(zip(source[order].tolist(), relation[order].tolist(), tail[order].tolist(), strict=True)))
+    chains, cut = relation_chains(int(layers[0][0]), levels, MOST_CHAINS)
+    return chains, complete and not cut
 
 
 def _between(dkg: Dkg, here: IntArray, there: IntArray, budget: int) -> tuple[IntArray, IntArray, IntArray, bool]:

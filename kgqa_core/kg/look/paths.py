@@ -1,9 +1,14 @@
-"""Shortest relation paths between two entities, found by searching from both ends in SQL."""
+"""Shortest relation paths between two entities, found by searching from both ends in SQL.
+
+In SQL, since `kgqa kg path` has a graph's file and nothing else: no arrays are exported, and memory is DuckDB's.  The
+server, which holds the arrays and must answer in milliseconds, searches in these (`dkg.shortest`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kgqa_core.errors import InputError
 from kgqa_core.kg.sql import number
@@ -47,9 +52,7 @@ def shortest_paths(store: KgStore, start: int, end: int, *, max_hops: int = 4, l
             return PathResult(0, [], False)
         depth[side] += 1
         size[side] = new
-    length = sum(depth.values())
-    levels = _levels(store, depth["path_a"], depth["path_b"])
-    return _read_paths(store, start, end, levels, length, limit)
+    return _read_paths(store, start, end, _levels(store, depth["path_a"], depth["path_b"]), limit)
 
 
 def _expand(store: KgStore, side: str, depth: int) -> int:
@@ -78,7 +81,7 @@ def _levels(store: KgStore, a: int, b: int) -> list[list[tuple[int, int, int, in
     run = store.connection.execute
     run(
         f"""CREATE OR REPLACE TEMP TABLE path_on AS
-            SELECT entity, {a} AS place FROM path_a JOIN path_b USING (entity)
+            SELECT entity, {a} AS step FROM path_a JOIN path_b USING (entity)
             WHERE path_a.hop = {a} AND path_b.hop = {b}"""
     )
     for side, steps in (("path_a", range(a - 1, -1, -1)), ("path_b", range(b - 1, -1, -1))):
@@ -89,15 +92,15 @@ def _levels(store: KgStore, a: int, b: int) -> list[list[tuple[int, int, int, in
                 f"""INSERT INTO path_on SELECT DISTINCT s.entity, {here} FROM {side} s JOIN (
                       SELECT t.head AS x, t.tail AS y FROM triples t
                       UNION ALL SELECT t.tail, t.head FROM triples t) e ON e.x = s.entity
-                    JOIN path_on p ON p.entity = e.y AND p.place = {near} WHERE s.hop = {hop}"""
+                    JOIN path_on p ON p.entity = e.y AND p.step = {near} WHERE s.hop = {hop}"""
             )
     return [
         run(
             """SELECT u.entity, t.relation, 1, v.entity FROM path_on u JOIN triples t ON t.head = u.entity
-               JOIN path_on v ON v.entity = t.tail WHERE u.place = $1 AND v.place = $1 + 1
+               JOIN path_on v ON v.entity = t.tail WHERE u.step = $1 AND v.step = $1 + 1
                UNION ALL
                SELECT u.entity, t.relation, -1, v.entity FROM path_on u JOIN triples t ON t.tail = u.entity
-               JOIN path_on v ON v.entity = t.head WHERE u.place = $1 AND v.place = $1 + 1
+               JOIN path_on v ON v.entity = t.head WHERE u.step = $1 AND v.step = $1 + 1
                ORDER BY 1, 2, 3, 4""",
             [hop],
         ).fetchall()
@@ -106,42 +109,63 @@ def _levels(store: KgStore, a: int, b: int) -> list[list[tuple[int, int, int, in
 
 
 def _read_paths(
-    store: KgStore, start: int, end: int, levels: list[list[tuple[int, int, int, int]]], length: int, limit: int
+    store: KgStore, start: int, end: int, levels: list[list[tuple[int, int, int, int]]], limit: int
 ) -> PathResult:
-    states: dict[tuple[int, tuple[tuple[int, int], ...]], tuple[int, tuple[int, ...]]] = {(start, ()): (1, (start,))}
-    cut = False
-    for edges in levels:
-        out: dict[int, list[tuple[int, int, int]]] = {}
-        for source, relation, direction, target in edges:
-            out.setdefault(source, []).append((relation, direction, target))
-        following: dict[tuple[int, tuple[tuple[int, int], ...]], tuple[int, tuple[int, ...]]] = {}
-        for (entity, path), (count, example) in states.items():
-            for relation, direction, target in out.get(entity, ()):
-                key = (target, (*path, (relation, direction)))
-                before = following.get(key)
-                following[key] = (count, (*example, target)) if before is None else (before[0] + count, before[1])
-        cut |= len(following) > MOST_STATES
-        states = dict(sorted(following.items(), key=lambda item: (-item[1][0], item[0]))[:MOST_STATES])
-    results = sorted(
-        ((path, count, example) for (entity, path), (count, example) in states.items() if entity == end),
-        key=lambda row: (-row[1], row[0]),
-    )
+    edges = [[(source, (relation, direction), target) for source, relation, direction, target in level]
+             for level in levels]  # fmt: skip
+    chains, cut = relation_chains(start, edges, MOST_STATES)
+    chains = [chain for chain in chains if chain.example[-1] == end]
     keys, names = store.relation_keys(), store.relation_names()
-    entities = store.names({i for _, _, example in results[:limit] for i in example})
+    entities = store.names({entity for chain in chains[:limit] for entity in chain.example})
 
-    def mark(texts: list[str], path: tuple[tuple[int, int], ...]) -> list[str]:
+    def mark(texts: list[str], path: Sequence[tuple[int, int]]) -> list[str]:
         return [(INVERSE if direction < 0 else "") + texts[relation] for relation, direction in path]
 
-    return PathResult(
-        length,
-        [
-            {
-                "relations": mark(names, path),
-                "keys": mark(keys, path),
-                "count": count,
-                "example": [entities[i] for i in example],
-            }
-            for path, count, example in results[:limit]
-        ],
-        cut or len(results) > limit,
-    )
+    paths = [
+        {
+            "relations": mark(names, chain.relations),
+            "keys": mark(keys, chain.relations),
+            "count": chain.count,
+            "example": [entities[entity] for entity in chain.example],
+        }
+        for chain in chains[:limit]
+    ]
+    return PathResult(len(levels), paths, cut or len(chains) > limit)
+
+
+Label = TypeVar("Label", int, tuple[int, int])
+"""What stands for a directed relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationChains(Generic[Label]):
+    """Chains of entities that follow a relation path.  count: how many; example: the first of them."""
+
+    relations: tuple[Label, ...]
+    count: int
+    example: tuple[int, ...]
+
+
+def relation_chains(
+    start: int, levels: Iterable[Iterable[tuple[int, Label, int]]], max_states: int
+) -> tuple[list[RelationChains[Label]], bool]:
+    """Relation paths from `start` along levels of edges (source, directed relation, target), most chains first.
+
+    max_states: partial paths that are followed, those with most chains; returns too whether there were more.
+    """
+    states: dict[tuple[int, tuple[Label, ...]], tuple[int, tuple[int, ...]]] = {(start, ()): (1, (start,))}
+    cut = False
+    for edges in levels:
+        leaving: dict[int, list[tuple[Label, int]]] = {}
+        for source, relation, target in edges:
+            leaving.setdefault(source, []).append((relation, target))
+        following: dict[tuple[int, tuple[Label, ...]], tuple[int, tuple[int, ...]]] = {}
+        for (entity, path), (count, example) in states.items():
+            for relation, target in leaving.get(entity, ()):
+                key = (target, (*path, relation))
+                before, first = following.get(key, (0, (*example, target)))
+                following[key] = (before + count, first)
+        cut |= len(following) > max_states
+        states = dict(sorted(following.items(), key=lambda item: (-item[1][0], item[0]))[:max_states])
+    chains = [RelationChains(state[1], *counted) for state, counted in states.items()]
+    return sorted(chains, key=lambda chain: (-chain.count, chain.relations)), cut
