@@ -63,7 +63,7 @@ def export_dkg(workspace: Workspace, kg: ArtifactRef, options: DkgOptions) -> Co
 @stage("dkg", label=lambda call: "updated", packages=("duckdb", "numpy"))
 def update_dkg(workspace: Workspace, kg: ArtifactRef, old_dkg: ArtifactRef, options: DkgOptions) -> Counts:
     """Bring the sparse arrays up to date with an updated graph; the outcome is that of a whole export."""
-    from kgqa_core.dkg.update import update
+    from kgqa_core.dkg.export import update
 
     return update(workspace, kg=kg.folder, old_dkg=old_dkg.folder, options=options)
 

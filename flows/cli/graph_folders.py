@@ -12,7 +12,7 @@ from typing import Any
 
 from kgqa_core.config import DkgOptions, make_profile
 from kgqa_core.dkg.export import export
-from kgqa_core.dkg.update import update as update_dkg
+from kgqa_core.dkg.export import update as update_dkg
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.update.delta import options_of, update
@@ -121,7 +121,7 @@ def export_folder(
 ) -> dict[str, Any]:
     """Export the differentiable KG of the graph folder `kg` to `out`, whole or not at all; counts and seconds.
 
-    old_dkg: that of an earlier state of the graph, from which what did not change is taken; it may be `out`.
+    old_dkg: that of an earlier state of the graph, whose files are shared where no array changed; it may be `out`.
     settings: keys of the profile's `dkg` section.  force: replace that of another graph, or one that holds more.
     Raises OutputError for such an `out`, and what `dkg.export` raises.
     """

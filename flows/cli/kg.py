@@ -158,11 +158,13 @@ def dkg(
     out: Annotated[Path, typer.Option("--out", help="Folder to write the differentiable KG to.")],
     old_dkg: Annotated[
         Path | None,
-        typer.Option("--old-dkg", help="That of an earlier state of the graph, to go on from.", show_default=False),
+        typer.Option(
+            "--old-dkg", help="That of an earlier state of the graph; equal arrays share its files.", show_default=False
+        ),
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Export the differentiable KG of a graph folder, or bring an older one up to date."""
+    """Export the differentiable KG of a graph folder, sharing the files of an older one that are equal."""
     session.start_logging()
     without_pandas()
     from flows.cli.graph_folders import export_folder

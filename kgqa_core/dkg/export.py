@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import filecmp
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +39,10 @@ def export(workspace: Workspace, *, kg: Path, options: DkgOptions | None = None)
     with KgStore.open(kg) as store:
         entities, schema = id_space(store), read_schema(store)
         triples = number(store.connection, "SELECT count(*) FROM triples")
-        check_triples(kg, triples)
+        if not triples:
+            raise KgInputError(
+                f"the graph in {kg} has no triples, so there is nothing to follow; check what its build rejected"
+            )
         files: dict[str, Array] = {}
 
         def empty(name: str, length: int, dtype: np.dtype[Any]) -> Array:
@@ -65,6 +70,30 @@ def export(workspace: Workspace, *, kg: Path, options: DkgOptions | None = None)
         f"DKG: {len(tail):,} directed edges over {entities:,} entities, {counts['bytes_per_edge']} bytes an edge"
     )
     return counts
+
+
+def update(workspace: Workspace, *, kg: Path, old_dkg: Path, options: DkgOptions | None = None) -> dict[str, Any]:
+    """Writes the DKG of the graph in `kg` as `export` does; arrays equal to those of `old_dkg` share its files.
+
+    Returns the counts of `export` and `made`: `kept` where no array changed, else `exported`.  Files are hard-linked
+    where the disk allows it.
+    """
+    counts = export(workspace, kg=kg, options=options)
+    arrays = sorted(workspace.out.glob("*.npy"))
+    same = [file for file in arrays if _is_same(old_dkg / file.name, file)]
+    for file in same:
+        link = file.with_suffix(".link")
+        with contextlib.suppress(OSError):
+            os.link(old_dkg / file.name, link)
+            os.replace(link, file)
+    if len(same) < len(arrays):
+        return counts | {"made": "exported"}
+    workspace.monitor.note(f"DKG: none of {counts['triples']:,} triples changed; the arrays are those of {old_dkg}")
+    return counts | {"made": "kept"}
+
+
+def _is_same(old: Path, new: Path) -> bool:
+    return old.is_file() and filecmp.cmp(old, new, shallow=False)
 
 
 def write(
@@ -95,14 +124,6 @@ def write(
 def read_schema(store: KgStore) -> DkgSchema:
     """Relations and literals of the graph."""
     return DkgSchema(store.relation_keys(), store.relation_names(), literal_ranges(store))
-
-
-def check_triples(kg: Path, triples: int) -> None:
-    """Raises KgInputError when the graph in `kg` has no triples."""
-    if not triples:
-        raise KgInputError(
-            f"the graph in {kg} has no triples, so there is nothing to follow; check what its build rejected"
-        )
 
 
 def literal_ranges(store: KgStore) -> list[list[int]]:

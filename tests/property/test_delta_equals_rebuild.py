@@ -300,6 +300,6 @@ def test_a_changed_wikidata_mini_equals_its_rebuild_and_so_does_its_dkg(shared_d
     check_ids(tmp_path / "old", tmp_path / "new")
     assert min(counts["changes"]["triples"].values()) > 0, "triples came, went and changed their qualifiers"
     export_folder(tmp_path / "old", tmp_path / "dkg")
-    merged = export_folder(tmp_path / "new", tmp_path / "merged", old_dkg=tmp_path / "dkg")
-    assert merged["made"] == "merged"
-    assert merged["digest"] == export_folder(tmp_path / "new", tmp_path / "full")["digest"]
+    updated = export_folder(tmp_path / "new", tmp_path / "updated", old_dkg=tmp_path / "dkg")
+    assert updated["made"] == "exported"
+    assert updated["digest"] == export_folder(tmp_path / "new", tmp_path / "full")["digest"]

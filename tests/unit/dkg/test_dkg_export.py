@@ -21,14 +21,16 @@ from kgqa_core.workspace import Workspace
 TRIPLES = [(0, 0, 1), (0, 1, 2), (1, 0, 0), (1, 1, 2)]
 
 
-def make_graph(folder: Path, triples: list[tuple[int, int, int]], kinds: list[str] | None = None) -> Path:
+def make_graph(folder: Path, triples: list[tuple[int, int, int]], kinds: list[str | None] | None = None) -> Path:
     folder.mkdir()
     kinds = kinds or ["entity", "entity", "literal"]
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH '{folder / 'kg.duckdb'}' AS kg")
         create_tables(connection, "kg")
         for number, kind in enumerate(kinds):
-            connection.execute("INSERT INTO kg.entities(id, key, kind) VALUES (?, ?, ?)", [number, f"e{number}", kind])
+            if kind is not None:
+                row = [number, f"e{number}", kind]
+                connection.execute("INSERT INTO kg.entities(id, key, kind) VALUES (?, ?, ?)", row)
         for number, key in enumerate(("http://example.org/capital_of", "population")):
             connection.execute("INSERT INTO kg.relations(id, key) VALUES (?, ?)", [number, key])
         for number, triple in reversed(list(enumerate(triples))):
@@ -55,6 +57,16 @@ def test_export_writes_what_from_triples_builds(tmp_path: Path, literal_inverses
     assert sorted(path.name for path in out.iterdir()) == [
         "forward.npy", "meta.json", "ptr.npy", "rel.npy", "relations.json", "tail.npy"
     ]  # fmt: skip
+
+
+def test_ids_that_an_update_removed_are_empty_rows(tmp_path: Path) -> None:
+    triples = [(0, 0, 2), (3, 1, 0), (3, 1, 5)]
+    kg = make_graph(tmp_path / "kg", triples, ["entity", None, "literal", "entity", None, "entity"])
+    (tmp_path / "dkg").mkdir()
+    export(Workspace(tmp_path / "dkg"), kg=kg)
+    keys = ["http://example.org/capital_of", "population"]
+    same = Dkg.from_triples(*zip(*triples, strict=True), 6, keys, literals=[(2, 3)])
+    assert Dkg.open(tmp_path / "dkg").digest == same.digest
 
 
 def test_export_is_the_same_to_the_byte(tmp_path: Path) -> None:
