@@ -26,7 +26,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.workspace import Workspace
-from tasks.answering import add_computed, answer, answer_computed, compute_all, explore
+from tasks.answering import add_computed, answer, answer_computed, compute_all, explore, sample_of
 from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.run import Run, tracked_run
 from tasks.engine.stage import Stage
@@ -94,8 +94,8 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
             each = _Experiment(own, f"{variant}/{read.format}", facts.get(variant), computed.get(variant))
             if spec.explores:
                 started = artifacts.questions_for(variant)
-                call = (kg, dkg, started, variant, options.answerer, spec.section(own), own.llm)
-                explored = explore.find(*call, options.split, options.limit, own.seed)
+                call = (started, variant, options.answerer, spec.section(own), own.llm, sample_of(own))
+                explored = explore.find({"kg": kg, "dkg": dkg}, *call)
                 each.answers = explored and answer_computed(explored, name, options.answerer)
                 if spec.name == AGENT:
                     most = forecast_exploration(

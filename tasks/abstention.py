@@ -91,13 +91,11 @@ def score_abstention(
     from kgqa_core.evaluation.abstention import score
 
     return score(
-        workspace.out,
+        workspace,
         questions=questions.folder,
         labels=labels.folder,
         confidence=confidence.folder,
         answers=answers.folder,
         seed=seed,
         bootstrap=bootstrap,
-        monitor=workspace.monitor,
-        work=workspace.work,
     )

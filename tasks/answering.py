@@ -21,13 +21,14 @@ from kgqa_core.config import (
     Profile,
     SymbolicOptions,
 )
+from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.published.registry import GENERATED
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify
 from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import Call, Counts, folder, folders
+from tasks.engine.context import Call, Counts, folder, folders, group_folders, grouped
 from tasks.engine.external_digests import encoder_digest, file_digest, input_digests, model_digest
 from tasks.engine.stage import stage
 from tasks.linking import build_mentions
@@ -66,19 +67,13 @@ def answer(
     from kgqa_core.answering import answer as answering
 
     return answering.answer(
-        workspace.out,
+        workspace,
         questions=questions.folder,
         knowledge=folder(knowledge),
         name=name,
         options=options,
         llm=llm,
         seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-        cache=workspace.cache,
-        budget=workspace.budget,
-        model=workspace.model,
-        part=workspace.part,
     )
 
 
@@ -96,15 +91,7 @@ def train_operator(
     """Train the classifier that picks the operation of a question."""
     from kgqa_core.symbolic.train import train
 
-    return train(
-        workspace.out,
-        kg=kg.folder,
-        questions=questions.folder,
-        options=options,
-        seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return train(workspace, kg=kg.folder, questions=questions.folder, options=options, seed=seed)
 
 
 def _head_start(options: LabelParserOptions) -> dict[str, str]:
@@ -137,7 +124,7 @@ def train_label_parser(
     from kgqa_core.symbolic.by_labels.stage import train
 
     return train(
-        workspace.out,
+        workspace,
         kg=kg.folder,
         questions=questions.folder,
         generated=folder(generated),
@@ -145,8 +132,6 @@ def train_label_parser(
         options=options,
         linking=linking,
         seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
     )
 
 
@@ -177,39 +162,19 @@ def label_parser_of(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -
 )
 def compute(
     workspace: Workspace,
-    kg: ArtifactRef,
-    questions: ArtifactRef,
-    facts: ArtifactRef,
-    operator: ArtifactRef | None,
-    label_parser: ArtifactRef | None,
-    parsed: ArtifactRef | None,
+    inputs: dict[str, ArtifactRef],
     name: str,
-    split: str,
-    limit: int | None,
+    sample: QuestionSample,
     options: SymbolicOptions,
     min_confidence: float | None,
-    seed: int,
 ) -> Counts:
-    """Compute the answers from one retriever's facts, or a parser's forms, with the triples that prove them."""
+    """Compute the answers from one retriever's facts, or a parser's forms, with the triples that prove them.
+
+    inputs: artifacts by the names of `ComputeInputs`.
+    """
     from kgqa_core.symbolic import compute as computing
 
-    return computing.compute(
-        workspace.out,
-        kg=kg.folder,
-        questions=questions.folder,
-        facts=facts.folder,
-        operator=folder(operator),
-        label_parser=folder(label_parser),
-        min_confidence=min_confidence,
-        parsed=folder(parsed),
-        name=name,
-        split=split,
-        limit=limit,
-        options=options,
-        seed=seed,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return computing.compute(workspace, computing.ComputeInputs(**folders(inputs)), sample, options, min_confidence)
 
 
 @stage(
@@ -223,13 +188,7 @@ def answer_computed(workspace: Workspace, computed: ArtifactRef, name: str, answ
     from kgqa_core.symbolic import answer as computed_answers
 
     return computed_answers.answer_computed(
-        workspace.out,
-        computed=computed.folder,
-        name=name,
-        answerer=answerer,
-        usage=read_usage(computed.folder),
-        monitor=workspace.monitor,
-        work=workspace.work,
+        workspace, computed=computed.folder, name=name, answerer=answerer, usage=read_usage(computed.folder)
     )
 
 
@@ -245,34 +204,29 @@ def answer_computed(workspace: Workspace, computed: ArtifactRef, name: str, answ
 )
 def explore(
     workspace: Workspace,
-    kg: ArtifactRef,
-    dkg: ArtifactRef,
+    graph: dict[str, ArtifactRef],
     questions: ArtifactRef,
     name: str,
     answerer: str,
     section: Options,
     llm: LlmOptions,
-    split: str,
-    limit: int | None,
-    seed: int,
+    sample: QuestionSample,
 ) -> Counts:
-    """Have a language model explore the graph from the topics of each question; what it visits proves its answer."""
+    """Have a language model explore the graph from the topics of each question; what it visits proves its answer.
+
+    graph: the artifacts `kg` and `dkg`.
+    """
     from kgqa_core.answering import explore as exploring
 
     return exploring.explore(
-        workspace.out,
-        kg=kg.folder,
-        dkg=dkg.folder,
+        workspace,
+        kg=graph["kg"].folder,
+        dkg=graph["dkg"].folder,
         questions=questions.folder,
         answerer=answerer,
         section=section,
         llm=llm,
-        split=split,
-        limit=limit,
-        seed=seed,
-        monitor=workspace.monitor,
-        cache=workspace.cache,
-        budget=workspace.budget,
+        sample=sample,
     )
 
 
@@ -284,14 +238,7 @@ def add_computed(workspace: Workspace, computed: ArtifactRef, knowledge: Artifac
     """Put computed results before the facts that the model reads."""
     from kgqa_core.symbolic import hybrid
 
-    return hybrid.add_computed(
-        workspace.out,
-        computed=computed.folder,
-        knowledge=knowledge.folder,
-        name=name,
-        monitor=workspace.monitor,
-        work=workspace.work,
-    )
+    return hybrid.add_computed(workspace, computed=computed.folder, knowledge=knowledge.folder, name=name)
 
 
 class AnsweringRun(Options):
@@ -323,7 +270,7 @@ def _loaded_by_name(call: Call) -> dict[str, str]:
         digests["rewriter"] = model_digest(profile.rewriter.base)
     if profile.linking.context == "encoder":
         digests["linking"] = encoder_digest(profile.linking.encoder)
-    for name in (read.retriever, *call.others) if not read.graphless else ():
+    for name in (read.retriever, *group_folders(call.system, "others")) if not read.graphless else ():
         spec = RETRIEVERS[name]
         digests |= {f"{name} {role}": own for role, own in input_digests(spec.reads(spec.options(profile))).items()}
     return digests
@@ -344,7 +291,6 @@ def answer_by_system(
     workspace: Workspace,
     questions: ArtifactRef,
     system: dict[str, ArtifactRef],
-    others: dict[str, ArtifactRef],
     knowledge: str,
     profile: Profile,
     llm: LlmOptions,
@@ -353,14 +299,18 @@ def answer_by_system(
 ) -> Counts:
     """Answer questions with a system, a batch at a time.
 
-    system, others: the parts of it, as of `SystemParts`.  failures: earlier artifacts of the same answers in which the
-    language model failed on a question.
+    system: the parts of it by their names in `SystemParts`, further retrievers as `others/NAME`.  failures: earlier
+    artifacts of the same answers in which the language model failed on a question.
     """
     from kgqa_core.llm.models import Models
     from kgqa_core.question_file import answer_questions
 
     parts = SystemParts(
-        **folders(system), others=folders(others), knowledge=knowledge, profile=profile, cache=workspace.cache
+        **group_folders(system),
+        others=group_folders(system, "others"),
+        knowledge=knowledge,
+        profile=profile,
+        cache=workspace.cache,
     )
     assert workspace.cache is not None, "a stage has the cache of its home"
     tracer = open_tracer(Home(workspace.cache.parent), answering.trace_share, answering.model_dump(), "answer")
@@ -378,10 +328,10 @@ def answer_by_system(
 
 def answers_of_system(questions: ArtifactRef, parts: SystemParts, answering: AnsweringRun) -> ArtifactRef:
     """The answers of a system to questions; those on which the language model failed before are asked again."""
-    named = {one.name: getattr(parts, one.name) for one in fields(parts) if one.name != "cache"}
-    system = {name: verify(path) for name, path in named.items() if isinstance(path, Path)}
-    others = {name: verify(path) for name, path in parts.others.items()}
-    given = (questions, system, others, parts.knowledge, parts.profile, parts.profile.llm)
+    paths = {field.name: getattr(parts, field.name) for field in fields(parts) if field.name != "cache"}
+    system = {name: verify(path) for name, path in paths.items() if isinstance(path, Path)}
+    system |= grouped("others", {name: verify(path) for name, path in parts.others.items()})
+    given = (questions, system, parts.knowledge, parts.profile, parts.profile.llm)
     failures = 0
     while (ref := answer_by_system.find(*given, failures, answering)) and read_manifest(ref.folder)["counts"]["failed"]:
         failures += 1
@@ -409,14 +359,11 @@ def _answers_of(
     answerer, reading = profile.answering.answerer, (profile.answering, profile.llm, profile.seed)
     variants = {name: str(Knowledge.parse(name).variant) for name in profile.knowledge}
     if profile.explores:
-        section, split = answerer_spec(answerer).section(profile), (profile.answering.split, profile.answering.limit)
+        section, graph = answerer_spec(answerer).section(profile), {"kg": made.kg, "dkg": made.dkg}
+        rest = answerer, section, profile.llm, sample_of(profile)
         explored = {
-            variant: explore(
-                made.kg, made.dkg, made.questions_for(variant), variant, answerer, section, profile.llm, *split,
-                profile.seed,
-            )
-            for variant in variants.values()
-        }  # fmt: skip
+            variant: explore(graph, made.questions_for(variant), variant, *rest) for variant in variants.values()
+        }
         return {name: answer_computed(explored[variant], name, answerer) for name, variant in variants.items()}
     if not profile.computes:
         return {name: answer(made.questions, knowledge.get(name), name, *reading) for name in variants}
@@ -436,7 +383,8 @@ def compute_all(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: P
     """
     operator, label_parser = ranker_of(made.kg, made.questions, profile)
     least = profile.abstention.min_confidence if label_parser is not None else None
-    rest = profile.answering.split, profile.answering.limit, profile.symbolic, least, profile.seed
+    rest = sample_of(profile), profile.symbolic, least
+    rankers = {"operator": operator, "label_parser": label_parser}
     computed = {}
     for name in dict.fromkeys(str(Knowledge.parse(name).variant) for name in profile.knowledge):
         topic_questions, parsed = made.questions_for(name), None
@@ -444,5 +392,11 @@ def compute_all(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: P
             linked = topic_questions if topic_questions is made.linked else None
             examples = parsing_examples(made.kg, made.questions, linked)
             parsed = train_and_parse(profile.symbolic.parser, made.kg, examples, profile)
-        computed[name] = compute(made.kg, topic_questions, facts[name], operator, label_parser, parsed, name, *rest)
+        inputs = {"kg": made.kg, "questions": topic_questions, "facts": facts[name], **rankers, "parsed": parsed}
+        computed[name] = compute({key: ref for key, ref in inputs.items() if ref is not None}, name, *rest)
     return computed
+
+
+def sample_of(profile: Profile) -> QuestionSample:
+    """The questions that a profile answers."""
+    return QuestionSample(split=profile.answering.split, limit=profile.answering.limit, seed=profile.seed)

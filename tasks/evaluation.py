@@ -20,7 +20,7 @@ from kgqa_core.evaluation.nli import fetch, hub_name
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
-from tasks.engine.context import Counts, folder, folders
+from tasks.engine.context import Counts, folders, group_folders, grouped
 from tasks.engine.external_digests import file_digest, model_digest
 from tasks.engine.run import current_run
 from tasks.engine.stage import stage
@@ -31,39 +31,28 @@ log = logging.getLogger("kgqa")
 @stage("scores", packages=("numpy", "scipy"))
 def score(
     workspace: Workspace,
-    kg: ArtifactRef,
-    questions: ArtifactRef,
-    facts: dict[str, ArtifactRef],
-    knowledge: dict[str, ArtifactRef],
-    answers: dict[str, ArtifactRef],
+    inputs: dict[str, ArtifactRef],
     options: EvaluationOptions,
     seed: int,
     limit: int | None = None,
     prices: dict[str, Price] | None = None,
-    linked: ArtifactRef | None = None,
-    entailment: dict[str, ArtifactRef] | None = None,
-    judged: dict[str, ArtifactRef] | None = None,
 ) -> Counts:
-    """Score every question of every experiment, with bootstrap intervals and without leaked questions."""
+    """Score every question of every experiment, with bootstrap intervals and without leaked questions.
+
+    inputs: artifacts by the names of `ScoringInputs`; in the groups `facts`, `knowledge`, `answers`, `entailment` and
+    `judged` as `group/NAME`.
+    """
     from kgqa_core.evaluation import score as scoring
 
-    return scoring.score(
-        workspace.out,
-        kg=kg.folder,
-        questions=questions.folder,
-        facts=folders(facts),
-        knowledge=folders(knowledge),
-        answers=folders(answers),
-        options=options,
-        seed=seed,
-        limit=limit,
-        prices=prices,
-        linked=folder(linked),
-        entailment=folders(entailment or {}),
-        judged=folders(judged or {}),
-        monitor=workspace.monitor,
-        work=workspace.work,
+    parts = scoring.ScoringInputs(
+        **group_folders(inputs),
+        facts=group_folders(inputs, "facts"),
+        knowledge=group_folders(inputs, "knowledge"),
+        answers=group_folders(inputs, "answers"),
+        entailment=group_folders(inputs, "entailment"),
+        judged=group_folders(inputs, "judged"),
     )
+    return scoring.score(workspace, parts, options, seed, limit, prices)
 
 
 def score_all(
@@ -75,25 +64,18 @@ def score_all(
 ) -> ArtifactRef:
     """Scores of a profile's experiments; topics alone, which are no facts, have no scores of their own."""
     scored = {name: ref for name, ref in facts.items() if RetrieverVariant.parse(name).retriever != TOPICS}
-    questions, options, limit = made.questions, profile.evaluation, profile.answering.limit
-    prices = dict(profile.llm.prices)
-    entailment = entail_all(questions, answers, options)
-    judged = judge_all(questions, answers, options, profile.llm)
-    more = {"judged": judged} if judged else {}
-    return score(
-        made.kg,
-        questions,
-        scored,
-        knowledge,
-        answers,
-        options,
-        profile.seed,
-        limit,
-        prices,
-        made.linked,
-        entailment,
-        **more,
-    )
+    options = profile.evaluation
+    inputs = {
+        "kg": made.kg,
+        "questions": made.questions,
+        **({"linked": made.linked} if made.linked is not None else {}),
+        **grouped("facts", scored),
+        **grouped("knowledge", knowledge),
+        **grouped("answers", answers),
+        **grouped("entailment", entail_all(made.questions, answers, options)),
+        **grouped("judged", judge_all(made.questions, answers, options, profile.llm)),
+    }
+    return score(inputs, options, profile.seed, profile.answering.limit, dict(profile.llm.prices))
 
 
 @stage("set_tables", packages=("numpy", "scipy"))
@@ -103,9 +85,7 @@ def table_sets(
     """Put the scores of several question sets into one table, with paired tests on each."""
     from kgqa_core.evaluation import set_tables
 
-    return set_tables.tables(
-        workspace.out, scores=folders(scores), questions=folders(questions), seed=seed, monitor=workspace.monitor
-    )
+    return set_tables.tables(workspace, scores=folders(scores), questions=folders(questions), seed=seed)
 
 
 @stage(
@@ -127,14 +107,7 @@ def entail(
     from kgqa_core.evaluation import entailment
 
     return entailment.entail(
-        workspace.out,
-        questions=questions.folder,
-        answers=answers.folder,
-        name=name,
-        model=model,
-        options=options,
-        monitor=workspace.monitor,
-        work=workspace.work,
+        workspace, questions=questions.folder, answers=answers.folder, name=name, model=model, options=options
     )
 
 
@@ -177,16 +150,7 @@ def judge_answers(
     from kgqa_core.evaluation import judge
 
     return judge.judge_answers(
-        workspace.out,
-        questions=questions.folder,
-        answers=answers.folder,
-        model=model,
-        llm=llm,
-        name=name,
-        monitor=workspace.monitor,
-        cache=workspace.cache,
-        budget=workspace.budget,
-        loaded=workspace.model,
+        workspace, questions=questions.folder, answers=answers.folder, model=model, llm=llm, name=name
     )
 
 

@@ -105,9 +105,14 @@ def again(made: dict[str, list[Path]], features: Sequence[str], seed: int) -> di
             abstainer=abstainer,
         )
         score(
-            base / "scores", questions=questions, labels=questions, confidence=base / "sure", answers=answers["test"],
-            seed=seed, bootstrap=100,
-        )  # fmt: skip
+            Workspace(base / "scores"),
+            questions=questions,
+            labels=questions,
+            confidence=base / "sure",
+            answers=answers["test"],
+            seed=seed,
+            bootstrap=100,
+        )
         found = json.loads((base / "scores" / "abstention.json").read_text(encoding="utf-8"))
     return {key: found[key] for key in SHOWN}
 

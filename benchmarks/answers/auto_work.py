@@ -172,9 +172,15 @@ class Work:
             resumed = self.folder / "unfinished" / _key(parts)
             resumed.mkdir(parents=True, exist_ok=True)
             return train(
-                out, kg=kg, questions=questions, generated=made, mentions=mentions, options=options, linking=linking,
-                seed=self.seed, monitor=Log("loss", 30), work=resumed,
-            )  # fmt: skip
+                Workspace(out, resumed, monitor=Log("loss", 30)),
+                kg=kg,
+                questions=questions,
+                generated=made,
+                mentions=mentions,
+                options=options,
+                linking=linking,
+                seed=self.seed,
+            )
 
         return self._made("parser", parts, fill)
 

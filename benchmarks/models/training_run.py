@@ -40,9 +40,15 @@ def train(training: str, inputs: Path, out: Path, seed: int, changes: dict[str, 
 
         made = inputs / "generated"
         counts = stage.train(
-            out, kg=inputs / "kg", questions=inputs / "questions", generated=made if made.exists() else None,
-            mentions=inputs / "mentions", options=options, linking=profile.linking, seed=seed,
-        )  # fmt: skip
+            Workspace(out),
+            kg=inputs / "kg",
+            questions=inputs / "questions",
+            generated=made if made.exists() else None,
+            mentions=inputs / "mentions",
+            options=options,
+            linking=profile.linking,
+            seed=seed,
+        )
         return counts, counts["dev"]["right"] / max(1, counts["dev"]["answerable"])
     if training == "rewriter":
         from kgqa_core.rewriting import train as rewriting

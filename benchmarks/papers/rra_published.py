@@ -106,9 +106,14 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
     options = AnsweringOptions(answerer="builtin", template=row["template"])
     label = "none/none" if knowledge is None else f"{retriever}/{row['format']}"
     answer(
-        out, questions=sample, knowledge=knowledge, name=label, options=options, llm=LlmOptions(), seed=SEED,
-        cache=work.cache, monitor=QUIET,
-    )  # fmt: skip
+        Workspace(out, cache=work.cache, monitor=QUIET),
+        questions=sample,
+        knowledge=knowledge,
+        name=label,
+        options=options,
+        llm=LlmOptions(),
+        seed=SEED,
+    )
     frame = pl.read_parquet(out / "answers.parquet")
     return dict(zip(frame["question"], frame["output"], strict=True)), counts
 

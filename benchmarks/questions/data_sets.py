@@ -164,9 +164,15 @@ class Graphs:
             write_questions(self.work / "none", [Question("none", "none")])
             folder.mkdir()
             train(
-                folder, kg=self.folder(name) / "kg", questions=self.work / "none", generated=None, mentions=None,
-                options=LabelParserOptions(steps=0, generated=0), linking=LinkingOptions(), seed=SEED,
-            )  # fmt: skip
+                Workspace(folder),
+                kg=self.folder(name) / "kg",
+                questions=self.work / "none",
+                generated=None,
+                mentions=None,
+                options=LabelParserOptions(steps=0, generated=0),
+                linking=LinkingOptions(),
+                seed=SEED,
+            )
         return folder
 
 

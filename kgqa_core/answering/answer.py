@@ -25,13 +25,11 @@ from kgqa_core.datasets.derived.splits import choose
 from kgqa_core.datasets.files.answers import LIKELY, SCHEMA, SECONDS, save_seconds
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, StorageError
-from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import PromptBatch, generate_cached, portion
 from kgqa_core.llm.protocol import Completion, Finish, LanguageModel
-from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.store.shards import LOADING, Part, add_counts, join_rows, read_parts, write_part
+from kgqa_core.store.shards import LOADING, add_counts, join_rows, read_parts, write_part
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
@@ -52,7 +50,7 @@ class AnswerRequest:
 
 
 def answer(
-    out: Path,
+    workspace: Workspace,
     *,
     questions: Path,
     knowledge: Path | None,
@@ -60,20 +58,14 @@ def answer(
     options: AnsweringOptions,
     llm: LlmOptions,
     seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-    cache: Path | None = None,
-    budget: Budget | None = None,
-    model: LanguageModel | None = None,
-    part: Part | None = None,
 ) -> dict[str, Any]:
     """Writes answers.parquet, one row per question, sorted by question, and volatile/answers_seconds.parquet.
 
     questions, knowledge: artifact folders.  name: `retriever/format` of the experiment; `none/none` has no knowledge
     and every prompt is No Knowledge.  A question that `knowledge` has no text for is answered without facts and
-    belongs to the experiment all the same.  cache: folder of the response cache that all runs share; without one
-    completions are kept in `work`.  model: used instead of loading `options.answerer`.  part: send only a share of the
-    prompts, and write the rows of the questions that have these; `merge` joins the parts.
+    belongs to the experiment all the same.  Without a cache completions are kept in `work`; a model of the workspace is
+    used instead of loading `options.answerer`.  Of a part only that share of the prompts is sent, and the rows of the
+    questions that have these are written; `merge` joins the parts.
     An item that failed is a row with finish `error` and an empty output; it is requested again when the stage runs
     again.
     Returns counts: questions, prompts (different ones), prompt_tokens, completion_tokens, one count for each finish,
@@ -89,24 +81,25 @@ def answer(
         chosen, read_contexts(knowledge, retriever, form) if knowledge is not None else {}, options
     )
     with LOADING:
-        reader = model if model is not None else load_model(model_spec(options.answerer), llm, budget=budget)
-    unique = portion(reader, unique_prompts(requests), part)
+        reader = workspace.model or load_model(model_spec(options.answerer), llm, budget=workspace.budget)
+    unique = portion(reader, unique_prompts(requests), workspace.part)
     own = set(unique)
     requests = [item for item in requests if item.prompt in own]
-    responses = open_cache(cache if cache is not None else work)
+    responses = open_cache(workspace.cache if workspace.cache is not None else workspace.work)
     outcomes = generate_cached(
-        reader, PromptBatch(unique, generation_params(options), cache=responses, monitor=monitor, what="answers")
+        reader,
+        PromptBatch(unique, generation_params(options), cache=responses, monitor=workspace.monitor, what="answers"),
     )
     completions = {
         prompt: outcome.completion or Completion("", "error", error="; ".join(outcome.spent) or "no completion")
         for prompt, outcome in zip(unique, outcomes, strict=True)
     }
     cached = sum(outcome.cached for outcome in outcomes)
-    counts = _write(out, requests, completions, reader, (retriever, form), options)
+    counts = _write(workspace.out, requests, completions, reader, (retriever, form), options)
     counts |= {"prompts": len(unique), "cached": cached}
-    save_seconds(out, counts, time.monotonic() - started)
-    if part is not None:
-        write_part(out, counts)
+    save_seconds(workspace.out, counts, time.monotonic() - started)
+    if workspace.part is not None:
+        write_part(workspace.out, counts)
     return counts
 
 

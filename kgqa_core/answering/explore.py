@@ -17,16 +17,15 @@ from kgqa_core.answering.explored import write_explored
 from kgqa_core.answering.registry import ANSWERERS, check_explorer
 from kgqa_core.answering.reply import Effort
 from kgqa_core.config import Answerer, LlmOptions, Options
-from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.llm.budget import Budget
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.compute import Calculator, proofs, write
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.types import Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 
 def open_explorer(answerer: str, inputs: ExplorerInputs) -> Explorer:
@@ -41,7 +40,7 @@ def open_explorer(answerer: str, inputs: ExplorerInputs) -> Explorer:
 
 
 def explore(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     dkg: Path,
@@ -49,33 +48,30 @@ def explore(
     answerer: str,
     section: Options,
     llm: LlmOptions,
-    split: str,
-    limit: int | None,
-    seed: int,
-    monitor: Monitor = QUIET,
-    cache: Path | None = None,
-    budget: Budget | None = None,
+    sample: QuestionSample,
 ) -> dict[str, Any]:
     """Writes the tables of computed answers and explored.parquet, a row a question, and returns counts.
 
-    questions: with the topics to start from.  split, limit: the questions that are answered, as of `answer`.
+    questions: with the topics to start from.  section: the explorer's own options.
     Counts: questions, ends (how many ended how), answered, calls, prompt_tokens, completion_tokens, calls_a_question
     and tokens_a_question (means), operations, refused, unreadable.
     Raises QuestionFileError when the split is empty, and what `Explorer.explore` raises.
     """
-    chosen = choose(read_questions(questions), split, limit, seed)
+    chosen = sample.of(read_questions(questions))
     kind = Answerer.parse(answerer)
     with KgStore.open(kg) as store:
-        inputs = ExplorerInputs(Dkg.open(dkg), store, str(kind.model), section, llm, seed, cache, budget)
-        found = open_explorer(answerer, inputs).explore(chosen, monitor)
+        inputs = ExplorerInputs(
+            Dkg.open(dkg), store, str(kind.model), section, llm, sample.seed, workspace.cache, workspace.budget
+        )
+        explorations = open_explorer(answerer, inputs).explore(chosen, workspace.monitor)
         names = store.names({topic for question in chosen for topic in question.topic_entities})
         solved = [
-            one.computed(kind.kind, [names[topic] for topic in question.topic_entities])
-            for one, question in zip(found, chosen, strict=True)
+            exploration.computed(kind.kind, [names[topic] for topic in question.topic_entities])
+            for exploration, question in zip(explorations, chosen, strict=True)
         ]
-        write(out, solved, proofs(store, solved))
-    write_explored(out, found)
-    return counts_of(found)
+        write(workspace.out, solved, proofs(store, solved))
+    write_explored(workspace.out, explorations)
+    return counts_of(explorations)
 
 
 def counts_of(found: Sequence[Exploration]) -> dict[str, Any]:

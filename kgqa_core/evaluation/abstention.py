@@ -27,9 +27,9 @@ from kgqa_core.metrics.confidence import (
     risk_coverage,
 )
 from kgqa_core.metrics.text import GoldAnswers, contains
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 SCORES = "abstention.json"
 POINTS = 100
@@ -40,7 +40,7 @@ WANTED = {"entity": ENTITY, "fact": FACT, "relation": RELATION, "type": RELATION
 
 
 def score(
-    out: Path,
+    workspace: Workspace,
     *,
     questions: Path,
     labels: Path,
@@ -48,8 +48,6 @@ def score(
     answers: Path,
     seed: int,
     bootstrap: int = 1000,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes abstention.json and returns its main numbers.
 
@@ -65,7 +63,7 @@ def score(
     wrong = np.array([_wrong(questions_by_id[name], known[name], output.get(name) or "") for name in names])
     found = measure([known[name] for name in names], [verdicts[name] for name in names], wrong, seed, bootstrap)
     meta = json.loads((answers / "meta.json").read_text(encoding="utf-8"))
-    write_json(out / SCORES, {"experiment": meta["experiment"], **found})
+    write_json(workspace.out / SCORES, {"experiment": meta["experiment"], **found})
     summary_names = ("auroc", "ece", "area", "accuracy", "wrong_reasons")
     return {"questions": len(names), **{name: found[name] for name in summary_names if found[name] is not None}}
 

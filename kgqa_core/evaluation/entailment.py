@@ -17,10 +17,10 @@ from kgqa_core.evaluation.long_tail import ENTAILMENT
 from kgqa_core.evaluation.nli import EntailmentModel, Pair, open_judge, runs
 from kgqa_core.metrics.entailment import Scores
 from kgqa_core.metrics.registry import measure, metric_names
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.align_text import split
 from kgqa_core.store.shards import LOADING
 from kgqa_core.store.tables import read_frame
+from kgqa_core.workspace import Workspace
 
 CHUNK = 512
 """Pairs per chunk that is saved for a later try."""
@@ -39,22 +39,20 @@ class _Read:
 
 
 def entail(
-    out: Path,
+    workspace: Workspace,
     *,
     questions: Path,
     answers: Path,
     model: str,
     options: EntailmentOptions,
     name: str = "",
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
     judge: EntailmentModel | None = None,
 ) -> dict[str, Any]:
     """Writes `entailment.parquet` (question, retriever, format, model and the three scores) and returns counts.
 
     Rows are those of the answers whose question has a reference response; an empty answer says nothing and scores 0.
-    model: as `metrics.entailment.fetch` takes it.  name: what progress calls the experiment.  judge: used instead of
-    loading `model`.  work: keeps what is judged, so that a killed try goes on where it was.
+    model: as `nli.fetch` takes it.  name: what progress calls the experiment.  judge: used instead of
+    loading `model`.  The folder `work` keeps what is judged, so that a killed try goes on where it was.
     Counts: responses, pairs (different ones), `cut` (pairs too long for the model even so), `in_runs` (responses that
     are too long to be one premise).
     Raises ModelError, ArtifactError; FileNotFoundError when the model cannot be had.
@@ -76,7 +74,7 @@ def entail(
         key=lambda pair: (len(pair[0]) + len(pair[1]), pair),
     )
     progress_name = f"pairs {name}".strip()
-    scores = _judged(judge, pairs, work, monitor, progress_name) if judge is not None else np.zeros((0, 2))
+    scores = _judged(judge, pairs, workspace, progress_name) if judge is not None else np.zeros((0, 2))
     index = {pair: number for number, pair in enumerate(pairs)}
     measured = (measure("entailment", _matrix(response, index, scores)).values() for response in read)
     rows = [
@@ -84,7 +82,7 @@ def entail(
     ]
     schema = dict.fromkeys(columns[:4], pl.String) | dict.fromkeys(metric_names("entailment"), pl.Float64)
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(
-        out / ENTAILMENT, compression="zstd", statistics=False
+        workspace.out / ENTAILMENT, compression="zstd", statistics=False
     )
     return {
         "responses": len(rows),
@@ -122,15 +120,13 @@ def _matrix(response: _Read, index: Mapping[Pair, int], scores: Scores) -> Score
     return scores[np.array(rows, dtype=np.int64)] if rows else np.zeros((0, len(response.hypotheses), 2))
 
 
-def _judged(
-    judge: EntailmentModel, pairs: Sequence[Pair], work: Path | None, monitor: Monitor, progress_name: str
-) -> Scores:
+def _judged(judge: EntailmentModel, pairs: Sequence[Pair], workspace: Workspace, progress_name: str) -> Scores:
     """Scores [pairs, 2], chunk by chunk; chunks saved by an earlier try are reused."""
     found = [np.zeros((0, 2))]
     for start in range(0, len(pairs), CHUNK):
-        monitor.progress(start, len(pairs), progress_name)
+        workspace.monitor.progress(start, len(pairs), progress_name)
         chunk = pairs[start : start + CHUNK]
-        checkpoint = None if work is None else work / f"judged-{start:09d}.npy"
+        checkpoint = None if workspace.work is None else workspace.work / f"judged-{start:09d}.npy"
         scores = _read_checkpoint(checkpoint, len(chunk))
         if scores is None:
             scores = judge.scores(chunk)
@@ -140,7 +136,7 @@ def _judged(
                     np.save(stream, scores, allow_pickle=False)
                 os.replace(scratch, checkpoint)
         found.append(scores)
-    monitor.progress(len(pairs), len(pairs), progress_name)
+    workspace.monitor.progress(len(pairs), len(pairs), progress_name)
     return np.concatenate(found)
 
 

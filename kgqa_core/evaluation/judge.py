@@ -31,6 +31,7 @@ from kgqa_core.prompts import chat, without_thoughts
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.shards import LOADING
 from kgqa_core.store.tables import read_frame
+from kgqa_core.workspace import Workspace
 
 JUDGED: Final = "judged.parquet"
 VERSION: Final = "1"
@@ -157,23 +158,12 @@ def verdicts(
 
 
 def judge_answers(
-    out: Path,
-    *,
-    questions: Path,
-    answers: Path,
-    model: str,
-    llm: LlmOptions,
-    name: str = "",
-    monitor: Monitor = QUIET,
-    cache: Path | None = None,
-    budget: Budget | None = None,
-    loaded: LanguageModel | None = None,
+    workspace: Workspace, *, questions: Path, answers: Path, model: str, llm: LlmOptions, name: str = ""
 ) -> dict[str, Any]:
     """Writes `judged.parquet` (question, retriever, format, model, judged) and meta.json, and returns counts.
 
     Rows are those of the answers; judged is true, false, or null where the judge gave no verdict.
-    model: of the judge; loaded: used instead of loading it.  name: what progress calls the experiment.  budget: of an
-    endpoint's requests.
+    model: of the judge; that of the workspace is used instead of loading it.  name: what progress calls the experiment.
     Raises BudgetReached, EndpointError, ModelError, ArtifactError.
     """
     records = {record.id: record for record in read_questions(questions)}
@@ -187,12 +177,14 @@ def judge_answers(
     found: list[bool | None] = [False] * len(given)
     if given:
         with LOADING:
-            judge = loaded if loaded is not None else load_model(model, llm, budget=budget)
-        found = verdicts(judge, given, llm, cache=cache, monitor=monitor, what=f"verdicts {name}".strip())
+            judge = workspace.model or load_model(model, llm, budget=workspace.budget)
+        found = verdicts(
+            judge, given, llm, cache=workspace.cache, monitor=workspace.monitor, what=f"verdicts {name}".strip()
+        )
     schema = dict.fromkeys(columns[:4], pl.String) | {"judged": pl.Boolean}
     table = pl.DataFrame([(*row[:4], one) for row, one in zip(rows, found, strict=True)], schema=schema, orient="row")
-    table.write_parquet(out / JUDGED, compression="zstd", statistics=False)
-    write_json(out / "meta.json", {"judge": model, "prompt_version": VERSION})
+    table.write_parquet(workspace.out / JUDGED, compression="zstd", statistics=False)
+    write_json(workspace.out / "meta.json", {"judge": model, "prompt_version": VERSION})
     return {"answers": len(rows), "correct": sum(one is True for one in found), "unread": found.count(None)}
 
 

@@ -8,6 +8,7 @@ asked a sample (`limit`) are the sampled questions the denominator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,80 +29,90 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.registry import Group, measure, metric_names
 from kgqa_core.metrics.retrieval import RelationPath
 from kgqa_core.metrics.text import GoldAnswers
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import SPLITS, Question
+from kgqa_core.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class ScoringInputs:
+    """Folders of the artifacts that are scored.
+
+    linked: a `linked` artifact, whose topics are scored too.  facts: retriever name → its `facts` artifact.
+    knowledge: any name → a `knowledge` artifact, for its length.  answers: any name → an `answers` artifact; an
+    experiment's name comes from the rows, and from the mapping's key (`retriever/format/model`) when there are none.
+    entailment, judged: any name → an artifact of that kind; the experiments are those of its rows.
+    """
+
+    kg: Path
+    questions: Path
+    facts: Mapping[str, Path]
+    answers: Mapping[str, Path]
+    knowledge: Mapping[str, Path] = field(default_factory=dict)
+    linked: Path | None = None
+    entailment: Mapping[str, Path] = field(default_factory=dict)
+    judged: Mapping[str, Path] = field(default_factory=dict)
 
 
 def score(
-    out: Path,
-    *,
-    kg: Path,
-    questions: Path,
-    facts: Mapping[str, Path],
-    knowledge: Mapping[str, Path],
-    answers: Mapping[str, Path],
+    workspace: Workspace,
+    inputs: ScoringInputs,
     options: EvaluationOptions,
     seed: int,
     limit: int | None = None,
     prices: Mapping[str, Price] | None = None,
-    linked: Path | None = None,
-    entailment: Mapping[str, Path] | None = None,
-    judged: Mapping[str, Path] | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes `scores.parquet` (experiment, split, question, metric, value) and `aggregates.json`; returns counts.
 
-    facts: retriever name → its `facts` artifact.  knowledge: any name → a `knowledge` artifact, for its length.
-    answers: any name → an `answers` artifact; an experiment's name comes from the rows, and from the mapping's key
-    (`retriever/format/model`) when there are none.
     limit: the answering stage's limit, so that unanswered questions of a sample are known from those outside it.
-    prices: of endpoint models, for the column of costs.  linked: a `linked` artifact, whose topics are scored too.
-    entailment, judged: any name → an artifact of that kind; the experiments are those of its rows.
+    prices: of endpoint models, for the column of costs.
     The aggregates hold the means of `aggregate`, the `comparisons` of `compare` and the `cost` of `cost`; where
     pairs are wanted, `recall_by_k`; where answers have roads, `by_road`.
     Raises ArtifactError when an artifact is missing, or answers a question twice.
     """
-    records = read_questions(questions)
-    leakage = read_leakage(questions)
+    records = read_questions(inputs.questions)
+    leakage = read_leakage(inputs.questions)
     leaked = frozenset(leakage.get("leaked", ()))
     rows: Rows = {}
-    wanted, ranks = wanted_pairs(kg, records, facts), {}
-    for number, (name, folder) in enumerate(sorted(facts.items())):
-        monitor.progress(number, len(facts) + len(answers), "experiments")
-        alone = rows[f"{name}/-/-"] = _score_retriever(kg, folder, records)
-        ranks[f"{name}/-/-"] = pair_ranks(kg, folder, {key: pairs for key, pairs in wanted.items() if key in alone})
+    wanted, ranks = wanted_pairs(inputs.kg, records, inputs.facts), {}
+    for number, (name, folder) in enumerate(sorted(inputs.facts.items())):
+        workspace.monitor.progress(number, len(inputs.facts) + len(inputs.answers), "experiments")
+        alone = rows[f"{name}/-/-"] = _score_retriever(inputs.kg, folder, records)
+        ranks[f"{name}/-/-"] = pair_ranks(
+            inputs.kg, folder, {key: pairs for key, pairs in wanted.items() if key in alone}
+        )
         for question, pair_positions in ranks[f"{name}/-/-"].items():
             alone[question] |= measure("pairs", pair_positions)
-    given = {name: frame for key, folder in sorted(answers.items()) for name, frame in _read_answers(key, folder)}
+    given = {
+        name: frame for key, folder in sorted(inputs.answers.items()) for name, frame in _read_answers(key, folder)
+    }
     evaluated = _evaluated(records, given.values(), limit)
     golds = {record.id: GoldAnswers(record.answer_names) for record in records if record.id in evaluated}
     evaluated_records = [record for record in records if record.id in evaluated]
-    for number, (name, frame) in enumerate(sorted(given.items()), start=len(facts)):
-        monitor.progress(number, len(facts) + len(given), "experiments")
+    for number, (name, frame) in enumerate(sorted(given.items()), start=len(inputs.facts)):
+        workspace.monitor.progress(number, len(inputs.facts) + len(given), "experiments")
         outputs = dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
         rows[name] = score_outputs(evaluated_records, outputs, golds)
-    _add_entailment(rows, evaluated_records, entailment or {})
-    _add_verdicts(rows, evaluated_records, judged or {})
-    rows |= link_rows(linked, records)
+    _add_entailment(rows, evaluated_records, inputs.entailment)
+    _add_verdicts(rows, evaluated_records, inputs.judged)
+    rows |= link_rows(inputs.linked, records)
     same_text = frozenset(leakage.get("test", {}).get("same_text", ()))
     aggregates = aggregate(rows, records, leaked, same_text, samples=options.bootstrap, seed=seed)
     if roads := by_road(given, rows, records, samples=options.bootstrap, seed=seed):
         aggregates["by_road"] = roads
     aggregates["comparisons"] = compare(rows, records)
-    if linked is not None:
+    if inputs.linked is not None:
         aggregates["linking"] = linking_costs(rows, records, seed)
     if wanted:
         main = main_split({record.split for record in records if any(record.id in own for own in rows.values())})
         counted = {record.id for record in records if record.split == main}
         aggregates["recall_by_k"] = recall_by_k(ranks, counted, samples=options.bootstrap, seed=seed)
-    aggregates["cost"] = cost(given, knowledge, evaluated, prices)
+    aggregates["cost"] = cost(given, inputs.knowledge, evaluated, prices)
     aggregates["leakage"] = {"leaked": len(leaked), **leakage.get("counts", {})}
-    table = _write_scores(out, rows, records)
-    write_json(out / "aggregates.json", aggregates)
-    monitor.progress(1, 1, "experiments")
+    table = _write_scores(workspace.out, rows, records)
+    write_json(workspace.out / "aggregates.json", aggregates)
+    workspace.monitor.progress(1, 1, "experiments")
     return {
         "experiments": len(rows),
         "rows": table.height,

@@ -20,7 +20,7 @@ from kgqa_core.evaluation.labels import knowledge_place
 from kgqa_core.evaluation.paired import difference, pair, read_scored
 from kgqa_core.metrics.registry import metrics_shown
 from kgqa_core.metrics.significance import holm, three_digits
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.workspace import Workspace
 
 FILE = "tables.json"
 
@@ -32,12 +32,7 @@ Pairs = Callable[[Collection[str]], Iterator[tuple[str, str]]]
 
 
 def tables(
-    out: Path,
-    *,
-    scores: Mapping[str, Path],
-    questions: Mapping[str, Path],
-    seed: int = 0,
-    monitor: Monitor = QUIET,
+    workspace: Workspace, *, scores: Mapping[str, Path], questions: Mapping[str, Path], seed: int = 0
 ) -> dict[str, Any]:
     """Writes `tables.json` and returns counts.
 
@@ -47,7 +42,7 @@ def tables(
     """
     found: dict[str, Any] = {"sets": {}, "models": [], "knowledge": []}
     for place, (name, folder) in enumerate(scores.items()):
-        monitor.progress(place, len(scores), "question sets")
+        workspace.monitor.progress(place, len(scores), "question sets")
         try:
             aggregates = json.loads((folder / "aggregates.json").read_text(encoding="utf-8"))
         except (OSError, ValueError) as fault:
@@ -56,8 +51,8 @@ def tables(
         scored = read_scored(folder, questions[name])
         for key, pairs in (("models", model_pairs), ("knowledge", knowledge_pairs)):
             found[key] += [{"set": name, **row} for row in compare_set(scored, pairs, seed=seed)]
-    (out / FILE).write_text(json.dumps(found, sort_keys=True, ensure_ascii=False), encoding="utf-8")
-    monitor.progress(len(scores), len(scores), "question sets")
+    (workspace.out / FILE).write_text(json.dumps(found, sort_keys=True, ensure_ascii=False), encoding="utf-8")
+    workspace.monitor.progress(len(scores), len(scores), "question sets")
     experiments = {name for one in found["sets"].values() for name in one["scores"]}
     counts = {key: len(found[key]) for key in ("models", "knowledge")}
     return {"sets": len(scores), "experiments": len(experiments), "tests": counts}

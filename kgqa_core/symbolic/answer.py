@@ -15,19 +15,17 @@ import polars as pl
 from kgqa_core.config import AUTO, SYMBOLIC, Knowledge
 from kgqa_core.datasets.files.answers import ROAD_SCHEMA, SCHEMA, save_seconds
 from kgqa_core.errors import StorageError
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.tables import PROOF, read_computed
+from kgqa_core.workspace import Workspace
 
 
 def answer_computed(
-    out: Path,
+    workspace: Workspace,
     *,
     computed: Path,
     name: str,
     answerer: str = SYMBOLIC,
     usage: Mapping[str, tuple[str, int, int]] | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes answers.parquet, its meta.json and proof.parquet, and returns counts.
 
@@ -57,12 +55,14 @@ def answer_computed(
         roads = read_computed(computed, ("question", *ROAD_SCHEMA))
         frame = frame.join(roads, on="question", how="left", maintain_order="left")
     try:
-        frame.write_parquet(out / "answers.parquet")
-        shutil.copyfile(computed / PROOF, out / PROOF)
-        (out / "meta.json").write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        frame.write_parquet(workspace.out / "answers.parquet")
+        shutil.copyfile(computed / PROOF, workspace.out / PROOF)
+        (workspace.out / "meta.json").write_text(json.dumps(meta, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as fault:
-        raise StorageError(f"cannot write answers to {out}: {fault}; free space or choose another --home") from fault
-    save_seconds(out, counts, time.monotonic() - started)
+        raise StorageError(
+            f"cannot write answers to {workspace.out}: {fault}; free space or choose another --home"
+        ) from fault
+    save_seconds(workspace.out, counts, time.monotonic() - started)
     return counts
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from kgqa_core.config import SymbolicOptions
-from kgqa_core.datasets.derived.splits import choose
+from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_linked_candidates
 from kgqa_core.retrieval.retrieved import read_retrieved
 from kgqa_core.symbolic.answer import listed
@@ -23,55 +23,59 @@ from kgqa_core.symbolic.arguments import paths_of, read_proposed
 from kgqa_core.symbolic.solve import ComputedAnswer, Solver
 from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA
 from kgqa_core.types import Question, Retrieved
+from kgqa_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from kgqa_core.symbolic.auto import AutoSolver
 
 
+@dataclass(frozen=True)
+class ComputeInputs:
+    """Folders of the artifacts that answers are computed from.
+
+    facts: of one retriever.  operator: the trained classifier; None where a label_parser ranks what all roads propose
+    (`auto`).  parsed: forms to try first, where a parser made some.
+    """
+
+    kg: Path
+    questions: Path
+    facts: Path
+    operator: Path | None = None
+    label_parser: Path | None = None
+    parsed: Path | None = None
+
+
 def compute(
-    out: Path,
-    *,
-    kg: Path,
-    questions: Path,
-    facts: Path,
-    operator: Path | None,
-    parsed: Path | None,
-    name: str,
-    split: str,
-    limit: int | None,
+    workspace: Workspace,
+    inputs: ComputeInputs,
+    sample: QuestionSample,
     options: SymbolicOptions,
-    seed: int,
-    label_parser: Path | None = None,
     min_confidence: float | None = None,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes computed.parquet, a row a question, and proof.parquet, and returns counts.
 
-    facts: of the retriever `name`.  operator: the trained classifier; None where a label_parser ranks what all roads
-    propose (`auto`), which declines below min_confidence, its own where it is None.  parsed: forms to try first, where
-    a parser made some.  split, limit: the questions that are answered, as of `answer`.
+    min_confidence: below which `auto` declines; its own where this is None.
     Raises QuestionFileError when the split is empty, and ArtifactError.
     """
-    chosen = choose(read_questions(questions), split, limit, seed)
-    with KgStore.open(kg) as store:
-        found = read_retrieved(facts, [question.id for question in chosen])
-        paths = paths_of(store, chosen, [found.get(question.id, Retrieved(question.id)) for question in chosen])
-        forms = read_proposed(parsed) if parsed is not None else None
-        if label_parser is not None:
-            chosen = with_linked_candidates(chosen, questions, CANDIDATES)
-        solver = open_solver(store, options, operator, label_parser, min_confidence)
-        solved = solver.solve(chosen, paths, forms, monitor)
-        write(out, solved, proofs(store, solved))
-    kinds = Counter(one.kind for one in solved if one.form is not None)
-    roads = Counter(one.road for one in solved if one.road is not None)
+    chosen = sample.of(read_questions(inputs.questions))
+    with KgStore.open(inputs.kg) as store:
+        retrieved = read_retrieved(inputs.facts, [question.id for question in chosen])
+        paths = paths_of(store, chosen, [retrieved.get(question.id, Retrieved(question.id)) for question in chosen])
+        forms = read_proposed(inputs.parsed) if inputs.parsed is not None else None
+        if inputs.label_parser is not None:
+            chosen = with_linked_candidates(chosen, inputs.questions, CANDIDATES)
+        solver = open_solver(store, options, inputs.operator, inputs.label_parser, min_confidence)
+        solved = solver.solve(chosen, paths, forms, workspace.monitor)
+        write(workspace.out, solved, proofs(store, solved))
+    kinds = Counter(answer.kind for answer in solved if answer.form is not None)
+    roads = Counter(answer.road for answer in solved if answer.road is not None)
     return {
         "questions": len(solved),
-        "computed": sum(one.form is not None for one in solved),
+        "computed": kinds.total(),
         "without_paths": sum(not paths.get(question.id) for question in chosen),
         "kinds": dict(sorted(kinds.items())),
         **({"roads": dict(sorted(roads.items()))} if roads else {}),
-        "truncated": sum(one.truncated for one in solved),
+        "truncated": sum(answer.truncated for answer in solved),
         "timeouts": solver.timeouts,
     }
 

@@ -11,24 +11,16 @@ import polars as pl
 from kgqa_core.config import Knowledge
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.verbalise import KNOWLEDGE
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import triple_form
 from kgqa_core.store.tables import read_frame
 from kgqa_core.symbolic.tables import read_computed
+from kgqa_core.workspace import Workspace
 
 MAX_RESULTS = 20
 """Names of a computed result that are put before the language model."""
 
 
-def add_computed(
-    out: Path,
-    *,
-    computed: Path,
-    knowledge: Path,
-    name: str,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
-) -> dict[str, Any]:
+def add_computed(workspace: Workspace, *, computed: Path, knowledge: Path, name: str) -> dict[str, Any]:
     """Writes knowledge.parquet, the texts of `knowledge` with computed results above them, and returns counts.
 
     name: `retriever/format` of both.  A question for which nothing was computed keeps its text.  Raises ArtifactError.
@@ -52,9 +44,9 @@ def add_computed(
         for question, text, triples in frame.sort("question").select("question", "text", "triples").iter_rows()
     ]
     try:
-        pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(out / "knowledge.parquet")
+        pl.DataFrame(rows, schema=KNOWLEDGE, orient="row").write_parquet(workspace.out / "knowledge.parquet")
     except OSError as fault:
-        raise StorageError(f"cannot write knowledge to {out}: {fault}; free space") from fault
+        raise StorageError(f"cannot write knowledge to {workspace.out}: {fault}; free space") from fault
     return {"questions": len(rows), "computed": sum(bool(results.get(row[0])) for row in rows)}
 
 

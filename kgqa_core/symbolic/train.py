@@ -33,6 +33,7 @@ from kgqa_core.symbolic.operations import KINDS, ORDERED, RANKED, Operation, ope
 from kgqa_core.symbolic.operator import OperatorModel, OperatorNetwork, save
 from kgqa_core.symbolic.question_reader import read_question
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 PROGRESS_EVERY = 500
 """Questions between two reports of progress."""
@@ -97,14 +98,7 @@ IGNORED = -100
 
 
 def train(
-    out: Path,
-    *,
-    kg: Path,
-    questions: Path,
-    options: OperationClassifierOptions,
-    seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
+    workspace: Workspace, *, kg: Path, questions: Path, options: OperationClassifierOptions, seed: int
 ) -> dict[str, Any]:
     """Writes model.safetensors, config.json, tokenizer.json and curves.parquet; returns counts.
 
@@ -114,7 +108,9 @@ def train(
     own = {split: [question for question in everything if question.split == split] for split in ("train", "dev")}
     with KgStore.open(kg) as store:
         graph = MemoryGraph(store)
-        (learning, without), (developing, _) = (training_examples(own[split], graph, TOPIC, monitor) for split in own)
+        (learning, without), (developing, _) = (
+            training_examples(own[split], graph, TOPIC, workspace.monitor) for split in own
+        )
     if not learning:
         raise TrainingError(
             f"none of the {len(own['train'])} training questions has a gold form to learn operations from; give "
@@ -137,12 +133,12 @@ def train(
         )
         sha = hashlib.sha256(repr((learning, developing)).encode()).hexdigest()
         key = key_of(sha, options.decisive(), seed)
-        progress, weights = train_encoder(network, plan, options, key, monitor, work)
+        progress, weights = train_encoder(network, plan, options, key, workspace.monitor, workspace.work)
     network.load_state_dict(weights, strict=False)
-    save(out, OperatorModel(network, reader), description)
-    write_curves(out, progress)
-    if work is not None:
-        (work / CHECKPOINT).unlink(missing_ok=True)
+    save(workspace.out, OperatorModel(network, reader), description)
+    write_curves(workspace.out, progress)
+    if workspace.work is not None:
+        (workspace.work / CHECKPOINT).unlink(missing_ok=True)
     kinds = {kind: sum(example.number for example in learning if example.operation.kind == kind) for kind in KINDS}
     return {
         "questions": {split: len(some) for split, some in own.items()},

@@ -56,3 +56,15 @@ def folder(ref: ArtifactRef | None) -> Path | None:
 def folders(refs: Mapping[str, ArtifactRef]) -> dict[str, Path]:
     """Folders of artifacts, by name."""
     return {name: ref.folder for name, ref in refs.items()}
+
+
+def grouped(group: str, refs: Mapping[str, ArtifactRef]) -> dict[str, ArtifactRef]:
+    """Artifacts by `group/NAME`, for a stage that takes several groups as one argument."""
+    return {f"{group}/{name}": ref for name, ref in refs.items()}
+
+
+def group_folders(refs: Mapping[str, ArtifactRef], group: str | None = None) -> dict[str, Path]:
+    """Folders of a group of artifacts by NAME; without a group, of the artifacts that belong to none."""
+    if group is None:
+        return {name: ref.folder for name, ref in refs.items() if "/" not in name}
+    return {name.removeprefix(f"{group}/"): ref.folder for name, ref in refs.items() if name.startswith(f"{group}/")}

@@ -21,6 +21,7 @@ from kgqa_core import errors
 from kgqa_core.answering import answer as answering
 from kgqa_core.config import RunnerOptions, make_profile
 from kgqa_core.errors import BudgetReached, ConfigError, EndpointError, KgqaError
+from kgqa_core.workspace import Workspace
 from tasks.engine import runners
 from tests.support.chat_server import ChatServer
 from tests.support.command import ROOT
@@ -101,11 +102,11 @@ def test_a_part_that_fails_leaves_the_others_and_says_its_own_message(
     real: Callable[..., Any] = answering.answer
     made: list[Any] = []
 
-    def failing(out: Path, *, part: Any = None, **given: Any) -> Any:
-        if part == (1, 3) and given["name"] == "random/triples":
+    def failing(workspace: Workspace, **given: Any) -> Any:
+        if workspace.part == (1, 3) and given["name"] == "random/triples":
             raise KgqaError("part one has no luck")
-        made.append((given["name"], part))
-        return real(out, part=part, **given)
+        made.append((given["name"], workspace.part))
+        return real(workspace, **given)
 
     failing.__signature__ = inspect.signature(real)  # type: ignore[attr-defined]
     profile = make_profile(settings(inputs, server.base_url, kind="thread", shards=3, workers=1))
@@ -123,9 +124,9 @@ def test_a_part_that_fails_leaves_the_others_and_says_its_own_message(
 
 
 def listening(real: Callable[..., Any], made: list[Any]) -> Callable[..., Any]:
-    def watched(out: Path, *, part: Any = None, **given: Any) -> Any:
-        made.append((given["name"], part))
-        return real(out, part=part, **given)
+    def watched(workspace: Workspace, **given: Any) -> Any:
+        made.append((given["name"], workspace.part))
+        return real(workspace, **given)
 
     watched.__signature__ = inspect.signature(real)  # type: ignore[attr-defined]
     return watched

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.config import Options
 from kgqa_core.errors import ArtifactError, QuestionFileError
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.types import SPLITS, Question
@@ -73,6 +74,18 @@ def hold_out(ids: Sequence[str], share: float, seed: int) -> set[str]:
     pool = sorted(ids)
     count = max(round(len(pool) * share), 1 if len(pool) > 1 else 0)
     return set(random.Random(seed).sample(pool, count))
+
+
+class QuestionSample(Options):
+    """Which questions are answered: those of a split, or as many of them as `limit`, drawn by the seed."""
+
+    split: str
+    limit: int | None
+    seed: int
+
+    def of(self, questions: Sequence[Question]) -> list[Question]:
+        """The questions of the sample, as of `choose`."""
+        return choose(questions, self.split, self.limit, self.seed)
 
 
 def choose(questions: Sequence[Question], split: str, limit: int | None, seed: int) -> list[Question]:

@@ -28,7 +28,6 @@ from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Choice, answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
@@ -43,6 +42,7 @@ from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.symbolic.train import gold_form
 from kgqa_core.types import INVERSE, Question
+from kgqa_core.workspace import Workspace
 
 GENERATED = "questions.jsonl"
 Labelled = tuple[Question, str | None, float]
@@ -60,7 +60,7 @@ FURTHER_SHARE, FURTHER_RATE = 0.25, 0.3
 
 
 def train(
-    out: Path,
+    workspace: Workspace,
     *,
     kg: Path,
     questions: Path,
@@ -69,8 +69,6 @@ def train(
     options: LabelParserOptions,
     linking: LinkingOptions,
     seed: int,
-    monitor: Monitor = QUIET,
-    work: Path | None = None,
 ) -> dict[str, Any]:
     """Writes model.safetensors, config.json and phrases.safetensors, and returns counts.
 
@@ -100,11 +98,11 @@ def train(
                     "no training question has a gold form, and no question is generated; set label_parser.generated "
                     "above 0, or label_parser.steps to 0 to answer with the packaged head start alone"
                 )
-            monitor.note(f"label parser: {len(learning):,} questions to learn from")
+            workspace.monitor.note(f"label parser: {len(learning):,} questions to learn from")
             linked = link_some(learning, tagger, linking, chooser)
             start.network.encoder.learn(ADAPTED_FROM_PACKAGED if options.start == "packaged" else ADAPTED)
             start.network.encoder.remember(states=True)
-            examples, found = make_examples(parser, linked, seed, monitor=monitor)
+            examples, found = make_examples(parser, linked, seed, monitor=workspace.monitor)
             if not examples:
                 raise TrainingError(
                     f"none of {len(learning):,} questions has a form that can be run in this graph; set "
@@ -116,11 +114,11 @@ def train(
                 options.learning_rate, options.missing_relation_rate, checkpoint_seconds=options.checkpoint_seconds,
             )  # fmt: skip
             before = {name: value.clone() for name, value in learned(start.network).items()}
-            trained = fit(scorer, examples, plan, seed, monitor, work, keep=bool(besides))
+            trained = fit(scorer, examples, plan, seed, workspace.monitor, workspace.work, keep=bool(besides))
             if options.start == "packaged":
                 average(start.network, before, START_WEIGHT)
             further = _learn_besides(
-                scorer, examples, {one.id for one, _, _ in besides}, plan, options, seed, monitor, work
+                scorer, examples, {one.id for one, _, _ in besides}, plan, options, seed, workspace
             )
             counts |= {"further": further} if further else {}
             counts["training"] = {name: round(value, 4) for name, value in trained.items()}
@@ -131,8 +129,8 @@ def train(
         words = _words(own.get("train", []) + made.get("train", []), graph)
         choices, right, measured = judged(parser, link_some(dev, tagger, linking, chooser, gold=0.0))
         calibration = calibrate(choices, right, options.threshold, start.calibration or AS_IT_IS)
-    save(out, LabelModel(start.network, options.hops, calibration, words=words))
-    keep_phrases(out, parser.ways)
+    save(workspace.out, LabelModel(start.network, options.hops, calibration, words=words))
+    keep_phrases(workspace.out, parser.ways)
     return counts | {"dev": measured}
 
 
@@ -154,8 +152,7 @@ def _learn_besides(
     plan: FitOptions,
     options: LabelParserOptions,
     seed: int,
-    monitor: Monitor,
-    work: Path | None,
+    workspace: Workspace,
 ) -> dict[str, int]:
     """Trains on the questions of these ids among others, which keep what is known; counts, none where nothing is done.
 
@@ -174,10 +171,10 @@ def _learn_besides(
         plan, steps=steps, learning_rate=plan.learning_rate * FURTHER_RATE, head_rate=plan.head_rate * FURTHER_RATE
     )
     folder = None
-    if work is not None:
-        folder = work / "further"
+    if workspace.work is not None:
+        folder = workspace.work / "further"
         folder.mkdir(exist_ok=True)
-    fit(scorer, mixed, gentle, seed, monitor, folder)
+    fit(scorer, mixed, gentle, seed, workspace.monitor, folder)
     return {"questions": len(own), "steps": steps}
 
 

@@ -253,9 +253,14 @@ def test_scores_of_the_judged_are_reported_and_plotted(
     judged(folders, abstainer, tmp_path / "sure")
     (tmp_path / "out").mkdir()
     counts = score(
-        tmp_path / "out", questions=folders["questions"], labels=folders["labels"], confidence=tmp_path / "sure",
-        answers=folders["test"], seed=3, bootstrap=50,
-    )  # fmt: skip
+        Workspace(tmp_path / "out"),
+        questions=folders["questions"],
+        labels=folders["labels"],
+        confidence=tmp_path / "sure",
+        answers=folders["test"],
+        seed=3,
+        bootstrap=50,
+    )
     found = json.loads((tmp_path / "out" / "abstention.json").read_text(encoding="utf-8"))
     assert found["n"] == {"answerable": 30, "unanswerable": 30} and counts["auroc"] == found["auroc"] > 0.95
     assert found["risk"] < found["risk_without"] and found["wrong_reasons"] < 0.1

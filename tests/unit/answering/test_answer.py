@@ -21,6 +21,7 @@ from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.odd_replies import OddReply
 
@@ -91,17 +92,13 @@ def run(
 ) -> dict[str, Any]:
     out.mkdir()
     return answer(
-        out,
+        Workspace(out, cache=folders["cache"], monitor=monitor, budget=budget, model=model),
         questions=folders["questions"],
         knowledge=folders["knowledge"] if name != "none/none" else None,
         name=name,
         options=AnsweringOptions(**given),
         llm=llm or LlmOptions(),
         seed=7,
-        cache=folders["cache"],
-        budget=budget,
-        monitor=monitor,
-        model=model,
     )
 
 
@@ -234,12 +231,12 @@ def test_without_a_shared_cache_the_working_folder_keeps_what_was_asked(
 ) -> None:
     given: dict[str, Any] = {
         "questions": folders["questions"], "knowledge": None, "name": "none/none", "options": AnsweringOptions(),
-        "llm": LlmOptions(), "seed": 7, "work": tmp_path / "work",
+        "llm": LlmOptions(), "seed": 7,
     }  # fmt: skip
     for name in ("work", "one", "two"):
         (tmp_path / name).mkdir()
-    assert answer(tmp_path / "one", **given, model=Stub())["cached"] == 0
-    assert answer(tmp_path / "two", **given, model=Stub())["cached"] == 10
+    assert answer(Workspace(tmp_path / "one", tmp_path / "work", model=Stub()), **given)["cached"] == 0
+    assert answer(Workspace(tmp_path / "two", tmp_path / "work", model=Stub()), **given)["cached"] == 10
 
 
 def test_experiments_share_what_they_have_in_common(folders: dict[str, Path], tmp_path: Path) -> None:

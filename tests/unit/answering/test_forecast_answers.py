@@ -17,6 +17,7 @@ from kgqa_core.evaluation.judge import judge_answers
 from kgqa_core.llm.forecast import CHAT, Assumed, Recorder, Sent
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer, Fault
 
 QUESTIONS = [
@@ -46,13 +47,18 @@ def given(tmp_path: Path) -> dict[str, Any]:
         "options": AnsweringOptions(answerer="openai:m"),
         "llm": LlmOptions(base_url="http://localhost:1/v1", prices={"openai:m": Price(prompt=1.0, completion=10.0)}),
         "seed": 7,
-        "cache": tmp_path / "cache",
     }
+
+
+def cache_of(given: dict[str, Any]) -> Path:
+    """The folder of the response cache, beside the questions."""
+    folder: Path = given["questions"].parent / "cache"
+    return folder
 
 
 def record(given: dict[str, Any], **more: Any) -> Recorder:
     recorder = Recorder("answers", "openai:m", given["llm"], assumed=Assumed(typical_answer(QUESTIONS)), **more)
-    answer(Path(mkdtemp(dir=given["cache"])), **given, model=recorder)
+    answer(Workspace(Path(mkdtemp(dir=cache_of(given))), cache=cache_of(given), model=recorder), **given)
     return recorder
 
 
@@ -62,14 +68,14 @@ def test_what_is_recorded_is_what_the_server_then_sees(given: dict[str, Any], tm
         before = record(given).amount
         server.fail("number 3", Fault(status=500))
         (tmp_path / "one").mkdir()
-        answer(tmp_path / "one", **given)
+        answer(Workspace(tmp_path / "one", cache=cache_of(given)), **given)
         assert before.calls == len(server.prompts)
         assert before.prompt_tokens == sum(estimate(prompt) + CHAT[1] for prompt in server.prompts)
         again = record(given)
         assert (again.calls, again.cached) == (1, 9)
         assert again.prompt_tokens == estimate(server.prompts[3]) + CHAT[1]
         (tmp_path / "two").mkdir()
-        answer(tmp_path / "two", **given)
+        answer(Workspace(tmp_path / "two", cache=cache_of(given)), **given)
         assert len(server.prompts) == before.calls + again.calls
     assert record(given).calls == 0
 
@@ -104,14 +110,17 @@ def test_answers_stand_for_those_that_are_judged(given: dict[str, Any], tmp_path
     for end in (None, 0, 1):
         answers = Path(mkdtemp(dir=tmp_path))
         reader = Recorder("answers", "openai:m", given["llm"], end, Assumed("Rome"))
-        answer(answers, **given, model=reader)
+        answer(Workspace(answers, cache=cache_of(given), model=reader), **given)
         judge = Recorder(
             "judged", "openai:m", given["llm"], end, Assumed("yes", prompts="not written yet"), reads=[reader]
         )
         judge_answers(
-            Path(mkdtemp(dir=tmp_path)), questions=given["questions"], answers=answers, model="openai:m",
-            llm=given["llm"], loaded=judge,
-        )  # fmt: skip
+            Workspace(Path(mkdtemp(dir=tmp_path)), model=judge),
+            questions=given["questions"],
+            answers=answers,
+            model="openai:m",
+            llm=given["llm"],
+        )
         ends[end] = judge
     plan = ends[None].plan(ends[0], ends[1])
     assert plan.calls == 10 and plan.prompt_tokens > 10 * 50 and "not written yet" in plan.assumptions

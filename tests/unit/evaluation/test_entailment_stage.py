@@ -15,6 +15,7 @@ from kgqa_core.evaluation.entailment import entail, has_references
 from kgqa_core.evaluation.long_tail import read_entailment
 from kgqa_core.evaluation.nli import open_judge
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import save_classifier
 
@@ -66,7 +67,9 @@ def given(tmp_path: Path) -> dict:
 
 
 def run(given: dict, judge: object, **extra: object) -> dict:
-    return entail(**given, model="none", options=EntailmentOptions(), judge=judge, **extra)  # type: ignore[arg-type]
+    workspace = Workspace(given["out"], **extra)  # type: ignore[arg-type]
+    folders = {name: given[name] for name in ("questions", "answers")}
+    return entail(workspace, **folders, model="none", options=EntailmentOptions(), judge=judge)
 
 
 def test_what_the_classifier_can_read_whole_is_judged_whole(given: dict) -> None:
@@ -156,7 +159,10 @@ def test_a_killed_try_goes_on_where_it_was_and_ends_with_the_same_bytes(
 
 def test_a_real_classifier_gives_probabilities(given: dict, tmp_path: Path) -> None:
     folder = save_classifier(tmp_path / "model")
-    counts = entail(**given, model=str(folder), options=EntailmentOptions(device=DEVICE))
+    counts = entail(
+        Workspace(given["out"]), questions=given["questions"], answers=given["answers"], model=str(folder),
+        options=EntailmentOptions(device=DEVICE),
+    )  # fmt: skip
     assert counts["pairs"] == 2
     found = read_entailment(given["out"])["rigel/triples/m"]
     for scores in (found["a"], found["b"]):
@@ -170,7 +176,7 @@ def test_a_real_classifier_gives_probabilities(given: dict, tmp_path: Path) -> N
 def test_without_references_no_model_is_loaded(given: dict) -> None:
     write_questions(given["questions"], [Question("a", "?"), Question("b", "?", reference="  ")])
     assert not has_references(given["questions"])
-    counts = entail(**given, model="/gone/model", options=EntailmentOptions())
+    counts = run(given, None)
     assert counts["responses"] == 0 and read_entailment(given["out"]) == {}
 
 

@@ -18,6 +18,7 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
 from kgqa_core.prompts import messages
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer, Fault
 
 OSLO = GivenAnswer("Where  is\nit?", (("Oslo", "Christiania"), ("Rome",)), " in\nthe capital of Norway ")
@@ -96,9 +97,10 @@ def answered(tmp_path: Path) -> dict[str, Path]:
 
 
 def fill(folders: dict[str, Path], server: ChatServer, **more: Any) -> dict[str, Any]:
-    given = {name: folders[name] for name in ("questions", "answers", "cache")}
+    given = {name: folders[name] for name in ("questions", "answers")}
     llm = more.pop("llm", None) or options(server)
-    return judge_answers(folders["out"], **given, model="openai:judge", llm=llm, **more)
+    workspace = Workspace(folders["out"], cache=folders["cache"], **more)
+    return judge_answers(workspace, **given, model="openai:judge", llm=llm)
 
 
 def by_city(prompt: str) -> str:

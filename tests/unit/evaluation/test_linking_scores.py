@@ -13,8 +13,9 @@ from kgqa_core.datasets.derived.splits import leakage, write_leakage
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.evaluation.experiment_tables import linking_costs, score_links
 from kgqa_core.evaluation.labels import LINKS
-from kgqa_core.evaluation.score import score
+from kgqa_core.evaluation.score import ScoringInputs, score
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 from .test_score import BERGEN, CAPITAL, FRANCE, NORWAY, OSLO, PARIS, make_kg, question, write_answers, write_facts
 
@@ -84,12 +85,10 @@ def test_scores_hold_links_and_costs_beside_the_experiments(tmp_path: Path, link
         "kg": make_kg(tmp_path / "kg"),
         "questions": folders["questions"],
         "facts": {"rigel": folders["gold"], "rigel@linked": folders["found"]},
-        "knowledge": {},
         "answers": {"rigel/triples": folders["told"], "rigel@linked/triples": folders["told_linked"]},
-        "options": EvaluationOptions(bootstrap=100),
-        "seed": 7,
     }
-    score(folders["out"], **given, linked=linked)
+    options = EvaluationOptions(bootstrap=100)
+    score(Workspace(folders["out"]), ScoringInputs(**given, linked=linked), options, 7)
     found = json.loads((folders["out"] / "aggregates.json").read_text())
     assert found["scores"][LINKS]["test"]["link_recall"] == {
         **found["scores"][LINKS]["test"]["link_recall"], "value": pytest.approx(2 / 3, abs=1e-6), "n": 3,
@@ -100,7 +99,7 @@ def test_scores_hold_links_and_costs_beside_the_experiments(tmp_path: Path, link
     frame = pl.read_parquet(folders["out"] / "scores.parquet").filter(pl.col("experiment") == LINKS)
     assert frame.height == 12
 
-    score(folders["plain"], **given)
+    score(Workspace(folders["plain"]), ScoringInputs(**given), options, 7)
     plain = json.loads((folders["plain"] / "aggregates.json").read_text())
     assert "linking" not in plain and LINKS not in plain["scores"]
     assert plain["scores"].items() <= found["scores"].items()

@@ -9,8 +9,9 @@ import pytest
 from kgqa_core.config import EvaluationOptions
 from kgqa_core.datasets.derived.splits import leakage, write_leakage
 from kgqa_core.datasets.files.question import write_questions
-from kgqa_core.evaluation.score import score
+from kgqa_core.evaluation.score import ScoringInputs, score
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 from tests.unit.evaluation.test_score import BERGEN, FRANCE, NORWAY, OSLO, PARIS, make_kg, write_answers
 
 CITIES = (("Norway", "capital", "Oslo"), ("Norway", "capital", "Bergen"))
@@ -57,11 +58,14 @@ def run(artifacts: dict[str, Path], questions: list[Question], retriever: str = 
     # triples: 0 France capital Paris, 1 Norway capital Oslo, 2 Norway capital Bergen
     write_facts(artifacts["facts"], [("q1", 0, 0, 1), ("q1", 1, 2, 1), ("q2", 0, 0, 1), ("q2", 1, 2, -1)])
     write_answers(artifacts["answers"], retriever, "triples", {"q1": "Christiania it was.", "q2": "It is France."})
-    score(
-        artifacts["out"], kg=artifacts["kg"], questions=artifacts["questions"], facts={retriever: artifacts["facts"]},
-        knowledge={}, answers={"x": artifacts["answers"]}, options=EvaluationOptions(bootstrap=100), seed=7,
-        **extra,  # type: ignore[arg-type]
-    )  # fmt: skip
+    inputs = ScoringInputs(
+        kg=artifacts["kg"],
+        questions=artifacts["questions"],
+        facts={retriever: artifacts["facts"]},
+        answers={"x": artifacts["answers"]},
+        **extra,
+    )
+    score(Workspace(artifacts["out"]), inputs, EvaluationOptions(bootstrap=100), 7)
     return json.loads((artifacts["out"] / "aggregates.json").read_text())
 
 

@@ -13,10 +13,11 @@ from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError, QuestionFileError
 from kgqa_core.evaluation.aggregate import COMBINED
 from kgqa_core.evaluation.predictions import EXPERIMENT, evaluate_predictions
-from kgqa_core.evaluation.score import score
+from kgqa_core.evaluation.score import ScoringInputs, score
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.report.tables import with_answers_table
 from kgqa_core.types import Question
+from kgqa_core.workspace import Workspace
 
 FRANCE, PARIS, NORWAY, OSLO, BERGEN = range(5)
 CAPITAL = (("capital",),)
@@ -88,17 +89,15 @@ def write_answers(folder: Path, retriever: str, form: str, outputs: dict[str, st
 
 
 def run(artifacts: dict[str, Path], **extra: object) -> dict:
-    counts = score(
-        artifacts["out"],
+    folders = {name: extra.pop(name) for name in ("knowledge", "judged", "entailment", "linked") if name in extra}
+    inputs = ScoringInputs(
         kg=artifacts["kg"],
         questions=artifacts["questions"],
         facts={"rigel": artifacts["rigel"]},
-        knowledge=extra.pop("knowledge", {}),  # type: ignore[arg-type]
         answers={"none": artifacts["none"], "rigel": artifacts["with_facts"]},
-        options=EvaluationOptions(bootstrap=200),
-        seed=7,
-        **extra,  # type: ignore[arg-type]
+        **folders,
     )
+    counts = score(Workspace(artifacts["out"]), inputs, EvaluationOptions(bootstrap=200), 7, **extra)
     return json.loads((artifacts["out"] / "aggregates.json").read_text()) | {"counts": counts}
 
 
@@ -232,16 +231,9 @@ def test_no_answers_at_all_score_zero_under_the_name_of_the_key(artifacts: dict[
     write_answers(artifacts["none"], "none", "none", {})
     aggregates = json.loads(json.dumps(run(artifacts)))
     assert "none/none/builtin" not in aggregates["scores"]
-    score(
-        artifacts["out"],
-        kg=artifacts["kg"],
-        questions=artifacts["questions"],
-        facts={},
-        knowledge={},
-        answers={"none/none/builtin": artifacts["none"]},
-        options=EvaluationOptions(bootstrap=100),
-        seed=7,
-    )
+    answers = {"none/none/builtin": artifacts["none"]}
+    inputs = ScoringInputs(artifacts["kg"], artifacts["questions"], facts={}, answers=answers)
+    score(Workspace(artifacts["out"]), inputs, EvaluationOptions(bootstrap=100), 7)
     cell = json.loads((artifacts["out"] / "aggregates.json").read_text())["scores"]["none/none/builtin"]["test"][
         "exact"
     ]

@@ -13,6 +13,7 @@ from kgqa_core.evaluation.set_tables import FILE, compare_set, knowledge_pairs, 
 from kgqa_core.metrics.significance import holm
 from kgqa_core.report import set_tables as report
 from kgqa_core.store.artifacts import Home
+from kgqa_core.workspace import Workspace
 from tests.support.finished import publish, questions, score_frame
 
 ASKED = questions([f"What is thing {n}?" for n in range(10)])
@@ -84,7 +85,7 @@ def found(tmp_path: Path) -> dict:
         refs["questions"][name] = publish(home, "questions", name, {"questions.parquet": ASKED}, {}, "r").folder
     out = tmp_path / "out"
     out.mkdir()
-    counts = tables(out, scores=refs["scores"], questions=refs["questions"], seed=1)
+    counts = tables(Workspace(out), scores=refs["scores"], questions=refs["questions"], seed=1)
     assert counts == {"sets": 2, "experiments": 5, "tests": {"models": 1, "knowledge": 5}}
     return json.loads((out / FILE).read_text(encoding="utf-8"))
 
@@ -124,4 +125,4 @@ def test_the_page_shows_tables_tests_and_failed_sets_and_escapes_names(found: di
 
 def test_scores_that_are_gone_are_named_with_their_set(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="question set 'people'"):
-        tables(tmp_path, scores={"people": tmp_path / "gone"}, questions={"people": tmp_path})
+        tables(Workspace(tmp_path), scores={"people": tmp_path / "gone"}, questions={"people": tmp_path})

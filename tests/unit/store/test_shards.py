@@ -89,11 +89,16 @@ def test_counts_are_added_by_name() -> None:
 def answered(world: World, knowledge: Path | None, cache: Path | None, model: Any, **more: Any) -> Any:
     def fill(out: Path, part: Any = None) -> Any:
         return answering.answer(
-            out, questions=world.questions, knowledge=knowledge, seed=7, work=out / "volatile" / str(part),
+            Workspace(
+                out, out / "volatile" / str(part), cache=cache, budget=more.get("budget"), part=part, model=model
+            ),
+            questions=world.questions,
+            knowledge=knowledge,
+            seed=7,
             name="random/triples" if knowledge is not None else "none/none",
-            options=more.get("options") or AnsweringOptions(), llm=more.get("llm") or LlmOptions(), cache=cache,
-            model=model, part=part, budget=more.get("budget"),
-        )  # fmt: skip
+            options=more.get("options") or AnsweringOptions(),
+            llm=more.get("llm") or LlmOptions(),
+        )
 
     return fill
 

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import SymbolicOptions
+from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.answers import ROAD_SCHEMA
 from kgqa_core.datasets.files.answers import SCHEMA as ANSWERS
 from kgqa_core.datasets.files.question import write_questions
@@ -26,10 +27,11 @@ from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, save, untrained
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
-from kgqa_core.symbolic.compute import compute
+from kgqa_core.symbolic.compute import ComputeInputs, compute
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.symbolic.tables import SCHEMA, read_computed
 from kgqa_core.types import ENTITY, FACT, RELATION, Question, Retrieved
+from kgqa_core.workspace import Workspace
 from tests.support.label_graph import Preferring, X, question_about
 
 FLAT = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0, 0.5)
@@ -250,10 +252,11 @@ def computed(
     write_paths(folders["facts"], {"q0": [((f"{X}capital",), 1.0)]})
     save(folders["label_parser"], LabelModel(untrained(7), 2, FLAT))
     counts = compute(
-        folders["out"], kg=label_kg, questions=folders["questions"], facts=folders["facts"], operator=None,
-        label_parser=folders["label_parser"], parsed=None, name="hop_path", split="test", limit=None,
-        options=SymbolicOptions(), seed=7,
-    )  # fmt: skip
+        Workspace(folders["out"]),
+        ComputeInputs(label_kg, folders["questions"], folders["facts"], label_parser=folders["label_parser"]),
+        QuestionSample(split="test", limit=None, seed=7),
+        SymbolicOptions(),
+    )
     return folders["out"], counts
 
 
@@ -275,7 +278,7 @@ def test_answers_of_auto_have_the_road_and_the_confidence(
     computed: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     folder, counts = computed
-    answer_computed(tmp_path, computed=folder, name="hop_path", answerer="auto")
+    answer_computed(Workspace(tmp_path), computed=folder, name="hop_path", answerer="auto")
     answers = pl.read_parquet(tmp_path / "answers.parquet")
     assert dict(answers.schema) == ANSWERS | ROAD_SCHEMA
     assert dict(answers["road"].drop_nulls().value_counts().iter_rows()) == counts["roads"]

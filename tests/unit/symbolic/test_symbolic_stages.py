@@ -18,6 +18,7 @@ from kgqa_core.config import (
     SymbolicOptions,
     make_profile,
 )
+from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.answers import SCHEMA
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.export import export
@@ -29,7 +30,7 @@ from kgqa_core.report.console import ask_tables
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.symbolic.answer import answer_computed
-from kgqa_core.symbolic.compute import compute
+from kgqa_core.symbolic.compute import ComputeInputs, compute
 from kgqa_core.symbolic.hybrid import add_computed
 from kgqa_core.symbolic.operator import load
 from kgqa_core.symbolic.train import train
@@ -73,7 +74,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ways = {question.id: (0.7, 0.3) if question.complexity == "superlative" else (0.3, 0.7) for question in tests}
     both = {question: ((*towns, f"{X}people"), towns) for question in ways}
     write_paths(found["facts"], {key: list(zip(both[key], ways[key], strict=True)) for key in ways})
-    train(found["operator"], kg=found["kg"], questions=found["questions"], options=QUICK, seed=7)
+    train(Workspace(found["operator"]), kg=found["kg"], questions=found["questions"], options=QUICK, seed=7)
     return found
 
 
@@ -103,7 +104,8 @@ def sample_questions(store: KgStore) -> list[Question]:
 
 def learn(folders: dict[str, Path], out: Path, seed: int = 7, **more: object) -> dict[str, bytes]:
     out.mkdir()
-    train(out, kg=folders["kg"], questions=folders["questions"], options=SHORT, seed=seed, **more)  # type: ignore[arg-type]
+    workspace = Workspace(out, **more)  # type: ignore[arg-type]
+    train(workspace, kg=folders["kg"], questions=folders["questions"], options=SHORT, seed=seed)
     return content(out)
 
 
@@ -133,7 +135,7 @@ def test_questions_without_forms_teach_nothing(folders: dict[str, Path], tmp_pat
         bare = [replace(question, s_expression=None) for question in sample_questions(store)]
     write_questions(tmp_path, bare)
     with pytest.raises(TrainingError, match="none of the 9 training questions has a gold form"):
-        train(tmp_path, kg=folders["kg"], questions=tmp_path, options=QUICK, seed=7)
+        train(Workspace(tmp_path), kg=folders["kg"], questions=tmp_path, options=QUICK, seed=7)
 
 
 def test_a_damaged_classifier_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -148,17 +150,15 @@ def test_a_damaged_classifier_is_refused(folders: dict[str, Path], tmp_path: Pat
 
 def computed(folders: dict[str, Path], out: Path) -> Path:
     out.mkdir()
-    inputs = {name: folders[name] for name in ("kg", "questions", "facts", "operator")}
-    counts = compute(
-        out, **inputs, parsed=None, name="hop_path", split="test", limit=None, options=SymbolicOptions(), seed=7
-    )
+    inputs = ComputeInputs(**{name: folders[name] for name in ("kg", "questions", "facts", "operator")})
+    counts = compute(Workspace(out), inputs, QuestionSample(split="test", limit=None, seed=7), SymbolicOptions())
     assert (counts["questions"], counts["computed"], counts["without_paths"]) == (9, 9, 0)
     return out
 
 
 def test_answers_come_with_the_triples_that_prove_them(folders: dict[str, Path], tmp_path: Path) -> None:
     made = computed(folders, tmp_path / "computed")
-    answer_computed(tmp_path, computed=made, name="hop_path")
+    answer_computed(Workspace(tmp_path), computed=made, name="hop_path")
     answers = pl.read_parquet(tmp_path / "answers.parquet")
     assert dict(answers.schema) == SCHEMA
     output = dict(answers.select("question", "output").iter_rows())
@@ -181,7 +181,7 @@ def test_what_is_computed_stands_above_what_the_model_reads(folders: dict[str, P
     knowledge.write_parquet(tmp_path / "knowledge.parquet")
     out = tmp_path / "out"
     out.mkdir()
-    add_computed(out, computed=made, knowledge=tmp_path, name="hop_path/triples")
+    add_computed(Workspace(out), computed=made, knowledge=tmp_path, name="hop_path/triples")
     [(_, text), (_, bare)] = pl.read_parquet(out / "knowledge.parquet").select("question", "text").iter_rows()
     assert text.endswith(", 4), (a, r, b)") and bare == ""
 

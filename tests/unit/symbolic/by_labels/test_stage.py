@@ -100,8 +100,9 @@ def folders(graph: LabelGraph, label_kg: Path, tmp_path_factory: pytest.TempPath
 
 def learn(folders: dict[str, Path], out: Path, options: LabelParserOptions = QUICK, **more: Any) -> dict[str, Any]:
     out.mkdir()
+    workspace = Workspace(out, **{name: more.pop(name) for name in ("work", "monitor") if name in more})
     given: dict[str, Any] = {"questions": folders["questions"], "generated": None, "mentions": None, "seed": 7} | more
-    return train(out, kg=folders["kg"], options=options, linking=LinkingOptions(), **given)
+    return train(workspace, kg=folders["kg"], options=options, linking=LinkingOptions(), **given)
 
 
 def test_own_questions_alone_are_learnt_and_calibrated_on(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kgqa_core.answering.exploration import Exploration, ExplorerInputs
 from kgqa_core.answering.explore import counts_of, explore, open_explorer
 from kgqa_core.answering.explored import read_efforts
 from kgqa_core.config import AgentOptions, BudgetOptions, LlmOptions
+from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import BudgetReached, ConfigError, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget
@@ -25,6 +26,7 @@ from kgqa_core.papers.peers.agent.forms import ANSWER, CHOOSE_RELATIONS, FOLLOW_
 from kgqa_core.papers.peers.agent.operations import ExplorationSession, NamedGraph, OperationRefused
 from kgqa_core.papers.peers.agent.protocols import PROTOCOLS, JsonSchema, ToolCalls
 from kgqa_core.symbolic.tables import read_computed
+from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.explored_graph import OpenGraph, write_explored_graph
 from tests.support.scripted_agent import ScriptedAgent
@@ -282,10 +284,15 @@ def test_stage_writes_answers_proof_and_what_each_question_took(
     asked = [graph.question(CAPITAL, "Avalonia"), graph.question("Who?", id="q2")]
     write_questions(tmp_path / "questions", asked)
     counts = explore(
-        tmp_path / "out", kg=graph.folders["kg"], dkg=graph.folders["dkg"], questions=tmp_path / "questions",
-        answerer="agent:openai:stub", section=AgentOptions(), llm=LlmOptions(base_url=server.base_url), split="test",
-        limit=None, seed=7,
-    )  # fmt: skip
+        Workspace(tmp_path / "out"),
+        kg=graph.folders["kg"],
+        dkg=graph.folders["dkg"],
+        questions=tmp_path / "questions",
+        answerer="agent:openai:stub",
+        section=AgentOptions(),
+        llm=LlmOptions(base_url=server.base_url),
+        sample=QuestionSample(split="test", limit=None, seed=7),
+    )
     assert (counts["questions"], counts["answered"], counts["calls"], counts["calls_a_question"]) == (2, 1, 4, 2.0)
     assert counts["ends"] == {"answered": 1, "no topic": 1}
     table = read_computed(tmp_path / "out", ("question", "kind", "answers", "keys"))
