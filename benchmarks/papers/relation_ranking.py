@@ -7,7 +7,7 @@ recall_at_5: share of gold pairs of an entity and a relation among the first fiv
 a gold relation; a gold relation that is no candidate counts as missed.  Gold pairs of an unlinked entity (a later
 hop) are left out and counted.  chance: what five random candidates would have.  Candidates are sorted by name, for
 the files have them in the order of an earlier ranking.  The intervals resample questions (2,000 times), over several
-seeds the same ones for each.  `most` and `max_test` in a cell are what a small budget left of the training examples
+seeds the same ones for each.  `most` and `most_test` in a cell are what a small budget left of the training examples
 and of the test.
 
 Questions of QALD-9's test set that are in its training set too (8 of 116) are removed from the training examples
@@ -170,8 +170,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     else:
         task = linking_task(args.shared / "relation_linking", args.data, args.seed, args.most)
     task, left_out = apart(task)
-    if args.max_test is not None and args.max_test < len(task.test):
-        task = replace(task, test=random.Random(0).sample(task.test, args.max_test))
+    if args.most_test is not None and args.most_test < len(task.test):
+        task = replace(task, test=random.Random(0).sample(task.test, args.most_test))
     pairs = (option.partition("=") for option in args.option)
     options = RelationRankingOptions(**(OPTIONS | {key: json.loads(value) for key, _, value in pairs}))
     started, cpu = time.perf_counter(), time.process_time()
@@ -201,8 +201,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "left_out": left_out,
         "chance": round(sum(chance(one) for one in task.test) / sum(len(one.gold) for one in task.test), 4),
         "most": args.most,
-        "max_test": args.max_test,
-        "max_dev": args.max_dev,
+        "most_test": args.most_test,
+        "most_dev": args.most_dev,
         "pairs": len(task.test),
         "gold": sum(hit[3] for hit in hits),
         "mean_candidates": round(float(np.mean([len(one.relations) for one in task.test])), 1),
@@ -225,7 +225,7 @@ def trained(
     """`pair` or `amr`, trained here."""
     source = amr_graphs(args.shared, args.amr) if args.ranker == "amr" else None
     graphs = {}
-    learning, developing = task.learning, _sample(task.developing, args.max_dev, 0)
+    learning, developing = task.learning, _sample(task.developing, args.most_dev, 0)
     if source is not None:
         graphs = source.of([example.question for example in (*learning, *developing)])
         learning, developing = ([one for one in part if one.question in graphs] for part in (learning, developing))
@@ -351,7 +351,7 @@ def compare(cells: dict[str, Any], data: str, other: str) -> dict[str, Any]:
 def conditions_of(cell: dict[str, Any]) -> list[Any]:
     """What two cells must share to be compared: options, budgets, and the pairs that were measured on."""
     pairs = [[hit[0], hit[-1]] for hit in cell["hits"]]
-    return [cell["options"], cell["most"], cell["max_test"], cell["max_dev"], pairs]
+    return [cell["options"], cell["most"], cell["most_test"], cell["most_dev"], pairs]
 
 
 def add_cell(path: Path, key: str | None, cell: dict[str, Any]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def draw(
         "source": known.source, "unit": known.unit, "about": known.about, "how": bounds.how, "levels": levels,
         "graph": eligible.counts, "lookup": known.counts,
         "filters": {
-            "min_triples": options.min_triples, "max_triples": options.max_triples,
+            "least_triples": options.min_triples, "most_triples": options.max_triples,
             "informative_only": options.informative_only, "drop_relations": sorted(options.drop_relations),
         },
     }  # fmt: skip

@@ -19,7 +19,7 @@ def test_a_question_that_is_measured_on_is_not_learnt_from() -> None:
 
 def cell(found: list[int], **more: Any) -> dict[str, Any]:
     hits = [[f"q{number}", own, 1] for number, own in enumerate(found)]
-    return {"hits": hits, "options": {"negatives": 3}, "most": None, "max_test": None, "max_dev": None} | more
+    return {"hits": hits, "options": {"negatives": 3}, "most": None, "most_test": None, "most_dev": None} | more
 
 
 def test_amr_is_compared_with_pair_where_both_were_measured_alike() -> None:
