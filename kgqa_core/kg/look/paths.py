@@ -133,8 +133,8 @@ def _read_paths(
     return PathResult(len(levels), paths, cut or len(chains) > limit)
 
 
-Label = TypeVar("Label", int, tuple[int, int])
-"""What stands for a directed relation."""
+Label = TypeVar("Label")
+"""What stands for a directed relation: its number, or the relation and its direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +160,11 @@ def relation_chains(
         for source, relation, target in edges:
             leaving.setdefault(source, []).append((relation, target))
         following: dict[tuple[int, tuple[Label, ...]], tuple[int, tuple[int, ...]]] = {}
-        for (entity, path), (count, example) in states.items():
-            for relation, target in leaving.get(entity, ()):
-                key = (target, (*path, relation))
-                before, first = following.get(key, (0, (*example, target)))
-                following[key] = (before + count, first)
+        for state, counted in states.items():
+            for relation, target in leaving.get(state[0], ()):
+                key = (target, (*state[1], relation))
+                before, first = following.get(key, (0, (*counted[1], target)))
+                following[key] = (before + counted[0], first)
         cut |= len(following) > max_states
         states = dict(sorted(following.items(), key=lambda item: (-item[1][0], item[0]))[:max_states])
     chains = [RelationChains(state[1], *counted) for state, counted in states.items()]

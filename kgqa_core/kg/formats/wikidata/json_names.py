@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kgqa_core.kg.formats.wikidata.json_scan import COMMA, PAD, blank, jit, masked, pointer
+from kgqa_core.kg.formats.wikidata.json_scan import PAD, jit, masked, pointer
 from kgqa_core.kg.formats.wikidata.json_values import EARTH, GREGORIAN, JULIAN, STRINGS
 from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY
 
@@ -288,15 +288,3 @@ def new_stamp(t: Any) -> int:
     """A stamp for the keys of one map."""
     t.count[STAMP] += 1
     return t.count[STAMP]
-
-
-@jit
-def following(buffer: Any, at: int, close: int) -> int:
-    """After a member or an item: where the next begins; -2 minus the end when it was the last; else -1."""
-    at = blank(buffer, at)
-    c = buffer[at]
-    if c == COMMA:
-        return blank(buffer, at + 1)
-    if c == close:
-        return -2 - (at + 1)
-    return -1

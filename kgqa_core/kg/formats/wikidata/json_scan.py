@@ -250,6 +250,47 @@ def after_name(buffer: Any, end: int) -> int:
 
 
 @jit
+def plain_member(buffer: Any, at: int) -> Any:
+    """The closing quote of the name of a member that begins here, and its value; -1 for both if it has escapes."""
+    end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
+    return (end, after_name(buffer, end)) if end >= 0 else (-1, -1)
+
+
+@jit
+def first_member(buffer: Any, at: int) -> int:
+    """Where the first member of an object begins; -2 minus its end if it is empty, as is `[]` for it; else -1."""
+    if buffer[at] != OPEN:
+        at = first_item(buffer, at)
+        return at if at < 0 else -1
+    at = blank(buffer, at + 1)
+    return at if buffer[at] != CLOSE else -2 - (at + 1)
+
+
+@jit
+def first_item(buffer: Any, at: int) -> int:
+    """Where the first item of a list begins; -2 minus its end if it is empty; else -1."""
+    if buffer[at] != OPEN_LIST:
+        return -1
+    at = blank(buffer, at + 1)
+    return at if buffer[at] != CLOSE_LIST else -2 - (at + 1)
+
+
+@jit
+def following(buffer: Any, at: int, close: int) -> int:
+    """After a member or an item: where the next begins; -2 minus the end when it was the last; else -1.
+
+    So a loop over members goes on while this is not negative, and `-2 - at` is the end, or -1, behind it.
+    """
+    at = blank(buffer, at)
+    c = buffer[at]
+    if c == COMMA:
+        return blank(buffer, at + 1)
+    if c == close:
+        return -2 - (at + 1)
+    return -1
+
+
+@jit
 def member(buffer: Any, at: int) -> int:
     """The value of a member whose name begins here, with its quote."""
     if buffer[at] != QUOTE:

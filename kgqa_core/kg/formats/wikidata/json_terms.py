@@ -47,7 +47,6 @@ from kgqa_core.kg.formats.wikidata.json_names import (
     JULIAN_CODE,
     ONE_CODE,
     SIDE,
-    following,
     name_code,
     same_text,
 )
@@ -55,12 +54,13 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     CLOSE,
     OPEN,
     QUOTE,
-    after_name,
-    blank,
     constant,
+    first_member,
+    following,
     jit,
     masked,
     number,
+    plain_member,
     skip,
     string,
     unescape,
@@ -116,14 +116,9 @@ def _value(t: Any, at: int) -> int:
     buffer = t.buffer
     for i in range(FIELDS):
         t.value_kind[i] = 0
-    at = blank(buffer, at + 1)
-    if buffer[at] == CLOSE:
-        return at + 1
-    while True:
-        end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
-        if end < 0:
-            return -1
-        value = after_name(buffer, end)
+    at = first_member(buffer, at)
+    while at >= 0:
+        end, value = plain_member(buffer, at)
         if value < 0:
             return -1
         field = _field(buffer, at + 1, end - at - 1) if end > at + 1 else -1
@@ -159,10 +154,7 @@ def _value(t: Any, at: int) -> int:
             else:
                 return -1
         at = following(buffer, at, CLOSE)
-        if at == -1:
-            return -1
-        if at < -1:
-            return -2 - at
+    return -2 - at
 
 
 @jit
@@ -305,19 +297,9 @@ def _coordinate(t: Any) -> int:
     return _aside(t, end, DT_POINT, -1) if end >= 0 else -1
 
 
-_V_ITEM, _V_PROPERTY, _V_STRING, _V_QUANTITY = (
-    constant("item"),
-    constant("property"),
-    constant("string"),
-    constant("quantity"),
-)
+_V_ITEM, _V_PROPERTY, _V_STRING, _V_QUANTITY = map(constant, ("item", "property", "string", "quantity"))
 _V_WIKIBASE, _V_ENTITYID = constant("wikibase"), constant("entityid")
-_V_MONOLING, _V_TEXT, _V_GLOBECOO, _V_RDINATE = (
-    constant("monoling"),
-    constant("ualtext"),
-    constant("globecoo"),
-    constant("rdinate"),
-)
+_V_MONOLING, _V_TEXT, _V_GLOBECOO, _V_RDINATE = map(constant, ("monoling", "ualtext", "globecoo", "rdinate"))
 
 
 @jit
@@ -349,23 +331,75 @@ _K_DATAVALU = constant("datavalue")
 
 
 @jit
+def _data_value(t: Any, at: int) -> Any:
+    """The end of a snak's `datavalue`, whether its value is an object (1) or a string (2), and the string's bounds; the
+    name of its form and its length.
+    """
+    buffer = t.buffer
+    valued = 0
+    text, text_end = np.int64(-1), np.int64(-1)
+    form, form_length = np.int64(-1), np.int64(0)
+    at = first_member(buffer, at)
+    while at >= 0:
+        end, value = plain_member(buffer, at)
+        if value < 0:
+            at = -1
+            break
+        length = end - at - 1
+        w = masked(buffer, at + 1, length) if length else np.uint64(0)
+        if length == 5 and w == _K_VALUE:
+            if valued:
+                at = -1
+            elif buffer[value] == OPEN:
+                valued = 1
+                at = _value(t, value)
+            elif buffer[value] == QUOTE:
+                valued = 2
+                text = value + 1
+                text_end = string(buffer, text)
+                at = -1 if text_end == -1 else (text_end if text_end >= 0 else -2 - text_end) + 1
+            else:
+                at = -1
+        elif length == 4 and w == _K_TYPE:
+            if form >= 0 or buffer[value] != QUOTE:
+                at = -1
+            else:
+                form = value + 1
+                end = string(buffer, form)
+                form_length = end - form
+                at = end + 1 if end >= 0 else -1
+        else:
+            at = skip(buffer, value)
+        if at < 0:
+            break
+        at = following(buffer, at, CLOSE)
+    return -2 - at, valued, text, text_end, form, form_length
+
+
+@jit
+def _unknown(t: Any, kind: int) -> None:
+    """The term of a value that is unknown (1) or that there is none of (2), whose text is written aside."""
+    first = t.count[SIDE]
+    w = _V_SOMEVALU if kind == 1 else _V_NOVALUE
+    for i in range(8):
+        t.side[first + i] = np.uint8((w >> np.uint64(8 * i)) & np.uint64(255))
+    t.side[first + 8] = 101
+    _aside(t, first + (9 if kind == 1 else 7), DT_SOME if kind == 1 else DT_NO, -1)
+
+
+@jit
 def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
     """A snak as a term; key: its property where it names none, with its code."""
     buffer = t.buffer
-    if buffer[at] != OPEN:
-        return -1
-    at = blank(buffer, at + 1)
+    at = first_member(buffer, at)
     # Typed from the start, so that nothing that takes them is compiled for a literal first.
     kind, seen, valued = -1, 0, 0
     datatype, datatype_length = np.int64(-1), np.int64(0)
     form, form_length = np.int64(-1), np.int64(0)
     text, text_end = np.int64(-1), np.int64(-1)
     t.snak[0] = -1
-    while True:
-        end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
-        if end < 0:
-            return -1
-        value = after_name(buffer, end)
+    while at >= 0:
+        end, value = plain_member(buffer, at)
         if value < 0:
             return -1
         length = end - at - 1
@@ -380,9 +414,8 @@ def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
                 return -1
             size = end - value - 1
             if bit == 1:
-                if size == 0:
-                    return -1
-                v = masked(buffer, value + 1, size)
+                # Names longer than a word are told by their first eight bytes and the rest.
+                v = masked(buffer, value + 1, size) if size else np.uint64(0)
                 if size == 5 and v == _V_VALUE:
                     kind = 0
                 elif size == 9 and v == _V_SOMEVALU and buffer[value + 9] == 101:
@@ -392,6 +425,7 @@ def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
                 else:
                     return -1
             elif bit == 2:
+                # Nearly always the property that the claim stands under, whose code is known.
                 if size == key_length and same_text(buffer, value + 1, key, size):
                     t.snak[0] = code
                 else:
@@ -403,88 +437,32 @@ def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
             if seen & 8 or buffer[value] != OPEN:
                 return -1
             seen |= 8
-            at = blank(buffer, value + 1)
-            while True:
-                end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
-                if end < 0:
-                    return -1
-                value = after_name(buffer, end)
-                if value < 0:
-                    return -1
-                length = end - at - 1
-                w = masked(buffer, at + 1, length) if length else np.uint64(0)
-                if length == 5 and w == _K_VALUE:
-                    if valued:
-                        return -1
-                    if buffer[value] == OPEN:
-                        valued = 1
-                        at = _value(t, value)
-                        if at < 0:
-                            return -1
-                    elif buffer[value] == QUOTE:
-                        valued = 2
-                        text = value + 1
-                        text_end = string(buffer, text)
-                        if text_end == -1:
-                            return -1
-                        at = (text_end if text_end >= 0 else -2 - text_end) + 1
-                    else:
-                        return -1
-                elif length == 4 and w == _K_TYPE:
-                    if form >= 0 or buffer[value] != QUOTE:
-                        return -1
-                    form = value + 1
-                    end = string(buffer, form)
-                    if end < 0:
-                        return -1
-                    form_length = end - form
-                    at = end + 1
-                else:
-                    at = skip(buffer, value)
-                    if at < 0:
-                        return -1
-                at = following(buffer, at, CLOSE)
-                if at == -1:
-                    return -1
-                if at < -1:
-                    at = -2 - at
-                    break
+            at, valued, text, text_end, form, form_length = _data_value(t, value)
         else:
             at = skip(buffer, value)
-            if at < 0:
-                return -1
-        at = following(buffer, at, CLOSE)
-        if at == -1:
+        if at < 0:
             return -1
-        if at < -1:
-            at = -2 - at
-            break
-    if t.snak[0] < 0 or kind < 0:
+        at = following(buffer, at, CLOSE)
+    if at == -1 or t.snak[0] < 0 or kind < 0:
         return -1
     if kind > 0:
-        first = t.count[SIDE]
-        w = _V_SOMEVALU if kind == 1 else _V_NOVALUE
-        size = 9 if kind == 1 else 7
-        for i in range(8):
-            t.side[first + i] = np.uint8((w >> np.uint64(8 * i)) & np.uint64(255))
-        t.side[first + 8] = 101
-        _aside(t, first + size, DT_SOME if kind == 1 else DT_NO, -1)
-        return at
+        _unknown(t, kind)
+        return -2 - at
     if form < 0:
         return -1
     if valued == 1:
-        return at if _form(t, form, form_length) > 0 else -1
+        return -2 - at if _form(t, form, form_length) > 0 else -1
     if valued != 2 or form_length != 6 or masked(buffer, form, 6) != _V_STRING:
         return -1
     dt = DT_STRING
     if datatype_length > 0:
-        result = name_code(t, buffer, datatype, datatype_length)
-        if result < 0:
+        name = name_code(t, buffer, datatype, datatype_length)
+        if name < 0:
             return -1
-        if result < DATATYPES:
-            dt = DT_FIRST - result
+        if name < DATATYPES:
+            dt = DT_FIRST - name
     if text_end >= 0:
         _put(t, text, text_end - text, 1, dt, -1)
     else:
         _aside(t, unescape(buffer, text, -2 - text_end, t.side, t.count[SIDE]), dt, -1)
-    return at
+    return -2 - at

@@ -22,7 +22,6 @@ from kgqa_core.kg.formats.wikidata.json_names import (
     QUALIFIERS,
     ROWS,
     SIDE,
-    following,
     name_code,
     new_key,
     new_stamp,
@@ -37,20 +36,21 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     OPEN,
     OPEN_LIST,
     QUOTE,
-    after_name,
     blank,
     constant,
+    first_item,
+    first_member,
+    following,
     jit,
     masked,
     member,
+    plain_member,
     skip,
     string,
     unescape,
     word,
 )
-from kgqa_core.kg.formats.wikidata.json_terms import (
-    read_snak,
-)
+from kgqa_core.kg.formats.wikidata.json_terms import read_snak
 
 _K_LANGUAGE, _K_VALUE, _K_ID = constant("language"), constant("value"), constant("id")
 _K_TYPE, _K_DATATYPE = constant("type"), constant("datatype")
@@ -60,12 +60,10 @@ _K_TYPE, _K_DATATYPE = constant("type"), constant("datatype")
 def _text(t: Any, at: int, key: int, key_length: int, code: int, predicate: int) -> int:
     """A text, `{"language": …, "value": …}`, as a statement; key: of its map, with its code."""
     buffer = t.buffer
-    if buffer[at] != OPEN:
-        return -1
-    at = blank(buffer, at + 1)
+    at = first_member(buffer, at)
     start: Any = np.int64(-1)
     end, language, seen = start, start, 0
-    while True:
+    while at >= 0:
         value = member(buffer, at)
         if value < 0:
             return -1
@@ -98,11 +96,7 @@ def _text(t: Any, at: int, key: int, key_length: int, code: int, predicate: int)
             if at < 0:
                 return -1
         at = following(buffer, at, CLOSE)
-        if at == -1:
-            return -1
-        if at < -1:
-            break
-    if seen != 3 or language < 0 or t.wanted[language] < 0:
+    if at == -1 or seen != 3 or language < 0 or t.wanted[language] < 0:
         return -1
     if t.wanted[language] == 0:
         t.count[FILTERED] += 1
@@ -129,133 +123,77 @@ def _text(t: Any, at: int, key: int, key_length: int, code: int, predicate: int)
 def _texts(t: Any, at: int, predicate: int) -> int:
     """Labels, descriptions or aliases."""
     buffer = t.buffer
-    if buffer[at] == OPEN_LIST:
-        at = blank(buffer, at + 1)
-        return at + 1 if buffer[at] == CLOSE_LIST else -1
-    if buffer[at] != OPEN:
-        return -1
-    at = blank(buffer, at + 1)
-    if buffer[at] == CLOSE:
-        return at + 1
+    at = first_member(buffer, at)
     stamp = new_stamp(t)
-    while True:
+    while at >= 0:
         key = at + 1
-        end = string(buffer, key) if buffer[at] == QUOTE else -1
-        if end < 0:
-            return -1
-        value = after_name(buffer, end)
+        end, value = plain_member(buffer, at)
         if value < 0:
             return -1
         code = new_key(t, key, end - key, stamp)
         if code < 0:
             return -1
         if predicate == ALIAS:
-            if buffer[value] != OPEN_LIST:
-                return -1
-            at = blank(buffer, value + 1)
-            if buffer[at] == CLOSE_LIST:
-                at += 1
-            else:
-                while True:
-                    at = _text(t, at, key, end - key, code, predicate)
-                    if at < 0:
-                        return -1
-                    at = following(buffer, at, CLOSE_LIST)
-                    if at == -1:
-                        return -1
-                    if at < -1:
-                        at = -2 - at
-                        break
+            at = first_item(buffer, value)
+            while at >= 0:
+                at = _text(t, at, key, end - key, code, predicate)
+                if at < 0:
+                    return -1
+                at = following(buffer, at, CLOSE_LIST)
+            at = -2 - at
         else:
             at = _text(t, value, key, end - key, code, predicate)
-            if at < 0:
-                return -1
-        at = following(buffer, at, CLOSE)
-        if at == -1:
+        if at < 0:
             return -1
-        if at < -1:
-            return -2 - at
+        at = following(buffer, at, CLOSE)
+    return -2 - at
 
 
 @jit
 def _qualifiers(t: Any, at: int, row: int) -> int:
     buffer = t.buffer
-    if buffer[at] == OPEN_LIST:
-        at = blank(buffer, at + 1)
-        return at + 1 if buffer[at] == CLOSE_LIST else -1
-    if buffer[at] != OPEN:
-        return -1
-    at = blank(buffer, at + 1)
-    if buffer[at] == CLOSE:
-        return at + 1
+    at = first_member(buffer, at)
     stamp = new_stamp(t)
-    while True:
+    while at >= 0:
         key = at + 1
-        end = string(buffer, key) if buffer[at] == QUOTE else -1
-        if end < 0:
-            return -1
-        value = after_name(buffer, end)
-        if value < 0 or buffer[value] != OPEN_LIST:
+        end, value = plain_member(buffer, at)
+        if value < 0:
             return -1
         code = new_key(t, key, end - key, stamp)
         if code < 0:
             return -1
-        at = blank(buffer, value + 1)
-        if buffer[at] == CLOSE_LIST:
-            at += 1
-        else:
-            while True:
-                at = read_snak(t, at, key, end - key, code)
-                if at < 0:
-                    return -1
-                n = t.count[QUALIFIERS]
-                t.q_row[n] = row
-                t.q_predicate[n] = t.snak[0]
-                t.q_start[n] = t.snak[1]
-                t.q_length[n] = t.snak[2]
-                t.q_kind[n] = t.snak[3]
-                t.q_datatype[n] = t.snak[4]
-                t.q_detail[n] = t.snak[5]
-                t.count[QUALIFIERS] = n + 1
-                at = following(buffer, at, CLOSE_LIST)
-                if at == -1:
-                    return -1
-                if at < -1:
-                    at = -2 - at
-                    break
-        at = following(buffer, at, CLOSE)
+        at = first_item(buffer, value)
+        while at >= 0:
+            at = read_snak(t, at, key, end - key, code)
+            if at < 0:
+                return -1
+            n = t.count[QUALIFIERS]
+            t.q_row[n] = row
+            t.q_predicate[n] = t.snak[0]
+            t.q_start[n] = t.snak[1]
+            t.q_length[n] = t.snak[2]
+            t.q_kind[n] = t.snak[3]
+            t.q_datatype[n] = t.snak[4]
+            t.q_detail[n] = t.snak[5]
+            t.count[QUALIFIERS] = n + 1
+            at = following(buffer, at, CLOSE_LIST)
         if at == -1:
             return -1
-        if at < -1:
-            return -2 - at
+        at = following(buffer, -2 - at, CLOSE)
+    return -2 - at
 
 
-_K_MAINSNAK, _K_RANK, _K_QUALIFIE, _K_RS = (
-    constant("mainsnak"),
-    constant("rank"),
-    constant("qualifie"),
-    constant("rs"),
-)
-_V_NORMAL, _V_PREFERRE, _V_DEPRECAT, _V_ED = (
-    constant("normal"),
-    constant("preferre"),
-    constant("deprecat"),
-    constant("ed"),
-)
+_K_MAINSNAK, _K_RANK, _K_QUALIFIE, _K_RS = map(constant, ("mainsnak", "rank", "qualifie", "rs"))
+_V_NORMAL, _V_PREFERRE, _V_DEPRECAT, _V_ED = map(constant, ("normal", "preferre", "deprecat", "ed"))
 
 
 @jit
 def _claim(t: Any, at: int, key: int, key_length: int, code: int) -> int:
     buffer = t.buffer
-    if buffer[at] != OPEN:
-        return -1
-    at = blank(buffer, at + 1)
+    at = first_member(buffer, at)
     seen, rank, row = 0, 0, t.count[ROWS]
-    while True:
-        end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
-        if end < 0:
-            return -1
-        value = after_name(buffer, end)
+    while at >= 0:
+        end, value = plain_member(buffer, at)
         if value < 0:
             return -1
         length = end - at - 1
@@ -296,18 +234,12 @@ def _claim(t: Any, at: int, key: int, key_length: int, code: int) -> int:
                 return -1
             seen |= 4
             at = _qualifiers(t, value, row)
-            if at < 0:
-                return -1
         else:
             at = skip(buffer, value)
-            if at < 0:
-                return -1
-        at = following(buffer, at, CLOSE)
-        if at == -1:
+        if at < 0:
             return -1
-        if at < -1:
-            break
-    if not seen & 1:
+        at = following(buffer, at, CLOSE)
+    if at == -1 or not seen & 1:
         return -1
     t.rank[row] = rank
     t.count[ROWS] = row + 1
@@ -317,65 +249,31 @@ def _claim(t: Any, at: int, key: int, key_length: int, code: int) -> int:
 @jit
 def _claims(t: Any, at: int) -> int:
     buffer = t.buffer
-    if buffer[at] == OPEN_LIST:
-        at = blank(buffer, at + 1)
-        return at + 1 if buffer[at] == CLOSE_LIST else -1
-    if buffer[at] != OPEN:
-        return -1
-    at = blank(buffer, at + 1)
-    if buffer[at] == CLOSE:
-        return at + 1
+    at = first_member(buffer, at)
     stamp = new_stamp(t)
-    while True:
+    while at >= 0:
         key = at + 1
-        end = string(buffer, key) if buffer[at] == QUOTE else -1
-        if end < 0:
-            return -1
-        value = after_name(buffer, end)
-        if value < 0 or buffer[value] != OPEN_LIST:
+        end, value = plain_member(buffer, at)
+        if value < 0:
             return -1
         code = new_key(t, key, end - key, stamp)
         if code < 0:
             return -1
-        at = blank(buffer, value + 1)
-        if buffer[at] == CLOSE_LIST:
-            at += 1
-        else:
-            while True:
-                at = _claim(t, at, key, end - key, code)
-                if at < 0:
-                    return -1
-                at = following(buffer, at, CLOSE_LIST)
-                if at == -1:
-                    return -1
-                if at < -1:
-                    at = -2 - at
-                    break
-        at = following(buffer, at, CLOSE)
+        at = first_item(buffer, value)
+        while at >= 0:
+            at = _claim(t, at, key, end - key, code)
+            if at < 0:
+                return -1
+            at = following(buffer, at, CLOSE_LIST)
         if at == -1:
             return -1
-        if at < -1:
-            return -2 - at
+        at = following(buffer, -2 - at, CLOSE)
+    return -2 - at
 
 
-_K_LABELS, _K_ALIASES, _K_CLAIMS, _K_SITELINK = (
-    constant("labels"),
-    constant("aliases"),
-    constant("claims"),
-    constant("sitelink"),
-)
-_K_DESCRIPT, _K_IONS, _K_STATEMEN, _K_TS = (
-    constant("descript"),
-    constant("ions"),
-    constant("statemen"),
-    constant("ts"),
-)
-_K_PAGEID, _K_NS, _K_TITLE, _K_MODIFIED = (
-    constant("pageid"),
-    constant("ns"),
-    constant("title"),
-    constant("modified"),
-)
+_K_LABELS, _K_ALIASES, _K_CLAIMS, _K_SITELINK = map(constant, ("labels", "aliases", "claims", "sitelink"))
+_K_DESCRIPT, _K_IONS, _K_STATEMEN, _K_TS = map(constant, ("descript", "ions", "statemen", "ts"))
+_K_PAGEID, _K_NS, _K_TITLE, _K_MODIFIED = map(constant, ("pageid", "ns", "title", "modified"))
 _K_LASTREVI = constant("lastrevi")
 
 
@@ -412,14 +310,11 @@ def _part(buffer: Any, key: int, length: int) -> int:
 def _entity(t: Any, at: int) -> int:
     """An entity with members that it usually has, and no others."""
     buffer = t.buffer
-    at = blank(buffer, at + 1)
+    at = first_member(buffer, at)
     seen, subject, subject_length = 0, np.int64(-1), np.int64(0)
-    while True:
-        end = string(buffer, at + 1) if buffer[at] == QUOTE else -1
-        if end < at + 2:
-            return -1
-        value = after_name(buffer, end)
-        if value < 0:
+    while at >= 0:
+        end, value = plain_member(buffer, at)
+        if value < 0 or end == at + 1:
             return -1
         part = _part(buffer, at + 1, end - at - 1)
         if part == 0 or seen & part & (_OTHER - 1):
@@ -442,11 +337,7 @@ def _entity(t: Any, at: int) -> int:
         if at < 0:
             return -1
         at = following(buffer, at, CLOSE)
-        if at == -1:
-            return -1
-        if at < -1:
-            break
-    if subject < 0:
+    if at == -1 or subject < 0:
         return -1
     n = t.count[ENTITIES]
     t.entity_start[n] = subject
