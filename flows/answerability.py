@@ -13,14 +13,12 @@ from prefect import flow
 from kgqa_core.config import Profile
 from kgqa_core.datasets.load import input_files
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.formats.registry import check_format
-from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.papers.grailqability.report import metric_rows, paper_table, write
 from kgqa_core.store.artifacts import ArtifactRef, verify
 from tasks.benchmarks import benchmark_examples, benchmark_in, benchmark_questions, build_benchmark, score_parsers
 from tasks.engine.prefect_pages import show_page, table
 from tasks.engine.run import Run, completed, tracked_run
-from tasks.kg import build_kg, graph_in
+from tasks.kg import check_graph, given_graph
 from tasks.linking import build_mentions, link_questions
 from tasks.questions import load_questions
 from tasks.secrets import load_secrets
@@ -36,8 +34,7 @@ def build_answerability(profile: Profile, graph: str | None = None) -> dict[str,
         graph: Folder of a graph that is built already, in place of the files in the profile's section `kg`.
     """
     with tracked_run(profile) as run:
-        kg = graph_in(Path(graph)) if graph else build_kg(profile.kg)
-        run.home.use_folder(kg.folder)
+        kg = given_graph(graph, profile.kg)
         questions = load_questions(kg, profile.questions, profile.seed)
         made = build_benchmark(kg, questions, profile.answerability, profile.seed)
         run.save(status="made")
@@ -118,9 +115,5 @@ def check(profile: Profile, graph: str | None = None) -> None:
     Raises KgInputError, ArtifactError, InputError or QuestionFileError.
     """
     load_secrets(profile)
-    if graph:
-        graph_in(Path(graph))
-    else:
-        find_sources(profile.kg.files, profile.kg)
-        check_format(profile.kg.format)
+    check_graph(graph, profile.kg)
     input_files(profile.questions)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
 from kgqa_core.config import Profile
-from kgqa_core.kg.formats.registry import check_format
-from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from tasks.benchmarks import draw_entities, write_kinds, write_sheets
 from tasks.engine.run import completed, tracked_run
-from tasks.kg import build_kg, graph_in
+from tasks.kg import check_graph, given_graph
 from tasks.secrets import load_secrets
 
 
@@ -29,8 +26,7 @@ def build_ltgen(profile: Profile, graph: str | None = None) -> dict[str, Any]:
         graph: Folder of a graph that is built already, in place of the files in the profile's section `kg`.
     """
     with tracked_run(profile) as run:
-        kg = graph_in(Path(graph)) if graph else build_kg(profile.kg)
-        run.home.use_folder(kg.folder)
+        kg = given_graph(graph, profile.kg)
         sample = draw_entities(kg, profile.ltgen.sampling, profile.ltgen.popularity, profile.seed)
         made = write_kinds(kg, sample, profile.ltgen, profile.llm, profile.seed)
         sheets = write_sheets(kg, made, profile.seed)
@@ -45,11 +41,7 @@ def check(profile: Profile, graph: str | None = None) -> None:
     Raises KgInputError, ArtifactError, ModelError or EndpointError.
     """
     load_secrets(profile)
-    if graph:
-        graph_in(Path(graph))
-    else:
-        find_sources(profile.kg.files, profile.kg)
-        check_format(profile.kg.format)
+    check_graph(graph, profile.kg)
     writer = profile.ltgen.writing.writer
     if writer != "template" and parse_spec(writer, profile.llm)[0] == "openai":
         check_endpoint(writer, profile.llm)

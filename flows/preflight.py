@@ -16,8 +16,6 @@ from kgqa_core.datasets.load import input_files, read_raw, sizes_of
 from kgqa_core.errors import InputError, ModelError, QuestionFileError
 from kgqa_core.evaluation.nli import find_folder as find_classifier
 from kgqa_core.extras import require_extra
-from kgqa_core.kg.formats.registry import check_format
-from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from kgqa_core.passages.corpus import find_corpus
@@ -25,6 +23,7 @@ from kgqa_core.retrieval.hops import check_hops
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.remote import RemoteStore
 from tasks.engine.runners import check_runner
+from tasks.kg import check_graph
 from tasks.secrets import load_secrets
 
 
@@ -34,8 +33,7 @@ def check(profile: Profile) -> None:
     Raises KgInputError, QuestionFileError, ModelError, EndpointError or ConfigError.
     """
     load_secrets(profile)
-    find_sources(profile.kg.files, profile.kg)
-    check_format(profile.kg.format)
+    check_graph(None, profile.kg)
     for retriever in (RETRIEVERS[name] for name in profile.retrieval.retrievers):
         if (extra := retriever.extra(retriever.options(profile))) is not None:
             require_extra(extra, f"the retriever {retriever.name}")

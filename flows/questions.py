@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
 from kgqa_core.builders.questions.write import TEMPLATE
 from kgqa_core.config import Profile
-from kgqa_core.kg.formats.registry import check_format
-from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from tasks.engine.run import completed, tracked_run
-from tasks.kg import build_kg, graph_in
+from tasks.kg import check_graph, given_graph
 from tasks.questions import generate_questions
 from tasks.secrets import load_secrets
 
@@ -28,8 +25,7 @@ def make_questions(profile: Profile, graph: str | None = None) -> dict[str, Any]
         graph: Folder of a graph that is built already, in place of the files in the profile's section `kg`.
     """
     with tracked_run(profile) as run:
-        kg = graph_in(Path(graph)) if graph else build_kg(profile.kg)
-        run.home.use_folder(kg.folder)
+        kg = given_graph(graph, profile.kg)
         made = generate_questions(kg, profile.questions.generated, profile.llm, profile.seed)
         run.save(status="made")
         return completed(f"questions over {profile.kg.name}", {"run_id": run.id, "kg": kg, "made": made})
@@ -41,11 +37,7 @@ def check(profile: Profile, graph: str | None = None) -> None:
     Raises KgInputError, ArtifactError, ModelError or EndpointError.
     """
     load_secrets(profile)
-    if graph:
-        graph_in(Path(graph))
-    else:
-        find_sources(profile.kg.files, profile.kg)
-        check_format(profile.kg.format)
+    check_graph(graph, profile.kg)
     writer = profile.questions.generated.writer
     if writer != TEMPLATE and parse_spec(writer, profile.llm)[0] == "openai":
         check_endpoint(writer, profile.llm)

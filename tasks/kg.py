@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import ArtifactError, InputError
+from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
 from kgqa_core.workspace import Workspace
 from tasks.engine.context import Call, Counts
 from tasks.engine.external_digests import UNREADABLE, file_digest
+from tasks.engine.run import current_run
 from tasks.engine.stage import stage
 
 
@@ -82,3 +84,19 @@ def graph_in(folder: Path) -> ArtifactRef:
             return verify(folder.resolve())
         what = f"{folder} holds an artifact of kind {kind}, not a graph"
     raise ArtifactError(f"{what}; `kgqa kg build FILE… --out DIR` makes one")
+
+
+def given_graph(folder: str | None, options: KgOptions) -> ArtifactRef:
+    """The graph of a flow that takes a graph folder or files: in the folder where one is given, else built."""
+    kg = graph_in(Path(folder)) if folder else build_kg(options)
+    current_run().home.use_folder(kg.folder)
+    return kg
+
+
+def check_graph(folder: str | None, options: KgOptions) -> None:
+    """Raise the first fault of what `given_graph` needs.  Raises KgInputError or ArtifactError."""
+    if folder:
+        graph_in(Path(folder))
+    else:
+        find_sources(options.files, options)
+        check_format(options.format)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from kgqa_core.errors import InputError
 
 HomeOption = Annotated[
     Path | None,
@@ -94,3 +99,47 @@ ForceOption = Annotated[
 KgOption = Annotated[
     Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
 ]
+BuildSourceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kg",
+        metavar="FILE",
+        help="Graph file or server (give it again for more), or a graph folder.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ProfileChoice:
+    """The options that make the profile of a run."""
+
+    profile: ProfileOption = None
+    kg: GraphFilesOption = None
+    questions: QuestionsOption = None
+    answerer: AnswererOption = None
+    settings: SetOption = None
+
+
+@dataclass(frozen=True)
+class SystemChoice:
+    """The options that choose which run answers, from what, and how sure it must be."""
+
+    run_id: AnsweringRunOption = None
+    knowledge: KnowledgeOption = None
+    min_confidence: MinConfidenceOption = None
+
+
+@dataclass(frozen=True)
+class TracedSystemChoice(SystemChoice):
+    """The same where MLflow may keep traces."""
+
+    trace_share: TraceShareOption = None
+
+
+def graph_folder(paths: Sequence[str]) -> str | None:
+    """The graph folder among the values of `--kg`, if it is one.  Raises InputError for one among others."""
+    folders = [path for path in paths if os.path.isdir(path)]
+    if folders and len(paths) > 1:
+        raise InputError(f"--kg {folders[0]} is a folder; give one graph folder, or files only")
+    return str(folders[0]) if folders else None

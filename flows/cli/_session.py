@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from rich.logging import RichHandler
 
+from flows.cli._options import ProfileChoice
 from flows.cli._output import err, out
 from flows.cli._pandas import without_pandas
 from flows.cli._threads import choose_threads
@@ -227,6 +228,11 @@ def check_data(profile: Profile) -> None:
         )
 
 
+def chosen_profile(choice: ProfileChoice) -> Profile:
+    """The profile that a command's options make; see `choose_profile`."""
+    return choose_profile(choice.profile, choice.kg or (), choice.questions, choice.answerer, choice.settings or ())
+
+
 def choose_profile(
     name: str | None,
     files: Sequence[Path | str] = (),
@@ -319,6 +325,13 @@ def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> Artifact
     from tasks.linking import build_mentions  # with Prefect, which a dictionary that is there does without
 
     return build_mentions.compute_in(home, monitor, kg)
+
+
+def print_rows(title: str, rows: Sequence[Mapping[str, Any]], to_stderr: bool = False) -> None:
+    """A table of records, with their keys as its head."""
+    from kgqa_core.report.console import rows_table
+
+    (err if to_stderr else out).print(rows_table(title, rows))
 
 
 def print_json(value: Any) -> None:

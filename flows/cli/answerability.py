@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import ForceOption, ProfileOption, SetOption
-from flows.cli._session import JsonSession, Session, err, print_json
+from flows.cli._options import BuildSourceOption, ForceOption, ProfileOption, SetOption, graph_folder
+from flows.cli._session import JsonSession, Session, err, print_json, print_rows
 from flows.cli.abstention import abstain
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
@@ -32,15 +31,7 @@ FolderArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark, wit
 @answerability_app.command("build")
 def build(
     session: Session,
-    kg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kg",
-            metavar="FILE",
-            help="Graph file or server (give it again for more), or a graph folder.",
-            show_default=False,
-        ),
-    ] = None,
+    kg: BuildSourceOption = None,
     questions: Annotated[
         Path | None, typer.Option("--questions", help="Question file (JSON lines).", show_default=False)
     ] = None,
@@ -55,7 +46,7 @@ def build(
     force: ForceOption = False,
 ) -> None:
     """Take parts out of a graph until a share of the questions has no answer in it; label and split the questions."""
-    graph = _graph_folder(kg or [])
+    graph = graph_folder(kg or [])
     chosen = _profile(profile, [] if graph else kg or [], questions, limit, settings or [], built=graph is not None)
     session.prepare()
     session.start_logging()
@@ -101,7 +92,7 @@ def verify(
     with StageMonitor("verify", lambda rows: None) as monitor:
         found = check(folder, kg=kg, monitor=monitor)
     rows = [{name: check_[name] for name in ("rule", "checked", "faults")} for check_ in found["checks"]]
-    _table("Checks", rows, to_stderr=session.as_json)
+    print_rows("Checks", rows, to_stderr=session.as_json)
     for one in found["checks"]:
         for fault in one["first"]:
             err.print(f"  {fault}", markup=False, highlight=False)
@@ -146,7 +137,7 @@ def score(
     if without:
         err.print(f"{without:,} {split} questions have no prediction and score 0")
     rows = table(benchmark, predicted, split)
-    _table(f"Scores on {split}", rows, to_stderr=session.as_json)
+    print_rows(f"Scores on {split}", rows, to_stderr=session.as_json)
     if session.as_json:
         print_json({"split": split, "scores": rows})
 
@@ -233,7 +224,7 @@ def _show_scores(aggregates: dict[str, Any], *, to_stderr: bool = False) -> None
         if grid.rows:
             console.print(rich_table(grid, intervals=False, plain=True))
     if rows := threshold_rows(aggregates):
-        _table("Thresholds, tuned on dev", rows, to_stderr)
+        print_rows("Thresholds, tuned on dev", rows, to_stderr)
 
 
 def _profile(
@@ -252,14 +243,6 @@ def _profile(
         "questions": {"name": questions.stem, "source": "jsonl", "path": str(questions)},
     }
     return make_profile(own, parse_settings(more), origin="the options")
-
-
-def _graph_folder(paths: list[str]) -> str | None:
-    """The graph folder among the options, if it is one."""
-    folders = [path for path in paths if os.path.isdir(path)]
-    if folders and len(paths) > 1:
-        raise InputError(f"--kg {folders[0]} is a folder; give one graph folder, or files only")
-    return str(folders[0]) if folders else None
 
 
 def _claim(out: Path, profile: Profile, graph: str | None, force: bool) -> FolderClaim:
@@ -306,15 +289,9 @@ def _show(table: dict[str, Any], *, to_stderr: bool = False) -> None:
 
     for name, title in TABLES.items():
         rows = [{key: shown(value) for key, value in row.items()} for row in ordered(table, name)]
-        _table(title, turned(rows, "of") if name == "splits" else rows, to_stderr)
+        print_rows(title, turned(rows, "of") if name == "splits" else rows, to_stderr)
     if table["left_out"]:
-        _table("Left out", [{"reason": why, "questions": n} for why, n in table["left_out"].items()], to_stderr)
-
-
-def _table(title: str, rows: list[dict[str, Any]], to_stderr: bool = False) -> None:
-    from kgqa_core.report.console import rows_table
-
-    (err if to_stderr else common.out).print(rows_table(title, rows))
+        print_rows("Left out", [{"reason": why, "questions": n} for why, n in table["left_out"].items()], to_stderr)
 
 
 answerability_app.command()(abstain)

@@ -10,13 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import (
-    AnsweringRunOption,
-    ForceOption,
-    KnowledgeOption,
-    MinConfidenceOption,
-    TraceShareOption,
-)
+from flows.cli._options import ForceOption, TracedSystemChoice
 from flows.cli._served import ask_server
 from flows.cli._session import JsonSession, Session, err, print_json
 from kgqa_core.runs.records import answering_run, stage_artifact
@@ -26,6 +20,7 @@ from kgqa_core.types import ROLES
 
 def ask(
     session: Session,
+    choice: TracedSystemChoice,
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     topic: Annotated[
         list[str] | None,
@@ -43,10 +38,6 @@ def ask(
             show_default=False,
         ),
     ] = None,
-    knowledge: KnowledgeOption = None,
-    min_confidence: MinConfidenceOption = None,
-    run_id: AnsweringRunOption = None,
-    trace_share: TraceShareOption = None,
     own_process: Annotated[
         bool, typer.Option("--own-process", help="Load the system here, even where `kgqa serve` answers for this home.")
     ] = False,
@@ -57,21 +48,21 @@ def ask(
     """
     chosen = session.look()
     session.start_logging()
-    record = answering_run(chosen, run_id)
+    record = answering_run(chosen, choice.run_id)
     from kgqa_core.report.console import ask_tables
 
-    dialogue = [(ROLES[place % len(ROLES)], text) for place, text in enumerate(turn or ())]
+    dialogue = [(ROLES[index % len(ROLES)], text) for index, text in enumerate(turn or ())]
     request = {
         "question": question,
         "topics": topic or [],
         "dialogue": [{"role": role, "content": text} for role, text in dialogue],
-        "knowledge": knowledge,
-        "min_confidence": min_confidence,
+        "knowledge": choice.knowledge,
+        "min_confidence": choice.min_confidence,
     }
-    here = own_process or trace_share is not None  # a server traces by an option of its own
+    here = own_process or choice.trace_share is not None  # a server traces by an option of its own
     result = None if here else ask_server(chosen.root, record["run_id"], request)
     if result is None:
-        result = _ask_here(chosen, record, question, topic or (), dialogue, knowledge, min_confidence, trace_share)
+        result = _ask_here(chosen, record, choice, question, topic or (), dialogue)
     if session.as_json:
         print_json(result)
         return
@@ -82,12 +73,10 @@ def ask(
 def _ask_here(
     home: Home,
     record: dict[str, Any],
+    choice: TracedSystemChoice,
     question: str,
     topics: Sequence[str],
     dialogue: Sequence[tuple[str, str]],
-    knowledge: str | None,
-    min_confidence: float | None,
-    trace_share: float | None,
 ) -> dict[str, Any]:
     """The answer of a system that is loaded in this process."""
     from kgqa_core.runs.finished import system_parts, with_mentions
@@ -96,12 +85,12 @@ def _ask_here(
     from tasks.tracking.traces import close_tracer, open_tracer
 
     started = time.monotonic()
-    parts = system_parts(home, record, knowledge, min_confidence)
+    parts = system_parts(home, record, choice.knowledge, choice.min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph and not topics:
         graph = stage_artifact(record, "kg")
         parts = with_mentions(parts, common.mentions_folder(home, graph, record))
-    share = parts.profile.tracking.trace_share if trace_share is None else trace_share
+    share = parts.profile.tracking.trace_share if choice.trace_share is None else choice.trace_share
     tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
     with err.status("loading the graph, the retriever and the model …"):
         system = System.open(parts)
@@ -120,21 +109,20 @@ def _ask_here(
 
 def answer(
     session: Session,
+    choice: TracedSystemChoice,
     questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
-    knowledge: KnowledgeOption = None,
-    min_confidence: MinConfidenceOption = None,
-    run_id: AnsweringRunOption = None,
-    trace_share: TraceShareOption = None,
     force: ForceOption = False,
 ) -> None:
     """Answer a file of questions with the champion's graph, retriever and model, else the newest finished run's."""
     chosen, _ = common.working_homes(session.home, verbose=session.verbose)
     session.start_logging()
-    record = answering_run(chosen, run_id)
+    record = answering_run(chosen, choice.run_id)
     from flows.answer import answer_file
 
-    result = answer_file(record, questions, out, knowledge, min_confidence, force=force, trace_share=trace_share)
+    result = answer_file(
+        record, questions, out, choice.knowledge, choice.min_confidence, force=force, trace_share=choice.trace_share
+    )
     if session.as_json:
         print_json(result)
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from dataclasses import asdict
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import ForceOption, ProfileOption, SetOption
-from flows.cli._session import JsonSession, Session, err, print_json
+from flows.cli._options import BuildSourceOption, ForceOption, ProfileOption, SetOption, graph_folder
+from flows.cli._session import JsonSession, Session, err, print_json, print_rows
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
@@ -30,15 +29,7 @@ BenchmarkArgument = Annotated[Path, typer.Argument(help="Folder of a benchmark: 
 @ltgen_app.command("build")
 def build(
     session: Session,
-    kg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kg",
-            metavar="FILE",
-            help="Graph file or server (give it again for more), or a graph folder.",
-            show_default=False,
-        ),
-    ] = None,
+    kg: BuildSourceOption = None,
     profile: ProfileOption = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder to copy the benchmark to as well.", show_default=False)
@@ -51,7 +42,7 @@ def build(
     force: ForceOption = False,
 ) -> None:
     """Draw entities by popularity, have questions and dialogues written about them, keep what passes the checks."""
-    graph = _graph_folder(kg or [])
+    graph = graph_folder(kg or [])
     chosen = _profile(profile, [] if graph else kg or [], writer, settings or [], built=graph is not None)
     session.prepare()
     session.start_logging()
@@ -139,7 +130,7 @@ def agreement(
         ("Cohen's κ", "–" if found.kappa is None else f"{found.kappa:.3f}"),
         ("error rate where both concur", "–" if found.error_rate is None else f"{found.error_rate:.1%}"),
     ]
-    _table("Agreement", [{"what": what, "value": value} for what, value in rows])
+    print_rows("Agreement", [{"what": what, "value": value} for what, value in rows])
     for key in found.disagreed[:20]:
         common.out.print(f"  disagreed: {key}", markup=False)
 
@@ -169,14 +160,6 @@ def _profile(name: str | None, files: list[str], writer: str | None, settings: l
     else:
         raise ConfigError("give --kg FILE or FOLDER, or --profile NAME")
     return chosen.model_copy(update={"questions": chosen.questions.model_copy(update={"name": "ltgen"})})
-
-
-def _graph_folder(paths: list[str]) -> str | None:
-    """The graph folder among the options, if it is one."""
-    folders = [path for path in paths if os.path.isdir(path)]
-    if folders and len(paths) > 1:
-        raise InputError(f"--kg {folders[0]} is a folder; give one graph folder, or files only")
-    return str(folders[0]) if folders else None
 
 
 def _claims(out: Path, profile: Profile, graph: str | None, force: bool) -> dict[str, dict[str, FolderClaim]]:
@@ -252,13 +235,7 @@ def _show(tables: list[dict[str, Any]], *, to_stderr: bool = False) -> None:
 
     for table in tables:
         title = TITLES[table["kind"]]
-        _table(title, rows(table), to_stderr)
+        print_rows(title, rows(table), to_stderr)
         if table["rejects"]:
             rejected = [{"reason": reason, "rejected": number} for reason, number in table["rejects"].items()]
-            _table(f"{title}, rejected", rejected, to_stderr)
-
-
-def _table(title: str, rows: list[dict[str, Any]], to_stderr: bool = False) -> None:
-    from kgqa_core.report.console import rows_table
-
-    (err if to_stderr else common.out).print(rows_table(title, rows))
+            print_rows(f"{title}, rejected", rejected, to_stderr)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import AnsweringRunOption, KnowledgeOption, MinConfidenceOption
+from flows.cli._options import SystemChoice
 from flows.cli._session import JsonSession, err
 from kgqa_core.errors import ConfigError, KgqaError
 from kgqa_core.extras import require_extra
@@ -49,6 +49,7 @@ class ServerSession(JsonSession):
 
 def mcp(
     session: ServerSession,
+    choice: SystemChoice,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instead of stdin and stdout.")] = False,
     port: Annotated[
         int | None,
@@ -66,9 +67,6 @@ def mcp(
         list[str] | None,
         typer.Option(help="Further name by which clients of --http reach it, such as that of a proxy; repeat it."),
     ] = None,
-    run_id: AnsweringRunOption = None,
-    knowledge: KnowledgeOption = None,
-    min_confidence: MinConfidenceOption = None,
 ) -> None:
     """Serve the champion's graph and system to agents as tools of the Model Context Protocol.
 
@@ -78,10 +76,10 @@ def mcp(
     for name, value in (("--port", port), ("--host", host), ("--allowed-host", allowed_host)):
         if value is not None and not http:
             raise ConfigError(f"{name} {value} is for HTTP; add --http, or leave it out")
-    if knowledge is not None:
+    if choice.knowledge is not None:
         from kgqa_core.config import Knowledge
 
-        Knowledge.parse(knowledge)  # what is no knowledge of any run is refused before anything is loaded
+        Knowledge.parse(choice.knowledge)  # what is no knowledge of any run is refused before anything is loaded
     chosen = session.look()
     session.start_logging()
     from kgqa_core.serving.mcp_server import McpLimits
@@ -89,7 +87,9 @@ def mcp(
     from tasks.secrets import load_secrets
 
     seconds = McpLimits().ask_seconds
-    source = SystemSource(chosen, run_id, knowledge, min_confidence, prepare=load_secrets, seconds=seconds).fixed()
+    source = SystemSource(
+        chosen, choice.run_id, choice.knowledge, choice.min_confidence, prepare=load_secrets, seconds=seconds
+    ).fixed()
     record = newest_run(chosen, source.current())
     if http:
         _serve_http(_Loader(chosen, record, source), host or "127.0.0.1", port, allowed_host or ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import ForceOption, SetOption
+from flows.cli._options import ForceOption, SetOption, graph_folder
 from flows.cli._session import JsonSession, Session, err, print_json
 from flows.cli.bridge import bridge
 from flows.cli.predictions import predictions
@@ -52,7 +51,7 @@ def generate(
     force: ForceOption = False,
 ) -> None:
     """Draw forms that cover a graph's relations and types, run them, word them, and add noise and unanswerable ones."""
-    graph = _graph_folder(kg)
+    graph = graph_folder(kg)
     chosen = _profile([] if graph else kg, graph, size, writer, seed, settings or [])
     session.prepare()
     session.start_logging()
@@ -167,14 +166,6 @@ def _profile(
     if seed is not None:
         own["seed"] = seed
     return make_profile(own, parse_settings(settings), origin="the options")
-
-
-def _graph_folder(paths: list[str]) -> str | None:
-    """The graph folder among the options, if it is one."""
-    folders = [path for path in paths if os.path.isdir(path)]
-    if folders and len(paths) > 1:
-        raise InputError(f"--kg {folders[0]} is a folder; give one graph folder, or files only")
-    return str(folders[0]) if folders else None
 
 
 def _show(counts: dict[str, Any], *, to_stderr: bool) -> None:

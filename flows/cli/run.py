@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import AnswererOption, GraphFilesOption, ProfileOption, QuestionsOption, RunOption, SetOption
+from flows.cli._options import ProfileChoice, RunOption
 from flows.cli._runs import show, summarise
 from flows.cli._session import HomeSession, Session, err, print_json
 from kgqa_core.config import Profile, parse_settings
@@ -23,20 +23,16 @@ from kgqa_core.store.home import read_runs
 
 def run(
     session: Session,
-    profile: ProfileOption = None,
-    kg: GraphFilesOption = None,
-    questions: QuestionsOption = None,
-    answerer: AnswererOption = None,
+    choice: ProfileChoice,
     folds: Annotated[
         int,
         typer.Option(
             "--folds", min=1, max=MOST_FOLDS, help="Cross-validate: so many runs, each tested on other topics."
         ),
     ] = 1,
-    settings: SetOption = None,
 ) -> None:
     """Run the pipeline on a profile, or on your own graph and questions."""
-    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    chosen = common.chosen_profile(choice)
     if folds > 1:
         _cross_validate(chosen, folds, session)
     else:
@@ -117,20 +113,16 @@ def _table(home: Home, make: Callable[[], dict[str, Any]], started: float, sessi
 
 def forecast(
     session: Session,
-    profile: ProfileOption = None,
-    kg: GraphFilesOption = None,
-    questions: QuestionsOption = None,
-    answerer: AnswererOption = None,
+    choice: ProfileChoice,
     pilot: Annotated[
         int, typer.Option("--pilot", min=0, help="Questions of each stage to send first; the run reuses the replies.")
     ] = 0,
-    settings: SetOption = None,
 ) -> None:
     """Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.
 
     Stages that call no model are run and cached.  With --pilot a few questions are sent, and paid, to measure by.
     """
-    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
+    chosen = common.chosen_profile(choice)
     session.prepare()
     session.start_logging()
     from dataclasses import asdict
@@ -144,32 +136,25 @@ def forecast(
         print_json({"stages": [asdict(plan) for plan in plans]})
 
 
-def refresh(
-    session: Session,
-    profile: ProfileOption = None,
-    kg: GraphFilesOption = None,
-    questions: QuestionsOption = None,
-    answerer: AnswererOption = None,
-    settings: SetOption = None,
-) -> None:
+def refresh(session: Session, choice: ProfileChoice) -> None:
     """Take a newer dump: update the graph, train again only what must be, answer, score, promote or not.
 
     Goes on from the champion of the same graph and questions.  The same command on an unchanged dump does nothing.
     """
-    chosen = common.choose_profile(profile, kg or (), questions, answerer, settings or ())
-    named = parse_settings(settings or ())
-    _check_names(session.home, chosen, [key for key, files in (("kg", kg), ("questions", questions))
-                                        if files and "name" not in named.get(key, {})])  # fmt: skip
+    chosen = common.chosen_profile(choice)
+    named = parse_settings(choice.settings or ())
+    from_files = [("kg", choice.kg), ("questions", choice.questions)]
+    _check_names(session.home, chosen, [key for key, files in from_files if files and "name" not in named.get(key, {})])
     started = time.monotonic()
-    place = session.begin(chosen)
+    home = session.begin(chosen)
     with err.status("starting Prefect …"):
         from flows.refresh import refresh as follow
         from flows.table import whole_table
     if chosen.further_questions:
-        _table(place, lambda: whole_table(chosen, newer_dump=True), started, session)
+        _table(home, lambda: whole_table(chosen, newer_dump=True), started, session)
         return
     summary = follow(chosen)
-    decision, record = summary["refresh"], newest_run(place, summary["run_id"])
+    decision, record = summary["refresh"], newest_run(home, summary["run_id"])
     if not decision["nothing"]:
         show(record, seconds=time.monotonic() - started, to_stderr=session.as_json)
     session.console.print(decision["why"], markup=False, soft_wrap=True)

@@ -8,13 +8,14 @@ import secrets
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import AnsweringRunOption, KnowledgeOption, MinConfidenceOption, TraceShareOption
+from flows.cli._options import TracedSystemChoice
 from flows.cli._session import Session, err
 from flows.cli.servers import in_url
 from kgqa_core.extras import require_extra
@@ -30,27 +31,27 @@ if TYPE_CHECKING:
     from kgqa_core.tracing import QuestionTracer
 
 
-def serve(
-    session: Session,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1,
-    run_id: AnsweringRunOption = None,
-    knowledge: KnowledgeOption = None,
-    min_confidence: MinConfidenceOption = None,
+@dataclass(frozen=True)
+class ListenOptions:
+    """The options that say where `kgqa serve` listens and how much it takes on."""
+
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.", min=0, max=65535)] = 8000
+    workers: Annotated[int, typer.Option(help="Processes that answer.", min=1, max=64)] = 1
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(help="Further name by which clients reach the server, such as that of a proxy; may be repeated."),
-    ] = None,
+    ] = None
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(help="Address or network of a proxy whose X-Forwarded-For names the client; may be repeated."),
-    ] = None,
-    trace_share: TraceShareOption = None,
-    timeout: Annotated[float, typer.Option(help="Seconds for an answer, waiting included.", min=0.1)] = 120.0,
-    queue: Annotated[int, typer.Option(help="Questions that wait at most.", min=1)] = 256,
-    body_kb: Annotated[int, typer.Option(help="Size of a request at most, in KB.", min=1)] = 1024,
-) -> None:
+    ] = None
+    timeout: Annotated[float, typer.Option(help="Seconds for an answer, waiting included.", min=0.1)] = 120.0
+    queue: Annotated[int, typer.Option(help="Questions that wait at most.", min=1)] = 256
+    body_kb: Annotated[int, typer.Option(help="Size of a request at most, in KB.", min=1)] = 1024
+
+
+def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice) -> None:
     """Answer questions over HTTP: JSON, OpenAI's chat protocol, the graph; Ctrl-C stops it.
 
     The champion is followed as it changes; in a home without one the newest finished run answers.  Others than this
@@ -70,24 +71,35 @@ def serve(
     from kgqa_core.serving.systems import SystemSource
     from tasks.secrets import load_secrets
 
-    source = SystemSource(chosen, run_id).fixed()
+    source = SystemSource(chosen, choice.run_id).fixed()
     record = newest_run(chosen, source.current())
-    parts = system_parts(chosen, record, knowledge, min_confidence)
+    parts = system_parts(chosen, record, choice.knowledge, choice.min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph:
         common.mentions_folder(chosen, stage_artifact(record, "kg"), record)
     options = server.ServeOptions(
-        str(chosen.root), source.run, knowledge, min_confidence, host, port, workers,
-        queue=queue, hosts=tuple(allowed_host or ()), proxies=tuple(trusted_proxy or ()), body_kb=body_kb,
-        timeout_seconds=timeout, trace_share=trace_share, key=secrets.token_hex(32),
-    )  # fmt: skip
+        str(chosen.root),
+        source.run,
+        choice.knowledge,
+        choice.min_confidence,
+        listen.host,
+        listen.port,
+        listen.workers,
+        queue=listen.queue,
+        hosts=tuple(listen.allowed_host or ()),
+        proxies=tuple(listen.trusted_proxy or ()),
+        body_kb=listen.body_kb,
+        timeout_seconds=listen.timeout,
+        trace_share=choice.trace_share,
+        key=secrets.token_hex(32),
+    )
     options.http()
     hooks = serve_hooks(options)
-    bound = bind(host, port)
+    bound = bind(listen.host, listen.port)
     with contextlib.ExitStack() as stack:
         stack.callback(bound.close)
         service = None
-        if workers == 1:
+        if listen.workers == 1:
             started = time.monotonic()
             with err.status("loading the graph, the retriever and the model …"):
                 service = options.service(hooks)
@@ -95,8 +107,8 @@ def serve(
             err.print(f"run {service.run} is loaded, {time.monotonic() - started:.1f} s", highlight=False)
         else:  # before the workers import prometheus_client
             os.environ[MULTIPROCESS_VARIABLE] = stack.enter_context(tempfile.TemporaryDirectory(prefix="kgqa-metrics-"))
-        address = f"http://{in_url(host)}:{bound.getsockname()[1]}"
-        started_with = {"knowledge": knowledge, "min_confidence": min_confidence, "key": options.key}
+        address = f"http://{in_url(listen.host)}:{bound.getsockname()[1]}"
+        started_with = {"knowledge": choice.knowledge, "min_confidence": choice.min_confidence, "key": options.key}
         there = stack.enter_context(announced(chosen, {"url": address, "process": os.getpid(), **started_with}))
         if not there and chosen.writable:
             err.print("another server of this home runs; `kgqa ask` asks that one", highlight=False)

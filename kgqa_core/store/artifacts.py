@@ -45,7 +45,7 @@ from kgqa_core.store.home import (
     version_of,
 )
 from kgqa_core.store.locks import ProcessUses, forget_dead, held
-from kgqa_core.store.remote import Disagreement, RemoteStore, StoreFault, safe_name
+from kgqa_core.store.remote import DigestMismatch, RemoteStore, StoreFault, safe_name
 from kgqa_core.store.verified import State, by_content, is_verified, remember, states
 
 log = logging.getLogger("kgqa")
@@ -319,7 +319,7 @@ class Home:
         except StoreFault as fault:
             log.warning("%s; finished work stays in %s and is sent by the next run", fault, self.root)
             return False
-        except Disagreement as fault:
+        except DigestMismatch as fault:
             log.error("%s", fault)
             note_unpushed(self.root, kind, key, conflict=str(fault))
             return False

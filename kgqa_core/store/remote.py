@@ -24,6 +24,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
+
 from kgqa_core.errors import ArtifactError, ConfigError, KgqaError
 from kgqa_core.extras import require_extra
 from kgqa_core.monitor import QUIET, Monitor
@@ -47,11 +49,29 @@ LOCAL = {"file", "local"}
 S3 = ("s3://", "s3a://")
 
 
+class StoredFile(msgspec.Struct, frozen=True):
+    """A file of an artifact in the store."""
+
+    bytes: int
+    sha256: str
+
+
+class Index(msgspec.Struct, frozen=True):
+    """Which folder of the store holds an artifact's files, and what they are."""
+
+    schema: int
+    kind: str
+    key: str
+    digest: str
+    folder: str
+    files: dict[str, StoredFile]
+
+
 class StoreFault(KgqaError):
     """The store could not be reached or refused; the work that it was for goes on without it."""
 
 
-class Disagreement(ArtifactError):
+class DigestMismatch(ArtifactError):
     """The store has another outcome under the same key: something that is not in the key decides."""
 
 
@@ -113,36 +133,29 @@ class RemoteStore:
         """Send an artifact: files first, the index last; files that an earlier try has sent are not sent again.
 
         again: what the store has of it is damaged and is replaced.
-        Raises StoreFault, and Disagreement when the store has another digest under this key (which then stays).
+        Raises StoreFault, and DigestMismatch when the store has another digest under this key (which then stays).
         """
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         kind, key = str(manifest["kind"]), str(manifest["key"])
         if self._agrees(kind, key, manifest["digest"]) and not again:
             return
-        files: dict[str, dict[str, Any]] = {
-            path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": hash_file(path)}
+        files = {
+            path.relative_to(folder).as_posix(): StoredFile(path.stat().st_size, hash_file(path))
             for path in sorted(folder.rglob("*"))
             if path.is_file() and path != folder / RECORD
         }
-        part = hashlib.sha256(canonical_json(files).encode()).hexdigest()[:16]
+        part = hashlib.sha256(canonical_json(msgspec.to_builtins(files)).encode()).hexdigest()[:16]
         place = f"{self._place(kind, key)}/{part}"
         sent = {} if again else self._sizes(place)
         jobs: dict[str, Callable[[Any], None]] = {}
-        for name, facts in files.items():
-            if sent.get(name) != facts["bytes"]:
+        for name, file in files.items():
+            if sent.get(name) != file.bytes:
                 jobs[name] = lambda report, name=name: self._put(folder / name, f"{place}/{name}", report)  # type: ignore[misc]
-        self._transfer(jobs, sum(files[name]["bytes"] for name in jobs), monitor, "MB sent to the store")
-        index = {
-            "schema": SCHEMA_VERSION,
-            "kind": kind,
-            "key": key,
-            "digest": manifest["digest"],
-            "folder": part,
-            "files": files,
-        }
+        self._transfer(jobs, sum(files[name].bytes for name in jobs), monitor, "MB sent to the store")
         if self._agrees(kind, key, manifest["digest"]) and not again:
             return
-        text = json.dumps(index, sort_keys=True, indent=1).encode()
+        index = Index(SCHEMA_VERSION, kind, key, manifest["digest"], part, files)
+        text = json.dumps(msgspec.to_builtins(index), sort_keys=True, indent=1).encode()
         try:
             self._try(lambda: self._write(f"{self._place(kind, key)}/{INDEX}", text))
         except FileNotFoundError as fault:
@@ -157,27 +170,27 @@ class RemoteStore:
         index = self._index(kind, key)
         if index is None:
             return False
-        names = {str(safe_name(name)): facts for name, facts in index["files"].items()}
-        safe_name(index["folder"])
+        names = {str(safe_name(name)): stored for name, stored in index.files.items()}
+        safe_name(index.folder)
         if MANIFEST not in names:
             raise ArtifactError(f"the {kind} artifact {key[:20]} in {self.name} has no manifest; it is not used")
-        if names[MANIFEST]["bytes"] > INDEX_BYTES:
+        if names[MANIFEST].bytes > INDEX_BYTES:
             raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is damaged: it is too large")
-        place = f"{self._place(kind, key)}/{index['folder']}"
+        place = f"{self._place(kind, key)}/{index.folder}"
         into.mkdir(parents=True)
         jobs: dict[str, Callable[[Any], None]] = {
-            name: (lambda report, name=name, facts=facts: self._get(f"{place}/{name}", into / name, facts, report))  # type: ignore[misc]
-            for name, facts in names.items()
+            name: (lambda report, name=name, stored=stored: self._get(f"{place}/{name}", into / name, stored, report))  # type: ignore[misc]
+            for name, stored in names.items()
         }
         for name in names:
             if twice := {str(parent) for parent in PurePosixPath(name).parents} & set(names):
                 raise ArtifactError(f"{self.name}: {min(twice)!r} is a file and a folder at once; it is not used")
             (into / name).parent.mkdir(parents=True, exist_ok=True)
-        self._transfer(jobs, sum(facts["bytes"] for facts in names.values()), monitor, "MB fetched from the store")
+        self._transfer(jobs, sum(stored.bytes for stored in names.values()), monitor, "MB fetched from the store")
         self._check_manifest(kind, key, index, set(names), into)
         return True
 
-    def _check_manifest(self, kind: str, key: str, index: dict[str, Any], names: set[str], into: Path) -> None:
+    def _check_manifest(self, kind: str, key: str, index: Index, names: set[str], into: Path) -> None:
         """The artifact's own manifest must be of this key and digest and name every file that counts."""
         try:
             manifest = json.loads((into / MANIFEST).read_text(encoding="utf-8"))
@@ -187,39 +200,35 @@ class RemoteStore:
             raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is damaged: {fault!r}") from None
         apart = {name for name in names if {VOLATILE, MANIFEST} & set(PurePosixPath(name).parts)}
         loose = names - counted - apart  # as `content_files` has it: an artifact within one has a manifest of its own
-        if whose != (kind, key, index["digest"]) or counted - names or loose:
+        if whose != (kind, key, index.digest) or counted - names or loose:
             raise ArtifactError(f"what {self.name} has as {kind} {key[:20]} is another artifact; it is not used")
 
     def _agrees(self, kind: str, key: str, digest: str) -> bool:
-        """Has the store this artifact?  Raises Disagreement when it has another under its key."""
+        """Has the store this artifact?  Raises DigestMismatch when it has another under its key."""
         try:
             index = self._index(kind, key)
         except ArtifactError:
             return False  # of no use to anybody: replaced
-        if index is not None and index["digest"] != digest:
-            raise Disagreement(
-                f"the {kind} artifact {key[:20]} has the digest {digest[:16]} here and {str(index['digest'])[:16]} in "
+        if index is not None and index.digest != digest:
+            raise DigestMismatch(
+                f"the {kind} artifact {key[:20]} has the digest {digest[:16]} here and {index.digest[:16]} in "
                 f"{self.name}: something that is not in its key decides; the store keeps the first"
             )
         return index is not None
 
-    def _index(self, kind: str, key: str) -> dict[str, Any] | None:
+    def _index(self, kind: str, key: str) -> Index | None:
         path = f"{self._place(kind, key)}/{INDEX}"
         try:
             text = self._try(lambda: self._read(path))
         except FileNotFoundError:
             return None
         try:
-            index = json.loads(text)
-            whole = (index["schema"], index["kind"], index["key"]) == (SCHEMA_VERSION, kind, key)
-            whole &= isinstance(index["digest"], str) and isinstance(index["folder"], str)
-            for facts in index["files"].values():
-                whole &= isinstance(facts["bytes"], int) and isinstance(facts["sha256"], str)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            whole = False
-        if not whole:
+            index: Index | None = msgspec.json.decode(text, type=Index)
+        except (ValueError, RecursionError):
+            index = None
+        if index is None or (index.schema, index.kind, index.key) != (SCHEMA_VERSION, kind, key):
             raise ArtifactError(f"the index of {kind} {key[:20]} in {self.name} is damaged; it is not used")
-        return dict(index)
+        return index
 
     def _place(self, kind: str, key: str) -> str:
         return f"artifacts/{kind}/{key[:20]}"
@@ -290,17 +299,17 @@ class RemoteStore:
             yield scratch
             os.replace(scratch, target)
 
-    def _get(self, path: str, file: Path, facts: dict[str, Any], report: Any) -> None:
+    def _get(self, path: str, file: Path, stored: StoredFile, report: Any) -> None:
         system, root = self._open()
         if self._is_local and any(part.is_symlink() for part in _steps(Path(root), path)):
             raise ArtifactError(f"{self.name}/{path} is a symbolic link; it is not used")
         try:
             size = self._try(lambda: system.info(f"{root}/{path}"))["size"]
-            if size == facts["bytes"]:
+            if size == stored.bytes:
                 self._try(lambda: system.get_file(f"{root}/{path}", str(file), callback=report), ours=file.parent)
         except FileNotFoundError:
             size = None
-        if size != facts["bytes"] or not file.is_file() or hash_file(file) != facts["sha256"]:
+        if size != stored.bytes or not file.is_file() or hash_file(file) != stored.sha256:
             raise ArtifactError(f"{self.name}/{path} is missing or damaged")
 
     def _sizes(self, place: str) -> dict[str, int]:

@@ -22,15 +22,26 @@ Merge = Callable[[Workspace, Sequence[Path], Call], Counts]
 
 @dataclass(frozen=True)
 class StageOptions:
-    """How a stage is named, keyed and run; see `stage`."""
+    """How a stage is named, keyed and run.
+
+    label: what run names have after the kind.  variant: tells apart several stages of one kind in a run
+    (`facts/rigel`); it is the label where there is none.  external: digests of files that the arguments only name
+    (dumps, models), so that they enter the key.  code: the function that the body calls, where that depends on the
+    arguments; else the code digest follows the library functions that the body names.  packages: third-party packages
+    whose version decides the outcome, or a function from the arguments to these.  retries: further tries when an
+    endpoint fails; nothing else gets better by trying again.  merge: joins the parts of a stage whose body does shares
+    of the work (`workspace.part`), where `divides` of the arguments.  pays: it sends requests that count against the
+    budget.  trains: its artifact is a trained model.  deployment: the deployment `flow/name` that computes it on a GPU
+    worker, unless `only_here` of the arguments.
+    """
 
     kind: str
     label: Callable[[Call], str] = lambda call: ""
     variant: Callable[[Call], str] = lambda call: ""
     external: Callable[[Call], Mapping[str, str]] = lambda call: {}
     code: Callable[[Call], Callable[..., Any]] | None = None
-    packages: Callable[[Call], Iterable[str]] = lambda call: ()
-    tags: tuple[str, ...] = ("cpu",)
+    packages: Iterable[str] | Callable[[Call], Iterable[str]] = ()
+    tags: Iterable[str] = ("cpu",)
     retries: int = 0
     merge: Merge | None = None
     divides: Callable[[Call], bool] = lambda call: True
@@ -40,7 +51,7 @@ class StageOptions:
     only_here: Callable[[Call], bool] = lambda call: False
 
 
-class Fills(Protocol):
+class ArtifactWriter(Protocol):
     """What fills the folder of an artifact: a stage, wherever it runs."""
 
     def fill(self, workspace: Workspace, arguments: Mapping[str, Any]) -> Counts:

@@ -29,7 +29,7 @@ from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json
 from kgqa_core.store.locks import free
 from kgqa_core.workspace import Workspace
-from tasks.engine.context import Fills
+from tasks.engine.context import ArtifactWriter
 from tasks.engine.progress import StageMonitor
 from tasks.engine.runners import server_named, task_runner, threads_of, workers_of
 
@@ -74,7 +74,7 @@ class Work:
     kind: str
     key: str
     title: str
-    stage: Fills
+    stage: ArtifactWriter
     parts: Mapping[str, Any]
     arguments: Mapping[str, Any]
 
@@ -123,8 +123,8 @@ def clear_parts(home: Home, kind: str, key: str) -> None:
     """Removes what the parts of a published artifact have left, of whatever number of parts."""
     owned = f"{key[:OWNED]}*"
     folders = [*(home.root / "artifacts" / f"{kind}-part").glob(owned)]
-    for place in ("tmp", "work"):
-        folders += (home.root / place).glob(f"{kind}-part-{owned}")
+    for name in ("tmp", "work"):
+        folders += (home.root / name).glob(f"{kind}-part-{owned}")
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     for lock in (home.root / "locks").glob(f"{kind}-part-{owned}"):
@@ -134,7 +134,7 @@ def clear_parts(home: Home, kind: str, key: str) -> None:
         (home.root / "artifacts" / f"{kind}-part").rmdir()
 
 
-class Order:
+class ShardJob:
     """What the makers of all parts are handed; a plain object, into which neither Prefect nor Dask looks.
 
     handle: None where nothing may be spent.
@@ -144,9 +144,9 @@ class Order:
         self.work, self.handle, self.provenance = work, handle, provenance
 
 
-def make_part(title: str, home: str, order: Order, number: int, among: int, threads: int | None) -> ArtifactRef:
+def make_part(title: str, home: str, job: ShardJob, number: int, among: int, threads: int | None) -> ArtifactRef:
     """One part of a stage's work, in whatever process this is."""
-    work, handle = order.work, order.handle
+    work, handle = job.work, job.handle
     if threads is not None:
         _keep_to(threads)
     kind, key = work.of_part(number, among)
@@ -158,7 +158,7 @@ def make_part(title: str, home: str, order: Order, number: int, among: int, thre
         workspace = Workspace(out, scratch, store.cache, monitor, budget, (number, among))
         return work.stage.fill(workspace, work.arguments)
 
-    record = {"stage": title, "made_of": {**work.parts, "part": [number, among]}, **order.provenance}
+    record = {"stage": title, "made_of": {**work.parts, "part": [number, among]}, **job.provenance}
     try:
         with monitor:
             return store.compute(kind, key, fill, record, monitor)[0]
@@ -186,12 +186,12 @@ def _outcomes(
         persist_result=False,
     )  # type: ignore[call-overload]
 
-    order = Order(work, handle, run.provenance())
+    job = ShardJob(work, handle, run.provenance())
 
     def parameters(number: int) -> dict[str, Any]:
         title = f"{work.title}, part {number + 1} of {options.shards}"
         return {
-            "title": title, "home": str(run.home.root), "order": order, "number": number, "among": options.shards,
+            "title": title, "home": str(run.home.root), "job": job, "number": number, "among": options.shards,
             "threads": threads_of(options),
         }  # fmt: skip
 
@@ -246,8 +246,12 @@ def _keep_to(threads: int) -> None:
 
 
 def _travels(fault: Exception) -> bool:
-    """Whether an error says the same in another process."""
+    """Whether an error says the same in another process.
+
+    One whose constructor takes other arguments than its message raises, when it is unpickled, whatever that raises.
+    """
     try:
         return str(pickle.loads(pickle.dumps(fault))) == str(fault)  # noqa: S301 - our own, made in this line
-    except Exception:
+    except Exception as unpickled:
+        log.debug("%s cannot be sent from a worker: %s", type(fault).__name__, unpickled)
         return False

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest
 from kgqa_core.workspace import Workspace
 from tasks.engine import deployments
-from tasks.engine.context import Call, Counts, Merge, StageOptions
+from tasks.engine.context import Call, Counts, StageOptions
 from tasks.engine.external_digests import FileDigest, check_unchanged, recorded_digests
 from tasks.engine.key import StageKey, stage_key
 from tasks.engine.prefect_pages import publish_stage_page
@@ -178,61 +178,33 @@ class Stage(Generic[P]):
         call = SimpleNamespace(**arguments)
         with recorded_digests() as files:
             digests = self.options.external(call)
-        code = (self.body,) if self.options.code is None else (self.body, self.options.code(call))
-        return _Key(
-            *stage_key(self.options.kind, code, arguments, digests, self.options.packages(call)), arguments, files
-        )
+        options = self.options
+        code = (self.body,) if options.code is None else (self.body, options.code(call))
+        packages = options.packages(call) if callable(options.packages) else options.packages
+        return _Key(*stage_key(options.kind, code, arguments, digests, packages), arguments, files)
 
     def _account(self, key: _Key) -> str:
         return f"{self.options.kind}/{key.key[:20]}"
 
 
-def stage(
-    kind: str,
-    *,
-    label: Callable[[Call], str] = lambda call: "",
-    variant: Callable[[Call], str] = lambda call: "",
-    external: Callable[[Call], Mapping[str, str]] = lambda call: {},
-    code: Callable[[Call], Callable[..., Any]] | None = None,
-    packages: Iterable[str] | Callable[[Call], Iterable[str]] = (),
-    tags: Iterable[str] = ("cpu",),
-    retries: int = 0,
-    merge: Merge | None = None,
-    divides: Callable[[Call], bool] = lambda call: True,
-    pays: bool = False,
-    trains: bool = False,
-    deployment: str | None = None,
-    only_here: Callable[[Call], bool] = lambda call: False,
-) -> Callable[[Body[P]], Stage[P]]:
-    """Make a function that fills a folder a stage that publishes artifacts of `kind`.
+@dataclass(frozen=True)
+class StageDecorator(StageOptions):
+    """Makes a function that fills a folder a stage that publishes artifacts of `kind`."""
 
-    label: what run names have after the kind.  variant: tells apart several stages of one kind in a run
-    (`facts/rigel`); it is the label where there is none.  external: digests of files that the arguments only name
-    (dumps, models), so that they enter the key.  code: the function that the body calls, where that depends on the
-    arguments; else the code digest follows the library functions that the body names.  packages: third-party packages
-    whose version decides the outcome, or a function from the arguments to these.  retries: further tries when an
-    endpoint fails; nothing else gets better by trying again.  merge: joins the parts of a stage whose body does shares
-    of the work (`workspace.part`), where `divides` of the arguments.  pays: it sends requests that count against the
-    budget.  trains: its artifact is a trained model.  deployment: the deployment `flow/name` that computes it on a GPU
-    worker, unless `only_here` of the arguments.
-    """
-    chosen = packages if callable(packages) else _always(tuple(packages))
-    options = StageOptions(
-        kind, label, variant, external, code, chosen, tuple(tags), retries, merge, divides, pays, trains, deployment,
-        only_here,
-    )  # fmt: skip
-    return lambda body: Stage(body, options)
+    def __call__(self, body: Body[P]) -> Stage[P]:
+        """The stage of a body."""
+        return Stage(body, self)
 
 
-def _always(packages: tuple[str, ...]) -> Callable[[Call], tuple[str, ...]]:
-    return lambda call: packages
+stage = StageDecorator
 
 
 def _finish(record: StageRecord, ref: ArtifactRef, run_id: str, *, cached: bool, seconds: float) -> None:
     manifest = read_manifest(ref.folder)
-    own = manifest["run_id"] == run_id or deployments.was_requested(ref)
+    # another run may have made it while this one waited
+    computed = not cached and (manifest["run_id"] == run_id or deployments.was_requested(ref))
     record.artifact = ref
-    record.status = "cached" if cached or not own else "computed"  # another run may have made it while this one waited
+    record.status = "computed" if computed else "cached"
     record.seconds = round(seconds, 3)
     record.counts = manifest["counts"]
 

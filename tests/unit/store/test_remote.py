@@ -19,7 +19,7 @@ from kgqa_core.store import remote as store_module
 from kgqa_core.store.artifacts import Home, read_manifest, verify
 from kgqa_core.store.digest import hash_file
 from kgqa_core.store.home import note_unpushed, unpushed
-from kgqa_core.store.remote import INDEX_BYTES, Disagreement, RemoteStore, StoreFault, safe_name
+from kgqa_core.store.remote import INDEX_BYTES, DigestMismatch, RemoteStore, StoreFault, safe_name
 from kgqa_core.store.verified import RECORD
 from tests.support.object_store import CREDENTIALS, ObjectStore
 
@@ -302,7 +302,7 @@ def test_two_outcomes_of_one_key_are_reported_and_the_first_stays(
     assert (folder_store / "index.json").read_bytes() == first
     [entry] = unpushed(two.root)
     assert entry.conflict and two.catch_up() == 0
-    with pytest.raises(Disagreement):
+    with pytest.raises(DigestMismatch):
         RemoteStore.current().push(two.folder("facts", KEY))  # type: ignore[union-attr]
 
 
