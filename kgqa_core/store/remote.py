@@ -223,7 +223,7 @@ class RemoteStore:
         except FileNotFoundError:
             return None
         try:
-            index: Index | None = msgspec.json.decode(text, type=Index)
+            index: Index | None = msgspec.convert(json.loads(text), Index)
         except (ValueError, RecursionError):
             index = None
         if index is None or (index.schema, index.kind, index.key) != (SCHEMA_VERSION, kind, key):
