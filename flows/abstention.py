@@ -103,12 +103,12 @@ def check(profile: Profile, benchmark: Path) -> None:
 
 def _answers(questions: ArtifactRef, knowledge: ArtifactRef, name: str, profile: Profile) -> dict[str, ArtifactRef]:
     """What the model says of training, dev and test questions, the last as the run's answers."""
-    found = {}
+    answers = {}
     for split in ("train", "dev", "test"):
         limit = profile.abstention.training_questions if split == "train" else profile.answering.limit
         options = profile.answering.model_copy(update={"split": split, "limit": limit})
-        found[split] = answer(questions, knowledge, name, options, profile.llm, profile.seed)
-    return found
+        answers[split] = answer(questions, knowledge, name, options, profile.llm, profile.seed)
+    return answers
 
 
 def _known(run: Run, kg: ArtifactRef) -> ArtifactRef:

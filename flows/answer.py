@@ -46,7 +46,7 @@ def answer_file(
     profile = make_profile(parts.profile.model_dump(mode="json"), {"name": "answer", "questions": source})
     loaded, answered = answer_questions(profile, parts, AnsweringRun.of(record, share))
     rows = read_rows(answered.folder)
-    rows += [Answer(one.row, "", None, reject=one.reason).to_row() for one in read_rejects(loaded.folder)]
+    rows += [Answer(reject.row, "", None, reject=reject.reason).to_row() for reject in read_rejects(loaded.folder)]
     with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     rejects = [{"id": row["id"], "reason": row["reject"]} for row in rows if row["reject"]]
@@ -65,7 +65,7 @@ def answer_questions(profile: Profile, parts: SystemParts, answering: AnsweringR
     with tracked_run(profile) as run:
         kg = verify(parts.kg)
         questions = load_questions(kg, profile.questions, profile.seed)
-        if parts.reads_graph and not all(one.topic_keys for one in read_questions(questions.folder)):
+        if parts.reads_graph and not all(question.topic_keys for question in read_questions(questions.folder)):
             parts = with_mentions(parts, build_mentions(kg).folder)
         answered = answers_of_system(questions, parts, answering)
         run.save(status="answered")

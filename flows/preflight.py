@@ -53,8 +53,8 @@ def check(profile: Profile) -> None:
         _check_folder(key, encoder, ("minilm", "scratch"))
     if profile.evaluation.nli is not None:
         find_classifier(profile.evaluation.nli)
-    for own in profile.each_answerer:
-        check_explorer(own.answering.answerer, profile.llm)
+    for variant in profile.each_answerer:
+        check_explorer(variant.answering.answerer, profile.llm)
     endpoints = set()
     for key, spec in _models(profile):
         kind, rest = parse_spec(spec, profile.llm)
@@ -69,15 +69,15 @@ def check(profile: Profile) -> None:
 def _check_sets(profile: Profile) -> None:
     """Every question set can be read and has what the run needs; of several, the faults of all are told at once."""
     faults = []
-    for own in profile.each_set:
+    for variant in profile.each_set:
         try:
-            _check_main_questions(own)
-            for more in own.questions.more:
-                _read_questions(more, own.seed)
+            _check_main_questions(variant)
+            for more in variant.questions.more:
+                _read_questions(more, variant.seed)
         except InputError as fault:
             if len(profile.set_names) == 1:
                 raise
-            faults.append(f"question set {own.questions.name!r}: {fault}")
+            faults.append(f"question set {variant.questions.name!r}: {fault}")
     if faults:
         raise QuestionFileError("\n".join(faults))
 
@@ -92,18 +92,18 @@ def _check_main_questions(profile: Profile) -> None:
     _check_annotations(profile, source)
     paths = [row["relation_paths"] for row in rows if row["split"] in (None, "train")]
     if all(paths):  # where some have none, only the graph tells how far their answers are
-        check_hops([max(len(path) for path in own) for own in paths], profile.hop_limits)
+        check_hops([max(len(path) for path in alternatives) for alternatives in paths], profile.hop_limits)
 
 
 def _check_annotations(profile: Profile, source: str | None) -> None:
     """Training questions have what the run's retrievers and answerers learn from."""
     sets = [_read_questions(options, profile.seed) for options in profile.trained_on or (profile.questions,)]
-    rows = [row for own in sets for row in own if row["split"] in (None, "train")]
+    rows = [row for questions in sets for row in questions if row["split"] in (None, "train")]
     learners = [
         (f"the retriever {name}", RETRIEVERS[name].learns_from(RETRIEVERS[name].options(profile)), "")
         for name in profile.retrieval.retrievers
     ]
-    for answerer in (one.answering.answerer for one in profile.each_answerer):
+    for answerer in (variant.answering.answerer for variant in profile.each_answerer):
         learners.append((f"the answerer {answerer}", answerer_spec(answerer).learns_from, ", such as auto"))
     for learner, fields, others in learners:
         if fields and all(sets) and not any(row.get(field) for row in rows for field in fields):
@@ -127,28 +127,28 @@ def _read_questions(options: QuestionSource, seed: int) -> list[RawQuestion]:
 
 def _encoders(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the encoders that the run needs."""
-    found = _of_retrievers(profile, "encoder")
+    encoders = _of_retrievers(profile, "encoder")
     if profile.computes:
-        found.append(("operation_classifier.encoder", profile.operation_classifier.encoder))
+        encoders.append(("operation_classifier.encoder", profile.operation_classifier.encoder))
     if profile.computes and profile.symbolic.parser != "none":
         parser = profile.symbolic.parser
-        found.append((f"parsing.{parser}.encoder", getattr(profile.parsing, parser).encoder))
+        encoders.append((f"parsing.{parser}.encoder", getattr(profile.parsing, parser).encoder))
     if profile.reads_links and profile.linking.context == "encoder":
-        found.append(("linking.encoder", profile.linking.encoder))
+        encoders.append(("linking.encoder", profile.linking.encoder))
     if profile.reads_passages and profile.passages.retriever != "bm25":
-        found.append(("passages.encoder", profile.passages.encoder))
-    return found
+        encoders.append(("passages.encoder", profile.passages.encoder))
+    return encoders
 
 
 def _of_retrievers(profile: Profile, kind: str) -> list[tuple[str, str]]:
     """Keys and values of the encoders, models or files that training and opening the retrievers needs."""
-    found: dict[tuple[str, str], None] = {}
+    inputs: dict[tuple[str, str], None] = {}
     for spec in (RETRIEVERS[name] for name in profile.retrieval.retrievers):
         options = spec.options(profile)
-        for one in (*spec.trains_on(options), *spec.reads(options)):
-            if one.kind == kind and not one.optional:
-                found[f"{spec.section}.{one.field}", one.name] = None
-    return list(found)
+        for external in (*spec.trains_on(options), *spec.reads(options)):
+            if external.kind == kind and not external.optional:
+                inputs[f"{spec.section}.{external.field}", external.name] = None
+    return list(inputs)
 
 
 def _models(profile: Profile) -> list[tuple[str, str]]:

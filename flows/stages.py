@@ -42,8 +42,9 @@ def train_retriever(profile: Profile, given: StageRequest | None = None) -> dict
     with tracked_run(profile) as run, receive(given, run) as inputs:
         kg = inputs.get("kg") or build_kg(profile.kg)
         dkg = inputs.get("dkg") or export_dkg(kg, profile.dkg)
-        own = None if profile.trained_on else inputs.get("questions")  # of several sets the caller hands over the union
-        return _ended(run, train_retrievers(kg, dkg, own or questions_of(kg, profile), profile))
+        # of several sets the caller hands over the union
+        questions = None if profile.trained_on else inputs.get("questions")
+        return _ended(run, train_retrievers(kg, dkg, questions or questions_of(kg, profile), profile))
 
 
 @flow(name="kgqa-generate-corpus", flow_run_name="generate corpus {profile.kg.name}/{profile.questions.name}")

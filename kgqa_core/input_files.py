@@ -125,16 +125,16 @@ _ZIPPED = (
 def refuse_other_files(path: Path, data: bytes, fault: type[InputError] = InputError) -> None:
     """Raises `fault` where `data`, how a file begins, show that it holds no text: a spreadsheet, an archive, a PDF."""
     if data.startswith(b"PK\x03\x04"):
-        found = [_zipped(path)]
+        kinds = [_zipped(path)]
     else:
-        found = [(what, way) for at, magic, what, way in _OTHER_FILES if data.startswith(magic, at)]
-    for what, way in found:
-        way = (
-            way
-            if "CSV" not in way or issubclass(fault, KgInputError)
+        kinds = [(what, advice) for at, magic, what, advice in _OTHER_FILES if data.startswith(magic, at)]
+    for what, advice in kinds:
+        advice = (
+            advice
+            if "CSV" not in advice or issubclass(fault, KgInputError)
             else "write what is needed of it as lines of text"
         )
-        raise fault(f"{path} is {what}, which we do not read; {way}")
+        raise fault(f"{path} is {what}, which we do not read; {advice}")
     if data[:200].lstrip().lower().startswith((b"<!doctype html", b"<html>", b"<html ")):
         raise fault(f"{path} is a page of HTML, which we do not read; {_SAVE}")
 
@@ -144,9 +144,9 @@ def _zipped(path: Path) -> tuple[str, str]:
     with regular_file(path).open("rb") as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - _DIRECTORY))
         names = stream.read()
-    for name, what, way in _ZIPPED:
+    for name, what, advice in _ZIPPED:
         if name in names:
-            return what, way
+            return what, advice
     return "packed with zip", _UNPACK
 
 

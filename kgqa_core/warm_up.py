@@ -58,7 +58,7 @@ def warm_up(folder: Path) -> None:
     for number, text in enumerate(TEXTS):
         link_question(tagger, Question(str(number), text), LinkingOptions())
     with KgStore.open(kg) as store:
-        country, city = (found[0] for found in store.resolve(["http://x/a", "http://x/b"]).values())
+        country, city = (ids[0] for ids in store.resolve(["http://x/a", "http://x/b"]).values())
     dkg = Dkg.open(arrays)
     capital = dkg.relation_ids["http://x/capital"]
     ground(dkg, country, (capital,), limit=1)

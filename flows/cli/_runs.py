@@ -31,10 +31,10 @@ def _stages(stages: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Status and seconds of each stage, as it was when it was first needed."""
     from kgqa_core.report.console import stage_names
 
-    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name, stage in zip(stage_names(stages), stages, strict=True):
-        found.setdefault(name, {"status": stage["status"], "seconds": stage["seconds"]})
-    return found
+        rows.setdefault(name, {"status": stage["status"], "seconds": stage["seconds"]})
+    return rows
 
 
 def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: bool = False) -> None:
@@ -62,18 +62,18 @@ def run_lines(record: dict[str, Any]) -> list[RenderableType]:
     from flows.cli.servers import links
     from kgqa_core.report.roads import road_line
 
-    said = {"Answered by": road_line(record["aggregates"])}
+    lines = {"Answered by": road_line(record["aggregates"])}
     if record.get("champion"):
-        said["Champion"] = record["champion"]["why"].removeprefix("champion ")
-    said |= links(record)
-    return [VisibleText.assemble((f"{name:<12}", "bold"), f" {text}") for name, text in said.items() if text]
+        lines["Champion"] = record["champion"]["why"].removeprefix("champion ")
+    lines |= links(record)
+    return [VisibleText.assemble((f"{name:<12}", "bold"), f" {text}") for name, text in lines.items() if text]
 
 
 def set_lines(record: Mapping[str, Any]) -> list[RenderableType]:
     """A line for each question set of a run of several: its run and what was decided, or why it failed."""
-    said = record.get("decisions") or {}
+    decisions = record.get("decisions") or {}
     lines = [
-        VisibleText.assemble((name, "bold"), f"  run {run}; {said.get(name, '')}")
+        VisibleText.assemble((name, "bold"), f"  run {run}; {decisions.get(name, '')}")
         for name, run in record["sets"].items()
     ]
     failed = record["failed_sets"].items()

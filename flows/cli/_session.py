@@ -171,8 +171,8 @@ def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home
     """Set everything up for a flow, and refuse inputs that are known to be wrong; the home."""
     chosen = prepare(home, verbose=verbose)
     start_logging(verbose=verbose)
-    if (told := choose_threads(os.environ)) is not None:  # before torch is imported
-        err.print(told, highlight=False)
+    if (message := choose_threads(os.environ)) is not None:  # before torch is imported
+        err.print(message, highlight=False)
     with err.status("checking the inputs …"):
         check_data(profile)
         from tasks.servers import early
@@ -215,8 +215,8 @@ def check_data(profile: Profile) -> None:
         if lacking:
             absent += lacking[:1]
             settings.append(f"--set kg.files='[{', '.join(shipped.kg.files)}]'")
-    for own, given in zip(shipped.each_set, profile.each_set, strict=False):
-        path = own.questions.path
+    for built_in, given in zip(shipped.each_set, profile.each_set, strict=False):
+        path = built_in.questions.path
         if path is not None and given.questions.path == path and not Path(path).exists():
             absent.append(path)
             settings.append(f"--set questions.path={path}")
@@ -259,28 +259,28 @@ def choose_profile(
             f"give --profile NAME ({', '.join(profile_names())}), or --kg FILE, and --questions FILE.jsonl if you have "
             "questions (else they are made from the graph)"
         )
-    own: dict[str, Any] = {}
+    section: dict[str, Any] = {}
     given = parse_settings(settings)
     if files:
         from kgqa_core.kg.remote.registry import graph_name
 
-        own["kg"] = {"name": graph_name(files[0]), "files": [str(path) for path in files]}
-    asked = [questions] if isinstance(questions, Path) else list(questions or ())
-    if asked:
-        sets = [{"name": one, "source": "jsonl", "path": str(path)} for one, path in _named(asked)]
-        own["questions"] = sets[0] if len(sets) == 1 else sets
-        own.setdefault("name", "-".join(one["name"] for one in sets)) if not name else None
+        section["kg"] = {"name": graph_name(files[0]), "files": [str(path) for path in files]}
+    question_files = [questions] if isinstance(questions, Path) else list(questions or ())
+    if question_files:
+        sets = [{"name": entry, "source": "jsonl", "path": str(path)} for entry, path in _named(question_files)]
+        section["questions"] = sets[0] if len(sets) == 1 else sets
+        section.setdefault("name", "-".join(entry["name"] for entry in sets)) if not name else None
     if answerer:
-        own["answering"] = {"answerer": answerer}
+        section["answering"] = {"answerer": answerer}
     elif not name and _leaves_answerer(given):
-        own["answering"] = {"answerer": "auto", "more": ["builtin"]}
-    if not asked and not name:
-        own["name"] = own["kg"]["name"]
-        own["questions"] = {"name": "generated", "source": "generated"}
-    if not name and (not asked or _source(given) == "generated"):
-        own["retrieval"] = {"retrievers": ["hop_path", "random", "oracle"], "topics": "linked"}
-        own["answering"] = {**own.get("answering", {}), "knowledge": ["none", "random", "hop_path", "oracle"]}
-    layers += [own, given]
+        section["answering"] = {"answerer": "auto", "more": ["builtin"]}
+    if not question_files and not name:
+        section["name"] = section["kg"]["name"]
+        section["questions"] = {"name": "generated", "source": "generated"}
+    if not name and (not question_files or _source(given) == "generated"):
+        section["retrieval"] = {"retrievers": ["hop_path", "random", "oracle"], "topics": "linked"}
+        section["answering"] = {**section.get("answering", {}), "knowledge": ["none", "random", "hop_path", "oracle"]}
+    layers += [section, given]
     return make_profile(*layers, origin=f"profile {name}" if name else "the options")
 
 

@@ -40,11 +40,11 @@ def abstain(
     summary = learn_abstention(chosen, str(folder.resolve()))
     record = newest_run(chosen_home, summary["run_id"])
     scores = stage_artifact(record, "abstention_scores").folder
-    found = json.loads((scores / SCORES).read_text(encoding="utf-8"))
-    for table in terminal_tables(found):
+    scored = json.loads((scores / SCORES).read_text(encoding="utf-8"))
+    for table in terminal_tables(scored):
         session.console.print(table)
     if session.as_json:
         seconds = round(time.monotonic() - started, 2)
-        print_json({"run_id": summary["run_id"], "report": summary["report"], "seconds": seconds, **found})
+        print_json({"run_id": summary["run_id"], "report": summary["report"], "seconds": seconds, **scored})
     else:
         common.out.print(f"report {summary['report']}", soft_wrap=True, markup=False)

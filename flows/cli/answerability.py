@@ -90,15 +90,15 @@ def verify(
 
     session.start_logging()
     with StageMonitor("verify", lambda rows: None) as monitor:
-        found = check(folder, kg=kg, monitor=monitor)
-    rows = [{name: check_[name] for name in ("rule", "checked", "faults")} for check_ in found["checks"]]
+        outcome = check(folder, kg=kg, monitor=monitor)
+    rows = [{name: check_[name] for name in ("rule", "checked", "faults")} for check_ in outcome["checks"]]
     print_rows("Checks", rows, to_stderr=session.as_json)
-    for one in found["checks"]:
-        for fault in one["first"]:
+    for rule in outcome["checks"]:
+        for fault in rule["first"]:
             err.print(f"  {fault}", markup=False, highlight=False)
     if session.as_json:
-        print_json(found)
-    if not found["clean"]:
+        print_json(outcome)
+    if not outcome["clean"]:
         raise typer.Exit(1)
 
 
@@ -177,8 +177,8 @@ def evaluate(
         from tasks.benchmarks import benchmark_in
 
         benchmark_in(folder)
-        for place in there.values():
-            parsed_in(Path(place))
+        for parsed_folder in there.values():
+            parsed_in(Path(parsed_folder))
     started = time.monotonic()
     data = evaluate_parsers(chosen, str(folder), there)
     _show_scores(data["aggregates"], to_stderr=session.as_json)
@@ -197,22 +197,24 @@ def _evaluation(folder: Path, name: str | None, given: dict[str, str | None], se
     """The profile of an evaluation; its graph and questions are the benchmark's, and have its name."""
     from kgqa_core.config import make_profile, parse_settings
 
-    own = folder.expanduser().resolve().name
+    title = folder.expanduser().resolve().name
     more = [*settings, *(f"answerability.{key}={value}" for key, value in given.items() if value)]
     if not name:
-        named = {"name": own}
-        return make_profile({"name": own, "kg": named, "questions": named}, parse_settings(more), origin="the options")
+        named = {"name": title}
+        return make_profile(
+            {"name": title, "kg": named, "questions": named}, parse_settings(more), origin="the options"
+        )
     chosen = common.choose_profile(name, settings=more)
     return chosen.model_copy(
-        update={part: getattr(chosen, part).model_copy(update={"name": own}) for part in ("kg", "questions")}
+        update={part: getattr(chosen, part).model_copy(update={"name": title}) for part in ("kg", "questions")}
     )
 
 
 def _pair(text: str) -> tuple[str, str]:
-    name, equals, place = text.partition("=")
+    name, equals, folder = text.partition("=")
     if not equals or name.count("/") != 1:
         raise ConfigError(f"--parsed {text!r} is not PARSER/TRAINING=FOLDER, as rng/A+U=parsed")
-    return name, place
+    return name, folder
 
 
 def _show_scores(aggregates: dict[str, Any], *, to_stderr: bool = False) -> None:
@@ -238,11 +240,11 @@ def _profile(
         raise ConfigError("give --kg FILE or FOLDER and --questions FILE.jsonl, or --profile NAME")
     from kgqa_core.config import make_profile, parse_settings
 
-    own = {
+    layer = {
         "name": questions.stem,
         "questions": {"name": questions.stem, "source": "jsonl", "path": str(questions)},
     }
-    return make_profile(own, parse_settings(more), origin="the options")
+    return make_profile(layer, parse_settings(more), origin="the options")
 
 
 def _claim(out: Path, profile: Profile, graph: str | None, force: bool) -> FolderClaim:

@@ -32,12 +32,12 @@ class CommandRecord(NamedTuple):
 
     def load(self) -> Any:
         """The command, with its module imported."""
-        found = getattr(importlib.import_module(f"flows.cli.{self.module}"), self.attribute)
-        if isinstance(found, typer.Typer):
-            command: Any = get_group(found)
+        loaded = getattr(importlib.import_module(f"flows.cli.{self.module}"), self.attribute)
+        if isinstance(loaded, typer.Typer):
+            command: Any = get_group(loaded)
         else:
             alone = CommandApp(add_completion=False, rich_markup_mode="rich")
-            alone.command()(found)
+            alone.command()(loaded)
             command = get_command(alone)
         command.name = self.name
         return command

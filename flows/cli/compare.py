@@ -49,19 +49,19 @@ def compare(
     ids = [record["run_id"] for record in records]
     if len(ids) < 2:
         raise InputError(f"give at least two runs to compare; {runs[0]!r} is one ({ids[0]})")
-    twice = sorted({one for one in ids if ids.count(one) > 1})
+    twice = sorted({run_id for run_id in ids if ids.count(run_id) > 1})
     if twice:
         raise InputError(f"run {twice[0]} is given twice ({' '.join(runs)}); give different runs")
     page = claim_file(html, force=force) if html is not None else None
     with err.status("comparing …"):
-        found = compare_runs(records, experiment=experiment, metric=metric, level=level)
+        comparison = compare_runs(records, experiment=experiment, metric=metric, level=level)
     if page is not None:
         with page.writing() as path:
-            write(path, found, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
+            write(path, comparison, time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()))
     if session.as_json:
-        print_json({**found, "html": str(html) if html else None})
+        print_json({**comparison, "html": str(html) if html else None})
         return
-    for part in run_tables(found, limit):
+    for part in run_tables(comparison, limit):
         common.out.print(part)
     if html is not None:
         common.out.print(f"Page         {html.resolve().as_uri()}", soft_wrap=True)

@@ -57,10 +57,10 @@ def _profiles() -> dict[str, list[dict[str, Any]]]:
     from flows.cli._session import PROFILES, profile_names
     from kgqa_core.config import make_profile, read_profile
 
-    found: dict[str, list[dict[str, Any]]] = {}
+    profiles: dict[str, list[dict[str, Any]]] = {}
     for name in profile_names():
         profile = make_profile(read_profile(PROFILES / f"{name}.yaml"))
         files = [*profile.kg.files, *([profile.questions.path] if profile.questions.path else [])]
         absent = [file for file in files if not file.startswith("bundled:") and not Path(file).expanduser().exists()]
-        found.setdefault(profile.questions.source, []).append({"name": name, "absent": absent})
-    return found
+        profiles.setdefault(profile.questions.source, []).append({"name": name, "absent": absent})
+    return profiles

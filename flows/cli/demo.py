@@ -100,7 +100,7 @@ def _work(stages: Sequence[Mapping[str, Any]], seconds: float) -> RenderableType
     """How long it took, and which stages took most."""
     from kgqa_core.evaluation.labels import seconds_text
 
-    made = sorted((one for one in stages if one["status"] == "computed"), key=lambda one: -one["seconds"])
-    most = ", ".join(f"{one['name']} {seconds_text(one['seconds'])}" for one in made[:3])
-    told = f"{len(made)} of {len(stages)} stages computed in {seconds_text(seconds)}"
-    return VisibleText.assemble(("\nWork", "bold"), f"         {told}{': ' if most else ''}{most}")
+    made = sorted((stage for stage in stages if stage["status"] == "computed"), key=lambda stage: -stage["seconds"])
+    most = ", ".join(f"{stage['name']} {seconds_text(stage['seconds'])}" for stage in made[:3])
+    summary = f"{len(made)} of {len(stages)} stages computed in {seconds_text(seconds)}"
+    return VisibleText.assemble(("\nWork", "bold"), f"         {summary}{': ' if most else ''}{most}")

@@ -147,7 +147,7 @@ def _fetched_beside(out: Path) -> str:
 
 
 @contextlib.contextmanager
-def _clearing(fetched: str | None, own: str) -> Iterator[None]:
+def _clearing(fetched: str | None, folder: str) -> Iterator[None]:
     """Deletes what was fetched once the graph is finished, and when it cannot be used; what the user named stays.
 
     A kill, a full disk or a server that does not answer leave it for the next command.
@@ -155,11 +155,11 @@ def _clearing(fetched: str | None, own: str) -> Iterator[None]:
     try:
         yield
     except InputError:
-        if fetched == own:
-            shutil.rmtree(own, ignore_errors=True)
+        if fetched == folder:
+            shutil.rmtree(folder, ignore_errors=True)
         raise
-    if fetched == own:
-        shutil.rmtree(own, ignore_errors=True)
+    if fetched == folder:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _spool_beside(out: Path) -> None:

@@ -63,25 +63,25 @@ def judge(
     rows = judging.read_labelled(text, str(labelled))
     account = f"judge/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     budget = Budget(chosen.llm.budget, chosen.llm.prices, home.cache / FILE, account)
-    found = judging.agreement(rows, spec, chosen.llm, cache=home.cache, budget=budget)
+    agreement = judging.agreement(rows, spec, chosen.llm, cache=home.cache, budget=budget)
     if claim is not None:
         with claim.writing() as scratch:
             lines = (
                 {"question": row.given.question, "output": row.given.output, "correct": row.correct, "judged": verdict}
-                for row, verdict in zip(rows, found.verdicts, strict=True)
+                for row, verdict in zip(rows, agreement.verdicts, strict=True)
             )
             scratch.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    both, people, alone, neither = found.cells
-    chance = "–" if found.kappa is None else f"{found.kappa:.3f}"
+    both, people, alone, neither = agreement.cells
+    chance = "–" if agreement.kappa is None else f"{agreement.kappa:.3f}"
     session.console.print(
-        f"{found.model}, {found.answers:,} answers: accuracy {found.accuracy:.3f}, Cohen's kappa {chance}; "
+        f"{agreement.model}, {agreement.answers:,} answers: accuracy {agreement.accuracy:.3f}, Cohen's kappa {chance}; "
         f"both correct {both}, people only {people}, judge only {alone}, both incorrect {neither}; "
-        f"{found.unread} without a verdict",
+        f"{agreement.unread} without a verdict",
         soft_wrap=True,
         markup=False,
         highlight=False,
     )
     if session.as_json:
-        values = asdict(found)
+        values = asdict(agreement)
         del values["verdicts"]
         print_json({**values, "prompt_version": judging.VERSION})

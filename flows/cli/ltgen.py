@@ -117,21 +117,21 @@ def agreement(
     """Compare two filled sheets: raw agreement, Cohen's κ, and the error rate where both concur."""
     from kgqa_core.papers.ltgen.sheet import compare, read_sheet
 
-    found = compare(read_sheet(first), read_sheet(second))
+    compared = compare(read_sheet(first), read_sheet(second))
     if session.as_json:
-        print_json(asdict(found))
+        print_json(asdict(compared))
         return
     rows = [
-        ("items annotated by both", f"{found.items:,}"),
-        ("annotated by one only", f"{found.only_one:,}"),
-        ("both correct / both incorrect", f"{found.both_correct:,} / {found.both_incorrect:,}"),
-        ("only first correct / only second", f"{found.first_only:,} / {found.second_only:,}"),
-        ("raw agreement", f"{found.raw:.1%}"),
-        ("Cohen's κ", "–" if found.kappa is None else f"{found.kappa:.3f}"),
-        ("error rate where both concur", "–" if found.error_rate is None else f"{found.error_rate:.1%}"),
+        ("items annotated by both", f"{compared.items:,}"),
+        ("annotated by one only", f"{compared.only_one:,}"),
+        ("both correct / both incorrect", f"{compared.both_correct:,} / {compared.both_incorrect:,}"),
+        ("only first correct / only second", f"{compared.first_only:,} / {compared.second_only:,}"),
+        ("raw agreement", f"{compared.raw:.1%}"),
+        ("Cohen's κ", "–" if compared.kappa is None else f"{compared.kappa:.3f}"),
+        ("error rate where both concur", "–" if compared.error_rate is None else f"{compared.error_rate:.1%}"),
     ]
     print_rows("Agreement", [{"what": what, "value": value} for what, value in rows])
-    for key in found.disagreed[:20]:
+    for key in compared.disagreed[:20]:
         common.out.print(f"  disagreed: {key}", markup=False)
 
 
@@ -180,7 +180,7 @@ def _copy(made: dict[str, Any], claims: dict[str, FolderClaim]) -> dict[str, Pat
     from kgqa_core.store.artifacts import MANIFEST
     from kgqa_core.store.verified import not_copied
 
-    found = {}
+    copies = {}
     for kind, ref in made.items():
 
         def fill(folder: Path, work: Path, source: Path = ref.folder) -> dict[str, Any]:
@@ -188,8 +188,8 @@ def _copy(made: dict[str, Any], claims: dict[str, FolderClaim]) -> dict[str, Pat
             (folder / MANIFEST).unlink()
             return dict(_manifest(source))
 
-        found[kind] = claims[kind].publish(fill).folder
-    return found
+        copies[kind] = claims[kind].publish(fill).folder
+    return copies
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -201,10 +201,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _parts(benchmark: Path) -> list[Path]:
     """The folders of a benchmark that have statistics."""
-    found = [folder for folder in (benchmark, benchmark / "qa", benchmark / "conv") if _has(folder)]
-    if not found:
+    folders = [folder for folder in (benchmark, benchmark / "qa", benchmark / "conv") if _has(folder)]
+    if not folders:
         raise InputError(f"{benchmark} is no benchmark: it has no statistics.json; `kgqa ltgen build` makes one")
-    return found
+    return folders
 
 
 def _has(folder: Path) -> bool:

@@ -39,7 +39,7 @@ def predictions(
         raise InputError(f"the format {format} compares names; leave --kg out")
     claim = claim_file(out, inputs=[path for path in (answers, kg) if path is not None], force=force)
     given = read_predicted(answers)
-    counts = {"questions": len(given), "answered": sum(bool(one.answers) for one in given)}
+    counts = {"questions": len(given), "answered": sum(bool(row.answers) for row in given)}
     if kg is not None:
         with KgStore.open(kg) as store:
             keyed = with_keys(given, store)

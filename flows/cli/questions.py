@@ -155,7 +155,7 @@ def _profile(
 
     name = graph_name(graph or files[0]) or "graph"
     given = {"size": size, "writer": writer}
-    own: dict[str, Any] = {
+    layer: dict[str, Any] = {
         "name": "questions",
         "kg": {"name": name, "files": [str(path) for path in files]},
         "questions": {
@@ -164,8 +164,8 @@ def _profile(
         },
     }  # fmt: skip
     if seed is not None:
-        own["seed"] = seed
-    return make_profile(own, parse_settings(settings), origin="the options")
+        layer["seed"] = seed
+    return make_profile(layer, parse_settings(settings), origin="the options")
 
 
 def _show(counts: dict[str, Any], *, to_stderr: bool) -> None:

@@ -63,8 +63,8 @@ def _cross_validate(profile: Profile, folds: int, session: Session) -> None:
     from kgqa_core.store.artifacts import ArtifactRef
 
     runs, folders = [], []
-    for one in fold_profiles(profile, folds):
-        summary = pipeline(one)
+    for fold_profile in fold_profiles(profile, folds):
+        summary = pipeline(fold_profile)
         record = newest_run(home, summary["run_id"])
         runs.append(record["run_id"])
         [scores] = [stage["artifact"] for stage in record["stages"] if stage["name"] == "scores"]

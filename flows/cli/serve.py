@@ -127,12 +127,12 @@ def serve_hooks(options: ServeOptions) -> ServeHooks:
     home = Home(Path(options.home)).look()
 
     def tracer_of(record: Mapping[str, Any]) -> QuestionTracer:
-        own = recorded_profile(record).tracking.trace_share
-        return open_tracer(home, own if options.trace_share is None else options.trace_share, record, "serve")
+        run_share = recorded_profile(record).tracking.trace_share
+        return open_tracer(home, run_share if options.trace_share is None else options.trace_share, record, "serve")
 
-    def on_feedback(said: Feedback) -> None:
-        if said.trace is not None:
-            record_feedback(home, said.trace, said.verdict == "up", correction=said.correction)
+    def on_feedback(feedback: Feedback) -> None:
+        if feedback.trace is not None:
+            record_feedback(home, feedback.trace, feedback.verdict == "up", correction=feedback.correction)
 
     return ServeHooks(tracer_of, on_feedback, load_secrets)
 

@@ -57,9 +57,9 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int, allowed_ho
         words = [word for name in allowed_hosts for word in ("--allowed-host", name)]
         children: list[subprocess.Popen[bytes]] = []
         stack.callback(lambda: process.stop(*children))
-        for kind, one in zip(("prefect", "mlflow"), bound, strict=True):
-            children.append(process.start(kind, one, logs, environment, words))
-            one.close()
+        for kind, bound_socket in zip(("prefect", "mlflow"), bound, strict=True):
+            children.append(process.start(kind, bound_socket, logs, environment, words))
+            bound_socket.close()
         if _await(children, [prefect, mlflow], auth_string, ended, logs):
             stack.callback(record.unlink, missing_ok=True)
             write_json(record, {"api": f"{prefect}/api", "prefect": prefect, "mlflow": mlflow, "process": os.getpid()})
@@ -73,17 +73,17 @@ def serve(home: Home, host: str, prefect_port: int, mlflow_port: int, allowed_ho
 def links(record: dict[str, Any]) -> dict[str, str]:
     """Links to a run's report and to its pages in both UIs, with the command that starts them when they are down."""
     home = Home(Path(record["home"]))
-    found = {"Report": Path(record["report"]).as_uri()}
+    pages = {"Report": Path(record["report"]).as_uri()}
     known = ui_addresses(home)
     usual = {"prefect": "http://127.0.0.1:4200", "mlflow": "http://127.0.0.1:5000"}
     hints = {name: "" if name in known else f"   (first start the UIs: kgqa ui --home {home.root})" for name in usual}
     base = {**usual, **known}
     if record.get("flow_run_id"):
-        found["Prefect UI"] = f"{base['prefect']}/runs/flow-run/{record['flow_run_id']}{hints['prefect']}"
+        pages["Prefect UI"] = f"{base['prefect']}/runs/flow-run/{record['flow_run_id']}{hints['prefect']}"
     if record.get("mlflow_run_id"):
         page = run_page(base["mlflow"], record["mlflow_experiment_id"], record["mlflow_run_id"])
-        found["MLflow UI"] = f"{page}{hints['mlflow']}"
-    return found
+        pages["MLflow UI"] = f"{page}{hints['mlflow']}"
+    return pages
 
 
 def _show(home: Home, addresses: dict[str, str], auth_string: str) -> None:

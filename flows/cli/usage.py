@@ -112,18 +112,18 @@ def shown(value: str, most: int = SHOWN) -> str:
     """A value in quotes, in one line, with escapes for what cannot be printed; one over `most` is cut in its middle."""
     if len(value) > most:
         value = f"{value[: most // 2]}…{value[-most // 4 :]}"
-    return "'" + "".join(one if one.isprintable() else _escaped(one) for one in value) + "'"
+    return "'" + "".join(sign if sign.isprintable() else _escaped(sign) for sign in value) + "'"
 
 
-def _escaped(one: str) -> str:
+def _escaped(sign: str) -> str:
     """Bytes that are no text as `\\xff`, other characters as Python writes them."""
-    return f"\\x{ord(one) - 0xDC00:02x}" if "\udc80" <= one <= "\udcff" else ascii(one)[1:-1]
+    return f"\\x{ord(sign) - 0xDC00:02x}" if "\udc80" <= sign <= "\udcff" else ascii(sign)[1:-1]
 
 
 def _fault(name: str, value: str) -> str | None:
     if not value and name not in MAY_BE_EMPTY:
         return "it is empty (''); give a value, or leave it out"
-    if any("\ud800" <= one <= "\udfff" for one in value):
+    if any("\ud800" <= sign <= "\udfff" for sign in value):
         return f"{shown(value)} is not UTF-8; rename the file, or write it in UTF-8"
     return None
 
@@ -132,5 +132,5 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)

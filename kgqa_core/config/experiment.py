@@ -67,10 +67,10 @@ class Knowledge:
         ['rigel@linked/triples', 'none/none', 'passages/passages']
         """
         written, slash, form = name.partition("/")
-        own = {"none": "none", PASSAGES: PASSAGES}
+        formats = {"none": "none", PASSAGES: PASSAGES}
         if not slash or (written == "none" and not form):
-            form = own.get(written, "triples")
-        if (form not in (*FORMATS, PASSAGES)) or own.get(written) != (form if form in own.values() else None):
+            form = formats.get(written, "triples")
+        if (form not in (*FORMATS, PASSAGES)) or formats.get(written) != (form if form in formats.values() else None):
             raise ConfigError(
                 f"answering.knowledge {name!r} has no known format; write none, passages, or retriever/format with a "
                 f"format among {', '.join(FORMATS[1:])}"

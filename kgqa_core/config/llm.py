@@ -80,7 +80,7 @@ class LlmOptions(Options):
 
     def within(self, seconds: float) -> LlmOptions:
         """The same with no more tries of a request than end within so many seconds, and one try that does."""
-        one = min(self.timeout_seconds, seconds)
+        timeout = min(self.timeout_seconds, seconds)
         return self.model_copy(
-            update={"timeout_seconds": one, "retries": min(self.retries, max(0, int(seconds // one) - 1))}
+            update={"timeout_seconds": timeout, "retries": min(self.retries, max(0, int(seconds // timeout) - 1))}
         )

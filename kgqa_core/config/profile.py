@@ -105,7 +105,7 @@ class Profile(RetrieverSections):
 
     @model_validator(mode="after")
     def _sets_have_names(self) -> Profile:
-        names = [one.name for one in (self.questions, *self.further_questions)]
+        names = [options.name for options in (self.questions, *self.further_questions)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"several question sets are named {', '.join(twice)}; give each a name of its own")
@@ -113,11 +113,11 @@ class Profile(RetrieverSections):
 
     @model_validator(mode="after")
     def _something_to_compute_from(self) -> Profile:
-        for one in self.each_answerer:
-            if one.computes and one.answering.knowledge and not one.knowledge:
-                field = "answerer" if one.answering.answerer == self.answering.answerer else "more"
+        for variant in self.each_answerer:
+            if variant.computes and variant.answering.knowledge and not variant.knowledge:
+                field = "answerer" if variant.answering.answerer == self.answering.answerer else "more"
                 raise ValueError(
-                    f"answering.{field} {one.answering.answerer!r} computes from a retriever's facts, and "
+                    f"answering.{field} {variant.answering.answerer!r} computes from a retriever's facts, and "
                     f"answering.knowledge names only {', '.join(self.answering.knowledge)}; add rigel or hop_path to it"
                 )
         return self
@@ -145,21 +145,21 @@ class Profile(RetrieverSections):
         Where both variants are collected, a list that names any with `@linked` itself is read as it stands.
         """
         if self.answering.more:
-            return tuple(dict.fromkeys(name for one in self.each_answerer for name in one.knowledge))
+            return tuple(dict.fromkeys(name for item in self.each_answerer for name in item.knowledge))
         if Answerer.parse(self.answering.answerer).explores:
             return tuple(f"{variant}/triples" for variant in self.retrieval.variants(TOPICS))
         listed = [Knowledge.parse(name) for name in self.answering.knowledge]
         if self.computes:
-            listed = [one for one in listed if not one.graphless]
+            listed = [item for item in listed if not item.graphless]
         if Answerer.parse(self.answering.answerer).kind in (SYMBOLIC, AUTO):
-            listed = [replace(one, format="triples") for one in listed]
+            listed = [replace(item, format="triples") for item in listed]
         if self.ranks_all_roads:
             listed = _of_one_retriever(listed)
-        chosen = self.retrieval.topics == "both" and any(one.variant.linked for one in listed)
+        chosen = self.retrieval.topics == "both" and any(item.variant.linked for item in listed)
         names: dict[str, None] = {}
-        for one in listed:
-            variants = (str(one.variant),) if chosen else self.retrieval.variants(str(one.variant))
-            names.update(dict.fromkeys(f"{variant}/{one.format}" for variant in variants))
+        for item in listed:
+            variants = (str(item.variant),) if chosen else self.retrieval.variants(str(item.variant))
+            names.update(dict.fromkeys(f"{variant}/{item.format}" for variant in variants))
         return tuple(names)
 
     def check_knowledge(self) -> None:
@@ -185,7 +185,7 @@ class Profile(RetrieverSections):
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the question sets that a run answers, in their order."""
-        return tuple(one.name for one in (self.questions, *self.further_questions))
+        return tuple(options.name for options in (self.questions, *self.further_questions))
 
     @property
     def each_set(self) -> tuple[Profile, ...]:
@@ -195,7 +195,7 @@ class Profile(RetrieverSections):
         sets = (self.questions, *self.further_questions)
         trained_on = sets if self.questions_train == "union" else ()
         rest = {"further_questions": (), "trained_on": trained_on}
-        return tuple(self.model_copy(update={"questions": one, **rest}) for one in sets)
+        return tuple(self.model_copy(update={"questions": options, **rest}) for options in sets)
 
     @property
     def computes(self) -> bool:
@@ -293,6 +293,7 @@ def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:
 
 def _of_one_retriever(listed: list[Knowledge]) -> list[Knowledge]:
     """What `auto` is given of several retrievers: the variants of the one that predicts paths, else of the first."""
-    proper = [one for one in listed if one.retriever not in baseline_names()] or listed
-    best = next((one.retriever for one in proper if one.retriever == "hop_path"), proper[0].retriever if proper else "")
-    return [one for one in proper if one.retriever == best]
+    proper = [item for item in listed if item.retriever not in baseline_names()] or listed
+    names = [item.retriever for item in proper]
+    best = "hop_path" if "hop_path" in names else "".join(names[:1])
+    return [item for item in proper if item.retriever == best]

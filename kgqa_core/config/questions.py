@@ -72,7 +72,7 @@ class QuestionsOptions(QuestionSource):
     @field_validator("more")
     @classmethod
     def _names_differ(cls, more: tuple[QuestionSource, ...]) -> tuple[QuestionSource, ...]:
-        names = [one.name for one in more]
+        names = [source.name for source in more]
         if len(set(names)) < len(names):
             raise ValueError(f"the sets are named {', '.join(names)}; give each a name of its own")
         return more

@@ -72,16 +72,16 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
         profile = Profile.model_validate(upgraded)
     except ValidationError as fault:
         for error in fault.errors():
-            key, place = ".".join(str(part) for part in error["loc"]), ""
+            key, question_set = ".".join(str(part) for part in error["loc"]), ""
             if error["loc"][:1] == ("further_questions",) and len(error["loc"]) > 2:
-                place = f"question set {int(error['loc'][1]) + 2}: "
+                question_set = f"question set {int(error['loc'][1]) + 2}: "
                 key = ".".join(("questions", *(str(part) for part in error["loc"][2:])))
             if error["type"] == "extra_forbidden":
-                lines.append(place + _unknown(key, known))
+                lines.append(question_set + _unknown(key, known))
             elif error["type"] == "value_error":
-                lines.append(f"{place}{key}: {error['ctx']['error']}".removeprefix(": "))
+                lines.append(f"{question_set}{key}: {error['ctx']['error']}".removeprefix(": "))
             else:
-                lines.append(f"{place}{key}: {error['msg']}, but it is {error['input']!r}")
+                lines.append(f"{question_set}{key}: {error['msg']}, but it is {error['input']!r}")
     if lines:
         raise ConfigError(f"{origin} has {len(lines)} fault(s):\n  " + "\n  ".join(lines))
     return profile

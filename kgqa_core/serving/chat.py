@@ -42,36 +42,36 @@ def answer_text(answer: Answer) -> str:
     if answer.answer is None or not answer.listed:
         why = refusal_text(answer.reason, answer.missing, answer.nearest, "This graph does not hold the answer")
         return f"{why[0].upper()}{why[1:]}."
-    said = answer.wording or ", ".join(answer.listed)
+    words = answer.wording or ", ".join(answer.listed)
     cited = answer.proof[:CITED]
     if not cited:
-        return said
+        return words
     rest = answer.proof_rows - len(cited)
     lines = [f"[{number}] {text}" for number, text in enumerate(cited, start=1)]
     lines += [f"… and {rest:,} more"] if rest > 0 else []
-    return f"{said} [1]\n\n" + "\n".join(lines)
+    return f"{words} [1]\n\n" + "\n".join(lines)
 
 
 def usage(ask: Ask, text: str) -> dict[str, int]:
     """Words read and written, where the protocol has tokens: a graph's answer costs none."""
-    read = len(ask.question.split()) + sum(len(said.split()) for _, said in ask.dialogue)
+    read = len(ask.question.split()) + sum(len(turn.split()) for _, turn in ask.dialogue)
     written = len(text.split())
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
-def completion(identity: str, created: int, model: str, ask: Ask, answer: Answer, found: dict[str, Any]) -> Any:
+def completion(identity: str, created: int, model: str, ask: Ask, answer: Answer, record: dict[str, Any]) -> Any:
     """A whole chat completion; `kgqa` has the answer as `POST /ask` gives it."""
     text = answer_text(answer)
     message = {"role": "assistant", "content": text, "refusal": None}
     return {
         "id": identity, "object": "chat.completion", "created": created, "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-        "usage": usage(ask, text), "kgqa": found,
+        "usage": usage(ask, text), "kgqa": record,
     }  # fmt: skip
 
 
 def chunks(
-    identity: str, created: int, model: str, ask: Ask, answer: Answer, found: dict[str, Any], *, with_usage: bool
+    identity: str, created: int, model: str, ask: Ask, answer: Answer, record: dict[str, Any], *, with_usage: bool
 ) -> Iterator[str]:
     """The same as server-sent events; `kgqa` is in the one that ends the text."""
 
@@ -80,10 +80,10 @@ def chunks(
         return f"data: {json.dumps({**head, 'choices': list(choices), **more}, ensure_ascii=False)}\n\n"
 
     text = answer_text(answer)
-    for place, piece in enumerate(re.findall(r"\S+\s*", text)):
-        delta = {"content": piece} if place else {"role": "assistant", "content": piece}
+    for index, piece in enumerate(re.findall(r"\S+\s*", text)):
+        delta = {"content": piece} if index else {"role": "assistant", "content": piece}
         yield event([{"index": 0, "delta": delta, "finish_reason": None}])
-    yield event([{"index": 0, "delta": {}, "finish_reason": "stop"}], kgqa=found)
+    yield event([{"index": 0, "delta": {}, "finish_reason": "stop"}], kgqa=record)
     if with_usage:
         yield event([], usage=usage(ask, text))
     yield "data: [DONE]\n\n"

@@ -166,7 +166,7 @@ class FeedbackStore:
         """
         rows: list[tuple[str, str, str, str] | None] = []
         for answer in answers:
-            records = (json.dumps(asdict(one)) for one in (answer, replace(answer, answers=())))
+            records = (json.dumps(asdict(candidate)) for candidate in (answer, replace(answer, answers=())))
             record = next((text for text in records if len(text) <= FEEDBACK_CHARACTERS), None)
             rows.append(None if record is None else (secrets.token_urlsafe(18), _day(), record, client))
         with self._writing() as connection:
@@ -178,40 +178,40 @@ class FeedbackStore:
                 connection.execute(_FORGET, [count - ISSUED_ANSWERS])
         return [row and row[0] for row in rows]
 
-    def add(self, said: Feedback, client: str) -> Feedback:
+    def add(self, feedback: Feedback, client: str) -> Feedback:
         """Keeps a verdict, in place of the client's former one on the same answer; the verdict with its number.
 
         A verdict that changes gets another number, so that nobody confirms what he has not seen.
         Raises FeedbackRefused (404, 409, 413, 429), and InputError for what contradicts itself or cannot train.
         """
-        right = None if said.correction is None else _list(said.correction)
+        right = None if feedback.correction is None else _list(feedback.correction)
         if right is not None and len(right) > FEEDBACK_CHARACTERS:
             raise FeedbackRefused(413, f"a correction may have {FEEDBACK_CHARACTERS:,} characters; name fewer answers")
         with self._writing() as connection:
-            _issued(connection, said.answer_id)  # what names no answer uses up nothing of what others may say
+            _issued(connection, feedback.answer_id)  # what names no answer uses up nothing of what others may say
             self._count(connection, client)
         with self._writing() as connection:
-            answer = _issued(connection, said.answer_id)
-            _check(said, answer)
+            answer = _issued(connection, feedback.answer_id)
+            _check(feedback, answer)
             former = connection.execute(
                 "SELECT id, state, verdict, correction FROM verdicts WHERE client = ? AND answer_id = ?",
-                [client, said.answer_id],
+                [client, feedback.answer_id],
             ).fetchone()
             if former is not None and former[1] != "new":
                 raise FeedbackRefused(409, "your feedback on this answer was decided on and does not change any more")
-            if former is not None and former[2:] == (said.verdict, right):
-                return replace(said, number=former[0], trace=answer.trace)
-            connection.execute("DELETE FROM verdicts WHERE client = ? AND answer_id = ?", [client, said.answer_id])
+            if former is not None and former[2:] == (feedback.verdict, right):
+                return replace(feedback, number=former[0], trace=answer.trace)
+            connection.execute("DELETE FROM verdicts WHERE client = ? AND answer_id = ?", [client, feedback.answer_id])
             [pending] = connection.execute("SELECT count(*) FROM verdicts WHERE state = 'new'").fetchone()
             if pending >= FEEDBACK_PENDING:
                 raise FeedbackRefused(429, f"{pending:,} verdicts wait for the owner of this graph; give yours later")
             row = {
                 **asdict(answer), "topics": _list(answer.topics), "answers": _list(answer.answers), "at": _day(),
-                "verdict": said.verdict, "correction": right, "client": client, "answer_id": said.answer_id,
+                "verdict": feedback.verdict, "correction": right, "client": client, "answer_id": feedback.answer_id,
             }  # fmt: skip
             names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
             cursor = connection.execute(f"INSERT INTO verdicts ({names}) VALUES ({marks})", row)
-        return replace(said, number=int(cursor.lastrowid or 0), trace=answer.trace)
+        return replace(feedback, number=int(cursor.lastrowid or 0), trace=answer.trace)
 
     @staticmethod
     def _count(connection: sqlite3.Connection, client: str) -> None:
@@ -332,13 +332,13 @@ def _issued(connection: sqlite3.Connection, answer_id: str) -> IssuedAnswer:
     return IssuedAnswer(**json.loads(row[0]))
 
 
-def _check(said: Feedback, answer: IssuedAnswer) -> None:
+def _check(feedback: Feedback, answer: IssuedAnswer) -> None:
     """Raises InputError for a verdict that contradicts itself, or that no question file could hold."""
-    if said.correction is not None and (said.verdict == "up" or not said.correction):
+    if feedback.correction is not None and (feedback.verdict == "up" or not feedback.correction):
         raise InputError("a correction names at least one right answer, and comes with the verdict down")
-    if said.verdict == "up" and not answer.answers:
+    if feedback.verdict == "up" and not answer.answers:
         raise InputError("a thumb up confirms answers; this answer names none, or more than are remembered")
-    if fault := fault_of({**asdict(answer), "verdict": said.verdict, "correction": said.correction}):
+    if fault := fault_of({**asdict(answer), "verdict": feedback.verdict, "correction": feedback.correction}):
         raise InputError(f"this feedback cannot be kept: {fault}")
 
 

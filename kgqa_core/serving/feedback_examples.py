@@ -98,7 +98,7 @@ def look_alikes(text: str) -> str | None:
     if len(used := set().union(*words.values())) < 2:
         return None
     names = " and ".join(sorted(name.capitalize() for name in used))
-    other = ", ".join(f"{word!r}" for word, own in words.items() if own - {"LATIN"})
+    other = ", ".join(f"{word!r}" for word, scripts in words.items() if scripts - {"LATIN"})
     return f"{names} letters, which look alike, stand in one text: {other}"
 
 
@@ -110,7 +110,7 @@ def reviewed(rows: Sequence[Mapping[str, Any]], store: KgStore | None) -> list[t
     examples = [example_of(row) if fault_of(row) is None else TrainingExample("", (), ()) for row in rows]
     texts = sorted({text for example in examples for text in (*example.topics, *example.answers)})
     ids = store.resolve(texts) if store is not None else {}
-    names = store.names({found[0] for found in ids.values() if found}) if store is not None else {}
+    names = store.names({matches[0] for matches in ids.values() if matches}) if store is not None else {}
     result = []
     for row, example in zip(rows, examples, strict=True):
         warnings = [f"it cannot train: {row['fault']}"] if row["fault"] else []
@@ -153,7 +153,8 @@ def write_examples(folder: Path, examples: Sequence[TrainingExample]) -> Path:
 
     Files of former examples are removed once they are `SUPERSEDED_SECONDS` old.
     """
-    text = "".join(sorted(json.dumps(one.to_row(), ensure_ascii=False, sort_keys=True) + "\n" for one in examples))
+    rows = (json.dumps(example.to_row(), ensure_ascii=False, sort_keys=True) for example in examples)
+    text = "".join(sorted(f"{row}\n" for row in rows))
     path = folder / f"confirmed-{hashlib.sha256(text.encode()).hexdigest()[:12]}.jsonl"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -66,13 +66,13 @@ class GraphArrays:
 
     def relation(self, number: int) -> RelationRecord:
         """A directed relation by its id."""
-        place, inverse = number % self.dkg.relations, number >= self.dkg.relations
-        return RelationRecord(self.relation_keys[place], self.relation_names[place], inverse)
+        index, inverse = number % self.dkg.relations, number >= self.dkg.relations
+        return RelationRecord(self.relation_keys[index], self.relation_names[index], inverse)
 
     def count(self, number: int, count: int) -> RelationCount:
         """A directed relation with a count."""
-        own = self.relation(number)
-        return RelationCount(own.key, own.name, own.inverse, count)
+        relation = self.relation(number)
+        return RelationCount(relation.key, relation.name, relation.inverse, count)
 
     def find_relation(self, text: str) -> int:
         """The id of the relation with a key, or else with a name.
@@ -80,13 +80,13 @@ class GraphArrays:
         Raises InputError with the nearest one, or with the keys of several that have the name.
         """
         for names in (self.relation_keys, self.relation_names):
-            places = [place for place, name in enumerate(names) if name == text]
-            if len(places) == 1:
-                return places[0]
-            if places:
-                keys = ", ".join(repr(self.relation_keys[place]) for place in places[:SHOWN])
+            indices = [index for index, name in enumerate(names) if name == text]
+            if len(indices) == 1:
+                return indices[0]
+            if indices:
+                keys = ", ".join(repr(self.relation_keys[index]) for index in indices[:SHOWN])
                 raise InputError(
-                    f"{text!r} names {len(places)} relations ({keys}); give the key of the one that is meant"
+                    f"{text!r} names {len(indices)} relations ({keys}); give the key of the one that is meant"
                 )
         known = [*self.relation_keys, *self.relation_names]
         raise InputError(f"relation {text!r} is not in this graph{nearest(text, known)}")
@@ -106,8 +106,8 @@ class GraphReader:
         nearest name.
         """
         stripped = text.strip()
-        found = self.store.resolve([text, stripped])
-        ids = found[text] or found[stripped]
+        matches = self.store.resolve([text, stripped])
+        ids = matches[text] or matches[stripped]
         if not ids and (number := self.arrays.mentions.find_whole(fold(text))) >= 0:
             whole = self.arrays.mentions.whole_candidates(number)
             ids = [entity for entity, _ in self.arrays.mentions.candidates(number)[:whole]]
@@ -127,13 +127,13 @@ class GraphReader:
         return {
             i: NodeRecord(
                 id=i,
-                key=own["entity_key"],
-                name=own["text"],
+                key=description["entity_key"],
+                name=description["text"],
                 kind="literal" if i in datatypes else "entity",
-                unit=own["unit"],
+                unit=description["unit"],
                 datatype=datatypes.get(i),
             )
-            for i, own in described(self.store, wanted).items()
+            for i, description in described(self.store, wanted).items()
         }
 
     def facts(self, triples: Sequence[int]) -> tuple[FactRecord, ...]:
@@ -143,7 +143,7 @@ class GraphReader:
             "SELECT t.id, head, relation, tail, rank FROM wanted JOIN triples t USING (id)",
             [list(triples)],
         ).fetchall()
-        stated = {triple: own for triple, *own in rows}
+        stated = {triple: columns for triple, *columns in rows}
         qualifiers = self.store.qualifiers(triples)
         pairs = [pair for sets in qualifiers.values() for statement in sets for pair in statement]
         nodes = self.nodes(i for i in [*(i for h, _, t, _ in stated.values() for i in (h, t)), *(v for _, v in pairs)])
@@ -163,13 +163,13 @@ class GraphReader:
             for triple, (head, number, tail, rank) in ((triple, stated[triple]) for triple in triples)
         )
 
-    def page(self, node: int, way: Way, relation: int | None, limit: int, offset: int) -> FactPage:
+    def page(self, node: int, direction: Way, relation: int | None, limit: int, offset: int) -> FactPage:
         """Facts that a node is the head (`out`) or the tail (`in`) of."""
         if self.arrays.is_literal(node):
-            return self._page_of_literal(node, way, relation, limit, offset)
+            return self._page_of_literal(node, direction, relation, limit, offset)
         dkg, (start, stop) = self.arrays.dkg, self.arrays.row(node)
         row = dkg.rel[start:stop]
-        first = 0 if way == "out" else dkg.relations
+        first = 0 if direction == "out" else dkg.relations
         low, high = (start + int(np.searchsorted(row, bound)) for bound in (first, first + dkg.relations))
         numbers, counts = np.unique(dkg.rel[low:high], return_counts=True)
         if relation is not None:
@@ -178,8 +178,8 @@ class GraphReader:
         facts = self.facts(dkg.triple_of(edges).tolist())
         return self._paged(high - low, offset, facts, dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
 
-    def _page_of_literal(self, node: int, way: Way, relation: int | None, limit: int, offset: int) -> FactPage:
-        if way == "out":
+    def _page_of_literal(self, node: int, direction: Way, relation: int | None, limit: int, offset: int) -> FactPage:
+        if direction == "out":
             return FactPage(0, offset, (), (), 0)
         run, dkg = self.store.connection.execute, self.arrays.dkg
         counts = dict(run("SELECT relation, count(*) FROM triples WHERE tail = ? GROUP BY ALL", [node]).fetchall())

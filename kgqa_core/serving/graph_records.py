@@ -225,5 +225,5 @@ class FormResult(GraphRecord):
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(own) for name, own in value.items()}
-    return [_plain(own) for own in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

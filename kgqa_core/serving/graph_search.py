@@ -42,16 +42,16 @@ def nearest_names(mentions: MentionDictionary, dkg: Dkg, text: str, limit: int) 
     numbers = [number for number, _ in nearest(folded, mentions, allowed)] if allowed else []
     if not numbers:
         return []
-    places = np.concatenate([np.arange(mentions.rows[number], mentions.rows[number + 1]) for number in numbers])
-    parts = mentions.entity_flags[places] & PART != 0
-    kinds = (places[~parts], places[parts])
-    return _once((one for own in kinds for one in _by_degree(mentions, dkg, own, "typo", limit)), limit)
+    rows = np.concatenate([np.arange(mentions.rows[number], mentions.rows[number + 1]) for number in numbers])
+    parts = mentions.entity_flags[rows] & PART != 0
+    kinds = (rows[~parts], rows[parts])
+    return _once((match for kind in kinds for match in _by_degree(mentions, dkg, kind, "typo", limit)), limit)
 
 
 def _once(matches: Iterator[NameMatch], limit: int) -> list[NameMatch]:
     results: dict[int, NameMatch] = {}
-    for one in matches:
-        results.setdefault(one[0], one)
+    for match in matches:
+        results.setdefault(match[0], match)
         if len(results) == limit:
             break
     return list(results.values())
@@ -59,29 +59,29 @@ def _once(matches: Iterator[NameMatch], limit: int) -> list[NameMatch]:
 
 def _beginning_with(mentions: MentionDictionary, dkg: Dkg, folded: str, limit: int) -> Iterator[NameMatch]:
     low, high = mentions.names.beginning_with(folded)
-    own = mentions.names.find(folded)
+    exact_name = mentions.names.find(folded)
     first, last = int(mentions.rows[low]), int(mentions.rows[high])
     last = min(last, first + MOST_READ)
-    places = np.arange(first, last)
+    rows = np.arange(first, last)
     parts = mentions.entity_flags[first:last] & PART != 0
-    exact = np.zeros(len(places), dtype=bool)
-    if own >= 0:
-        exact = (places >= mentions.rows[own]) & (places < mentions.rows[own + 1])
+    exact = np.zeros(len(rows), dtype=bool)
+    if exact_name >= 0:
+        exact = (rows >= mentions.rows[exact_name]) & (rows < mentions.rows[exact_name + 1])
     levels: tuple[tuple[How, NDArray[np.bool_]], ...] = (
         ("exact", exact & ~parts),
         ("prefix", ~exact & ~parts),
         ("part", parts),
     )
     for how, chosen in levels:
-        yield from _by_degree(mentions, dkg, places[chosen], how, limit)
+        yield from _by_degree(mentions, dkg, rows[chosen], how, limit)
 
 
 def _by_degree(
-    mentions: MentionDictionary, dkg: Dkg, places: NDArray[np.int64], how: How, limit: int
+    mentions: MentionDictionary, dkg: Dkg, rows: NDArray[np.int64], how: How, limit: int
 ) -> Iterator[NameMatch]:
     """The best connected entities of some places among the candidates; each once, with its first name."""
-    entities, first = np.unique(mentions.entities[places], return_index=True)
+    entities, first = np.unique(mentions.entities[rows], return_index=True)
     starts, stops = dkg.row_bounds(entities)
-    for place in np.lexsort((entities, starts - stops))[: 2 * limit].tolist():  # some were found before
-        name = int(np.searchsorted(mentions.rows, places[first[place]], side="right")) - 1
-        yield int(entities[place]), mentions.names[name], how
+    for index in np.lexsort((entities, starts - stops))[: 2 * limit].tolist():  # some were found before
+        name = int(np.searchsorted(mentions.rows, rows[first[index]], side="right")) - 1
+        yield int(entities[index]), mentions.names[name], how

@@ -103,7 +103,7 @@ class GraphView:
             keyed = reader.store.connection.execute(sql, [text.strip()]).fetchall()
         matches: list[tuple[int, str, Any]] = [(int(i), text.strip(), "key") for (i,) in keyed]
         known = {entity for entity, _, _ in matches}
-        matches += [one for one in names_like(self._mentions, self._dkg, text, limit + 1) if one[0] not in known]
+        matches += [match for match in names_like(self._mentions, self._dkg, text, limit + 1) if match[0] not in known]
         matches = matches or self._with_words(text, limit + 1)
         matches = matches or [*nearest_names(self._mentions, self._dkg, text, limit + 1)]
         return SearchResult(
@@ -146,7 +146,7 @@ class GraphView:
             node, others = reader.resolve(name)
             chosen = None if relation is None else self._arrays.find_relation(relation)
             facts, incoming = (
-                reader.page(node, way, chosen, limit if direction in ("both", way) else 0, offset) for way in WAYS
+                reader.page(node, side, chosen, limit if direction in ("both", side) else 0, offset) for side in WAYS
             )
             forms, kinds = reader.store.surface_forms([node])[node][1:], self._arrays.types(node)
             nodes = reader.nodes([node, *kinds, *others[:OTHERS]])
@@ -201,23 +201,23 @@ class GraphView:
         _check("end", end, LONGEST)
         with self._reading(start) as reader:
             first, last = reader.resolve(start)[0], reader.resolve(end)[0]
-            found = relation_paths(self._dkg, first, last, max_hops=max_hops, limit=limit)
-            nodes = reader.nodes([first, last, *(i for path in found.paths for i in path.example)])
+            searched = relation_paths(self._dkg, first, last, max_hops=max_hops, limit=limit)
+            nodes = reader.nodes([first, last, *(i for path in searched.paths for i in path.example)])
         return PathsRecord(
             start=nodes[first],
             end=nodes[last],
             max_hops=max_hops,
-            hops=found.hops,
+            hops=searched.hops,
             paths=tuple(
                 PathRecord(
                     tuple(map(self._arrays.relation, path.relations)),
                     path.count,
                     tuple(nodes[i] for i in path.example),
                 )
-                for path in found.paths
+                for path in searched.paths
             ),
-            total=found.total,
-            complete=found.complete,
+            total=searched.total,
+            complete=searched.complete,
         )
 
     def query(self, form: str, limit: int = 50, seconds: float | None = None) -> FormResult:
@@ -229,17 +229,17 @@ class GraphView:
         _limit("limit", limit, MOST_ROWS)
         most = self.seconds if seconds is None else min(max(seconds, 0.0), self.seconds)
         with self._reading(form, most) as reader:
-            found = look_up(reader.store, form, limit=limit, seconds=most)
-            nodes = reader.nodes(found.result.nodes)
-            proof = reader.facts(found.result.proof)
+            looked_up = look_up(reader.store, form, limit=limit, seconds=most)
+            nodes = reader.nodes(looked_up.result.nodes)
+            proof = reader.facts(looked_up.result.proof)
         return FormResult(
-            form=str(found.form),
-            value=found.result.value,
-            answers=tuple(nodes[i] for i in found.result.nodes),
+            form=str(looked_up.form),
+            value=looked_up.result.value,
+            answers=tuple(nodes[i] for i in looked_up.result.nodes),
             proof=proof,
-            more=found.result.truncated,
-            why=found.why,
-            seconds=found.seconds,
+            more=looked_up.result.truncated,
+            why=looked_up.why,
+            seconds=looked_up.seconds,
         )
 
     # -- parts -------------------------------------------------------------------------------------------------

@@ -140,34 +140,36 @@ def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: M
 
     @app.post("/ask/batch", summary="The answers to several questions, those that cannot be answered as rejects")
     async def ask_batch(request: BatchRequest, sent: Request) -> dict[str, Any]:
-        found = await _served(service, [one.ask() for one in request.questions], options, metrics, sent)
+        outcomes = await _served(service, [result.ask() for result in request.questions], options, metrics, sent)
         answers = []
-        for one, given in zip(found, request.questions, strict=True):
-            if isinstance(one, Served):
-                answers.append(served_json(one))
-            elif isinstance(one, InputError):
-                answers.append({"question": shown(given.question), "answer": None, "answers": [], "reject": str(one)})
+        for result, given in zip(outcomes, request.questions, strict=True):
+            if isinstance(result, Served):
+                answers.append(served_json(result))
+            elif isinstance(result, InputError):
+                answers.append(
+                    {"question": shown(given.question), "answer": None, "answers": [], "reject": str(result)}
+                )
             else:
-                raise one
-        rejects = [place for place, one in enumerate(found) if not isinstance(one, Served)]
+                raise result
+        rejects = [index for index, result in enumerate(outcomes) if not isinstance(result, Served)]
         return {"answers": answers, "rejects": rejects}
 
 
 def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
     @app.post("/v1/chat/completions", summary="OpenAI's chat protocol, plain and streaming", response_model=None)
     async def chat(request: ChatRequest, sent: Request) -> Response | dict[str, Any]:
-        asked = question_of(request)
+        question = question_of(request)
         known = f"kgqa/{service.name}"
         if request.model not in ("", known, "kgqa", service.name):
             message = f"model {request.model!r} is not here; there is {known}"
             return _error(404, message, "model_not_found")
-        [one] = await _served(service, [asked], options, metrics, sent)
-        served, identity, created = _answered(one), f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
-        found = served_json(served)
+        [outcome] = await _served(service, [question], options, metrics, sent)
+        served, identity, created = _answered(outcome), f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+        record = served_json(served)
         if not request.stream:
-            return dict(completion(identity, created, known, asked, served.answer, found))
+            return dict(completion(identity, created, known, question, served.answer, record))
         counted = request.stream_options is not None and request.stream_options.include_usage
-        events = chunks(identity, created, known, asked, served.answer, found, with_usage=counted)
+        events = chunks(identity, created, known, question, served.answer, record, with_usage=counted)
         return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     @app.get("/v1/models", summary="The one model: the graph's name")
@@ -183,20 +185,20 @@ def _feedback_routes(
     metrics: Metrics,
     on_feedback: Callable[[Feedback], None] | None,
 ) -> None:
-    def tell(said: Feedback) -> None:
+    def tell(verdict: Feedback) -> None:
         try:
             if on_feedback is not None:
-                on_feedback(said)
+                on_feedback(verdict)
         except Exception as fault:
             log.warning("the tracker was not told of feedback: %s", fault, exc_info=not isinstance(fault, KgqaError))
 
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
     async def give(request: FeedbackRequest, sent: Request) -> dict[str, Any]:
         client = client_of(sent.client.host if sent.client else "", token)
-        said = await asyncio.to_thread(feedback.add, request.feedback(), client)
+        verdict = await asyncio.to_thread(feedback.add, request.feedback(), client)
         metrics.feedback.labels(request.verdict).inc()
-        await asyncio.to_thread(tell, said)
-        return {"id": said.number}
+        await asyncio.to_thread(tell, verdict)
+        return {"id": verdict.number}
 
 
 def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Callable[[str], str] | None = None) -> None:
@@ -233,7 +235,7 @@ async def _served(
     waiting = [asyncio.wrap_future(future) for future in futures]
     try:
         async with asyncio.timeout(options.timeout_seconds):
-            found = await asyncio.gather(*waiting, return_exceptions=True)
+            outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     except TimeoutError:
         metrics.answers.labels("failed").inc(len(asks))
         raise
@@ -242,36 +244,36 @@ async def _served(
     finally:
         for future in futures:
             future.cancel()
-    for one in found:
-        if isinstance(one, Served):
-            metrics.answered(one)
+    for outcome in outcomes:
+        if isinstance(outcome, Served):
+            metrics.answered(outcome)
         else:
-            metrics.answers.labels("rejected" if isinstance(one, InputError) else "failed").inc()
-            if not isinstance(one, Exception):
-                raise one
-    known = [one for one in found if isinstance(one, Served | Exception)]
+            metrics.answers.labels("rejected" if isinstance(outcome, InputError) else "failed").inc()
+            if not isinstance(outcome, Exception):
+                raise outcome
+    known = [outcome for outcome in outcomes if isinstance(outcome, Served | Exception)]
     feedback: FeedbackStore | None = sent.app.state.feedback
     client = client_of(sent.client.host if sent.client else "", options.token)
     return known if feedback is None else await asyncio.to_thread(_with_ids, known, asks, feedback, client)
 
 
 def _with_ids(
-    found: list[Served | Exception], asks: Sequence[Ask], feedback: FeedbackStore, client: str
+    outcomes: list[Served | Exception], asks: Sequence[Ask], feedback: FeedbackStore, client: str
 ) -> list[Served | Exception]:
-    pairs = zip(found, asks, strict=True)
+    pairs = zip(outcomes, asks, strict=True)
     try:
-        given = [issued(one, len(ask.dialogue)) for one, ask in pairs if isinstance(one, Served)]
+        given = [issued(outcome, len(ask.dialogue)) for outcome, ask in pairs if isinstance(outcome, Served)]
         ids = iter(feedback.issue(given, client))
     except StorageError as fault:  # an answer is worth more than feedback on it
         log.warning("answers have no id, and take no feedback: %s", fault)
-        return found
-    return [replace(one, answer_id=next(ids)) if isinstance(one, Served) else one for one in found]
+        return outcomes
+    return [replace(outcome, answer_id=next(ids)) if isinstance(outcome, Served) else outcome for outcome in outcomes]
 
 
-def _answered(one: Served | Exception) -> Served:
-    if isinstance(one, Exception):
-        raise one
-    return one
+def _answered(outcome: Served | Exception) -> Served:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def _answer_faults(app: FastAPI) -> None:
@@ -281,8 +283,8 @@ def _answer_faults(app: FastAPI) -> None:
         assert isinstance(fault, RequestValidationError)
         lines = []
         for error in fault.errors()[:5]:
-            place = ".".join(str(part) for part in error["loc"] if part != "body") or "the body"
-            lines.append(f"{place}: {error['msg']}")
+            field = ".".join(str(part) for part in error["loc"] if part != "body") or "the body"
+            lines.append(f"{field}: {error['msg']}")
         return _error(422, "; ".join(lines), "invalid_request_error")
 
     async def timeout(request: Request, fault: Exception) -> JSONResponse:

@@ -175,7 +175,7 @@ def mcp_server(
     ) -> AskResult:
         """Answer a question in words from the graph, with proof, confidence, or the reason why there is no answer."""
 
-        turns = [(ROLES[place % len(ROLES)], text) for place, text in enumerate(dialogue)]
+        turns = [(ROLES[index % len(ROLES)], text) for index, text in enumerate(dialogue)]
 
         def run() -> AskResult:
             begun = time.monotonic()

@@ -22,30 +22,33 @@ class Metrics:
     """Counts of one worker."""
 
     def __init__(self) -> None:
-        own = CollectorRegistry()
-        self.registry = own
-        self.requests = Counter("kgqa_requests", "Requests by path and status.", ["path", "status"], registry=own)
+        registry = CollectorRegistry()
+        self.registry = registry
+        self.requests = Counter("kgqa_requests", "Requests by path and status.", ["path", "status"], registry=registry)
         self.request_seconds = Histogram(
             "kgqa_request_seconds", "Seconds from the headers of a request to the end of its reply.", ["path"],
-            buckets=SECONDS, registry=own,
+            buckets=SECONDS, registry=registry,
         )  # fmt: skip
         self.answers = Counter(
-            "kgqa_answers", "Questions by outcome: answered, declined, rejected, failed.", ["outcome"], registry=own
+            "kgqa_answers",
+            "Questions by outcome: answered, declined, rejected, failed.",
+            ["outcome"],
+            registry=registry,
         )
         self.roads = Counter(
-            "kgqa_answers_by_road", "Answers of auto by the road that found them.", ["road"], registry=own
+            "kgqa_answers_by_road", "Answers of auto by the road that found them.", ["road"], registry=registry
         )
         self.batch = Histogram(
-            "kgqa_batch_questions", "Questions that were answered together.", buckets=BATCHES, registry=own
+            "kgqa_batch_questions", "Questions that were answered together.", buckets=BATCHES, registry=registry
         )
-        self.feedback = Counter("kgqa_feedback", "Feedback by verdict.", ["verdict"], registry=own)
+        self.feedback = Counter("kgqa_feedback", "Feedback by verdict.", ["verdict"], registry=registry)
         self.waiting = Gauge(
-            "kgqa_waiting_questions", "Questions that wait.", registry=own, multiprocess_mode="livesum"
+            "kgqa_waiting_questions", "Questions that wait.", registry=registry, multiprocess_mode="livesum"
         )
         self.swaps = Gauge(
-            "kgqa_champion_swaps", "Changes of the system that answers.", registry=own, multiprocess_mode="max"
+            "kgqa_champion_swaps", "Changes of the system that answers.", registry=registry, multiprocess_mode="max"
         )
-        self.up = Gauge("kgqa_ready", "Workers that answer.", registry=own, multiprocess_mode="livesum")
+        self.up = Gauge("kgqa_ready", "Workers that answer.", registry=registry, multiprocess_mode="livesum")
 
     def answered(self, served: Served) -> None:
         """Counts an answer."""

@@ -25,12 +25,12 @@ def chosen_edges(dkg: Dkg, start: int, stop: int, limit: int) -> tuple[NDArray[n
     shares = _shares(counts, limit)
     edges = [np.empty(0, dtype=np.int64)]
     for begin, count, share in zip((start + first).tolist(), counts.tolist(), shares.tolist(), strict=True):
-        places = np.arange(begin, begin + min(count, MOST_RANKED), dtype=np.int64)
+        indices = np.arange(begin, begin + min(count, MOST_RANKED), dtype=np.int64)
         if 0 < share < count:
-            tails = dkg.tail[places].astype(np.int64)
+            tails = dkg.tail[indices].astype(np.int64)
             starts, stops = dkg.row_bounds(tails)
-            places = places[np.lexsort((tails, starts - stops))[:share]]
-        edges.append(places[:share])
+            indices = indices[np.lexsort((tails, starts - stops))[:share]]
+        edges.append(indices[:share])
     rest = zip(relations.tolist(), (counts - shares).tolist(), strict=True)
     return np.concatenate(edges), [(number, count) for number, count in rest if count]
 

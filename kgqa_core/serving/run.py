@@ -80,8 +80,8 @@ class ServeOptions:
 
     def app(self, hooks: ServeHooks | None = None, service: Service | None = None) -> Guard:
         """The application.  service: started already; its own when absent."""
-        told = hooks.on_feedback if hooks is not None else None
-        return create_app(service or self.service(hooks), self.http(), self.feedback(), on_feedback=told)
+        on_feedback = hooks.on_feedback if hooks is not None else None
+        return create_app(service or self.service(hooks), self.http(), self.feedback(), on_feedback=on_feedback)
 
     def feedback(self) -> FeedbackStore | None:
         """Where feedback is kept; None in a home that cannot be written."""

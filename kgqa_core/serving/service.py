@@ -153,9 +153,9 @@ class Service:
             thread.join(max(0.0, end - time.monotonic()))
         with self._some:
             left, self._waiting = self._waiting, []
-        for one in left:
-            if one.future.set_running_or_notify_cancel():
-                one.future.set_exception(ServerBusy("the server is stopping; ask again later"))
+        for question in left:
+            if question.future.set_running_or_notify_cancel():
+                question.future.set_exception(ServerBusy("the server is stopping; ask again later"))
 
     @property
     def started(self) -> bool:
@@ -165,7 +165,7 @@ class Service:
     @property
     def ready(self) -> bool:
         """Whether questions are answered, and soon."""
-        oldest = min((one.since for one in (*self._answering, *self._waiting)), default=math.inf)
+        oldest = min((question.since for question in (*self._answering, *self._waiting)), default=math.inf)
         return self.started and time.monotonic() - oldest < STUCK_SECONDS
 
     @property
@@ -216,7 +216,7 @@ class Service:
         with self._some:
             if self._ended.is_set() or self._opened is None:
                 raise ServerBusy("the server is stopping or not ready; ask again later")
-            self._waiting = [one for one in self._waiting if not one.future.cancelled()]
+            self._waiting = [question for question in self._waiting if not question.future.cancelled()]
             if len(self._waiting) + len(good) > self.queue:
                 raise ServerBusy(
                     f"{len(self._waiting)} questions wait and {self.queue} may; ask again later, or start the server "
@@ -278,19 +278,19 @@ class Service:
         """
         if not self._waiting:
             return []
-        waiting = sorted(self._waiting, key=lambda one: one.due)
+        waiting = sorted(self._waiting, key=lambda question: question.due)
         first = between or waiting[0]
         alone = between is None and first.costly
         batch: list[_Waiting] = []
         rest: list[_Waiting] = []
         cost = 0.0
-        for one in waiting:
-            fits = not one.costly and len(batch) < self.max_batch and cost + one.cost <= BATCH_COST
-            if not (one is first if alone else fits) or one.group != first.group:
-                rest.append(one)
-            elif one.future.set_running_or_notify_cancel():
-                batch.append(one)
-                cost += one.cost
+        for question in waiting:
+            fits = not question.costly and len(batch) < self.max_batch and cost + question.cost <= BATCH_COST
+            if not (question is first if alone else fits) or question.group != first.group:
+                rest.append(question)
+            elif question.future.set_running_or_notify_cancel():
+                batch.append(question)
+                cost += question.cost
         self._waiting, self._answering = rest, batch if between is None else [between, *batch]
         return batch
 
@@ -315,26 +315,28 @@ class Service:
         opened, began = self._system(), time.monotonic()
         try:
             after_step = partial(self._answer_between, batch[0]) if batch[0].costly else None
-            answers, stages, traces = self._answers(opened, [one.ask for one in batch], after_step)
+            answers, stages, traces = self._answers(opened, [question.ask for question in batch], after_step)
             rows = list(zip(answers, stages, strict=True))
         except Exception as fault:
             known = isinstance(fault, KgqaError)
             if len(batch) > 1 and (isinstance(fault, InputError) or not known):  # one of them: each on its own
-                for one in batch:
-                    self._answer([one])
+                for question in batch:
+                    self._answer([question])
                 return
             if not known:
                 log.exception("a question could not be answered")
-            for one in batch:
-                one.future.set_exception(fault)
+            for question in batch:
+                question.future.set_exception(fault)
             return
         seconds = time.monotonic() - began
-        for one, (answer, own) in zip(batch, rows, strict=True):
+        for question, (answer, step_seconds) in zip(batch, rows, strict=True):
             if answer.reject is not None:
-                one.future.set_exception(opened.systems[None].failed(answer.reject))
+                question.future.set_exception(opened.systems[None].failed(answer.reject))
                 continue
             trace = traces.get(answer.id)
-            one.future.set_result(Served(answer, opened.run, began - one.since, seconds, len(batch), own, trace))
+            question.future.set_result(
+                Served(answer, opened.run, began - question.since, seconds, len(batch), step_seconds, trace)
+            )
 
     def _answers(
         self, opened: _Opened, asks: Sequence[Ask], after_step: Callable[[], None] | None
@@ -353,10 +355,10 @@ class Service:
             system = system.at_confidence(least)
         questions = [
             Question(
-                str(place), ask.question, language=system.language, topic_keys=ask.topics,
+                str(index), ask.question, language=system.language, topic_keys=ask.topics,
                 dialogue=dialogue_turns(ask.dialogue),
             )
-            for place, ask in enumerate(asks)
+            for index, ask in enumerate(asks)
         ]  # fmt: skip
         stages, traces = _Stages(opened.tracer), dict[str, str]()
         answers = replace(system, tracer=stages, after_step=after_step).answer(questions, traces)

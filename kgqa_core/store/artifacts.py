@@ -165,10 +165,10 @@ class Home:
         What the home lacks is fetched from the object store, where there is one.
         """
         self.use(f"{kind}/{key[:20]}")
-        found = self._have(kind, key)
+        cached = self._have(kind, key)
         store = RemoteStore.current()
-        if found is not None or store is None or store.resting or kind.endswith(PARTS):
-            return found
+        if cached is not None or store is None or store.resting or kind.endswith(PARTS):
+            return cached
         with storage_faults(self.root), self.locked(f"fetch-{kind}-{key[:20]}", f"fetching the same {kind}", monitor):
             return self._have(kind, key) or self._fetch(store, kind, key, monitor)
 
@@ -191,9 +191,9 @@ class Home:
         name = f"{kind}-{key[:20]}"
         run = str(record.get("run_id", ""))
         with storage_faults(self.root), self.locked(name, f"computing the same {kind}", monitor, run):
-            found = self.find(kind, key, monitor)
-            if found is not None:
-                return found, False
+            cached = self.find(kind, key, monitor)
+            if cached is not None:
+                return cached, False
             target = self.folder(kind, key)
             if target.exists():
                 monitor.note(f"the {kind} artifact {target.name} is damaged; it is built again")

@@ -106,7 +106,7 @@ def _hash_duckdb(path: Path) -> str:
                 "(SELECT table_name FROM duckdb_tables() WHERE database_name = 'content') GROUP BY 1 ORDER BY 1"
             ).fetchall()
             with ThreadPoolExecutor(2) as pool:
-                for part in pool.map(lambda one: _hash_table(base, *one), tables):
+                for part in pool.map(lambda table: _hash_table(base, *table), tables):
                     digest.update(canonical_json(part).encode())
     return digest.hexdigest()
 
@@ -116,12 +116,12 @@ def _hash_table(base: Any, table: str, names: list[str], types: list[str]) -> li
     columns = [_digested(name, kind) for name, kind in zip(names, types, strict=True)]
     query = f'SELECT {", ".join(columns)} FROM (FROM content."{table}"{{}})'
     with base.cursor() as connection:
-        found = None
+        digest = None
         if types[0] in _INTEGERS:
-            found = _hash_rows(connection, query.format(""), len(columns), rising=True)
-        if found is None:
-            found = _hash_rows(connection, query.format(" ORDER BY ALL"), len(columns))
-    return [table, names, types, found]
+            digest = _hash_rows(connection, query.format(""), len(columns), rising=True)
+        if digest is None:
+            digest = _hash_rows(connection, query.format(" ORDER BY ALL"), len(columns))
+    return [table, names, types, digest]
 
 
 def _digested(name: str, kind: str) -> str:

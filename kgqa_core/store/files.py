@@ -35,13 +35,13 @@ def is_full(fault: BaseException | None) -> bool:
     """Whether a fault, one that caused it or one of its group, is a full disk or an exceeded quota."""
     waiting, seen = [fault], set[int]()
     while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
+        cause = waiting.pop()
+        if cause is None or id(cause) in seen:
             continue
-        seen.add(id(one))
-        if (isinstance(one, OSError) and one.errno in _FULL) or any(text in str(one) for text in _FULL_TEXTS):
+        seen.add(id(cause))
+        if (isinstance(cause, OSError) and cause.errno in _FULL) or any(text in str(cause) for text in _FULL_TEXTS):
             return True
-        waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+        waiting += [cause.__cause__, cause.__context__, *getattr(cause, "exceptions", ())]
     return False
 
 

@@ -124,13 +124,13 @@ def sweep(
             raise ArtifactError(f"another `kgqa gc` is tidying {root}; wait for it")
         with shared(gate(locks), alone=True):
             result = plan(root, keep=keep, older=older, cache=cache)
-            moved = [(item, place) for item in result.items if (place := _move_out(root, item)) is not None]
+            moved = [(item, moved_to) for item in result.items if (moved_to := _move_out(root, item)) is not None]
         result.items = [item for item, _ in moved]
-        for number, (_, place) in enumerate(moved, start=1):
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place, ignore_errors=True)
+        for number, (_, moved_to) in enumerate(moved, start=1):
+            if moved_to.is_dir() and not moved_to.is_symlink():
+                shutil.rmtree(moved_to, ignore_errors=True)
             else:
-                place.unlink(missing_ok=True)
+                moved_to.unlink(missing_ok=True)
             monitor.progress(number, len(moved), "things removed")
     return result
 
@@ -140,7 +140,7 @@ def _kept_runs(root: Path, every: list[RunFolder], everyone: InUse, keep: int) -
     needed: dict[str, str] = {}
     tables = {run.id for run in every if run.done}  # a run of several question sets counts once, and keeps its sets
     last = [run for run in every if run.done and run.table not in tables][-keep:] if keep else []
-    last += [run for run in every if run.done and run.table in {one.id for one in last}]
+    last += [run for run in every if run.done and run.table in {finished.id for finished in last}]
     built = [run for run in every if run.status == "made"][-keep:] if keep else []
     oldest = min((run.started for run in last), default=float("-inf"))
     try:
@@ -223,7 +223,7 @@ def _companions(every: list[StoredArtifact], there: set[str]) -> Iterator[Stored
     for artifact in every:
         if artifact.kind in COMPANIONS and artifact.whole and artifact.inputs and artifact.inputs <= there:
             key = artifact.kind, artifact.inputs
-            newest[key] = max(newest.get(key, artifact), artifact, key=lambda one: (one.written, one.id))
+            newest[key] = max(newest.get(key, artifact), artifact, key=lambda item: (item.written, item.id))
     yield from newest.values()
 
 
@@ -277,10 +277,10 @@ def _move_out(root: Path, item: Removal) -> Path | None:
             stale = item.what == "lock"
             if not stack.enter_context(free(item.lock, remove=not stale)):
                 return None
-        for place in (root / "tmp" / name, item.path.with_name(name)):  # the second where tmp is another file system
+        for target in (root / "tmp" / name, item.path.with_name(name)):  # the second where tmp is another file system
             try:
-                os.rename(item.path, place)
-                return place
+                os.rename(item.path, target)
+                return target
             except FileNotFoundError:
                 if not item.path.exists():
                     return None

@@ -178,16 +178,16 @@ def forget_unpushed(root: Path, kind: str, key: str) -> None:
 
 def unpushed(root: Path) -> list[Unpushed]:
     """What the store lacks, oldest first."""
-    found = []
+    notes = []
     for path in (root / "unpushed").glob("*.json"):
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
-            found.append(
+            notes.append(
                 Unpushed(str(value["kind"]), str(value["key"]), float(value["since"]), str(value.get("conflict", "")))
             )
         except (OSError, ValueError, KeyError, TypeError):
             path.unlink(missing_ok=True)
-    return sorted(found, key=lambda entry: (entry.since, entry.kind, entry.key))
+    return sorted(notes, key=lambda entry: (entry.since, entry.kind, entry.key))
 
 
 def _note(root: Path, kind: str, key: str) -> Path:

@@ -104,14 +104,14 @@ def runs_of_champions(root: Path) -> dict[str, list[str]]:
 
     Raises ValueError for a record that cannot be read.
     """
-    found = {}
+    run_ids = {}
     for path in sorted((root / "champions").glob("*.json")):
         value = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(value, dict):
             raise ValueError(f"{path} is no record")
         holders = [value, value.get("champion"), value.get("previous")]
-        found[path.stem] = [str(one["run_id"]) for one in holders if isinstance(one, dict) and one.get("run_id")]
-    return found
+        run_ids[path.stem] = [str(row["run_id"]) for row in holders if isinstance(row, dict) and row.get("run_id")]
+    return run_ids
 
 
 def entries(folder: Path) -> list[Path]:
@@ -187,8 +187,8 @@ def _states(path: Path) -> Iterator[tuple[os.stat_result, bool]]:
             return
         waiting = [str(path)]
         while waiting:
-            with contextlib.suppress(OSError), os.scandir(waiting.pop()) as found:
-                for entry in found:
+            with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+                for entry in entries:
                     with contextlib.suppress(OSError):
                         inner = entry.is_dir(follow_symlinks=False)
                         yield entry.stat(follow_symlinks=False), inner
@@ -223,16 +223,16 @@ def survey(root: Path) -> dict[str, Any]:
     every = stored(root)
     sizes = {artifact.id: disk.size(artifact.path) for artifact in every}
     every_run = runs(root)
-    own = {run.id: disk.size(run.path) for run in every_run}
-    places: dict[str, dict[str, Any]] = {}
+    run_sizes = {run.id: disk.size(run.path) for run in every_run}
+    folders: dict[str, dict[str, Any]] = {}
     for path in entries(root):
         if path.is_dir():
             size, files = disk.size(path)
             if path.name == "runs":
-                size, files = size + sum(a for a, _ in own.values()), sum(b for _, b in own.values())
+                size, files = size + sum(a for a, _ in run_sizes.values()), sum(b for _, b in run_sizes.values())
             elif path.name == "artifacts":
                 size, files = sum(a for a, _ in sizes.values()), sum(b for _, b in sizes.values())
-            places[path.name] = {"bytes": size, "files": files, "what": PLACES.get(path.name, "not kgqa's")}
+            folders[path.name] = {"bytes": size, "files": files, "what": PLACES.get(path.name, "not kgqa's")}
     everyone = in_use(root / "locks")
     store = RemoteStore.current()
     owed = unpushed(root)
@@ -240,11 +240,11 @@ def survey(root: Path) -> dict[str, Any]:
         "home": str(root),
         "layout": version,
         **_record(root),
-        "bytes": sum(place["bytes"] for place in places.values()),
+        "bytes": sum(folder["bytes"] for folder in folders.values()),
         "disk_free": shutil.disk_usage(root).free,
-        "places": places,
+        "places": folders,
         "kinds": _kinds(every, sizes),
-        "runs": [_run(run, sizes, own[run.id][0], everyone.names) for run in every_run],
+        "runs": [_run(run, sizes, run_sizes[run.id][0], everyone.names) for run in every_run],
         "champions": _champions(root),
         "store": {
             "url": store.name if store else None,
@@ -274,7 +274,7 @@ def _kinds(every: list[StoredArtifact], sizes: dict[str, tuple[int, int]]) -> li
     return sorted(kinds.values(), key=lambda row: (-row["bytes"], row["kind"]))
 
 
-def _run(run: RunFolder, sizes: dict[str, tuple[int, int]], own: int, used: frozenset[str]) -> dict[str, Any]:
+def _run(run: RunFolder, sizes: dict[str, tuple[int, int]], size: int, used: frozenset[str]) -> dict[str, Any]:
     there = [sizes[name][0] for name in run.uses if name in sizes]
     status = "under way" if f"runs/{run.id}" in used else run.status
     return {
@@ -283,7 +283,7 @@ def _run(run: RunFolder, sizes: dict[str, tuple[int, int]], own: int, used: froz
         "artifacts": len(there),
         "gone": len(run.uses) - len(there),
         "bytes": sum(there),
-        "own": own,
+        "own": size,
         "seconds": round(run.seconds, 1),
     }
 
@@ -297,9 +297,9 @@ def _champions(root: Path) -> dict[str, list[str]]:
 
 def _locks(folder: Path) -> list[dict[str, str]]:
     """Locks that are held now, with their owners."""
-    found = []
+    rows = []
     for path in sorted(folder.glob("*.lock")):
         if not idle(path):
             owner = read_owner(path)
-            found.append({"lock": path.stem, "owner": str(owner or "unknown"), "since": owner.when if owner else ""})
-    return found
+            rows.append({"lock": path.stem, "owner": str(owner or "unknown"), "since": owner.when if owner else ""})
+    return rows

@@ -163,15 +163,15 @@ def expand(inputs: Paths) -> tuple[Path, ...]:
 
     Graphs of the package and on servers are none.
     """
-    found: list[Path] = []
-    for one in map(str, inputs):
-        if one.startswith("bundled:") or "://" in one:
+    paths: list[Path] = []
+    for text in map(str, inputs):
+        if text.startswith("bundled:") or "://" in text:
             continue
-        if glob.has_magic(one) and not os.path.lexists(one):
-            found += map(Path, glob.glob(one, recursive=True))
+        if glob.has_magic(text) and not os.path.lexists(text):
+            paths += map(Path, glob.glob(text, recursive=True))
         else:
-            found.append(_user(Path(one)))
-    return tuple(found)
+            paths.append(_user(Path(text)))
+    return tuple(paths)
 
 
 def state_of(place: Path) -> os.stat_result | None:
@@ -185,10 +185,10 @@ def state_of(place: Path) -> os.stat_result | None:
         raise OutputError(f"nothing can be written to {place} ({why}); choose another place with --out") from None
 
 
-def same_place(one: Path, other: Path) -> bool:
+def same_place(path: Path, other: Path) -> bool:
     """Whether two paths are the same file or folder: by name, by a link or by a second name."""
     try:
-        return os.path.samefile(one, other)
+        return os.path.samefile(path, other)
     except OSError:
         return False
 

@@ -240,9 +240,9 @@ def source_of(command: str, **parts: Sequence[Path | str] | Path | str | None) -
             text if text.startswith("bundled:") else os.path.abspath(Path(text).expanduser())
             for text in map(str, values)
         ]
-    places = [text for texts in named.values() for text in texts]
-    names = [os.path.basename(text) for text in places]
-    passing = any(text.startswith(("/dev/", "/proc/")) and not text.startswith("/dev/shm/") for text in places)
+    paths = [text for texts in named.values() for text in texts]
+    names = [os.path.basename(text) for text in paths]
+    passing = any(text.startswith(("/dev/", "/proc/")) and not text.startswith("/dev/shm/") for text in paths)
     ordered = {part: sorted(texts) for part, texts in named.items()}
     digest = "" if passing else hashlib.sha256(canonical_json([command, ordered]).encode()).hexdigest()
     return {"command": command, "names": names, "id": digest}
@@ -273,15 +273,15 @@ def _stamps(folder: Path) -> dict[str, Stamp]:
     def refuse(fault: OSError) -> None:
         raise OutputError(f"{folder} cannot be looked through ({fault}); choose another place with --out")
 
-    found = {}
-    for place, folders, files in os.walk(folder, onerror=refuse):
+    stamps = {}
+    for parent, folders, files in os.walk(folder, onerror=refuse):
         if "home.json" in files and "artifacts" in folders:
-            raise OutputError(f"{place} is a home of kgqa, in {folder}; choose another place with --out")
-        for name in [*files, *(name for name in folders if os.path.islink(os.path.join(place, name)))]:
-            path = Path(place, name)
+            raise OutputError(f"{parent} is a home of kgqa, in {folder}; choose another place with --out")
+        for name in [*files, *(name for name in folders if os.path.islink(os.path.join(parent, name)))]:
+            path = Path(parent, name)
             state = path.lstat()
-            found[path.relative_to(folder).as_posix()] = (state.st_size, state.st_mtime_ns, state.st_ino)
-    return found
+            stamps[path.relative_to(folder).as_posix()] = (state.st_size, state.st_mtime_ns, state.st_ino)
+    return stamps
 
 
 def _foreign(

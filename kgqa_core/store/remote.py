@@ -145,12 +145,12 @@ class RemoteStore:
             if path.is_file() and path != folder / RECORD
         }
         part = hashlib.sha256(canonical_json(msgspec.to_builtins(files)).encode()).hexdigest()[:16]
-        place = f"{self._place(kind, key)}/{part}"
-        sent = {} if again else self._sizes(place)
+        target = f"{self._place(kind, key)}/{part}"
+        sent = {} if again else self._sizes(target)
         jobs: dict[str, Callable[[Any], None]] = {}
         for name, file in files.items():
             if sent.get(name) != file.bytes:
-                jobs[name] = lambda report, name=name: self._put(folder / name, f"{place}/{name}", report)  # type: ignore[misc]
+                jobs[name] = lambda report, name=name: self._put(folder / name, f"{target}/{name}", report)  # type: ignore[misc]
         self._transfer(jobs, sum(files[name].bytes for name in jobs), monitor, "MB sent to the store")
         if self._agrees(kind, key, manifest["digest"]) and not again:
             return
@@ -176,10 +176,10 @@ class RemoteStore:
             raise ArtifactError(f"the {kind} artifact {key[:20]} in {self.name} has no manifest; it is not used")
         if names[MANIFEST].bytes > INDEX_BYTES:
             raise ArtifactError(f"the manifest of {kind} {key[:20]} in {self.name} is damaged: it is too large")
-        place = f"{self._place(kind, key)}/{index.folder}"
+        source = f"{self._place(kind, key)}/{index.folder}"
         into.mkdir(parents=True)
         jobs: dict[str, Callable[[Any], None]] = {
-            name: (lambda report, name=name, stored=stored: self._get(f"{place}/{name}", into / name, stored, report))  # type: ignore[misc]
+            name: (lambda report, name=name, stored=stored: self._get(f"{source}/{name}", into / name, stored, report))  # type: ignore[misc]
             for name, stored in names.items()
         }
         for name in names:
@@ -312,15 +312,15 @@ class RemoteStore:
         if size != stored.bytes or not file.is_file() or hash_file(file) != stored.sha256:
             raise ArtifactError(f"{self.name}/{path} is missing or damaged")
 
-    def _sizes(self, place: str) -> dict[str, int]:
+    def _sizes(self, folder: str) -> dict[str, int]:
         """What is below a folder of the store, with bytes."""
         system, root = self._open()
         try:
-            found = self._try(lambda: system.find(f"{root}/{place}", detail=True))
+            listing = self._try(lambda: system.find(f"{root}/{folder}", detail=True))
         except FileNotFoundError:
             return {}
-        base = f"{root}/{place}/"
-        return {name[len(base) :]: facts["size"] for name, facts in found.items() if name.startswith(base)}
+        base = f"{root}/{folder}/"
+        return {name[len(base) :]: facts["size"] for name, facts in listing.items() if name.startswith(base)}
 
     def _try(self, act: Callable[[], Any], ours: Path | None = None) -> Any:
         """Act, and again after a fault that may pass.  Raises StoreFault, FileNotFoundError.
@@ -434,16 +434,16 @@ def _without_secrets(url: str) -> str:
 
 def _secrets(url: str, options: dict[str, Any]) -> set[str]:
     """Values that no message may hold."""
-    found = {value for name, value in os.environ.items() if SECRET.search(name)}
+    secrets = {value for name, value in os.environ.items() if SECRET.search(name)}
     netloc, query = urlsplit(url).netloc, urlsplit(url).query
-    found |= {netloc.rpartition("@")[0], *netloc.rpartition("@")[0].split(":", 1), query}
+    secrets |= {netloc.rpartition("@")[0], *netloc.rpartition("@")[0].split(":", 1), query}
 
     def search(name: str, value: Any) -> None:
         if isinstance(value, dict):
             for inner, part in value.items():
                 search(inner, part)
         elif isinstance(value, str) and SECRET.search(name):
-            found.add(value)
+            secrets.add(value)
 
     search("", options)
-    return {value for value in found if len(value) >= 4}
+    return {value for value in secrets if len(value) >= 4}

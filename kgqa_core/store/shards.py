@@ -56,13 +56,13 @@ def write_part(out: Path, counts: Mapping[str, Any], **more: Any) -> None:
 
 def read_parts(parts: Sequence[Path]) -> list[dict[str, Any]]:
     """What each part wrote, in their order.  Raises ArtifactError when one is missing or damaged."""
-    found = []
+    rows = []
     for folder in parts:
         try:
-            found.append(json.loads((folder / FILE).read_text(encoding="utf-8")))
+            rows.append(json.loads((folder / FILE).read_text(encoding="utf-8")))
         except (OSError, ValueError) as fault:
             raise ArtifactError(f"{folder} is not a part of a stage's work ({fault}); run the stage again") from None
-    return found
+    return rows
 
 
 def join_rows(parts: Sequence[Path], name: str, by: Sequence[str] = ("question",)) -> pl.DataFrame:
@@ -78,8 +78,8 @@ def add_counts(counts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     {'rows': 5, 'finish': {'stop': 3, 'length': 2}}
     """
     total: dict[str, Any] = {}
-    for own in counts:
-        for name, value in own.items():
+    for part in counts:
+        for name, value in part.items():
             if isinstance(value, Mapping):
                 total[name] = add_counts([total.get(name, {}), value])
             else:

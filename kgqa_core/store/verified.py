@@ -40,18 +40,18 @@ def by_content() -> bool:
 
 def states(folder: Path, names: Iterable[str]) -> dict[str, State]:
     """The state of each named file of a folder.  Raises OSError where one is missing."""
-    found = {}
+    files = {}
     for name in names:
         state = os.stat(folder / name)
-        found[name] = state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
-    return found
+        files[name] = state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
+    return files
 
 
-def remember(folder: Path, found: dict[str, State]) -> None:
+def remember(folder: Path, files: dict[str, State]) -> None:
     """Writes the record of files whose bytes agree with the manifest; where the folder is read-only, nothing."""
     with contextlib.suppress(OSError):
         (folder / VOLATILE).mkdir(exist_ok=True)
-        write_json(folder / RECORD, {"manifest": _manifest(folder), "files": found})
+        write_json(folder / RECORD, {"manifest": _manifest(folder), "files": files})
 
 
 def not_copied(folder: str, names: list[str]) -> set[str]:
@@ -59,18 +59,18 @@ def not_copied(folder: str, names: list[str]) -> set[str]:
     path, record = Path(folder), Path(RECORD).name
     if path.name == VOLATILE:
         return {record} & set(names)
-    alone = VOLATILE in names and all(one.name == record for one in (path / VOLATILE).iterdir())
+    alone = VOLATILE in names and all(entry.name == record for entry in (path / VOLATILE).iterdir())
     return {VOLATILE} if alone else set()
 
 
-def is_verified(folder: Path, found: dict[str, State]) -> bool:
+def is_verified(folder: Path, files: dict[str, State]) -> bool:
     """Whether the record says that files in these states hold what the manifest says."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         written = os.stat(folder / RECORD).st_mtime_ns
         known = {name: tuple(state) for name, state in record["files"].items()}
-        newest = max((max(state[1:3]) for state in found.values()), default=0)
-        return record["manifest"] == _manifest(folder) and known == found and newest + MARGIN_NS <= written
+        newest = max((max(state[1:3]) for state in files.values()), default=0)
+        return record["manifest"] == _manifest(folder) and known == files and newest + MARGIN_NS <= written
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

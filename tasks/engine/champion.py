@@ -73,7 +73,7 @@ def contend(run: Run, record: dict[str, Any]) -> ChampionDecision:
             decision = ChampionDecision(False, f"champion stays: {fault}")
             log.warning("%s", decision.why)
             return decision
-        earlier = next((one for one in truth.get("decisions", ()) if one.get("run_id") == run.id), None)
+        earlier = next((entry for entry in truth.get("decisions", ()) if entry.get("run_id") == run.id), None)
         if earlier is not None:
             return ChampionDecision(**{key: value for key, value in earlier.items() if key not in ("run_id", "at")})
         decision, scored = _decide(run, profile, record, truth, path)
@@ -210,11 +210,11 @@ def _file(home: Home, profile: Profile) -> Path:
     """The record of a profile's system; its name ends in a hash where another pair of names has the plain one."""
     plain = home.root / "champions" / f"{model_of(profile)}.json"
     names = _names(profile)
-    own = plain.with_name(f"{plain.stem}-{hashlib.sha256(canonical_json(names).encode()).hexdigest()[:8]}.json")
-    if own.exists():
-        return own
+    hashed = plain.with_name(f"{plain.stem}-{hashlib.sha256(canonical_json(names).encode()).hexdigest()[:8]}.json")
+    if hashed.exists():
+        return hashed
     try:
-        return plain if _read(plain).get("names", names) == names else own
+        return plain if _read(plain).get("names", names) == names else hashed
     except ArtifactError:
         return plain
 

@@ -45,16 +45,16 @@ def corrected(home: Home, questions: Path, runs: tuple[str, str]) -> Corrected |
 def nearly_learnt(folder: Path) -> set[str]:
     """Ids of the test questions of an artifact that are near-duplicates of corrected ones that it trains on."""
     questions = read_questions(folder)
-    learnt = [one for one in questions if one.source == ALSO_TRAIN]
-    return near_duplicates((one for one in questions if one.split != "train"), learnt)
+    learnt = [question for question in questions if question.source == ALSO_TRAIN]
+    return near_duplicates((question for question in questions if question.split != "train"), learnt)
 
 
 def relations_at_risk(folder: Path) -> dict[str, set[str]]:
     """Relations of each question of an artifact that trains on corrected ones, by id; none of another artifact."""
     questions = read_questions(folder)
-    if all(one.source != ALSO_TRAIN for one in questions):
+    if all(question.source != ALSO_TRAIN for question in questions):
         return {}
-    return {one.id: {relation for path in one.relation_paths for relation in path} for one in questions}
+    return {question.id: {relation for path in question.relation_paths for relation in path} for question in questions}
 
 
 def withdrawn(old: Path, new: Path) -> bool:
@@ -68,7 +68,11 @@ def withdrawn(old: Path, new: Path) -> bool:
 
 def _feedback(folder: Path) -> set[tuple[str, frozenset[str]]]:
     questions = read_questions(folder) if folder.is_dir() else []
-    return {(one.text, frozenset(one.answer_keys)) for one in questions if one.id.startswith(FEEDBACK_ID)}
+    return {
+        (question.text, frozenset(question.answer_keys))
+        for question in questions
+        if question.id.startswith(FEEDBACK_ID)
+    }
 
 
 def _right(system: System, wanted: Sequence[Question]) -> int:

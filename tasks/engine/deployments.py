@@ -66,13 +66,13 @@ def make(
     wish = run.profile.operations.gpu_stages
     if wish == "here":
         return None, ""
-    place = choose_placement(stage.deployment, wish)
-    if place.deployment is None:
-        log.info("%s is made in this process: %s", kind, place.why)
-        return None, f"made in this process: {place.why}"
+    placement = choose_placement(stage.deployment, wish)
+    if placement.deployment is None:
+        log.info("%s is made in this process: %s", kind, placement.why)
+        return None, f"made in this process: {placement.why}"
     inputs = {name: value for name, value in arguments.items() if isinstance(value, ArtifactRef)}
     request = StageRequest(kind=kind, key=key, made_of=json.loads(canonical_json(parts)), inputs=inputs, caller=run.id)
-    return _call(place, request, run.profile, run)
+    return _call(placement, request, run.profile, run)
 
 
 def choose_placement(name: str, wish: str) -> Placement:
@@ -111,34 +111,34 @@ def was_requested(ref: ArtifactRef) -> bool:
     return ref.path in _CALLED
 
 
-def _call(place: Placement, request: StageRequest, profile: Profile, run: Run) -> tuple[ArtifactRef, str]:
+def _call(placement: Placement, request: StageRequest, profile: Profile, run: Run) -> tuple[ArtifactRef, str]:
     """Wait for a run of the deployment and take what it made."""
     from prefect.client.orchestration import get_client
 
-    assert place.deployment is not None
+    assert placement.deployment is not None
     died = 0
     with get_client(sync_client=True) as client:
         while True:
-            child, ours = _join_or_start(client, place.deployment, request, profile, run)
+            child, ours = _join_or_start(client, placement.deployment, request, profile, run)
             word = "given to" if ours else "waits for another caller's run of"
-            log.info("%s: %s the deployment %s, flow run %s", request.kind, word, place.deployment, child.name)
-            child = _wait(client, child, place, run, ours=ours)
+            log.info("%s: %s the deployment %s, flow run %s", request.kind, word, placement.deployment, child.name)
+            child = _wait(client, child, placement, run, ours=ours)
             made = run.home.find(request.kind, request.key)
             if made is not None:
                 if ours:
                     _CALLED.add(made.path)
-                return made, f"made by {place.deployment}, flow run {child.name}"
+                return made, f"made by {placement.deployment}, flow run {child.name}"
             if child.state is not None and child.state.is_completed():
                 raise WorkerError(
-                    f"the flow run {child.name} of {place.deployment} ended well, but the home {run.home.root} has no "
-                    f"{request.kind} {request.key[:20]}: its worker has another home or another version of the code; "
+                    f"the flow run {child.name} of {placement.deployment} ended well, but the home {run.home.root} has "
+                    f"no {request.kind} {request.key[:20]}: its worker has another home or another version of the code; "
                     "give all workers the same KGQA_HOME and the same version of kgqa"
                 )
             crashed = child.state is not None and child.state.is_crashed()
             died += crashed
             if ours and not (crashed and died <= RESTARTS):
-                raise WorkerError(_ending(child, place.deployment))
-            log.warning("%s: %s; a new run is started", request.kind, _ending(child, place.deployment))
+                raise WorkerError(_ending(child, placement.deployment))
+            log.warning("%s: %s; a new run is started", request.kind, _ending(child, placement.deployment))
 
 
 def _join_or_start(
@@ -172,7 +172,7 @@ def _join_or_start(
     return child, True
 
 
-def _wait(client: SyncPrefectClient, child: FlowRun, place: Placement, run: Run, *, ours: bool) -> FlowRun:
+def _wait(client: SyncPrefectClient, child: FlowRun, placement: Placement, run: Run, *, ours: bool) -> FlowRun:
     """The called run when it has ended; it is cancelled when the caller is stopped while it waits."""
     import httpx
 
@@ -186,7 +186,7 @@ def _wait(client: SyncPrefectClient, child: FlowRun, place: Placement, run: Run,
                 if state is not None and state.is_running() and is_dead(run.home, str(child.id)):
                     child = _crash(client, child)
                 elif state is not None and not state.is_final() and not state.is_running():
-                    reported = _report_waiting(client, child, place, reported)
+                    reported = _report_waiting(client, child, placement, reported)
                 lost = False
             except httpx.HTTPError as fault:
                 if not lost:
@@ -199,12 +199,12 @@ def _wait(client: SyncPrefectClient, child: FlowRun, place: Placement, run: Run,
     return child
 
 
-def _report_waiting(client: SyncPrefectClient, child: FlowRun, place: Placement, reported: float) -> float:
+def _report_waiting(client: SyncPrefectClient, child: FlowRun, placement: Placement, reported: float) -> float:
     """Say now and then what a run that has not started waits for, and when that was logged last."""
     if time.monotonic() - reported < TELL_SECONDS:
         return reported
-    reason = "is busy" if _workers_online(client, place.pool) else "has no worker online"
-    log.info("flow run %s has not started yet; the pool %s %s", child.name, place.pool, reason)
+    reason = "is busy" if _workers_online(client, placement.pool) else "has no worker online"
+    log.info("flow run %s has not started yet; the pool %s %s", child.name, placement.pool, reason)
     return time.monotonic()
 
 

@@ -58,9 +58,9 @@ def file_digest(path: Path) -> str:
         if file.exists():
             stamp = _stamp(file)
             digest = _digest(file, path, stamp, now)
-    found = _NOTED.get()
-    if found is not None:
-        found.append(FileDigest(path, stamp, digest, _settled(stamp, now)))
+    recorded = _NOTED.get()
+    if recorded is not None:
+        recorded.append(FileDigest(path, stamp, digest, _settled(stamp, now)))
     return digest
 
 
@@ -83,10 +83,10 @@ def _settled(stamp: Stamp, now: int) -> bool:
 @contextlib.contextmanager
 def recorded_digests() -> Iterator[list[FileDigest]]:
     """What `file_digest` digests inside."""
-    found: list[FileDigest] = []
-    token = _NOTED.set(found)
+    recorded: list[FileDigest] = []
+    token = _NOTED.set(recorded)
     try:
-        yield found
+        yield recorded
     finally:
         _NOTED.reset(token)
 
@@ -97,21 +97,21 @@ def check_unchanged(files: Iterable[FileDigest]) -> None:
     A file is read again only where its times cannot tell: it was written just before its digest was made, or nothing
     but the time of its last change of any kind (permissions, links) is another.
     """
-    for one in files:
+    for known in files:
         try:
-            file = regular_file(one.path)
+            file = regular_file(known.path)
             now = _stamp(file) if file.exists() else ()
-            change = _change(one.stamp, now)
-            if one.digest == UNREADABLE:
-                change = change if not one.stamp and now else None
-            elif change is None or _same_content_times(one.stamp, now):
-                certain = change is None and one.settled
-                same = certain or hash_path(file) == one.digest
-                change = None if same else change or (str(one.path), "was written")
+            change = _change(known.stamp, now)
+            if known.digest == UNREADABLE:
+                change = change if not known.stamp and now else None
+            elif change is None or _same_content_times(known.stamp, now):
+                certain = change is None and known.settled
+                same = certain or hash_path(file) == known.digest
+                change = None if same else change or (str(known.path), "was written")
         except OSError:
-            change = str(one.path), "is gone"
+            change = str(known.path), "is gone"
         if change is not None:
-            raise _fault(one.path, change)
+            raise _fault(known.path, change)
 
 
 def _fault(path: Path, change: tuple[str, str]) -> InputError:
@@ -177,4 +177,4 @@ def input_digests(inputs: Iterable[ExternalInput]) -> dict[str, str]:
         "model": model_digest,
         "file": lambda name: file_digest(Path(name).expanduser()),
     }
-    return {one.role: digests[one.kind](one.name) for one in inputs}
+    return {external.role: digests[external.kind](external.name) for external in inputs}

@@ -27,7 +27,9 @@ def publish_stage_page(run: Run, title: str, ref: ArtifactRef, *, cached: bool) 
     It is sent while the run goes on, and is there when the run has ended.
     """
     tracked = next((stage.tracked for stage in reversed(run.stages) if stage.title == title), None)
-    pages = (mlflow_page(run.home, run.tracker.experiment, run.tracker.known(one)) for one in (tracked, run.tracked))
+    pages = (
+        mlflow_page(run.home, run.tracker.experiment, run.tracker.known(run_id)) for run_id in (tracked, run.tracked)
+    )
     stage, whole = pages
     links = {"this stage in MLflow": stage, "the run in MLflow": whole}
     if flow_name() in REPORTING:

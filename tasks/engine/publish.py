@@ -41,9 +41,9 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
     if (abstained := _folder(run, "abstention_scores")) is not None:
         aggregates["abstention"] = json.loads((abstained / "abstention.json").read_text(encoding="utf-8"))
-    one = {kind: run.made(kind)[kind] for kind in ("kg", "dkg", "questions")}
+    inputs = {kind: run.made(kind)[kind] for kind in ("kg", "dkg", "questions")}
     knowledge = _folders(run, "knowledge")
-    counts = {kind: read_manifest(ref.folder)["counts"] for kind, ref in one.items()}
+    counts = {kind: read_manifest(ref.folder)["counts"] for kind, ref in inputs.items()}
     run.folder.mkdir(parents=True, exist_ok=True)
     page.write(
         run.folder,
@@ -60,8 +60,8 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
             rewriter=_folder(run, "rewriter"),
             knowledge=knowledge,
             examples=gather_examples(
-                kg=one["kg"].folder,
-                questions=one["questions"].folder,
+                kg=inputs["kg"].folder,
+                questions=inputs["questions"].folder,
                 facts=_folders(run, "facts"),
                 answers=_answers(run),
                 n=profile.evaluation.examples,
@@ -81,7 +81,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
                 **environment(),
                 "seed": profile.seed,
                 "run_id": run.id,
-                "kg_digest": one["kg"].digest,
+                "kg_digest": inputs["kg"].digest,
                 "mlflow_run_id": run.tracker.known(run.tracked),
                 "flow_run_id": flow_run_id(),
             },
@@ -96,7 +96,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
         "mlflow_experiment_id": run.tracker.experiment,
         "aggregates": aggregates,
     }
-    _remember(run, profile, one, scores, aggregates, counts)
+    _remember(run, profile, inputs, scores, aggregates, counts)
     run.save(status="done", **record)  # before it may be champion: whoever is needs a record of what it made
     made = {stage.name: stage.artifact for stage in run.stages if stage.artifact is not None}
     run.tracker.record(RunModel(run.tracked, make_reference(run.home, run.id, profile, made, git_commit())))
@@ -136,7 +136,7 @@ def _file(run: Run, kind: str, name: str) -> Path | None:
 def _remember(
     run: Run,
     profile: Profile,
-    one: dict[str, ArtifactRef],
+    inputs: dict[str, ArtifactRef],
     scores: ArtifactRef,
     aggregates: dict[str, Any],
     counts: dict[str, dict[str, Any]],
@@ -147,7 +147,7 @@ def _remember(
         for split, metrics in splits.items()
         for metric, value in metrics.items()
     ]
-    table, shown = write_predictions(run, scores, one["questions"])
+    table, shown = write_predictions(run, scores, inputs["questions"])
     known = {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'}
     rows += [*_groups(aggregates), *_comparisons(aggregates), *_abstention(aggregates)]
     read = (
@@ -155,9 +155,9 @@ def _remember(
         ("dkg", profile.kg.name, "differentiable graph"),
         ("questions", profile.questions.name, "questions"),
     )
-    sets = [DataSet(name, one[kind].digest, counts[kind], context) for kind, name, context in read]
+    sets = [DataSet(name, inputs[kind].digest, counts[kind], context) for kind, name, context in read]
     run.tracker.record(
-        RunValues(run.tracked, metrics=rows, tags=_digests(one) | known),
+        RunValues(run.tracked, metrics=rows, tags=_digests(inputs) | known),
         RunDatasets(run.tracked, sets),
         RunFile(run.tracked, str(run.folder / REPORT)),
         RunFile(run.tracked, str(scores.folder / "aggregates.json"), "scores"),
@@ -186,8 +186,8 @@ def _register(run: Run, tracked: str | None, profile: Profile, rewriter: Artifac
     )
 
 
-def _digests(one: dict[str, ArtifactRef]) -> dict[str, str]:
-    return {f"kgqa.{kind}_digest": ref.digest for kind, ref in one.items()}
+def _digests(refs: dict[str, ArtifactRef]) -> dict[str, str]:
+    return {f"kgqa.{kind}_digest": ref.digest for kind, ref in refs.items()}
 
 
 def _groups(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
@@ -205,9 +205,13 @@ def _groups(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
         for k, value in steps.items()
     ]
     rows += [
-        (f"{experiment}/{main_split(aggregates['scores'][experiment])}/prompt_tokens", float(own["prompt_tokens"]), 0)
-        for experiment, own in aggregates.get("cost", {}).items()
-        if "prompt_tokens" in own
+        (
+            f"{experiment}/{main_split(aggregates['scores'][experiment])}/prompt_tokens",
+            float(values["prompt_tokens"]),
+            0,
+        )
+        for experiment, values in aggregates.get("cost", {}).items()
+        if "prompt_tokens" in values
     ]
     return rows
 
@@ -228,12 +232,12 @@ def _comparisons(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
 
 def _abstention(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
     """What knowing when not to answer is worth, as metrics."""
-    found = aggregates.get("abstention") or {}
-    rows = [(f"abstention/{name}", own, 0) for name, own in found.items() if isinstance(own, float)]
+    measured = aggregates.get("abstention") or {}
+    rows = [(f"abstention/{name}", value, 0) for name, value in measured.items() if isinstance(value, float)]
     return rows + [
-        (f"abstention/auroc {key} {group}", float(own["auroc"]), 0)
-        for key, groups in found.get("auroc_by", {}).items()
-        for group, own in groups.items()
+        (f"abstention/auroc {key} {group}", float(value["auroc"]), 0)
+        for key, groups in measured.get("auroc_by", {}).items()
+        for group, value in groups.items()
     ]
 
 

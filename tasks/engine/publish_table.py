@@ -25,7 +25,7 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
     """
     from kgqa_core.report import set_tables
 
-    found = json.loads((tables.folder / FILE).read_text(encoding="utf-8"))
+    data = json.loads((tables.folder / FILE).read_text(encoding="utf-8"))
     run.folder.mkdir(parents=True, exist_ok=True)
     plain = profile.model_dump(mode="json")
     about = environment()
@@ -34,7 +34,7 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
         set_tables.SetsData(
             title=" · ".join((profile.kg.name, *profile.set_names)),
             description=profile.description,
-            tables=found,
+            tables=data,
             runs=run.sets,
             said=run.decisions,
             failed=run.failed_sets,
@@ -52,7 +52,7 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
     )
     tracker = run.tracker
     tracker.record(
-        RunValues(run.tracked, metrics=[*_scores(found), *_tests(found)]),
+        RunValues(run.tracked, metrics=[*_scores(data), *_tests(data)]),
         RunDatasets(run.tracked, [DataSet(name, digest, {}, "scores") for name, digest in _digests(tables).items()]),
         RunFile(run.tracked, str(report)),
         RunFile(run.tracked, str(tables.folder / FILE), "tables"),
@@ -68,7 +68,7 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
         report=str(report),
         flow_run_id=flow_run_id(),
         mlflow_experiment_id=tracker.experiment,
-        aggregates={"scores": {}, "tables": found},
+        aggregates={"scores": {}, "tables": data},
     )
     return {
         "home": str(run.home.root),
@@ -86,21 +86,21 @@ def _digests(tables: ArtifactRef) -> dict[str, str]:
     return dict(inputs.get("scores", {}))
 
 
-def _scores(found: Mapping[str, Any]) -> list[tuple[str, float, int]]:
+def _scores(tables: Mapping[str, Any]) -> list[tuple[str, float, int]]:
     """The scores of every set under the names that they have in the runs of the sets, with the set before them."""
     return [
         (f"{name}/{experiment}/{split}/{metric}", float(cell["value"]), 0)
-        for name, one in found["sets"].items()
-        for experiment, splits in one["scores"].items()
+        for name, of_set in tables["sets"].items()
+        for experiment, splits in of_set["scores"].items()
         for split, metrics in splits.items()
         for metric, cell in metrics.items()
     ]
 
 
-def _tests(found: Mapping[str, Any]) -> list[tuple[str, float, int]]:
+def _tests(tables: Mapping[str, Any]) -> list[tuple[str, float, int]]:
     """Differences of models that read the same, and p corrected for the number of tests, as metrics."""
     rows = []
-    for row in found["models"]:
+    for row in tables["models"]:
         name = f"{row['set']}/{row['experiment']}/against {row['against']}/{row['metric']}"
         rows.append((f"{name}_difference", float(row["value"]), 0))
         if row["p"] is not None:

@@ -58,9 +58,9 @@ def task_runner(options: RunnerOptions) -> Iterator[TaskRunner[Any]]:
         if options.kind == "dask":
             runner.client  # type: ignore[attr-defined]  # noqa: B018 - Prefect connects when it is first asked for
     except (OSError, ConnectionError, RuntimeError) as fault:
-        place = options.address or "this machine"
+        address = options.address or "this machine"
         raise ConfigError(
-            f"operations.runner.kind={options.kind} does not start on {place} ({fault}); check "
+            f"operations.runner.kind={options.kind} does not start on {address} ({fault}); check "
             "operations.runner.address"
         ) from fault
     try:
@@ -121,7 +121,7 @@ def _ray(options: RunnerOptions) -> TaskRunner[Any]:
 
     if options.address is not None:
         return RayTaskRunner(address=options.address)
-    own = {
+    settings = {
         "num_cpus": workers_of(options),
         "include_dashboard": False,
         "_node_ip_address": "127.0.0.1",
@@ -129,7 +129,7 @@ def _ray(options: RunnerOptions) -> TaskRunner[Any]:
         "log_to_driver": False,
         "logging_level": logging.WARNING,
     }
-    return RayTaskRunner(init_kwargs=own)
+    return RayTaskRunner(init_kwargs=settings)
 
 
 _MAKERS: dict[str, Callable[[RunnerOptions], TaskRunner[Any]]] = {

@@ -75,8 +75,8 @@ def _only_busy(message: str) -> bool:
 def watch() -> None:
     """Say when the server is lost, from now on in this process; what was lost before does not count."""
     heard = logging.getLogger("prefect.client")
-    for one in [one for one in heard.handlers if isinstance(one, ServerLossHandler)]:
-        heard.removeHandler(one)
+    for handler in [handler for handler in heard.handlers if isinstance(handler, ServerLossHandler)]:
+        heard.removeHandler(handler)
     heard.addHandler(ServerLossHandler())
     heard.setLevel(logging.DEBUG)
     logging.getLogger("prefect._internal.concurrency").setLevel(logging.CRITICAL)
@@ -86,8 +86,10 @@ def away() -> bool:
     """Whether a try to reach the server has failed in the last minutes, and it does not answer now either."""
     from prefect.settings import PREFECT_API_URL
 
-    heard = [one for one in logging.getLogger("prefect.client").handlers if isinstance(one, ServerLossHandler)]
-    if not PREFECT_API_URL.value() or not any(time.monotonic() - one.last < SILENCE for one in heard):
+    heard = [
+        handler for handler in logging.getLogger("prefect.client").handlers if isinstance(handler, ServerLossHandler)
+    ]
+    if not PREFECT_API_URL.value() or not any(time.monotonic() - handler.last < SILENCE for handler in heard):
         return False
     try:
         with urllib.request.urlopen(f"{PREFECT_API_URL.value()}/health", timeout=5) as reply:

@@ -29,11 +29,11 @@ def run_sets(run: Run, profile: Profile, follow: SetFlow) -> dict[str, dict[str,
     alike, and ends the run.  Raises FailedSets when none is left.
     """
     made = {}
-    for own in profile.each_set:
-        name = own.questions.name
+    for set_profile in profile.each_set:
+        name = set_profile.questions.name
         log.info("question set %s (%d of %d) …", name, len(run.sets) + len(run.failed_sets) + 1, len(profile.set_names))
         try:
-            summary = follow(own)
+            summary = follow(set_profile)
             record = newest_run(run.home, summary["run_id"])
             made[name] = {kind: stage_artifact(record, kind) for kind in ("scores", "questions")}
             run.sets[name] = summary["run_id"]

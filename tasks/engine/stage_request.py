@@ -83,10 +83,10 @@ def is_requested(kind: str, key: str, parts: Mapping[str, Any]) -> bool:
         return False
     if key == given.key:
         return True
-    own = json.loads(canonical_json(parts))
+    wanted = json.loads(canonical_json(parts))
     differ = []
-    for name in sorted({*own, *given.made_of}):
-        own_value, requested = own.get(name), given.made_of.get(name)
+    for name in sorted({*wanted, *given.made_of}):
+        own_value, requested = wanted.get(name), given.made_of.get(name)
         if own_value == requested:
             continue
         if isinstance(own_value, dict) and isinstance(requested, dict):
@@ -115,14 +115,14 @@ def _sign_of_life(home: Home, flow_run: str) -> Path:
 
 def _here(ref: ArtifactRef, home: Home) -> ArtifactRef:
     """An artifact of the caller in this home."""
-    found = home.find(ref.kind, Path(ref.path).name)
-    if found is None or found.digest != ref.digest:
-        what = "is missing" if found is None else f"has the digest {found.digest[:12]}, not {ref.digest[:12]}"
+    cached = home.find(ref.kind, Path(ref.path).name)
+    if cached is None or cached.digest != ref.digest:
+        what = "is missing" if cached is None else f"has the digest {cached.digest[:12]}, not {ref.digest[:12]}"
         raise WorkerError(
             f"the {ref.kind} {Path(ref.path).name} of the calling run {what} in this worker's home {home.root}; give "
             "all workers the same KGQA_HOME, or the same store in KGQA_STORE"
         )
-    return found
+    return cached
 
 
 def _short(value: Any) -> str:

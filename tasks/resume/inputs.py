@@ -48,13 +48,13 @@ def artifacts(record: Mapping[str, Any]) -> Iterator[tuple[str, ArtifactRef]]:
 def training_inputs(record: Mapping[str, Any]) -> dict[str, ArtifactRef]:
     """What the retriever of a run learnt from beside the questions, by stage; what the home lost is left out."""
     made = list(artifacts(record))
-    found = {name: ref for name, ref in made if name.startswith(MORE) or name == FEEDBACK}
+    inputs = {name: ref for name, ref in made if name.startswith(MORE) or name == FEEDBACK}
     trained = [ref for name, ref in made if name in TRAINING_STAGES]
     read = {_made_of(ref).get("inputs", {}).get("questions") for ref in trained}
     for name, ref in made:
         if name.partition("/")[0] == "linked" and ref.digest in read:
-            found[LINKED] = ref
-    return {name: ref for name, ref in found.items() if (ref.folder / MANIFEST).is_file()}
+            inputs[LINKED] = ref
+    return {name: ref for name, ref in inputs.items() if (ref.folder / MANIFEST).is_file()}
 
 
 def reads_same_inputs(record: Mapping[str, Any], profile: Profile, home: Path) -> bool:
@@ -91,15 +91,15 @@ def training_input_change(inputs: Mapping[str, ArtifactRef], profile: Profile, h
     """
     if not any(spec.further_sets for spec in _trained(profile)):
         return None
-    wanted = {MORE + one.name: one for one in profile.questions.more}
+    wanted = {MORE + source.name: source for source in profile.questions.more}
     for name in sorted({*wanted, *(name for name in inputs if name.startswith(MORE))}):
         label = repr(name.removeprefix(MORE))
         if name not in inputs or name not in wanted:
             return f"the further question set {label} {'came' if name in wanted else 'went'}"
-        made, one = _made_of(inputs[name]), wanted[name]
-        how = {"options": one.decisive(), "seed": profile.seed}
+        made, source = _made_of(inputs[name]), wanted[name]
+        how = {"options": source.decisive(), "seed": profile.seed}
         if not (
-            _alike(made.get("options"), how) and _alike(made.get("outside"), load_more.external_digests(options=one))
+            _alike(made.get("options"), how) and _alike(made.get("outside"), load_more.external_digests(options=source))
         ):
             return f"the further question set {label} is another"
     return _other_links(inputs, profile) or _other_feedback(inputs, profile, home)
@@ -134,20 +134,20 @@ def _other_feedback(inputs: Mapping[str, ArtifactRef], profile: Profile, home: P
 
 def external_inputs(profile: Profile) -> dict[str, Mapping[str, str]]:
     """Digests of what a profile's stages read today, by stage; graph and questions apart."""
-    found = {}
+    digests = {}
     for kind in trained_kinds(profile):
         stage, section = LEARNERS[kind]
-        found[kind] = stage.external_digests(options=section(profile))
+        digests[kind] = stage.external_digests(options=section(profile))
     if any(spec.further_sets for spec in _trained(profile)):
-        found |= {MORE + one.name: load_more.external_digests(options=one) for one in profile.questions.more}
+        digests |= {MORE + source.name: load_more.external_digests(options=source) for source in profile.questions.more}
     if profile.reads_passages:
-        found["passage_index"] = index_passages.external_digests(options=profile.passages)
+        digests["passage_index"] = index_passages.external_digests(options=profile.passages)
     if profile.links_topics:
-        found["linked"] = link_questions.external_digests(options=profile.linking)
+        digests["linked"] = link_questions.external_digests(options=profile.linking)
     for name in profile.retrieval.collected:
         section = RETRIEVERS[RetrieverVariant.parse(name).retriever].options(profile)
-        found[f"facts/{name}"] = retrieve.external_digests(name=name, section=section)
-    return found
+        digests[f"facts/{name}"] = retrieve.external_digests(name=name, section=section)
+    return digests
 
 
 def _trained(profile: Profile) -> list[RetrieverSpec]:
@@ -160,10 +160,10 @@ def _made_of(ref: ArtifactRef) -> dict[str, Any]:
     return made
 
 
-def _alike(one: Any, other: Any) -> bool:
-    return canonical_json(one) == canonical_json(other)
+def _alike(first: Any, other: Any) -> bool:
+    return canonical_json(first) == canonical_json(other)
 
 
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    names = sorted({*one, *other})
-    return ", ".join(name.replace("_", " ") for name in names if one.get(name) != other.get(name))
+def _differing(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    names = sorted({*first, *other})
+    return ", ".join(name.replace("_", " ") for name in names if first.get(name) != other.get(name))

@@ -161,10 +161,12 @@ def _other_training(start: StartingRun, profile: Profile) -> str | None:
 
 def other_sets(before: Profile, now: Profile) -> str | None:
     """Why retrievers that learnt from several question sets, or from one, do not go on, in words; None when they do."""
-    learnt, wanted = ([{"name": one.name, **one.decisive()} for one in profile.trained_on] for profile in (before, now))
+    learnt, wanted = (
+        [{"name": entry.name, **entry.decisive()} for entry in profile.trained_on] for profile in (before, now)
+    )
     if learnt == wanted:
         return None
-    names = " and ".join(one["name"] for one in learnt) or before.questions.name
+    names = " and ".join(entry["name"] for entry in learnt) or before.questions.name
     return f"the retrievers were trained on {names}, with questions_train {'union' if learnt else 'each'}"
 
 

@@ -145,9 +145,9 @@ def reused_artifacts(start: StartingRun, profile: Profile) -> dict[str, Artifact
             f"run {start.run_id} has no {missing[0]}, which this profile needs; run the pipeline, or leave out what "
             "needs it in retrieval.retrievers and answering.knowledge"
         )
-    kept = {kind: start.parts[kind] for kind in trained_kinds(profile)}
-    learns_more = any(trained_by(kind).further_sets for kind in kept if kind in TRAINING_STAGES)
-    return kept | (start.training_inputs if learns_more else {})
+    reused = {kind: start.parts[kind] for kind in trained_kinds(profile)}
+    learns_more = any(trained_by(kind).further_sets for kind in reused if kind in TRAINING_STAGES)
+    return reused | (start.training_inputs if learns_more else {})
 
 
 def read_decision(home: Home, run_id: str) -> dict[str, Any] | None:
@@ -197,12 +197,12 @@ def _decisive(profile: Profile) -> dict[str, Any]:
     sections = {name: getattr(profile, name) for name in type(profile).model_fields}
     plain = {name: part.decisive() for name, part in sections.items() if isinstance(part, Options)}
     plain.pop("operations")
-    more = [{"name": one.name, **one.decisive()} for one in (*profile.questions.more, *profile.trained_on)]
+    more = [{"name": source.name, **source.decisive()} for source in (*profile.questions.more, *profile.trained_on)]
     chosen = {"retrievers": profile.retrieval.collected, "knowledge": profile.knowledge, "more": more}
     compared = profile.evaluation.nli and [profile.evaluation.nli, profile.evaluation.entailment.decisive()]
     return {**plain, **chosen, "entailment": compared, "judge": profile.evaluation.judge, "seed": profile.seed}
 
 
-def same_outcome(one: Profile, other: Profile) -> bool:
+def same_outcome(first: Profile, other: Profile) -> bool:
     """Whether two profiles differ in nothing that decides what a run makes."""
-    return _decisive(one) == _decisive(other)
+    return _decisive(first) == _decisive(other)

@@ -106,9 +106,9 @@ def port() -> int | None:
 def take() -> subprocess.Popen[bytes] | None:
     """The launched server's process, which is the caller's from now on."""
     global _launched
-    taken, _launched = _launched, None
+    launched, _launched = _launched, None
     atexit.unregister(discard)
-    return taken.process if taken is not None else None
+    return launched.process if launched is not None else None
 
 
 def discard() -> None:

@@ -42,9 +42,9 @@ def record_file(home: Path) -> Path:
 
 def read_auth_string(home: Path) -> str | None:
     """The auth string of a home's servers: the user's own, else that of its file, else None."""
-    own = os.environ.get(VARIABLE)
-    if own:
-        return own
+    given = os.environ.get(VARIABLE)
+    if given:
+        return given
     with contextlib.suppress(OSError, UnicodeDecodeError):
         text = auth_file(home).read_text(encoding="utf-8").strip()
         return text if ":" in text else None
@@ -119,11 +119,11 @@ def hand_to_clients(home: Path, environment: MutableMapping[str, str]) -> None:
         return
     user, _, password = auth_string.partition(":")
     api, tracking = environment.get("PREFECT_API_URL", ""), environment.get("MLFLOW_TRACKING_URI", "")
-    own = {"PREFECT_API_AUTH_STRING", "PREFECT_API_KEY"} & environment.keys()
-    if not own and _same_port(api, record.get("api", "")) and is_own(api, auth_string):
+    given = {"PREFECT_API_AUTH_STRING", "PREFECT_API_KEY"} & environment.keys()
+    if not given and _same_port(api, record.get("api", "")) and is_own(api, auth_string):
         environment["PREFECT_API_AUTH_STRING"] = auth_string
-    own = {"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"} & environment.keys()
-    if not own and _same_port(tracking, record.get("mlflow", "")) and is_own(tracking, auth_string):
+    given = {"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"} & environment.keys()
+    if not given and _same_port(tracking, record.get("mlflow", "")) and is_own(tracking, auth_string):
         environment.update(MLFLOW_TRACKING_USERNAME=user, MLFLOW_TRACKING_PASSWORD=password)
 
 

@@ -108,7 +108,7 @@ def _mlflow(origins: Sequence[str], hosts: Sequence[str]) -> App:
     import uvicorn  # noqa: F401 - MLflow takes it for the sign that it is a server, and checks hosts itself too
 
     store = os.environ["MLFLOW_BACKEND_STORE_URI"]
-    own = {
+    settings = {
         "_MLFLOW_SERVER_FILE_STORE": store,
         "_MLFLOW_SERVER_REGISTRY_STORE": store,
         "_MLFLOW_SERVER_ARTIFACT_ROOT": "mlflow-artifacts:/",
@@ -120,7 +120,7 @@ def _mlflow(origins: Sequence[str], hosts: Sequence[str]) -> App:
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_SERVER_ALLOWED_HOSTS": ",".join(hosts),
     }
-    os.environ.update(own)
+    os.environ.update(settings)
     os.environ.setdefault("MLFLOW_SERVER_CORS_ALLOWED_ORIGINS", ",".join(origins))
     from mlflow.server.handlers import initialize_backend_stores
 

@@ -30,8 +30,8 @@ def ui_addresses(home: Home) -> dict[str, str]:
         "prefect": os.environ.get("PREFECT_UI_URL") or api.removesuffix("/").removesuffix("/api"),
         "mlflow": os.environ.get("MLFLOW_UI_URL") or (tracking if tracking.startswith("http") else ""),
     }
-    found = {name: (url or str(servers.get(name) or "")).rstrip("/") for name, url in given.items()}
-    return {name: without_credentials(url) for name, url in found.items() if url}
+    addresses = {name: (url or str(servers.get(name) or "")).rstrip("/") for name, url in given.items()}
+    return {name: without_credentials(url) for name, url in addresses.items() if url}
 
 
 def mlflow_page(home: Home, experiment: str | None, run: str | None) -> str | None:

@@ -79,18 +79,18 @@ def _keep(folder: Path, template: Path) -> None:
             shutil.copytree(folder, scratch / "model", ignore=shutil.ignore_patterns("__pycache__"))
             record = yaml.safe_load((folder / RECORD).read_text(encoding="utf-8"))
             record["flavors"]["python_function"].pop("config")
-            own = {key: value for key, value in record.items() if key != "artifact_path"}
-            (scratch / "model" / RECORD).write_text(yaml.safe_dump(own), encoding="utf-8")
+            fields = {key: value for key, value in record.items() if key != "artifact_path"}
+            (scratch / "model" / RECORD).write_text(yaml.safe_dump(fields), encoding="utf-8")
             (scratch / "model").rename(template)
 
 
 def _made_of(requirements: Sequence[str]) -> str:
     """A digest of the code, the packages and the versions that a model is made of."""
-    found = hashlib.sha256(f"{sys.version} {version('mlflow')} {list(requirements)} {EXAMPLE}".encode())
+    digest = hashlib.sha256(f"{sys.version} {version('mlflow')} {list(requirements)} {EXAMPLE}".encode())
     for name, file in {**code_files(), MODEL_CODE.name: MODEL_CODE}.items():
-        found.update(f"{name} {file.stat().st_size} ".encode())
-        found.update(file.read_bytes())
-    return found.hexdigest()[:20]
+        digest.update(f"{name} {file.stat().st_size} ".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:20]
 
 
 def _save(folder: Path, config: dict[str, Any], requirements: list[str], ids: Mapping[str, Any]) -> None:
@@ -138,9 +138,9 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 def copy_code(folder: Path) -> None:
     """Copy `code_files` into a folder."""
     for name, file in code_files().items():
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, place)
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
 
 
 @functools.cache
@@ -150,15 +150,15 @@ def code_files() -> Mapping[str, Path]:
     These are the modules that `ENTRY` imports, the `__init__.py` of the packages above them, and the data files of
     these packages.
     """
-    found: dict[str, Path] = {}
+    sources: dict[str, Path] = {}
     for package in PACKAGES:
         root = package_folder(package)
         modules = [file for file in import_closure(ENTRY, PACKAGES).values() if file.is_relative_to(root)]
         folders = {folder for file in modules for folder in file.parents if folder.is_relative_to(root)}
         files = {*modules, *(folder / "__init__.py" for folder in folders)}
         files |= {file for folder in folders for file in _data_files(folder)}
-        found |= {file.relative_to(root.parent).as_posix(): file for file in sorted(files)}
-    return found
+        sources |= {file.relative_to(root.parent).as_posix(): file for file in sorted(files)}
+    return sources
 
 
 def _data_files(package: Path) -> Iterator[Path]:

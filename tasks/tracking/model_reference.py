@@ -58,7 +58,7 @@ def requirements(profile: Profile) -> list[str]:
     The project is not among them: its code is in the model (`model_files.code_files`).
     """
     extras = [name for name, wanted in (("passages", profile.reads_passages), ("amr", _reads_amr(profile))) if wanted]
-    found = {}
+    packages = {}
     try:
         named_packages = importlib.metadata.requires(DISTRIBUTION) or ()
     except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
@@ -70,10 +70,10 @@ def requirements(profile: Profile) -> list[str]:
             continue
         name = re.split(r"[\s\[<>=!~(@]", text.strip(), maxsplit=1)[0]
         try:
-            found[name] = importlib.metadata.version(name).partition("+")[0]
+            packages[name] = importlib.metadata.version(name).partition("+")[0]
         except importlib.metadata.PackageNotFoundError:
             continue  # of an extra that is not installed, or for another system
-    return [f"{name}=={version}" for name, version in sorted(found.items())]
+    return [f"{name}=={version}" for name, version in sorted(packages.items())]
 
 
 def open_system(reference: Reference, tracer: QuestionTracer = NO_TRACER) -> System:
@@ -120,7 +120,7 @@ def _home_of(reference: Reference) -> Home:
 
 
 def _gone(reference: Reference, home: Home) -> list[str]:
-    folders = {name: home.root / own["path"] for name, own in reference["artifacts"].items()}
+    folders = {name: home.root / artifact["path"] for name, artifact in reference["artifacts"].items()}
     return [f"{name} ({folder})" for name, folder in folders.items() if not (folder / MANIFEST).is_file()]
 
 
@@ -131,13 +131,13 @@ def _check_digests(parts: SystemParts, reference: Reference, home: Home) -> None
         parts.abstainer, parts.mentions,
     )  # fmt: skip
     read = {folder for folder in (*singles, *parts.others.values()) if folder is not None}
-    for name, own in reference["artifacts"].items():
-        folder = home.root / own["path"]
-        if folder in read and (digest := read_manifest(folder)["digest"]) != own["digest"]:
+    for name, artifact in reference["artifacts"].items():
+        folder = home.root / artifact["path"]
+        if folder in read and (digest := read_manifest(folder)["digest"]) != artifact["digest"]:
             raise ArtifactError(
                 f"artifact {name} ({folder}) is not the one that this model was logged with: its digest is {digest}, "
-                f"logged was {own['digest']}; load the version of the model that a later run logged, or `kgqa run` "
-                "with the profile and the files of then"
+                f"logged was {artifact['digest']}; load the version of the model that a later run logged, or `kgqa "
+                "run` with the profile and the files of then"
             )
 
 

@@ -139,9 +139,9 @@ def read_request(request: ResponsesAgentRequest) -> Ask:
         messages = [_message(item.model_dump()) for item in request.input]
         chat = ChatRequest(messages=messages, topics=custom.topics, min_confidence=custom.min_confidence)
     except ValidationError as fault:
-        said = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in fault.errors())
+        faults = "; ".join(f"{'.'.join(map(str, error['loc'])) or 'it'}: {error['msg']}" for error in fault.errors())
         raise InputError(
-            f"the request cannot be read ({said}); input is a list of messages, and custom_inputs may have topics (a "
+            f"the request cannot be read ({faults}); input is a list of messages, and custom_inputs may have topics (a "
             "list of texts) and min_confidence (0 to 1)"
         ) from None
     return question_of(chat)

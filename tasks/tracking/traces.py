@@ -205,25 +205,25 @@ def spans_of(name: str, trace: QuestionTrace) -> list[Any]:
     return [
         _span(name, root, None, whole, "AGENT", attributes),
         *(
-            _span(name, secrets.token_bytes(8), root, one, SPAN_TYPES.get(one.name, "CHAIN"), span_attributes(one))
-            for one in trace.spans
+            _span(name, secrets.token_bytes(8), root, span, SPAN_TYPES.get(span.name, "CHAIN"), span_attributes(span))
+            for span in trace.spans
         ),
     ]
 
 
 def span_attributes(span: Span) -> dict[str, Any]:
     """What MLflow reads of a step beside its inputs and outputs: its seconds, and its tokens where it has some."""
-    found: dict[str, Any] = {"seconds": round(span.seconds, 6)}
+    attributes: dict[str, Any] = {"seconds": round(span.seconds, 6)}
     if span.prompt_tokens is not None and span.completion_tokens is not None:
-        found["mlflow.chat.tokenUsage"] = {
+        attributes["mlflow.chat.tokenUsage"] = {
             "input_tokens": span.prompt_tokens,
             "output_tokens": span.completion_tokens,
             "total_tokens": span.prompt_tokens + span.completion_tokens,
         }
-    return found
+    return attributes
 
 
-def _span(name: str, own: bytes, parent: bytes | None, span: Span, kind: str, more: Mapping[str, Any]) -> Any:
+def _span(name: str, span_id: bytes, parent: bytes | None, span: Span, kind: str, more: Mapping[str, Any]) -> Any:
     from mlflow.entities import Span as MlflowSpan
 
     attributes = {
@@ -233,7 +233,7 @@ def _span(name: str, own: bytes, parent: bytes | None, span: Span, kind: str, mo
     return MlflowSpan.from_dict(
         {
             "trace_id": _base64(bytes.fromhex(name.removeprefix("tr-"))),
-            "span_id": _base64(own),
+            "span_id": _base64(span_id),
             "parent_span_id": _base64(parent) if parent else None,
             "name": span.name,
             "start_time_unix_nano": int(span.started * 1e9),
@@ -265,13 +265,13 @@ def record_feedback(
     from mlflow.tracing.client import TracingClient
 
     said_by = AssessmentSource(source_type="HUMAN", source_id=source)
-    said: list[Any] = [Feedback(name=FEEDBACK, value=right, source=said_by, rationale=rationale)]
+    assessments: list[Any] = [Feedback(name=FEEDBACK, value=right, source=said_by, rationale=rationale)]
     if correction:
-        said.append(Expectation(name=CORRECTION, value=list(correction), source=said_by))
+        assessments.append(Expectation(name=CORRECTION, value=list(correction), source=said_by))
     try:
         client = TracingClient(MlflowStore(home).uri)
-        for one in said:
-            client.log_assessment(trace, one)
+        for assessment in assessments:
+            client.log_assessment(trace, assessment)
     except KgqaError:
         raise
     except Exception as fault:
