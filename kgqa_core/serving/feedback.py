@@ -22,15 +22,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgqa_core.errors import InputError, StorageError
+from kgqa_core.serving import limits
 from kgqa_core.serving.addresses import is_loopback
 from kgqa_core.serving.feedback_examples import TrainingExample, example_of, fault_of, training_fault
-from kgqa_core.serving.limits import (
-    FEEDBACK_CHARACTERS,
-    FEEDBACK_LIMITS,
-    FEEDBACK_PENDING,
-    ISSUED_ANSWERS,
-    ISSUED_DAYS,
-)
 from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 
 FILE = "feedback.sqlite"
@@ -167,15 +161,15 @@ class FeedbackStore:
         rows: list[tuple[str, str, str, str] | None] = []
         for answer in answers:
             records = (json.dumps(asdict(candidate)) for candidate in (answer, replace(answer, answers=())))
-            record = next((text for text in records if len(text) <= FEEDBACK_CHARACTERS), None)
+            record = next((text for text in records if len(text) <= limits.FEEDBACK_CHARACTERS), None)
             rows.append(None if record is None else (secrets.token_urlsafe(18), _day(), record, client))
         with self._writing() as connection:
             insert = "INSERT INTO answers (id, day, record, client) VALUES (?, ?, ?, ?)"
             connection.executemany(insert, filter(None, rows))
-            connection.execute("DELETE FROM answers WHERE day < ?", [_day(-ISSUED_DAYS)])
+            connection.execute("DELETE FROM answers WHERE day < ?", [_day(-limits.ISSUED_DAYS)])
             [count] = connection.execute("SELECT count(*) FROM answers").fetchone()
-            if count > ISSUED_ANSWERS + ISSUED_ANSWERS // 20:  # not each time: it sorts them all
-                connection.execute(_FORGET, [count - ISSUED_ANSWERS])
+            if count > limits.ISSUED_ANSWERS + limits.ISSUED_ANSWERS // 20:  # not each time: it sorts them all
+                connection.execute(_FORGET, [count - limits.ISSUED_ANSWERS])
         return [row and row[0] for row in rows]
 
     def add(self, feedback: Feedback, client: str) -> Feedback:
@@ -185,8 +179,10 @@ class FeedbackStore:
         Raises FeedbackRefused (404, 409, 413, 429), and InputError for what contradicts itself or cannot train.
         """
         right = None if feedback.correction is None else _list(feedback.correction)
-        if right is not None and len(right) > FEEDBACK_CHARACTERS:
-            raise FeedbackRefused(413, f"a correction may have {FEEDBACK_CHARACTERS:,} characters; name fewer answers")
+        if right is not None and len(right) > limits.FEEDBACK_CHARACTERS:
+            raise FeedbackRefused(
+                413, f"a correction may have {limits.FEEDBACK_CHARACTERS:,} characters; name fewer answers"
+            )
         with self._writing() as connection:
             _issued(connection, feedback.answer_id)  # what names no answer uses up nothing of what others may say
             self._count(connection, client)
@@ -203,7 +199,7 @@ class FeedbackStore:
                 return replace(feedback, number=former[0], trace=answer.trace)
             connection.execute("DELETE FROM verdicts WHERE client = ? AND answer_id = ?", [client, feedback.answer_id])
             [pending] = connection.execute("SELECT count(*) FROM verdicts WHERE state = 'new'").fetchone()
-            if pending >= FEEDBACK_PENDING:
+            if pending >= limits.FEEDBACK_PENDING:
                 raise FeedbackRefused(429, f"{pending:,} verdicts wait for the owner of this graph; give yours later")
             row = {
                 **asdict(answer), "topics": _list(answer.topics), "answers": _list(answer.answers), "at": _day(),
@@ -221,7 +217,7 @@ class FeedbackStore:
         counts = (
             ("client = ? AND minute = ?", (client, minute)), ("client = ?", (client,)), ("minute = ?", (minute,)),
         )  # fmt: skip
-        for (condition, values), (limit, span) in zip(counts, FEEDBACK_LIMITS, strict=True):
+        for (condition, values), (limit, span) in zip(counts, limits.FEEDBACK_LIMITS, strict=True):
             [count] = connection.execute(f"SELECT total(count) FROM posts WHERE {condition}", values).fetchone()
             if count >= limit:
                 raise FeedbackRefused(429, f"there may be {limit:,} verdicts {span}; give this one later")

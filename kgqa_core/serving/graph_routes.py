@@ -9,20 +9,11 @@ from fastapi import FastAPI, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from kgqa_core.serving import limits
 from kgqa_core.serving.graph_view import Direction, GraphView
-from kgqa_core.serving.limits import (
-    LONGEST,
-    LONGEST_FORM,
-    MOST_FACTS,
-    MOST_HOPS,
-    MOST_PATHS,
-    MOST_ROWS,
-    MOST_SEARCHED,
-    MOST_SHOWN,
-)
 from kgqa_core.serving.thread_gate import ThreadGate
 
-Name = Annotated[str, Query(max_length=LONGEST, description="A key, label or alias of the graph.")]
+Name = Annotated[str, Query(max_length=limits.LONGEST, description="A key, label or alias of the graph.")]
 
 Look = Callable[[Callable[[GraphView], Any]], Awaitable[JSONResponse]]
 """Makes a call of the view, and gives its record as JSON.  Raises GateFull, TimeoutError, and what the call raises."""
@@ -47,28 +38,28 @@ class QueryRequest(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"form": "(JOIN (R capital) <New Zealand>)", "limit": 20}]}
     )
 
-    form: Annotated[str, Field(min_length=1, max_length=LONGEST_FORM)]
-    limit: Annotated[int, Field(ge=1, le=MOST_ROWS)] = 50
+    form: Annotated[str, Field(min_length=1, max_length=limits.LONGEST_FORM)]
+    limit: Annotated[int, Field(ge=1, le=limits.MOST_ROWS)] = 50
 
 
 def add_graph_routes(app: FastAPI, look: Look) -> None:
     """Adds the routes.  look: gives the JSON of what is read from the graph that answers now."""
 
     @app.get("/entities", summary="Entities by name or key, best first; typing errors too")
-    async def search(q: Name, limit: Annotated[int, Query(ge=1, le=MOST_SEARCHED)] = 20) -> JSONResponse:
+    async def search(q: Name, limit: Annotated[int, Query(ge=1, le=limits.MOST_SEARCHED)] = 20) -> JSONResponse:
         return await look(lambda graph: graph.search(q, limit))
 
     @app.get("/entities/{name:path}/neighbourhood", summary="An entity with its neighbours, for a picture")
-    async def neighbourhood(name: str, limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 50) -> JSONResponse:
+    async def neighbourhood(name: str, limit: Annotated[int, Query(ge=1, le=limits.MOST_SHOWN)] = 50) -> JSONResponse:
         return await look(lambda graph: graph.neighbourhood(name, limit))
 
     @app.get("/entities/{name:path}", summary="What the graph says of an entity, in both directions")
     async def entity(
         name: str,
-        limit: Annotated[int, Query(ge=1, le=MOST_FACTS)] = 50,
+        limit: Annotated[int, Query(ge=1, le=limits.MOST_FACTS)] = 50,
         offset: Annotated[int, Query(ge=0)] = 0,
         direction: Direction = "both",
-        relation: Annotated[str | None, Query(max_length=LONGEST)] = None,
+        relation: Annotated[str | None, Query(max_length=limits.LONGEST)] = None,
     ) -> JSONResponse:
         return await look(
             lambda graph: graph.entity(name, limit=limit, offset=offset, direction=direction, relation=relation)
@@ -78,8 +69,8 @@ def add_graph_routes(app: FastAPI, look: Look) -> None:
     async def paths(
         start: Name,
         end: Name,
-        max_hops: Annotated[int, Query(ge=1, le=MOST_HOPS)] = 3,
-        limit: Annotated[int, Query(ge=1, le=MOST_PATHS)] = 20,
+        max_hops: Annotated[int, Query(ge=1, le=limits.MOST_HOPS)] = 3,
+        limit: Annotated[int, Query(ge=1, le=limits.MOST_PATHS)] = 20,
     ) -> JSONResponse:
         return await look(lambda graph: graph.paths(start, end, max_hops, limit))
 

@@ -23,6 +23,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.logic.execute import interrupt_after
 from kgqa_core.logic.look import look_up
+from kgqa_core.serving import limits
 from kgqa_core.serving.graph_reader import GraphArrays, GraphReader
 from kgqa_core.serving.graph_records import (
     EntityPage,
@@ -37,18 +38,6 @@ from kgqa_core.serving.graph_records import (
     SearchResult,
 )
 from kgqa_core.serving.graph_search import names_like, nearest_names
-from kgqa_core.serving.limits import (
-    LONGEST,
-    LONGEST_FORM,
-    MOST_FACTS,
-    MOST_HOPS,
-    MOST_PATHS,
-    MOST_ROWS,
-    MOST_SEARCHED,
-    MOST_SHOWN,
-    SCAN_SECONDS,
-    SECONDS,
-)
 from kgqa_core.serving.neighbours import RULE, chosen_edges
 
 NAMES, OTHERS = 50, 10
@@ -67,7 +56,9 @@ class GraphView:
     mentions: its mention dictionary.  seconds: most time of a call.
     """
 
-    def __init__(self, store: KgStore, dkg: Dkg, mentions: MentionDictionary, *, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, store: KgStore, dkg: Dkg, mentions: MentionDictionary, *, seconds: float = limits.SECONDS
+    ) -> None:
         """Raises GraphMismatch where they belong to different graphs."""
         if dkg.triples != store.counts()["triples"] or mentions.meta["graph"] != store.counts():
             raise GraphMismatch(
@@ -81,7 +72,7 @@ class GraphView:
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, kg: Path, dkg: Path, mentions: Path, *, seconds: float = SECONDS) -> GraphView:
+    def open(cls, kg: Path, dkg: Path, mentions: Path, *, seconds: float = limits.SECONDS) -> GraphView:
         """The view of a graph's folders.  Raises ArtifactError, GraphMismatch."""
         return cls(KgStore.open(kg), Dkg.open(dkg), MentionDictionary(mentions), seconds=seconds)
 
@@ -97,7 +88,7 @@ class GraphView:
         Where there are none of these, those whose names hold all its words, else those at the fewest typing errors.
         Within each the best connected come first.  Raises InputError for a limit or a text that is too long.
         """
-        _limit("limit", limit, MOST_SEARCHED)
+        _limit("limit", limit, limits.MOST_SEARCHED)
         with self._reading(text) as reader:
             sql = "SELECT id FROM entities WHERE key = ? AND kind = 'entity' ORDER BY id LIMIT 1"
             keyed = reader.store.connection.execute(sql, [text.strip()]).fetchall()
@@ -139,7 +130,7 @@ class GraphView:
         of (`out`), the tail (`in`) or both.  relation: key or name of the one whose facts are read; all when None.
         Raises InputError for a name that is none, with the nearest, and for an unknown relation.
         """
-        _limit("limit", limit, MOST_FACTS)
+        _limit("limit", limit, limits.MOST_FACTS)
         if offset < 0:
             raise InputError(f"offset is {offset}; give 0 or more")
         with self._reading(name) as reader:
@@ -167,7 +158,7 @@ class GraphView:
 
         Raises InputError for a name that is none, with the nearest.
         """
-        _limit("limit", limit, MOST_SHOWN)
+        _limit("limit", limit, limits.MOST_SHOWN)
         dkg, arrays = self._dkg, self._arrays
         with self._reading(name) as reader:
             centre, _ = reader.resolve(name)
@@ -196,9 +187,9 @@ class GraphView:
 
         Raises InputError for a name that is none, with the nearest.
         """
-        _limit("max_hops", max_hops, MOST_HOPS)
-        _limit("limit", limit, MOST_PATHS)
-        _check("end", end, LONGEST)
+        _limit("max_hops", max_hops, limits.MOST_HOPS)
+        _limit("limit", limit, limits.MOST_PATHS)
+        _check("end", end, limits.LONGEST)
         with self._reading(start) as reader:
             first, last = reader.resolve(start)[0], reader.resolve(end)[0]
             searched = relation_paths(self._dkg, first, last, max_hops=max_hops, limit=limit)
@@ -226,7 +217,7 @@ class GraphView:
         limit: answers, and triples of proof.  seconds: most time, that of the view at most.
         Raises FormError, an InputError, for a form that cannot be read or does not fit the graph, and FormTimeout.
         """
-        _limit("limit", limit, MOST_ROWS)
+        _limit("limit", limit, limits.MOST_ROWS)
         most = self.seconds if seconds is None else min(max(seconds, 0.0), self.seconds)
         with self._reading(form, most) as reader:
             looked_up = look_up(reader.store, form, limit=limit, seconds=most)
@@ -246,7 +237,7 @@ class GraphView:
 
     def _with_words(self, text: str, limit: int) -> list[tuple[int, str, Any]]:
         """Entities whose names hold all words of a text; none where the names are too many to be read in time."""
-        with suppress(FormTimeout), self._reading(text, min(SCAN_SECONDS, self.seconds)) as reader:
+        with suppress(FormTimeout), self._reading(text, min(limits.SCAN_SECONDS, self.seconds)) as reader:
             return [(i, name, "part") for i, name, *_ in with_words(reader.store, text.strip(), limit)]
         return []
 
@@ -256,7 +247,7 @@ class GraphView:
 
         what: is looked for.  Raises FormTimeout.
         """
-        _check("a name", what, LONGEST_FORM if seconds is not None else LONGEST)
+        _check("a name", what, limits.LONGEST_FORM if seconds is not None else limits.LONGEST)
         most, done = self.seconds if seconds is None else seconds, threading.Event()
         with self._lock:
             store = self._store.for_thread()

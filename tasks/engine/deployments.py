@@ -130,9 +130,9 @@ def _call(placement: Placement, request: StageRequest, profile: Profile, run: Ru
                 return made, f"made by {placement.deployment}, flow run {child.name}"
             if child.state is not None and child.state.is_completed():
                 raise WorkerError(
-                    f"the flow run {child.name} of {placement.deployment} ended well, but the home {run.home.root} has "
-                    f"no {request.kind} {request.key[:20]}: its worker has another home or another version of the code; "
-                    "give all workers the same KGQA_HOME and the same version of kgqa"
+                    f"the flow run {child.name} of {placement.deployment} ended well, but the home {run.home.root} "
+                    f"has no {request.kind} {request.key[:20]}: its worker has another home or another version of the "
+                    "code; give all workers the same KGQA_HOME and the same version of kgqa"
                 )
             crashed = child.state is not None and child.state.is_crashed()
             died += crashed

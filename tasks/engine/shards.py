@@ -25,7 +25,6 @@ from kgqa_core.config import BudgetOptions, LlmOptions, Price
 from kgqa_core.errors import KgqaError, WorkerError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE as RESPONSES
-from kgqa_core.monitor import Monitor
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json
 from kgqa_core.store.locks import free
 from kgqa_core.workspace import Workspace
@@ -68,7 +67,7 @@ class BudgetHandle:
 
 
 @dataclass(frozen=True)
-class Work:
+class StageCall:
     """A call of a stage: its arguments, and the key of what it makes.  parts: of the key."""
 
     kind: str
@@ -92,25 +91,26 @@ def is_divided(run: Run) -> bool:
     return options.shards > 1 or options.kind != "inline"
 
 
-def make_parts(run: Run, work: Work, budget: Budget | None, monitor: Monitor) -> list[Path]:
+def make_parts(workspace: Workspace, run: Run, call: StageCall) -> list[Path]:
     """Folders of all parts: from the home, or made by the runner of the profile.
 
-    budget: what the parts may spend together.  A part that fails does not stop the others; when all have ended, the
-    first one's own error is raised.
+    workspace: of the stage; the parts together may spend its budget.  A part that fails does not stop the others; when
+    all have ended, the first one's own error is raised.
     """
     assert run.profile is not None
+    monitor, budget = workspace.monitor, workspace.budget
     among = run.profile.operations.runner.shards
-    made = {number: ref for number in range(among) if (ref := run.home.find(*work.of_part(number, among))) is not None}
+    made = {number: ref for number in range(among) if (ref := run.home.find(*call.of_part(number, among))) is not None}
     if made:
         monitor.note(f"{len(made)} of {among} parts are there from an earlier run")
     missing = [number for number in range(among) if number not in made]
     faults: dict[int, BaseException] = {}
     monitor.progress(len(made), among, "parts")
     handle = BudgetHandle.of(budget, run.home) if budget is not None else None
-    for number, outcome in _outcomes(run, work, handle, missing):
+    for number, outcome in _outcomes(run, call, handle, missing):
         if isinstance(outcome, BaseException):
             faults[number] = outcome
-            log.warning("%s: part %d of %d failed: %s", work.title, number + 1, among, outcome)
+            log.warning("%s: part %d of %d failed: %s", call.title, number + 1, among, outcome)
         else:
             made[number] = outcome
         monitor.progress(len(made), among, "parts")
@@ -140,25 +140,25 @@ class ShardJob:
     handle: None where nothing may be spent.
     """
 
-    def __init__(self, work: Work, handle: BudgetHandle | None, provenance: Mapping[str, Any]) -> None:
-        self.work, self.handle, self.provenance = work, handle, provenance
+    def __init__(self, call: StageCall, handle: BudgetHandle | None, provenance: Mapping[str, Any]) -> None:
+        self.call, self.handle, self.provenance = call, handle, provenance
 
 
 def make_part(title: str, home: str, job: ShardJob, number: int, among: int, threads: int | None) -> ArtifactRef:
     """One part of a stage's work, in whatever process this is."""
-    work, handle = job.work, job.handle
+    call, handle = job.call, job.handle
     if threads is not None:
         _keep_to(threads)
-    kind, key = work.of_part(number, among)
+    kind, key = call.of_part(number, among)
     store = Home(Path(home))
     monitor = StageMonitor(title, lambda rows: None, bar=False)
 
     def fill(out: Path, scratch: Path) -> Mapping[str, Any]:
         budget = handle.open() if handle is not None else None
         workspace = Workspace(out, scratch, store.cache, monitor, budget, (number, among))
-        return work.stage.fill(workspace, work.arguments)
+        return call.stage.fill(workspace, call.arguments)
 
-    record = {"stage": title, "made_of": {**work.parts, "part": [number, among]}, **job.provenance}
+    record = {"stage": title, "made_of": {**call.parts, "part": [number, among]}, **job.provenance}
     try:
         with monitor:
             return store.compute(kind, key, fill, record, monitor)[0]
@@ -169,27 +169,27 @@ def make_part(title: str, home: str, job: ShardJob, number: int, among: int, thr
 
 
 def _outcomes(
-    run: Run, work: Work, handle: BudgetHandle | None, numbers: Sequence[int]
+    run: Run, call: StageCall, handle: BudgetHandle | None, numbers: Sequence[int]
 ) -> Iterator[tuple[int, ArtifactRef | BaseException]]:
     """Number and artifact of each part, or why there is none, as they end."""
     if run.profile is None or not numbers:
         return
     options = run.profile.operations.runner
-    work = _divided(work, min(workers_of(options), len(numbers)))
+    call = _divided(call, min(workers_of(options), len(numbers)))
     part = task(
         make_part,
-        name=f"{work.kind} part",
-        description=f"One part of the stage {work.kind}.",
+        name=f"{call.kind} part",
+        description=f"One part of the stage {call.kind}.",
         tags=["kgqa", "part"],
         task_run_name="{title}",
         cache_policy=NO_CACHE,
         persist_result=False,
     )  # type: ignore[call-overload]
 
-    job = ShardJob(work, handle, run.provenance())
+    job = ShardJob(call, handle, run.provenance())
 
     def parameters(number: int) -> dict[str, Any]:
-        title = f"{work.title}, part {number + 1} of {options.shards}"
+        title = f"{call.title}, part {number + 1} of {options.shards}"
         return {
             "title": title, "home": str(run.home.root), "job": job, "number": number, "among": options.shards,
             "threads": threads_of(options),
@@ -211,12 +211,12 @@ def _outcomes(
             except TimeoutError:
                 continue
             except Exception as fault:
-                outcome = _lost(work, fault)
+                outcome = _lost(call, fault)
             del waiting[number]
             yield number, outcome
 
 
-def _divided(work: Work, workers: int) -> Work:
+def _divided(call: StageCall, workers: int) -> StageCall:
     """The work with requests under way to endpoints shared among workers, so that together they are as many."""
 
     def share(value: Any) -> Any:
@@ -224,12 +224,12 @@ def _divided(work: Work, workers: int) -> Work:
             return value
         return value.model_copy(update={"concurrency": max(1, value.concurrency // workers)})
 
-    return replace(work, arguments={name: share(value) for name, value in work.arguments.items()})
+    return replace(call, arguments={name: share(value) for name, value in call.arguments.items()})
 
 
-def _lost(work: Work, fault: Exception) -> WorkerError:
+def _lost(call: StageCall, fault: Exception) -> WorkerError:
     return WorkerError(
-        f"a worker was lost while it made a part of {work.title} ({type(fault).__name__}: {fault}); it may have run "
+        f"a worker was lost while it made a part of {call.title} ({type(fault).__name__}: {fault}); it may have run "
         "out of memory: lower operations.runner.workers and run the same command again, finished parts are kept"
     )
 

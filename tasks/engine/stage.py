@@ -35,7 +35,7 @@ from tasks.engine.external_digests import FileDigest, check_unchanged, recorded_
 from tasks.engine.key import StageKey, stage_key
 from tasks.engine.prefect_pages import publish_stage_page
 from tasks.engine.run import Run, StageRecord, current_run
-from tasks.engine.shards import Work, clear_parts, is_divided, make_parts
+from tasks.engine.shards import StageCall, clear_parts, is_divided, make_parts
 
 P = ParamSpec("P")
 Body = Callable[Concatenate[Workspace, P], Counts]
@@ -154,12 +154,12 @@ class Stage(Generic[P]):
         options = self.options
         monitor = run.monitor(title)
         budget = run.budget(self._account(key)) if options.pays else None
-        work = Work(options.kind, key.key, title, self, key.parts, key.arguments)
+        call = StageCall(options.kind, key.key, title, self, key.parts, key.arguments)
 
         def fill(out: Path, scratch: Path) -> Counts:
             workspace = Workspace(out, scratch, run.home.cache, monitor, budget)
             if options.merge is not None and is_divided(run) and options.divides(key.call):
-                counts = options.merge(workspace, make_parts(run, work, budget, monitor), key.call)
+                counts = options.merge(workspace, make_parts(workspace, run, call), key.call)
             else:
                 counts = self.fill(workspace, key.arguments)
             check_unchanged(key.files)

@@ -112,7 +112,7 @@ def test_eight_threads_leave_one_verdict_of_a_client_on_an_answer(store: Feedbac
 
 
 def test_a_flood_ends_at_the_limits(store: FeedbackStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "FEEDBACK_LIMITS", ((3, "a minute of a client"), (5, "a day"), (6, "of all")))
+    monkeypatch.setattr(feedback.limits, "FEEDBACK_LIMITS", ((3, "a minute of a client"), (5, "a day"), (6, "of all")))
     minutes = iter([*(60 * [1, 1, 1, 1, 2, 2, 2][n] for n in range(7)), *[180] * 9])
     monkeypatch.setattr(feedback.time, "time", lambda: next(minutes))
     name = issue(store)
@@ -129,13 +129,13 @@ def test_a_flood_ends_at_the_limits(store: FeedbackStore, monkeypatch: pytest.Mo
         down(store, name, "b", client=f"other {n}")
     assert "of all" in refused(store, Feedback(name, "up"), "yet another")[1]
     monkeypatch.undo()
-    monkeypatch.setattr(feedback, "FEEDBACK_PENDING", len(store.rows()))
+    monkeypatch.setattr(feedback.limits, "FEEDBACK_PENDING", len(store.rows()))
     assert refused(store, Feedback(issue(store), "up"), "b")[0] == 429
     assert refused(store, Feedback(name, "down", ("x" * 20_000,)), "b")[0] == 413
 
 
 def test_what_is_remembered_of_answers_is_bounded(store: FeedbackStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "ISSUED_ANSWERS", 5)
+    monkeypatch.setattr(feedback.limits, "ISSUED_ANSWERS", 5)
     names = [issue(store) for _ in range(9)]
     assert refused(store, Feedback(names[3], "up"))[0] == 404
     assert down(store, names[4], "Sucre")
@@ -144,7 +144,7 @@ def test_what_is_remembered_of_answers_is_bounded(store: FeedbackStore, monkeypa
     assert long is not None and down(store, long, "y")
     with pytest.raises(InputError, match="more than are remembered"):
         store.add(Feedback(long, "up"), "a")
-    monkeypatch.setattr(feedback, "ISSUED_DAYS", -1)
+    monkeypatch.setattr(feedback.limits, "ISSUED_DAYS", -1)
     assert refused(store, Feedback(issue(store), "up"))[0] == 404
 
 
@@ -232,7 +232,7 @@ def test_every_third_question_is_held_out_with_its_near_duplicates(store: Feedba
 def test_a_flood_of_one_client_makes_the_server_forget_its_own_answers(
     store: FeedbackStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feedback, "ISSUED_ANSWERS", 6)
+    monkeypatch.setattr(feedback.limits, "ISSUED_ANSWERS", 6)
     first = [store.issue([IssuedAnswer("q", (), ["a"])], client) for client in "abca"]
     flood = store.issue([IssuedAnswer("q", (), ["a"])] * 256, "d")
     for [name] in first:

@@ -283,7 +283,7 @@ def test_what_takes_too_long_is_interrupted_and_the_view_lives_on(
         patched.setattr("kgqa_core.serving.graph_view.look_up", endless)
         with pytest.raises(FormTimeout, match=r"looking for '\(COUNT .*' took longer than 0.2 s"):
             view.query("(COUNT (TYPE film))", seconds=0.2)
-        patched.setattr("kgqa_core.serving.graph_view.SCAN_SECONDS", 0.2)
+        patched.setattr("kgqa_core.serving.limits.SCAN_SECONDS", 0.2)
         patched.setattr("kgqa_core.serving.graph_view.with_words", endless)
         assert found(view, "Norlnad"), "names that are too many to be read are left out"
     assert view.query("(COUNT (TYPE film))").value == 40
