@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 import pytest
 
+from flows.cli._options import SystemChoice
 from flows.cli.mcp import ServerSession, mcp
 from flows.preflight import check
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
@@ -33,7 +35,7 @@ NEEDED_BY: dict[str, dict[str, object]] = {
 }
 """Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
 
-COMMANDS = {"serve": (mcp, ServerSession)}
+COMMANDS = {"serve": (partial(mcp, choice=SystemChoice()), ServerSession)}
 """Commands by the extra that they need, with the class of their session; no profile needs these extras."""
 
 
