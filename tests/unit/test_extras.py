@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +18,7 @@ from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
 from kgqa_core.config import PassagesOptions, make_profile
 from kgqa_core.errors import ConfigError
 from kgqa_core.extras import EXTRAS, require_extra
+from kgqa_core.monitor import QUIET
 from kgqa_core.nn.encoders import Encoder
 from kgqa_core.papers.ltgen.relation_ranking.amr import read_penman
 from kgqa_core.papers.ltgen.relation_ranking.network import AmrNetwork
@@ -35,8 +35,8 @@ NEEDED_BY: dict[str, dict[str, object]] = {
 }
 """Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
 
-COMMANDS = {"serve": (partial(mcp, choice=SystemChoice()), ServerSession)}
-"""Commands by the extra that they need, with the class of their session; no profile needs these extras."""
+COMMANDS = {"serve": (mcp, ServerSession, SystemChoice())}
+"""Commands by the extra that they need, with the class of their session and their options; no profile needs these extras."""
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def test_every_retriever_and_format_names_the_extra_that_it_needs_and_the_others
 
 @pytest.mark.parametrize("absent", sorted(COMMANDS), indirect=True)
 def test_a_command_names_the_extra_before_it_looks_for_a_run(absent: str, tmp_path: Path) -> None:
-    command, session = COMMANDS[absent]
+    command, session, choice = COMMANDS[absent]
     with pytest.raises(ConfigError) as fault:
-        command(session(home=tmp_path / "none"))
+        command(session(home=tmp_path / "none"), choice)
     message = str(fault.value)
     assert (
         f"kgqa {command.__name__} needs {EXTRAS[absent][0]}" in message and f"pip install 'kgqa[{absent}]'" in message
@@ -121,7 +121,7 @@ def test_an_index_of_passages_names_the_extra(absent: str, tmp_path: Path) -> No
     for use in (
         lambda: bm25.build(tmp_path, [["a text"]], 1),
         lambda: bm25.Bm25Index(tmp_path, 3),
-        lambda: dense._index("flat", np.zeros((1, 4), dtype=np.int16), 0, dense.QUIET),
+        lambda: dense._index("flat", np.zeros((1, 4), dtype=np.int16), 0, QUIET),
         lambda: dense.DenseIndex(tmp_path, PassagesOptions(), "weights"),
     ):
         with pytest.raises(ConfigError, match=r"kgqa\[passages\]"):
