@@ -121,6 +121,7 @@ def _problem(kind: str, path: str) -> dict[str, Any]:
 def _handler(server: PageViewServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             status, body, dropped = server.answer(self.path, self.headers.get("User-Agent", ""))

@@ -38,6 +38,7 @@ class SparqlServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else a reply waits 40 ms for the client to confirm its head
 
             def do_GET(self) -> None:
                 owner.answer(self, urlsplit(self.path).query)

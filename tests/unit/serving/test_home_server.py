@@ -43,6 +43,7 @@ class Listener(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Listener
 
     def do_GET(self) -> None:
