@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +161,12 @@ class Kaping(Retriever):
             raise ArtifactError("retriever 'kaping' reads the names of triples; pass the graph store as `kg`")
         self.dkg, self.kaping, self.options, self.kg, self.cache = dkg, kaping, options, kg, cache
 
+    @cached_property
+    def _encoder(self) -> SentenceEncoder:
+        """What encodes questions and triples: read once, for its weights are hashed."""
+        with LOADING:
+            return SentenceEncoder(self.kaping.encoder)
+
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """k facts by falling similarity and ranked entities of each question; empty where it has no topic entity.
 
@@ -173,8 +180,7 @@ class Kaping(Retriever):
         known = sum(map(len, groups.values()))
         if not known:
             return [Retrieved(question.id) for question in questions]
-        with LOADING:
-            encoder = SentenceEncoder(self.kaping.encoder)
+        encoder = self._encoder
         texts = sorted({questions[number].text for numbers in groups.values() for number in numbers})
         unknown = encoder.unknown_share(texts)
         if unknown > UNREADABLE:
