@@ -36,7 +36,7 @@ NEEDED_BY: dict[str, dict[str, object]] = {
 """Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
 
 COMMANDS = {"serve": (mcp, ServerSession, SystemChoice())}
-"""Commands by the extra that they need, with the class of their session and their options; no profile needs these extras."""
+"""Commands by the extra that they need, with their session's class and their options; no profile needs these extras."""
 
 
 @pytest.fixture
