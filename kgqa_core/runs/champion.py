@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import polars as pl
@@ -56,6 +56,20 @@ class Corrected:
 
 
 @dataclass(frozen=True)
+class Corrections:
+    """What people's corrections say about two systems.
+
+    compare: asks the old run and the new one the corrected questions that are held out; None without any.  withdrawn:
+    whether the old one was trained on feedback that is withdrawn; then relations may be lost.  relations: of each
+    question, where the new one learnt from corrections and may lose none (`lost_relations`).
+    """
+
+    compare: Callable[[str, str], Corrected | None] = lambda old, new: None
+    withdrawn: bool = False
+    relations: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ChampionDecision:
     """Whether the title moved and why; difference, low and high in [-1, 1] over n questions, None without comparison.
 
@@ -79,7 +93,8 @@ class ChampionDecision:
     def as_json(self) -> dict[str, Any]:
         """Plain values, floats with six decimals."""
         return {
-            name: round(one, 6) if isinstance(one, float) and name != "p" else one for name, one in asdict(self).items()
+            name: round(value, 6) if isinstance(value, float) and name != "p" else value
+            for name, value in asdict(self).items()
         }
 
     def tags(self) -> dict[str, str]:
@@ -101,21 +116,16 @@ def decide(
     answerer: str | None = None,
     level: float = 0.95,
     seed: int = 0,
-    ask: Callable[[str, str], Corrected | None] = lambda old, new: None,
-    withdrawn: bool = False,
-    relations: Mapping[str, Collection[str]] | None = None,
+    corrections: Corrections = Corrections(),
 ) -> ChampionDecision:
     """Does the title move from `old` to `new`?  The first contender that has the metric gets it.
 
     metric, experiment: what counts in both; without an experiment each contender's first that has the metric.  Without
-    a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.  ask: asks the old run and
-    the new one the corrected questions that are held out; None without any.  withdrawn: whether the old one was trained
-    on feedback that is withdrawn; then relations may be lost.  relations: of each question, where the new one learnt
-    from corrections and may lose none (`lost_relations`).
+    a metric `exact` of the experiments of `answerer`, where both have it, else `hits_at_1`.
     """
     holder = old.run_id if old is not None else None
     if metric is None:
-        metric, answerer = _what_counts([one for one in (new, old) if one is not None], experiment, answerer)
+        metric, answerer = _what_counts([new] if old is None else [new, old], experiment, answerer)
     else:
         answerer = None
 
@@ -131,37 +141,37 @@ def decide(
             True, f"first champion: {new_key} has {metric} {_mean(new, new_key, metric)}",
             champion_run=new.run_id, metric=metric, experiment=new_key,
         )  # fmt: skip
-    theirs = choose_experiment(old, metric, experiment, answerer)
-    if theirs is None:
+    old_key = choose_experiment(old, metric, experiment, answerer)
+    if old_key is None:
         return stays(f"{_lacks(old, metric, experiment)}, so nothing can be compared", new_key)
-    pairs = pair(old.scored, new.scored, (theirs, new_key), metric)
+    pairs = pair(old.scored, new.scored, (old_key, new_key), metric)
     if pairs.height < FEWEST:
         shared = f"only {pairs.height}" if pairs.height else "no"
         return stays(f"it and this run share {shared} scored questions of the same text", new_key)
-    found = difference(pairs, seed=seed, level=level)
-    low, high = improvement(metric, found.low, found.high)
+    gain = difference(pairs, seed=seed, level=level)
+    low, high = improvement(metric, gain.low, gain.high)
     above = low > 0
-    significant = above and (found.p is None or found.p < 1 - level)
-    lost = [] if withdrawn else lost_relations(pairs, relations or {})
-    corrected = ask(old.run_id, new.run_id)
+    significant = above and (gain.p is None or gain.p < 1 - level)
+    lost = [] if corrections.withdrawn else lost_relations(pairs, corrections.relations)
+    corrected = corrections.compare(old.run_id, new.run_id)
     no_loss = high >= 0 and not lost
     better = not lost and (significant or (no_loss and corrected is not None and corrected.new > corrected.old))
-    moved = better or (withdrawn and no_loss and (corrected is None or corrected.new == corrected.old))
-    doubt = f", but p = {found.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not significant else ""
-    interval = f"{points(found.value)} points [{points(found.low)}, {points(found.high)}]"
-    corrections = ""
+    moved = better or (corrections.withdrawn and no_loss and (corrected is None or corrected.new == corrected.old))
+    doubt = f", but p = {gain.p:.3g} (McNemar) is not below {1 - level:.3g}" if above and not significant else ""
+    interval = f"{points(gain.value)} points [{points(gain.low)}, {points(gain.high)}]"
+    reasons = ""
     if corrected is not None:
         counts = f"{corrected.new} instead of {corrected.old} of {corrected.questions} held-out corrections are right"
-        corrections = f"{counts}, and nothing shows a loss: " if better and not significant else f"{counts}; "
+        reasons = f"{counts}, and nothing shows a loss: " if better and not significant else f"{counts}; "
     if lost:
-        corrections += f"relations are lost: {', '.join(lost)}; "
+        reasons += f"relations are lost: {', '.join(lost)}; "
     if moved and not better:
-        corrections += "the old one was trained on feedback that is withdrawn, and nothing shows a loss: "
+        reasons += "the old one was trained on feedback that is withdrawn, and nothing shows a loss: "
     return ChampionDecision(
         moved,
-        f"champion {'moves' if moved else 'stays'}: {corrections}{interval} on {metric} of {new_key}, "
-        f"{found.n:,} questions{doubt}",
-        found.value, found.low, found.high, new.run_id if moved else holder, holder, found.n, found.p,
+        f"champion {'moves' if moved else 'stays'}: {reasons}{interval} on {metric} of {new_key}, "
+        f"{gain.n:,} questions{doubt}",
+        gain.value, gain.low, gain.high, new.run_id if moved else holder, holder, gain.n, gain.p,
         metric=metric, experiment=new_key,
     )  # fmt: skip
 
@@ -209,16 +219,16 @@ def choose_experiment(
 def in_order(retrievers: Sequence[str], scored: pl.DataFrame) -> tuple[str, ...]:
     """Experiments of a run: retrievers alone in their order, yardsticks last, then what language models answered."""
     names = sorted(scored["experiment"].unique().to_list())
-    place = {name: number + len(retrievers) * (name in YARDSTICKS) for number, name in enumerate(retrievers)}
+    position = {name: number + len(retrievers) * (name in YARDSTICKS) for number, name in enumerate(retrievers)}
     parsed = {name: Experiment.parse(name) for name in names}
-    ranked = [name for name in names if str(parsed[name].variant) in place]
-    ranked.sort(key=lambda name: (not parsed[name].alone, place[str(parsed[name].variant)], name))
+    ranked = [name for name in names if str(parsed[name].variant) in position]
+    ranked.sort(key=lambda name: (not parsed[name].alone, position[str(parsed[name].variant)], name))
     return (*ranked, *(name for name in names if name not in ranked))
 
 
 def _lacks(contender: Challenger, metric: str, experiment: str | None) -> str:
-    place = f"experiment {experiment!r}" if experiment else "any experiment"
-    return f"run {contender.run_id} has no {metric!r} in {place}"
+    where = f"experiment {experiment!r}" if experiment else "any experiment"
+    return f"run {contender.run_id} has no {metric!r} in {where}"
 
 
 def _mean(contender: Challenger, experiment: str, metric: str) -> str:

@@ -22,7 +22,7 @@ from kgqa_core.config import Profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.paired import read_scored
-from kgqa_core.runs.champion import Challenger, ChampionDecision, decide, in_order
+from kgqa_core.runs.champion import Challenger, ChampionDecision, Corrections, decide, in_order
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, storage_faults, write_json
 from kgqa_core.store.home import located, portable, read_run
 from tasks.engine.corrected import corrected, nearly_learnt, relations_at_risk, withdrawn
@@ -113,9 +113,11 @@ def _decide(
         answerer=_computing(profile),
         level=operations.confidence,
         seed=profile.seed,
-        ask=lambda before, after: corrected(run.home, questions.folder, (before, after)),
-        relations=relations_at_risk(questions.folder),
-        withdrawn=old is not None and withdrawn(Path(truth["champion"]["questions"]["path"]), questions.folder),
+        corrections=Corrections(
+            lambda before, after: corrected(run.home, questions.folder, (before, after)),
+            withdrawn=old is not None and withdrawn(Path(truth["champion"]["questions"]["path"]), questions.folder),
+            relations=relations_at_risk(questions.folder),
+        ),
     )
     value = _value(record.get("aggregates") or {}, decision)
     return ChampionDecision(**{**vars(decision), "name": name, "value": value}), scored

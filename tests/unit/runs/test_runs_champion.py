@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.runs.champion import RELATION_RIGHT, Challenger, ChampionDecision, Corrected, decide, in_order
+from kgqa_core.runs.champion import (
+    RELATION_RIGHT,
+    Challenger,
+    ChampionDecision,
+    Corrected,
+    Corrections,
+    decide,
+    in_order,
+)
 from tests.support.finished import Rows, binary, questions, score_frame
 
 
@@ -14,9 +22,9 @@ def contender(name: str, rows: Rows, number: int = 200, text: str = "What is") -
 
 
 def duel(old: list[float], new: list[float], **options: object) -> ChampionDecision:
-    return decide(
-        contender("new", binary(new), len(new)), contender("old", binary(old), len(old)), metric="hits_at_1", **options
-    )
+    statistics = {name: options.pop(name) for name in ("level", "seed") if name in options}
+    new_one, old_one = contender("new", binary(new), len(new)), contender("old", binary(old), len(old))
+    return decide(new_one, old_one, metric="hits_at_1", corrections=Corrections(**options), **statistics)
 
 
 def test_first_run_becomes_champion() -> None:
@@ -62,15 +70,15 @@ def test_a_few_won_questions_do_not_move_the_title_though_the_interval_lies_abov
 
 def test_more_held_out_corrections_move_the_title_where_nothing_shows_a_loss() -> None:
     even = [1.0, 0.0] * 100
-    moved = duel(even, even, ask=lambda old, new: Corrected(3, 0, 2))
+    moved = duel(even, even, compare=lambda old, new: Corrected(3, 0, 2))
     assert moved.moved and moved.champion_run == "new"
     assert moved.why == (
         "champion moves: 2 instead of 0 of 3 held-out corrections are right, and nothing shows a loss: "
         "0.0 points [0.0, 0.0] on hits_at_1 of rigel/-/-, 200 questions"
     )
-    same = duel(even, even, ask=lambda old, new: Corrected(3, 2, 2))
+    same = duel(even, even, compare=lambda old, new: Corrected(3, 2, 2))
     assert not same.moved and "2 instead of 2 of 3 held-out corrections are right; 0.0 points" in same.why
-    assert not duel(even, even, ask=lambda old, new: None).moved
+    assert not duel(even, even, compare=lambda old, new: None).moved
 
 
 WORSE = ([1.0] * 200, [0.0] * 20 + [1.0] * 180)
@@ -80,7 +88,7 @@ def test_corrected_questions_do_not_outweigh_a_loss() -> None:
     def ask(old: str, new: str) -> Corrected:
         return Corrected(3, 0, 3)
 
-    stays, moves = (duel(*scores, ask=ask) for scores in (WORSE, WORSE[::-1]))
+    stays, moves = (duel(*scores, compare=ask) for scores in (WORSE, WORSE[::-1]))
     assert not stays.moved and stays.why.startswith(
         "champion stays: 3 instead of 0 of 3 held-out corrections are right; −"
     )
@@ -94,7 +102,7 @@ def test_a_relation_that_is_lost_blocks_what_corrections_or_other_relations_gain
 
     def decision(old: list[float], new: list[float], right: int, **options: object) -> ChampionDecision:
         relations = {name: ("rare",) if n < right else ("common",) for n, name in enumerate(ids)}
-        return duel(old, new, ask=lambda old, new: Corrected(3, 0, 2), relations=relations, **options)
+        return duel(old, new, compare=lambda old, new: Corrected(3, 0, 2), relations=relations, **options)
 
     rest = [1.0, 0.0] * 100
     for before, after, lost in ((2, 0, True), (3, 1, True), (2, 1, False), (4, 2, False), (1, 0, False)):
