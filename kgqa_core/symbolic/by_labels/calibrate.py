@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from kgqa_core.symbolic.by_labels.candidates import Candidate
-from kgqa_core.symbolic.by_labels.parser import EXPLAINED, UNUSED, Ranked
+from kgqa_core.symbolic.by_labels.parser import CandidateFeatures, Ranked
 
 INPUTS = 11
 SCALES = (4.0, 5.0, 6.0, 1.5, 0.8, 0.8, 0.35, 0.3, 0.3, 0.65, 0.3, 1.0)
@@ -51,11 +51,11 @@ class Choice:
             return [0.0] * INPUTS
         likeness = self.ranked.likeness[self.place]
         prepared = self.ranked.prepared
-        features = prepared.features[self.ranked.order[self.place]]
+        features = CandidateFeatures(*prepared.features[self.ranked.order[self.place]])
         return [
             _logit(self.share), _logit(self.none), _logit(self.share + self.none), math.log(max(self.best.rho, 1e-3)),
-            float(likeness[1]), float(likeness[2]), float(likeness[3]), float(self.empty), float(features[UNUSED]),
-            float(features[EXPLAINED]), min(prepared.query.strange, 3) / 3,
+            float(likeness[1]), float(likeness[2]), float(likeness[3]), float(self.empty), float(features.unused),
+            float(features.explained), min(prepared.query.strange, 3) / 3,
         ]  # fmt: skip
 
     @property

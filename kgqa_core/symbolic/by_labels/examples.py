@@ -141,7 +141,7 @@ def make_examples(
         for name in {kind, *chooser.sample(KINDS, OTHER_KINDS)}:
             log[KINDS.index(name)] = 0.0
         assert encoded is not None
-        fit = parser.way_fit(query, encoded, place % BLOCK)
+        fit = parser.relation_fit(query, encoded, place % BLOCK)
         candidates = parser.maker.make(query, fit.likeness, log)[:most]
         made, right = None, [False] * len(candidates)
         if gold is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -35,11 +36,6 @@ from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENE
 from kgqa_core.symbolic.by_labels.unread import Unread, UnreadWords
 from kgqa_core.types import Question
 
-UNUSED, EXPLAINED, OUTWARD, WORST, MEAN, BETTER = 4, 17, 24, 25, 26, 29
-"""Features: what mentions a form leaves out, the share of the question's words that its labels have, and those of
-`WayFit` with these names."""
-HEAD_FEATURES = (0, 1, 2, 27, 28)
-"""Features that hold the log probability of a candidate's class by each head of the scorer."""
 NO_CLASS = -100
 """Class of a candidate that a head does not tell apart."""
 DROPPED = 2.0
@@ -47,9 +43,9 @@ DROPPED = 2.0
 UNEXPLAINED = 4.0
 """What it loses besides where the form has none of these words."""
 PAIRED = 1.5
-"""Likeness of a way all of whose pairs of characters are in a question that is written without spaces."""
+"""Likeness of a directed relation all of whose pairs of characters are in a question that is written without spaces."""
 SHARP = 0.05
-"""Difference of likeness by which a token of the text has e times the weight in a way's place."""
+"""Difference of likeness by which a token of the text has e times the weight in a relation's position."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
 SCORED = 64
@@ -65,18 +61,86 @@ _YES_NO = re.compile(
 """How English asks for a yes or a no: by a verb in the first place of a clause."""
 
 
-@dataclass(frozen=True)
-class WayFit:
-    """How ways fit a question.
+class CandidateFeatures(NamedTuple):
+    """What is known of a candidate beside its text: a column each, in the order of the packaged weights.
 
-    likeness [2 * relations]: of a way's likest wording to the text, higher is better.  paired: the share of the pairs
-    of characters of a wording that a text without spaces has.  places [2 * relations]: of the token of
-    the text that a way's words are likest to, a mean where several are.  slots: of the token of each slot's word.
+    Where nothing else is said a column is 0 or 1.
+    """
+
+    operation: float
+    """Log probability of its operation by a head of the scorer; so are `best`, `order`, `length` and `turns`."""
+    best: float
+    order: float
+    linked: float
+    """Logarithm of how surely its mentions were linked."""
+    unused: float
+    """Mentions that it leaves out, by their confidence, below 0."""
+    relations: float
+    """How many, in thirds."""
+    empty: float
+    """Whether it finds nothing, or its facts are missing."""
+    size: float
+    """Logarithm of how much it finds."""
+    other_ordinal: float
+    """Whether it takes another position of a ranking than the question says."""
+    value_ignored: float
+    """Whether it has no value though the question has one."""
+    has_value: float
+    types_kept: float
+    """Types that the question names and the form finds, in halves."""
+    types_lost: float
+    """Types that the question names and the form does not find, in halves."""
+    types_added: float
+    """Types that the form names and the question does not, in halves."""
+    yes_no: float
+    """0.5 where it says yes or no just where that is asked for, else -0.5."""
+    first_type: float
+    """0.5 where it finds things of the type that the question names first, -0.5 where others, 0 without one."""
+    labels_read: float
+    """Share of the words of its labels that the question has."""
+    explained: float
+    """Share of the question's words that wordings of it have."""
+    frequency: float
+    """Mean logarithm of the triples of its relations."""
+    single: float
+    several_values: float
+    mentions: float
+    """How many, in thirds."""
+    judges_or_counts_type: float
+    """Whether it says yes or no, or is a type, or the size of one."""
+    shared_pairs: float
+    """As of `RelationFit`; so are `outward`, `worst`, `mean` and `better`."""
+    outward: float
+    worst: float
+    mean: float
+    length: float
+    turns: float
+    better: float
+
+
+def columns(*names: str) -> tuple[int, ...]:
+    """Columns of `CandidateFeatures` by their names."""
+    return tuple(map(CandidateFeatures._fields.index, names))
+
+
+HEAD_FEATURES = columns("operation", "best", "order", "length", "turns")
+"""Features that hold the log probability of a candidate's class by each head of the scorer."""
+_NONE_OF_BEST = columns("explained", "unused", "worst", "mean", "better")
+"""Features of the best candidate that tell whether there is a form."""
+
+
+@dataclass(frozen=True)
+class RelationFit:
+    """How directed relations fit a question.
+
+    likeness [2 * relations]: of a relation's likest wording to the text, higher is better.  paired: the share of the
+    pairs of characters of a wording that a text without spaces has.  positions [2 * relations]: of the token of the
+    text that a relation's words are likest to, a mean where several are.  slots: of the token of each slot's word.
     """
 
     likeness: NDArray[np.float64]
     paired: NDArray[np.float64]
-    places: NDArray[np.float64]
+    positions: NDArray[np.float64]
     slots: tuple[float, ...] = ()
 
     def outward(self, one: Candidate) -> float:
@@ -87,25 +151,25 @@ class WayFit:
         """
         if len(one.slots) != 1 or len(one.ways) < 2 or one.slots[0] >= len(self.slots):
             return 0.0
-        places, slot = self._places, self.slots[one.slots[0]]
-        distances = [abs(places[way] - slot) for way in one.ways]
+        positions, slot = self._positions, self.slots[one.slots[0]]
+        distances = [abs(positions[relation] - slot) for relation in one.ways]
         return sum(math.tanh((then - before) / 2) for before, then in pairwise(distances)) / (len(distances) - 1)
 
     def worst(self, one: Candidate) -> float:
-        """Likeness of the way of a form that fits least; 0 where it has none."""
-        return min((self._likeness[way] for way in one.ways), default=0.0)
+        """Likeness of the relation of a form that fits least; 0 where it has none."""
+        return min((self._likeness[relation] for relation in one.ways), default=0.0)
 
     def mean(self, one: Candidate) -> float:
-        """Mean likeness of the ways of a form; 0 where it has none."""
-        return sum(self._likeness[way] for way in one.ways) / max(len(one.ways), 1)
+        """Mean likeness of the relations of a form; 0 where it has none."""
+        return sum(self._likeness[relation] for relation in one.ways) / max(len(one.ways), 1)
 
     def better(self, one: Candidate) -> float:
-        """How much likelier another way of the graph is than the likest one of a form."""
-        return self._top - max((self._likeness[way] for way in one.ways), default=self._top)
+        """How much likelier another relation of the graph is than the likest one of a form."""
+        return self._top - max((self._likeness[relation] for relation in one.ways), default=self._top)
 
     def shared_pairs(self, one: Candidate) -> float:
-        """Mean of `paired` over the ways of a form; 0 where it has none."""
-        return sum(self._paired[way] for way in one.ways) / max(len(one.ways), 1)
+        """Mean of `paired` over the relations of a form; 0 where it has none."""
+        return sum(self._paired[relation] for relation in one.ways) / max(len(one.ways), 1)
 
     @cached_property
     def _likeness(self) -> list[float]:
@@ -116,8 +180,8 @@ class WayFit:
         return self.paired.tolist()
 
     @cached_property
-    def _places(self) -> list[float]:
-        return self.places.tolist()
+    def _positions(self) -> list[float]:
+        return self.positions.tolist()
 
     @cached_property
     def _top(self) -> float:
@@ -154,7 +218,7 @@ class Ranked:
     @property
     def candidates(self) -> list[Candidate]:
         """The candidates, best first."""
-        return [self.prepared.candidates[place] for place in self.order]
+        return [self.prepared.candidates[index] for index in self.order]
 
 
 class LabelParser:
@@ -170,16 +234,16 @@ class LabelParser:
         self.graph, self.scorer, self.hops = graph, scorer, hops
         self.maker = CandidateMaker(graph, hops)
         self.phrases = Phrases(graph)
-        own = [self.phrases.wordings(way) for way in range(2 * graph.relations)]
-        first = [texts[0] for texts in own]
-        self.ways = first + [text for texts in own for text in texts[1:]]
-        """Wordings of the graph's ways: the first of each, then all others."""
-        others = [way for way, texts in enumerate(own) for _ in texts[1:]]
+        each = [self.phrases.wordings(directed) for directed in range(2 * graph.relations)]
+        first = [texts[0] for texts in each]
+        self.wordings = first + [text for texts in each for text in texts[1:]]
+        """Wordings of the graph's directed relations: the first of each, then all others."""
+        others = [directed for directed, texts in enumerate(each) for _ in texts[1:]]
         self._owners = np.array([*range(len(first)), *others], dtype=np.int64)
-        self._pairs = [_pairs(text) for text in self.ways]
-        self._words = [stems(texts) for texts in own]
-        self._way_block: EncodedTexts | None = None
-        self._unread = UnreadWords(graph, own, scorer, learnt)
+        self._pairs = [_pairs(text) for text in self.wordings]
+        self._words = [stems(texts) for texts in each]
+        self._wording_block: EncodedTexts | None = None
+        self._unread = UnreadWords(graph, each, scorer, learnt)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
         self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]
@@ -187,7 +251,7 @@ class LabelParser:
     def clear(self) -> None:
         """Forgets what was encoded; to be called when the weights of the scorer have changed."""
         self.scorer.clear()
-        self._way_block = None
+        self._wording_block = None
 
     def read(self, questions: Sequence[Question]) -> list[LabelQuery]:
         """What is read of questions: their slots, types and values."""
@@ -198,8 +262,11 @@ class LabelParser:
     def readings(self, questions: Sequence[Question]) -> list[list[LabelQuery]]:
         """What may be read of each question: with all mentions first, then without some that may be plain words."""
         each = [[(question, 0.0, frozenset[str]()), *other_readings(question)] for question in questions]
-        queries = iter(self.read([one for own in each for one, _, _ in own]))
-        return [[replace(next(queries), dropped=rho, dropped_words=words) for _, rho, words in own] for own in each]
+        queries = iter(self.read([question for readings in each for question, _, _ in readings]))
+        return [
+            [replace(next(queries), dropped=rho, dropped_words=words) for _, rho, words in readings]
+            for readings in each
+        ]
 
     def best_readings(self, ranked: Sequence[Ranked], counts: Sequence[int]) -> list[Ranked]:
         """Of each question's readings, one after the other, that whose best form scores highest.
@@ -207,12 +274,8 @@ class LabelParser:
         counts: readings of each question.  A reading that takes mentions for plain words loses `DROPPED` times the
         confidence in these, and `UNEXPLAINED` times the share of these words that the form does not have.
         """
-        found, place = [], 0
-        for count in counts:
-            own = ranked[place : place + count]
-            place += count
-            found.append(max(own, key=self._reading_score))
-        return found
+        readings = iter(ranked)
+        return [max(islice(readings, count), key=self._reading_score) for count in counts]
 
     def _reading_score(self, one: Ranked) -> float:
         query = one.prepared.query
@@ -221,7 +284,7 @@ class LabelParser:
         score = one.scores[0] - DROPPED * query.dropped
         if query.dropped_words:
             best = one.candidates[0]
-            words = stems(labels_of(best.form, self.graph)).union(*(self._words[way] for way in best.ways))
+            words = stems(labels_of(best.form, self.graph)).union(*(self._words[directed] for directed in best.ways))
             score -= UNEXPLAINED * len(query.dropped_words - words) / len(query.dropped_words)
         return score
 
@@ -232,24 +295,24 @@ class LabelParser:
         most: int = SCORED,
         proposed: Sequence[Sequence[tuple[Candidate, str]]] | None = None,
     ) -> list[Prepared]:
-        """Candidates of questions (id, query), the likest by their ways; `most` of each.
+        """Candidates of questions (id, query), the likest by their relations; `most` of each.
 
         proposed: of each question further candidates, each with the road that it came by.
         """
-        network, found = self.scorer.network, []
+        network, results = self.scorer.network, []
         for start in range(0, len(queries), BLOCK):
-            own = queries[start : start + BLOCK]
-            encoded = self.scorer.questions([query.text for _, query in own])
+            block = queries[start : start + BLOCK]
+            encoded = self.scorer.questions([query.text for _, query in block])
             heads = [torch.log_softmax(head(encoded.pooled), -1).numpy() for head in network.heads]
-            for place, (name, query) in enumerate(own):
+            for index, (name, query) in enumerate(block):
                 next_question()
-                fit = self.way_fit(query, encoded, place)
-                guess = [head[place] for head in heads]
+                fit = self.relation_fit(query, encoded, index)
+                guess = [head[index] for head in heads]
                 cues = self.cues(query)
                 made = self.maker.make(query, fit.likeness, guess[0].tolist())
                 candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), most))
                 known = {str(normalise(one.form)) for one in candidates} if proposed else set()
-                for one, road in proposed[start + place] if proposed else ():
+                for one, road in proposed[start + index] if proposed else ():
                     text = str(normalise(one.form))
                     if text not in known and meets(one, cues, query, self.graph):
                         known.add(text)
@@ -257,9 +320,9 @@ class LabelParser:
                         candidates.append(one)
                 texts, nouns = self.texts(query, candidates), self.nouns(candidates)
                 features = self.features(query, candidates, guess, fit)
-                single = encoded.rows(torch.full((1,), place))
-                found.append(Prepared(name, query, candidates, texts, nouns, features, single))
-        return found
+                single = encoded.rows(torch.full((1,), index))
+                results.append(Prepared(name, query, candidates, texts, nouns, features, single))
+        return results
 
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
@@ -279,41 +342,41 @@ class LabelParser:
         query = ranked.prepared.query
         return self._unread.of(query, best, [*self.texts(query, [best]), *self.nouns([best])], ranked.prepared.encoded)
 
-    def way_fit(self, query: LabelQuery, encoded: EncodedTexts, place: int) -> WayFit:
-        """How the words of each way fit one question of a batch."""
-        if self._way_block is None:
-            self._way_block = self.scorer.phrases(self.ways)
-        likeness = self.scorer.likeness(encoded, place, self._way_block).double().numpy()
+    def relation_fit(self, query: LabelQuery, encoded: EncodedTexts, index: int) -> RelationFit:
+        """How the words of each directed relation fit one question of a batch."""
+        if self._wording_block is None:
+            self._wording_block = self.scorer.phrases(self.wordings)
+        likeness = self.scorer.likeness(encoded, index, self._wording_block).double().numpy()
         ids = self.scorer.network.encoder.token_ids([query.text, *(slot.word for slot in query.slots)])
         inside = slice(1, len(ids[0]) - 1)  # without the marks of start and end
-        ways = 2 * self.graph.relations
+        directed = 2 * self.graph.relations
         like = torch.einsum(
             "wud,td,wu->wt",
-            self._way_block.tokens[:ways],
-            encoded.tokens[place][inside],
-            self._way_block.weights[:ways],
+            self._wording_block.tokens[:directed],
+            encoded.tokens[index][inside],
+            self._wording_block.weights[:directed],
         )
         numbers = torch.arange(1, len(ids[0]) - 1, dtype=like.dtype)
-        places = (like / SHARP).softmax(-1) @ numbers
-        slots = tuple(float(ids[0].index(own[1])) if own[1] in ids[0] else float(len(ids[0])) for own in ids[1:])
-        each, paired = 0.5 * likeness[:, 0] + likeness[:, 2], np.zeros(ways)
+        positions = (like / SHARP).softmax(-1) @ numbers
+        slots = tuple(float(ids[0].index(word[1])) if word[1] in ids[0] else float(len(ids[0])) for word in ids[1:])
+        each, paired = 0.5 * likeness[:, 0] + likeness[:, 2], np.zeros(directed)
         if pairs := _pairs(query.text):
-            shares = np.array([len(own & pairs) / len(own) if own else 0.0 for own in self._pairs])
+            shares = np.array([len(known & pairs) / len(known) if known else 0.0 for known in self._pairs])
             np.maximum.at(paired, self._owners, shares)
-            each = np.where([bool(own) for own in self._pairs], PAIRED * shares, each)
-        best = np.full(ways, -np.inf)
+            each = np.where([bool(known) for known in self._pairs], PAIRED * shares, each)
+        best = np.full(directed, -np.inf)
         np.maximum.at(best, self._owners, each)
-        return WayFit(best, paired, places.double().numpy(), slots)
+        return RelationFit(best, paired, positions.double().numpy(), slots)
 
     @torch.inference_mode()
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
         """The candidates of each question, best first."""
-        network, found = self.scorer.network, []
+        network, results = self.scorer.network, []
         for number, one in enumerate(prepared):
             next_question()
             if number % BLOCK == 0:
                 block = prepared[number : number + BLOCK]
-                self.scorer.encode_new([text for own in block for text in (*own.texts, *own.nouns)])
+                self.scorer.encode_new([text for question in block for text in (*question.texts, *question.nouns)])
             if one.candidates:
                 nouns = self.scorer.phrases(one.nouns)
                 likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts), nouns)
@@ -323,8 +386,8 @@ class LabelParser:
             none = float(network.none(none_features(scores, likeness, torch.from_numpy(one.features), one.query)))
             order = np.argsort(-scores.numpy(), kind="stable")
             values = scores.double().numpy()[order]
-            found.append(Ranked(one, order.tolist(), values.tolist(), none, likeness.numpy()[order]))
-        return found
+            results.append(Ranked(one, order.tolist(), values.tolist(), none, likeness.numpy()[order]))
+        return results
 
     def parse(self, questions: Sequence[Question]) -> list[Ranked]:
         """The ranked candidates of questions."""
@@ -339,7 +402,7 @@ class LabelParser:
         query: LabelQuery,
         candidates: Sequence[Candidate],
         guess: Sequence[NDArray[np.float32]],
-        fit: WayFit,
+        fit: RelationFit,
         classes: Sequence[tuple[int, ...]] | None = None,
     ) -> NDArray[np.float32]:
         """What is known of candidates beside their texts [candidates, FEATURES].
@@ -348,19 +411,18 @@ class LabelParser:
         """
         words = [stem(word) for word in WORD.findall(query.text.lower())]
         content = {word for word in words if word not in CONTENT_FREE}
-        wanted = {place for place, _ in query.types}
-        asked = bool(_YES_NO.search(query.text))
+        wanted = {number for number, _ in query.types}
+        yes_no = bool(_YES_NO.search(query.text))
         first = [
-            self.graph.members(place)
-            for place, _ in query.types
-            if self.graph.type_labels[place] == self.graph.type_labels[query.types[0][0]]
+            self.graph.members(number)
+            for number, _ in query.types
+            if self.graph.type_labels[number] == self.graph.type_labels[query.types[0][0]]
         ]
         rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
         classes = classes if classes is not None else [classes_of(one) for one in candidates]
         relation_ids, type_of_key = self.graph.memory.relation_ids, self.graph.type_of_key
         table = []
         for one, numbers in zip(candidates, classes, strict=True):
-            row = [0.0] * FEATURES
             form = one.form
             inner = form.of if isinstance(form, Count) else form
             nodes = nodes_of(form)
@@ -368,49 +430,60 @@ class LabelParser:
             relations = {relation_ids[step.relation] for node in nodes for step in getattr(node, "path", ())}
             label_words = set[str]().union(
                 *(self._relation_words[relation] for relation in relations),
-                *(self._type_words[place] for place in named if place >= 0),
+                *(self._type_words[number] for number in named if number >= 0),
             )
-            explained = content & label_words.union(*(self._words[way] for way in one.ways))
+            explained = content & label_words.union(*(self._words[directed] for directed in one.ways))
             literals = sum(isinstance(getattr(node, "value", node), Literal) for node in nodes)
             nth = next((node.n for node in nodes if isinstance(node, Nth)), 1)
-            for column, own, number in zip(HEAD_FEATURES, guess, numbers, strict=True):
-                row[column] = max(own[number], -8) / 4 if number >= 0 else 0
-            row[3] = math.log(max(one.rho, 1e-3)) / 4
-            row[UNUSED] = -sum(rho for number, rho in enumerate(rhos) if number not in one.slots)
-            row[5] = len(one.ways) / 3
-            row[6] = float(one.missing or (one.nodes is not None and not len(one.nodes)))
-            row[7] = math.log1p(len(one.nodes)) / 8 if one.nodes is not None else 0
-            row[8] = float((query.place or 1) != nth)
-            row[9] = float(bool(query.values) and not literals)
-            row[10] = float(literals > 0)
-            row[11] = len(wanted & set(one.types)) / 2
-            row[12] = len(wanted - set(one.types)) / 2
-            row[13] = len(named - wanted) / 2
-            row[14] = 0.5 if asked == isinstance(one.value, bool) else -0.5
+            operation, best, order, length, turns = (
+                max(log[number], -8) / 4 if number >= 0 else 0 for log, number in zip(guess, numbers, strict=True)
+            )
+            first_type, frequency = 0.0, 0.0
             if first and one.nodes is not None and len(one.nodes):
-                row[15] = 0.5 if any(inside(one.nodes[:20], members) for members in first) else -0.5
-            row[16] = len(label_words & content) / len(label_words) if label_words else 0
-            row[EXPLAINED] = len(explained) / len(content) if content else 0
+                first_type = 0.5 if any(inside(one.nodes[:20], members) for members in first) else -0.5
             if one.ways:
-                row[18] = sum(self._log_triples[way % self.graph.relations] for way in one.ways) / len(one.ways)
-            row[19] = float(one.nodes is not None and len(one.nodes) == 1)
-            row[20] = float(self._several_values(one))
-            row[21] = len(one.slots) / 3
-            row[22] = float(isinstance(one.value, bool) or isinstance(inner, Class))
-            row[23] = fit.shared_pairs(one)
-            row[OUTWARD] = fit.outward(one)
-            row[WORST], row[MEAN], row[BETTER] = fit.worst(one), fit.mean(one), fit.better(one)
-            table.append(row)
+                logs = [self._log_triples[directed % self.graph.relations] for directed in one.ways]
+                frequency = sum(logs) / len(logs)
+            table.append(
+                CandidateFeatures(
+                    operation=operation,
+                    best=best,
+                    order=order,
+                    linked=math.log(max(one.rho, 1e-3)) / 4,
+                    unused=-sum(rho for number, rho in enumerate(rhos) if number not in one.slots),
+                    relations=len(one.ways) / 3,
+                    empty=float(one.missing or (one.nodes is not None and not len(one.nodes))),
+                    size=math.log1p(len(one.nodes)) / 8 if one.nodes is not None else 0,
+                    other_ordinal=float((query.place or 1) != nth),
+                    value_ignored=float(bool(query.values) and not literals),
+                    has_value=float(literals > 0),
+                    types_kept=len(wanted & set(one.types)) / 2,
+                    types_lost=len(wanted - set(one.types)) / 2,
+                    types_added=len(named - wanted) / 2,
+                    yes_no=0.5 if yes_no == isinstance(one.value, bool) else -0.5,
+                    first_type=first_type,
+                    labels_read=len(label_words & content) / len(label_words) if label_words else 0,
+                    explained=len(explained) / len(content) if content else 0,
+                    frequency=frequency,
+                    single=float(one.nodes is not None and len(one.nodes) == 1),
+                    several_values=float(self._several_values(one)),
+                    mentions=len(one.slots) / 3,
+                    judges_or_counts_type=float(isinstance(one.value, bool) or isinstance(inner, Class)),
+                    shared_pairs=fit.shared_pairs(one),
+                    outward=fit.outward(one),
+                    worst=fit.worst(one),
+                    mean=fit.mean(one),
+                    length=length,
+                    turns=turns,
+                    better=fit.better(one),
+                )
+            )
         return np.array(table, dtype=np.float32).reshape(len(candidates), FEATURES)
 
     def _several_values(self, one: Candidate) -> bool:
         if one.nodes is None or len(one.nodes) < 2:
             return False
         return bool((self.graph.memory.dim[one.nodes[:5]] >= 0).all())
-
-
-_NONE_OF_BEST = (EXPLAINED, UNUSED, WORST, MEAN, BETTER)
-"""Features of the best candidate that tell whether there is a form."""
 
 
 def none_features(
@@ -424,7 +497,7 @@ def none_features(
     best = int(scores.argmax())
     top = scores.topk(min(2, len(scores))).values.tolist()
     row = [top[0] / 10, (top[1] if len(top) > 1 else -10.0) / 10, *likeness[best].tolist(), *known]
-    return torch.tensor([[*row, *(float(features[best][place]) for place in _NONE_OF_BEST)]])
+    return torch.tensor([[*row, *(float(features[best][column]) for column in _NONE_OF_BEST)]])
 
 
 def classes_of(one: Candidate) -> tuple[int, ...]:
@@ -432,16 +505,16 @@ def classes_of(one: Candidate) -> tuple[int, ...]:
     form = one.form
     best = best_of(form)
     ordered = isinstance(form, (Minus, Holds)) and len(one.slots) > 1
-    lengths, turned = zip(*_path_shapes(form), strict=True)
-    found = (
+    lengths, returns = zip(*_path_shapes(form), strict=True)
+    classes = (
         one.kind,
         NO_CLASS if best is None else BESTS.index(best),
         int(one.slots[0] > one.slots[1]) if ordered else NO_CLASS,
         min(max(lengths), LENGTHS - 1),
-        int(any(turned)),
+        int(any(returns)),
     )
-    assert len(found) == len(HEADS)
-    return found
+    assert len(classes) == len(HEADS)
+    return classes
 
 
 def _path_shapes(form: Form, behind: tuple[tuple[str, bool], ...] = ()) -> Iterator[tuple[int, bool]]:
@@ -459,7 +532,7 @@ def _path_shapes(form: Form, behind: tuple[tuple[str, bool], ...] = ()) -> Itera
 
 def _pairs(text: str) -> set[str]:
     """Pairs of characters of words that are written without spaces between them; of one character itself."""
-    return {run[place : place + 2] for run in _UNSPACED.findall(text) for place in range(max(len(run) - 1, 1))}
+    return {run[start : start + 2] for run in _UNSPACED.findall(text) for start in range(max(len(run) - 1, 1))}
 
 
 def answers_of(one: Candidate, names: Mapping[int, str]) -> tuple[str, ...]:

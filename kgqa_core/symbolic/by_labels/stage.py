@@ -130,7 +130,7 @@ def train(
         choices, right, measured = judged(parser, link_some(dev, tagger, linking, chooser, gold=0.0))
         calibration = calibrate(choices, right, options.threshold, start.calibration or AS_IT_IS)
     save(workspace.out, LabelModel(start.network, options.hops, calibration, words=words))
-    keep_phrases(workspace.out, parser.ways)
+    keep_phrases(workspace.out, parser.wordings)
     return counts | {"dev": measured}
 
 

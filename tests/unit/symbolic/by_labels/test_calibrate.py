@@ -10,7 +10,7 @@ import pytest
 from kgqa_core.logic.forms import Entity
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery
-from kgqa_core.symbolic.by_labels.parser import EXPLAINED, UNUSED, Prepared, Ranked
+from kgqa_core.symbolic.by_labels.parser import Prepared, Ranked, columns
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS
 
 
@@ -71,7 +71,7 @@ def test_confidence_reads_the_likenesses_features_and_strange_words_of_the_best_
     strange: int, part: float
 ) -> None:
     features = np.zeros((2, FEATURES), dtype=np.float32)
-    features[1, UNUSED], features[1, EXPLAINED], features[0] = -0.25, 0.75, 9.0
+    features[1, columns("unused", "explained")], features[0] = (-0.25, 0.75), 9.0
     best = Candidate(Entity("x"), 0, np.array([2]), None, (), (), (), rho=0.5, score=0.0)
     query = LabelQuery("?", strange=strange)
     prepared = Prepared("q", query, [candidate([1]), best], ["", ""], ["", ""], features, None)  # type: ignore[arg-type]

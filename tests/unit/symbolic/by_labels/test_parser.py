@@ -16,25 +16,20 @@ from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot,
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import (
-    BETTER,
     DROPPED,
-    EXPLAINED,
     HEAD_FEATURES,
-    MEAN,
     NO_CLASS,
-    OUTWARD,
     PAIRED,
     SCORED,
     UNEXPLAINED,
-    UNUSED,
-    WORST,
     LabelParser,
     Prepared,
     Ranked,
-    WayFit,
+    RelationFit,
     _path_shapes,
     answers_of,
     classes_of,
+    columns,
     none_features,
 )
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, NONE_FEATURES, LabelScorer
@@ -48,9 +43,9 @@ def parser(graph: LabelGraph, scorer: LabelScorer) -> LabelParser:
     return LabelParser(graph, scorer)
 
 
-def no_fit(graph: LabelGraph) -> WayFit:
+def no_fit(graph: LabelGraph) -> RelationFit:
     """No way has anything in common with the text."""
-    return WayFit(*np.zeros((3, 2 * graph.relations)))
+    return RelationFit(*np.zeros((3, 2 * graph.relations)))
 
 
 def even() -> list[np.ndarray]:
@@ -188,7 +183,7 @@ def test_none_is_judged_from_the_best_candidates(graph: LabelGraph) -> None:
     query = LabelQuery("x y", slots, strange=2, cut=True)
     likeness = torch.tensor([[0.9] * LIKENESS, [0.4, 0.1, 0.0, 0.7, 0.2], [0.8] * LIKENESS])
     features = torch.ones(3, FEATURES)
-    features[1, [EXPLAINED, UNUSED, WORST, MEAN, BETTER]] = torch.tensor([0.6, -0.3, 0.8, 0.85, 0.05])
+    features[1, columns("explained", "unused", "worst", "mean", "better")] = torch.tensor([0.6, -0.3, 0.8, 0.85, 0.05])
     row = none_features(torch.tensor([1.0, 5.0, 3.0]), likeness, features, query)
     # two scores, likenesses of the best, surest and least sure mention, strange words, a cut name, features of it
     expected = [0.5, 0.3, 0.4, 0.1, 0.0, 0.7, 0.2, 1.0, 0.5, 2 / 3, 1.0, 0.6, -0.3, 0.8, 0.85, 0.05]
@@ -221,9 +216,9 @@ def test_answers_are_names_numbers_or_yes_and_no(graph: LabelGraph) -> None:
 def test_parser_is_cleared_when_weights_change(graph: LabelGraph, scorer: LabelScorer) -> None:
     own = LabelParser(graph, scorer, hops=1)
     [ranked] = own.parse(questions(graph)[:1])
-    assert own._way_block is not None and not any(len(one.ways) > 1 and one.kind == 0 for one in ranked.candidates)
+    assert own._wording_block is not None and not any(len(one.ways) > 1 and one.kind == 0 for one in ranked.candidates)
     own.clear()
-    assert own._way_block is None
+    assert own._wording_block is None
     assert not isinstance(ranked.candidates[0].form, Count)
 
 
@@ -233,40 +228,40 @@ def test_path_whose_relations_the_text_names_away_from_its_mention_is_in_order(g
     assert made is not None and made.ways == (way_of(graph, "directed_by", back=True), way_of(graph, "has_genre"))
     likeness, paired, places = np.zeros((3, 2 * graph.relations))
     places[list(made.ways)], likeness[list(made.ways)] = (5, 1), (0.9, 0.4)
-    assert WayFit(likeness, paired, places, (7.0,)).outward(made) == pytest.approx(np.tanh(2))
-    assert WayFit(likeness, paired, places, (1.0,)).outward(made) == pytest.approx(-np.tanh(2))
-    assert WayFit(likeness, paired, places, (7.0,)).worst(made) == 0.4
+    assert RelationFit(likeness, paired, places, (7.0,)).outward(made) == pytest.approx(np.tanh(2))
+    assert RelationFit(likeness, paired, places, (1.0,)).outward(made) == pytest.approx(-np.tanh(2))
+    assert RelationFit(likeness, paired, places, (7.0,)).worst(made) == 0.4
     one = candidate_of(parse(f"(JOIN <{X}directed_by> <{X}p0>)"), query, graph)
-    assert one is not None and WayFit(likeness, paired, places, (7.0,)).outward(one) == 0
+    assert one is not None and RelationFit(likeness, paired, places, (7.0,)).outward(one) == 0
     kind = candidate_of(parse(f"(TYPE <{X}film>)"), query, graph)
-    assert kind is not None and WayFit(likeness, paired, places, (7.0,)).worst(kind) == 0
+    assert kind is not None and RelationFit(likeness, paired, places, (7.0,)).worst(kind) == 0
 
 
 def test_order_is_read_from_the_words_of_the_text(graph: LabelGraph, parser: LabelParser) -> None:
     query = LabelQuery("genre of the films directed by x", (slot_of(graph, "x", X + "p0"),))
     other = LabelQuery("x directed films of what genre", query.slots)
     for own, slot in ((query, 7), (other, 1)):
-        fit = parser.way_fit(own, parser.scorer.questions([own.text]), 0)
-        assert fit.slots == (slot,) and fit.places.min() >= 1 and fit.places.max() <= len(own.text.split())
+        fit = parser.relation_fit(own, parser.scorer.questions([own.text]), 0)
+        assert fit.slots == (slot,) and fit.positions.min() >= 1 and fit.positions.max() <= len(own.text.split())
     genre, directed = way_of(graph, "has_genre"), way_of(graph, "directed_by")
-    assert fit.places[genre] > fit.places[directed]
+    assert fit.positions[genre] > fit.positions[directed]
     forms = [f"(JOIN (R <{X}has_genre>) (JOIN <{X}directed_by> <{X}p0>))", f"(JOIN <{X}directed_by> <{X}p0>)"]
     made = [one for text in forms if (one := candidate_of(parse(text), other, graph)) is not None]
     rows = parser.features(other, made, even(), fit)
-    assert rows[0, OUTWARD] > 0 and rows[1, OUTWARD] == 0
-    assert rows[:, WORST].tolist() == pytest.approx([fit.worst(one) for one in made])
+    assert rows[0, columns("outward")] > 0 and rows[1, columns("outward")] == 0
+    assert rows[:, columns("worst")[0]].tolist() == pytest.approx([fit.worst(one) for one in made])
 
 
-def test_empty_text_has_no_places(graph: LabelGraph, parser: LabelParser) -> None:
+def test_empty_text_has_no_positions(graph: LabelGraph, parser: LabelParser) -> None:
     query = LabelQuery("", (slot_of(graph, "x", X + "p0"),))
-    fit = parser.way_fit(query, parser.scorer.questions([""]), 0)
-    assert np.isfinite(fit.places).all() and len(fit.slots) == 1
+    fit = parser.relation_fit(query, parser.scorer.questions([""]), 0)
+    assert np.isfinite(fit.positions).all() and len(fit.slots) == 1
 
 
 def test_likeness_of_a_way_is_that_of_its_likest_wording(graph: LabelGraph, parser: LabelParser) -> None:
     text = "who directed x"
     question = parser.scorer.questions([text])
-    fit = parser.way_fit(LabelQuery(text, (slot_of(graph, "x", X + "f0"),)), question, 0)
+    fit = parser.relation_fit(LabelQuery(text, (slot_of(graph, "x", X + "f0"),)), question, 0)
     best = []
     for way in range(2 * graph.relations):
         wordings = list(parser.phrases.wordings(way))
@@ -286,12 +281,12 @@ def test_mean_and_better_compare_the_ways_of_a_form_with_all(graph: LabelGraph) 
     kind = candidate_of(parse(f"(TYPE <{X}film>)"), LabelQuery("?"), graph)
     assert made is not None and kind is not None and len(made.ways) == 2
     likeness[list(made.ways)], likeness[way_of(graph, "capital")] = (0.2, 0.6), 0.9
-    fit = WayFit(likeness, likeness, likeness)
+    fit = RelationFit(likeness, likeness, likeness)
     assert (fit.mean(made), fit.worst(made)) == (pytest.approx(0.4), pytest.approx(0.2))
     assert fit.better(made) == pytest.approx(0.3)
     assert (fit.mean(kind), fit.better(kind)) == (0, 0)
     likeness[made.ways[0]] = 0.95
-    fit = WayFit(likeness, likeness, likeness)
+    fit = RelationFit(likeness, likeness, likeness)
     assert fit.better(made) == 0, "the likest way of all is its own"
 
 
@@ -323,7 +318,7 @@ def test_chinese_ways_have_the_share_of_their_pairs_that_the_text_has(
     chinese: LabelParser, text: str, shares: dict[str, float]
 ) -> None:
     query = LabelQuery(text, (slot_of(chinese.graph, "x", X + "e0"),))
-    fit = chinese.way_fit(query, chinese.scorer.questions([text]), 0)
+    fit = chinese.relation_fit(query, chinese.scorer.questions([text]), 0)
     for name, share in shares.items():
         way = way_of(chinese.graph, name)
         assert fit.paired[way] >= share if share < 1 else fit.paired[way] == pytest.approx(1.0), name
@@ -334,7 +329,7 @@ def test_chinese_ways_have_the_share_of_their_pairs_that_the_text_has(
 
 def test_form_whose_ways_are_in_the_text_has_their_pairs_for_a_feature(chinese: LabelParser) -> None:
     query = LabelQuery("x 的导演是谁", (slot_of(chinese.graph, "x", X + "e0"),))
-    fit = chinese.way_fit(query, chinese.scorer.questions([query.text]), 0)
+    fit = chinese.relation_fit(query, chinese.scorer.questions([query.text]), 0)
     forms = [f"(JOIN (R <{X}{name}>) <{X}e0>)" for name in ("r0", "r2")] + [
         f"(JOIN (R <{X}r2>) (JOIN (R <{X}r0>) <{X}e0>))"
     ]

@@ -305,7 +305,7 @@ def test_the_wordings_of_the_graph_are_stored_encoded(
 ) -> None:
     learn(folders, tmp_path / "out", QUICK)
     model = load(tmp_path / "out")
-    ways = LabelParser(graph, LabelScorer(model.network)).ways
+    ways = LabelParser(graph, LabelScorer(model.network)).wordings
     anew = LabelScorer(model.network).known(ways)
     assert model.phrases.keys() == set(ways)
     for text, own in anew.items():
