@@ -5,7 +5,8 @@ That token stands nowhere else in a piece, so that no piece begins another, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,48 +80,65 @@ class Pieces:
         return list(self.tokenizer(" " + text, add_special_tokens=False)["input_ids"])
 
 
-class AllowedText(LogitsProcessor):  # type: ignore[misc]
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where an automaton is.  size: tokens of the piece that is begun.  actions: by the token with which they go on."""
+
+    state: State
+    size: int
+    actions: dict[int, list[int]]
+
+
+class AllowedActions(LogitsProcessor):  # type: ignore[misc]
     """Lets each row go on only with tokens of pieces that its question's automaton allows.
 
-    pieces: of each question.  start: tokens before what is written.  The rows of a question stand together.
+    The rows of a question stand together, as beam search has them.  Log-probabilities are not made to sum to 1 again,
+    so that a form that the model would not have written alone scores low.
+    pieces: of each question, by action.  start: tokens before what is written.
     """
 
     def __init__(
         self, automata: Sequence[Automaton], pieces: Sequence[Sequence[Piece]], beams: int, start: int, pad: int
     ) -> None:
-        self.automata, self.pieces, self.beams, self.start, self.pad = automata, pieces, beams, start, pad
-        self._known: list[dict[Piece, tuple[State | None, Piece]]] = [{(): (one.start, ())} for one in automata]
+        self.automata, self.pieces, self.start, self.pad = automata, pieces, start, pad
+        self.beams = max(2, beams)  # one beam is no beam search, and has no scores
+        self._known: list[dict[Piece, _Position | None]] = [
+            {(): self._at(number, automaton.start)} for number, automaton in enumerate(automata)
+        ]
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """scores [rows, tokens] with -inf for what may not come after input_ids [rows, tokens so far]."""
-        masked = torch.full_like(scores, float("-inf"))
+        rows: list[int] = []
+        allowed: list[int] = []
         for row, tokens in enumerate(input_ids[:, self.start :].tolist()):
-            number = row // self.beams
-            state, begun = self.state(number, tuple(tokens))
-            allowed = sorted(self._next(number, state, begun)) if state is not None else [self.pad]
-            masked[row, allowed] = scores[row, allowed]
+            after = self._after(row // self.beams, tuple(tokens))
+            allowed += after.actions if after is not None else [self.pad]
+            rows += [row] * (len(allowed) - len(rows))
+        masked = torch.full_like(scores, float("-inf"))
+        masked[rows, allowed] = scores[rows, allowed]
         return masked
 
-    def state(self, number: int, tokens: Piece) -> tuple[State | None, Piece]:
-        """Where a question's automaton is, and the tokens of the piece that is begun; None after the end."""
+    def _after(self, number: int, tokens: Piece) -> _Position | None:
+        """Where a question's automaton is after some tokens; None after the end, and after what is not allowed."""
         known = self._known[number]
         if tokens not in known:
-            state, begun = self.state(number, tokens[:-1])
-            known[tokens] = (None, ())
-            if state is not None and tokens[-1] in self._next(number, state, begun):
-                begun = (*begun, tokens[-1])
-                automaton, pieces = self.automata[number], self.pieces[number]
-                whole = [action for action in automaton.allowed(state) if pieces[action] == begun]
+            before = self._after(number, tokens[:-1])
+            actions = before.actions.get(tokens[-1], []) if before is not None else []
+            known[tokens] = None
+            if before is not None and actions:
+                pieces, size = self.pieces[number], before.size + 1
+                whole = [action for action in actions if len(pieces[action]) == size]
                 if not whole:
-                    known[tokens] = (state, begun)
+                    known[tokens] = self._at(number, before.state, size, actions)
                 elif whole[0] != _END:
-                    known[tokens] = (automaton.after(state, whole[0]), ())
+                    known[tokens] = self._at(number, self.automata[number].after(before.state, whole[0]))
         return known[tokens]
 
-    def _next(self, number: int, state: State, begun: Piece) -> set[int]:
-        pieces, size = self.pieces[number], len(begun)
-        allowed = (pieces[action] for action in self.automata[number].allowed(state))
-        return {piece[size] for piece in allowed if piece[:size] == begun and len(piece) > size}
+    def _at(self, number: int, state: State, size: int = 0, actions: Iterable[int] | None = None) -> _Position:
+        following: dict[int, list[int]] = {}
+        for action in self.automata[number].allowed(state) if actions is None else actions:
+            following.setdefault(self.pieces[number][action][size], []).append(action)
+        return _Position(state, size, following)
 
 
 def actions_of(tokens: Sequence[int], pieces: Sequence[Piece]) -> list[int] | None:
@@ -137,6 +155,37 @@ def actions_of(tokens: Sequence[int], pieces: Sequence[Piece]) -> list[int] | No
             actions.append(action)
             begun = ()
     return None
+
+
+def beam_search(
+    model: Any, allowed: AllowedActions, longest: int, beams: int, inputs: Mapping[str, Any]
+) -> list[list[tuple[Form | None, float]]]:
+    """The forms of each question with their log-probabilities, best first; None for NK.
+
+    longest: tokens of a form at most.  inputs: of `generate`, with what the encoder reads.
+    """
+    out = model.generate(
+        logits_processor=LogitsProcessorList([allowed]),
+        num_beams=allowed.beams,
+        num_return_sequences=allowed.beams,
+        do_sample=False,
+        length_penalty=0.0,
+        max_new_tokens=longest,
+        return_dict_in_generate=True,
+        output_scores=True,
+        **inputs,
+    )
+    written, scores = out.sequences[:, allowed.start :].tolist(), out.sequences_scores.tolist()
+    results: list[list[tuple[Form | None, float]]] = []
+    for number, automaton in enumerate(allowed.automata):
+        forms: dict[Form | None, float] = {}
+        for row in range(number * allowed.beams, (number + 1) * allowed.beams):
+            actions = actions_of(written[row], allowed.pieces[number])
+            if actions is not None and scores[row] > -1e6:  # there may be fewer forms than beams
+                form = read(actions, automaton.slots)
+                forms[form] = max(scores[row], forms.get(form, float("-inf")))
+        results.append(sorted(forms.items(), key=lambda scored: -scored[1])[:beams])
+    return results
 
 
 IGNORED = -100
@@ -191,33 +240,10 @@ class TextDecoder(nn.Module):
         longest = 1 + longest * max(one.limits.actions for one in automata)
         prompts = [self._read(row, 0 if self.seq2seq else longest) for row in rows]
         ids, mask = self._padded(prompts, left=not self.seq2seq)
-        width = max(2, beams)  # one beam is no beam search, and has no scores
         start = 1 if self.seq2seq else ids.shape[1]
-        out = self.encoder.generate(
-            input_ids=ids,
-            attention_mask=mask,
-            logits_processor=LogitsProcessorList([AllowedText(automata, pieces, width, start, self.pad)]),
-            num_beams=width,
-            num_return_sequences=width,
-            do_sample=False,
-            length_penalty=0.0,
-            max_new_tokens=longest,
-            eos_token_id=self.pieces.end,
-            pad_token_id=self.pad,
-            return_dict_in_generate=True,
-            output_scores=True,
-        )
-        written, scores = out.sequences[:, start:].tolist(), out.sequences_scores.tolist()
-        found: list[list[tuple[Form | None, float]]] = []
-        for number, automaton in enumerate(automata):
-            own: dict[Form | None, float] = {}
-            for place in range(number * width, (number + 1) * width):
-                actions = actions_of(written[place], pieces[number])
-                if actions is not None and scores[place] > -1e6:  # there may be fewer forms than beams
-                    form = read(actions, automaton.slots)
-                    own[form] = max(scores[place], own.get(form, float("-inf")))
-            found.append(sorted(own.items(), key=lambda one: -one[1])[:beams])
-        return found
+        allowed = AllowedActions(automata, pieces, beams, start, self.pad)
+        inputs = {"input_ids": ids, "attention_mask": mask, "eos_token_id": self.pieces.end, "pad_token_id": self.pad}
+        return beam_search(self.encoder, allowed, longest, beams, inputs)
 
     def save(self, folder: Path) -> None:
         """Writes model/ as transformers reads it, weights in safetensors."""
