@@ -30,7 +30,7 @@ RANGE_ENTITIES = 1 << 22
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
 
-class Workspace:
+class KernelScratch:
     """Scratch of one thread, in pages that exist once touched: sums and bitmaps that are all zeros between calls."""
 
     def __init__(self, entities: int, dtype: Any, dense: bool) -> None:
@@ -45,16 +45,16 @@ class Workspace:
 
 
 @contextmanager
-def workspace(dkg: Dkg, dtype: Any) -> Iterator[Workspace]:
-    """A workspace for this thread alone; dropped, not reused, when the kernel was interrupted."""
+def kernel_scratch(dkg: Dkg, dtype: Any) -> Iterator[KernelScratch]:
+    """Scratch for this thread alone; dropped, not reused, when the kernel was interrupted."""
     dense = dkg.entities <= DENSE_ENTITIES
-    shelf: list[Workspace] = dkg._scratch.setdefault(("workspaces", np.dtype(dtype).char, dense), [])
+    free: list[KernelScratch] = dkg._scratch.setdefault(("kernel scratch", np.dtype(dtype).char, dense), [])
     try:
-        space = shelf.pop()
+        scratch = free.pop()
     except IndexError:
-        space = Workspace(dkg.entities, dtype, dense)
-    yield space
-    shelf.append(space)
+        scratch = KernelScratch(dkg.entities, dtype, dense)
+    yield scratch
+    free.append(scratch)
 
 
 def _ranges(cost: Array, bound: Array) -> list[tuple[int, int]]:
@@ -142,15 +142,13 @@ class Frontier:
         def work(first: int, last: int) -> tuple[Array, Array]:
             bound = int(self.bound[first:last].sum())
             entity, value = np.empty(bound, dtype=np.int64), np.empty(bound, dtype=self.weight.dtype)
-            with workspace(self.dkg, self.weight.dtype) as space:
-                if space.dense:
-                    written = kernels.forward(
-                        first, last, *self.rows, self.cost, space.acc, space.words, space.groups, entity, value, count
-                    )
+            with kernel_scratch(self.dkg, self.weight.dtype) as scratch:
+                if scratch.dense:
+                    sums = self.cost, scratch.acc, scratch.words, scratch.groups
+                    written = kernels.forward(first, last, *self.rows, *sums, entity, value, count)
                 else:
-                    written = ranked_kernels.forward(
-                        first, last, *self.rows, space.words, space.groups, space.tops, entity, value, count
-                    )
+                    marks = scratch.words, scratch.groups, scratch.tops
+                    written = ranked_kernels.forward(first, last, *self.rows, *marks, entity, value, count)
             if 2 * written >= bound:
                 return entity[:written], value[:written]
             return entity[:written].copy(), value[:written].copy()
@@ -170,10 +168,10 @@ class Frontier:
         grad_x, grad_r = np.zeros_like(self.weight), np.zeros_like(self.r)
 
         def work(first: int, last: int) -> None:
-            with workspace(self.dkg, self.weight.dtype) as space:
-                kernel = kernels.backward if space.dense else ranked_kernels.backward
-                scratch = space.seen if space.dense else space.words
-                kernel(first, last, *self.rows, ptr, entity, grads, scratch, grad_x, grad_r)
+            with kernel_scratch(self.dkg, self.weight.dtype) as scratch:
+                kernel = kernels.backward if scratch.dense else ranked_kernels.backward
+                reached = scratch.seen if scratch.dense else scratch.words
+                kernel(first, last, *self.rows, ptr, entity, grads, reached, grad_x, grad_r)
 
         over(self.ranges, work)
         return grad_x, grad_r

@@ -7,6 +7,21 @@ threading layer of numba is needed.
 A question's sums are stored in one of two ways.  Here: a number for every entity of the graph, with a bitmap of what
 was touched, which is read back in ascending order without sorting.  For graphs too large for that, see
 `ranked_kernels`.
+
+Arguments that the kernels of both modules share, B questions and n source entities in all:
+
+    first, last      questions [first, last) are treated
+    rel, tail        [edges] relation and end of each edge of the DKG
+    xptr             [B + 1] which of the n sources are a question's
+    start, stop      [n] the edges of each source's row that may be followed
+    weight           [n] x of each source
+    r                [B, 2R] weight of each directed relation
+    epsilon          relations that weigh less are skipped
+    cost             [B] edges out of a question's sources, before any budget
+    optr, oentity    [B + 1], [m] what each question reached, as `forward` returned it
+    grad             [m] gradients of the weights of what was reached
+    grad_x, grad_r   [n], [B, 2R] gradients of `weight` and `r`
+    out_*            results of the questions back to back, and their number for each question
 """
 
 from __future__ import annotations
@@ -58,7 +73,8 @@ def forward(
 ) -> int:
     """Follow for questions [first, last): fills out_entity, out_weight back to back and out_count per question.
 
-    acc [E], words [E / 64], groups [E / 4096]: zeros before and after.  Returns entities written.
+    acc [E]: sums of weights.  words [E / 64], groups [E / 4096]: bitmaps of the entities that were touched, and of the
+    words that are not 0.  All are zeros before and after.  Returns entities written.
     """
     written = 0
     for b in range(first, last):

@@ -1,4 +1,16 @@
-"""The compiled loop of the lazy last hop, forward and backward; see `last_hop`."""
+"""The compiled loop of the lazy last hop, forward and backward; see `last_hop`.
+
+Arguments that are not those of `kernels`, for B questions, n source entities and m answers in all:
+
+    source           [n] the source entities, ascending within a question
+    whole            [B] whether no budget cut the question's edges
+    rows             [E + 1] where the rows of the DKG begin; relations: R, of one direction
+    aptr, answer     [B + 1], [m] the answers of each question
+    one_way          [m] answers whose row lacks the inverse edges (literals): sought in every followed run
+    back             False: mass and total are filled.  True: they are gradients, and grad_x and grad_r are added to
+    mass, total      [m], [B] weight that reaches each answer, and weight that reaches any entity
+    sptr, skip       [B + 1], [s] entities of each question that are not counted, ascending
+"""
 
 from __future__ import annotations
 
@@ -17,8 +29,8 @@ _AHEAD = 12
 
 
 @_jit
-def _place(values: Array, start: int, stop: int, wanted: int) -> int:
-    """Where `wanted` is among values[start:stop], ascending; -1 if it is not."""
+def _index_of(values: Array, start: int, stop: int, wanted: int) -> int:
+    """Index of `wanted` in values[start:stop], ascending; -1 if it is not."""
     low, high = start, stop
     while low < high:
         middle = (low + high) // 2
@@ -45,10 +57,10 @@ def fill_runs(
     relation: Array,
     edges: Array,
 ) -> int:
-    """The runs of one relation in the rows [start, stop) of entities: place of the entity, relation, edges.
+    """Fills source (index of the source entity), relation and edges (their number) of each run, all [runs].
 
-    Runs whose relation weighs less than `epsilon` are left out; edges to `skip` [sptr], ascending, are not counted.
-    Returns how many runs there are; without `fill` nothing is written.
+    A run is the edges of one relation in a row.  Those whose relation weighs less than `epsilon` are left out; edges
+    to `skip` are not counted.  Returns how many runs there are; without `fill` nothing is written.
     """
     number = 0
     for b in range(xptr.shape[0] - 1):
@@ -61,7 +73,7 @@ def fill_runs(
                     if fill:
                         count = after - e
                         for j in range(sptr[b], sptr[b + 1]):
-                            if _place(tail, e, after, skip[j]) >= 0:
+                            if _index_of(tail, e, after, skip[j]) >= 0:
                                 count -= 1
                         source[number], relation[number], edges[number] = i, q, count
                     number += 1
@@ -94,10 +106,9 @@ def arrive(
     grad_x: Array,
     grad_r: Array,
 ) -> None:
-    """What reaches each answer (mass [m]) and all entities (total [B]) of questions [first, last).
+    """What reaches each answer (mass) and all entities (total) of questions [first, last), or the gradients of both.
 
-    back: mass and total are gradients, and grad_x [n] and grad_r [B, 2R] are added to.  whole: bool [B], no budget cut
-    the question.  one_way: bool [m], answers whose row lacks the edges that lead back, sought in every followed run.
+    Answers are met from their own rows, whose inverse edges lead back to the sources: a hub's edges are only counted.
     """
     for b in range(first, last):
         begin, end = xptr[b], xptr[b + 1]
@@ -124,7 +135,7 @@ def arrive(
                         grad_r[b, q] += w * n * up
                     if searched:
                         for j in range(aptr[b], aptr[b + 1]):
-                            if one_way[j] and _place(tail, e, after, answer[j]) >= 0:
+                            if one_way[j] and _index_of(tail, e, after, answer[j]) >= 0:
                                 if back:
                                     grad_x[i] += rw * mass[j]
                                     grad_r[b, q] += w * mass[j]
@@ -152,9 +163,9 @@ def arrive(
                     few = end - begin < after - e  # the shorter list is sought in the longer one
                     for k in range(begin if few else e, end if few else after):
                         if few:
-                            i = k if _place(tail, e, after, source[k]) >= 0 else -1
+                            i = k if _index_of(tail, e, after, source[k]) >= 0 else -1
                         else:
-                            i = _place(source, begin, end, tail[k])
+                            i = _index_of(source, begin, end, tail[k])
                         if i < 0 or start[i] == stop[i]:  # a literal has no edges, though some lead to it
                             continue
                         if not whole[b]:

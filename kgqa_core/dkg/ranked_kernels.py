@@ -64,7 +64,10 @@ def forward(
     out_weight: Array,
     out_count: Array,
 ) -> int:
-    """As `kernels.forward`.  table [E / 64, 2], groups [E / 4096], tops [E / 262144]: zeros before and after."""
+    """As `kernels.forward`, whose module has the table of arguments.
+
+    table [E / 64, 2], groups [E / 4096], tops [E / 262144]: the bitmap of `_mark`, zeros before and after.
+    """
     written = 0
     for b in range(first, last):
         row = r[b]
@@ -149,7 +152,10 @@ def backward(
     grad_x: Array,
     grad_r: Array,
 ) -> None:
-    """As `kernels.backward`.  table [E / 64, 2]: first column zeros before and after."""
+    """As `kernels.backward`, whose module has the table of arguments.
+
+    table [E / 64, 2]: the bitmap of `_mark`, its first column zeros before and after.
+    """
     for b in range(first, last):
         row, to_row = r[b], grad_r[b]
         for j in range(optr[b], optr[b + 1]):

@@ -135,7 +135,7 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         )
         folders = [inputs.questions, *(inputs.further_sets or {}).values()]
         key = _key(graph, folders, inputs.feedback, options, inputs.seed, names, texts)
-        trainer = _Trainer(network, reader, graph, options, device)
+        trainer = _RigelTrainer(network, reader, graph, options, device)
         progress, weights = _fit(trainer, data, inputs.seed, key, workspace)
     network.load_state_dict(weights, strict=False)
     config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
@@ -184,7 +184,7 @@ def _by_leg(
     return found
 
 
-class _Trainer:
+class _RigelTrainer:
     """The loss and the dev metrics of a network over a graph."""
 
     def __init__(
@@ -248,7 +248,7 @@ class _Trainer:
 
 
 def _fit(
-    trainer: _Trainer, data: TrainingData, seed: int, key: str, workspace: Workspace
+    trainer: _RigelTrainer, data: TrainingData, seed: int, key: str, workspace: Workspace
 ) -> tuple[TrainingState, dict[str, Tensor]]:
     """What was measured and the weights of the best epoch."""
     options, learning, sizes, weights = trainer.options, data.learning, data.sizes, data.weights
