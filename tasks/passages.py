@@ -81,8 +81,8 @@ def index_of(profile: Profile) -> ArtifactRef | None:
     if not profile.reads_passages:
         return None
     plain = PassagesOptions()
-    own = profile.passages.model_copy(update={"k": plain.k, "history": plain.history})  # no part of an index
-    return index_passages(own, profile.seed)
+    options = profile.passages.model_copy(update={"k": plain.k, "history": plain.history})  # no part of an index
+    return index_passages(options, profile.seed)
 
 
 def passages_of(questions: ArtifactRef, profile: Profile) -> ArtifactRef | None:

@@ -103,15 +103,15 @@ def feedback_of(dkg: ArtifactRef, word: str | None) -> ArtifactRef | None:
     """
     if word is None:
         return None
-    run_id, found = feedback_sources(current_run().home.root, word)
-    found = {name: verify(ref.folder) for name, ref in found.items()}
-    over = read_manifest(found["facts"].folder).get("made_of", {}).get("inputs", {}).get("dkg")
+    run_id, artifacts = feedback_sources(current_run().home.root, word)
+    artifacts = {name: verify(ref.folder) for name, ref in artifacts.items()}
+    over = read_manifest(artifacts["facts"].folder).get("made_of", {}).get("inputs", {}).get("dkg")
     if over != dkg.digest:
         raise InputError(
             f"run {run_id} is over another graph than this one, so that its facts say nothing here; name a run over "
             "this graph in rigel.feedback, or make one"
         )
-    return gather_feedback(dkg, found["questions"], found["facts"], found["answers"], found.get("bare"))
+    return gather_feedback(dkg, artifacts["questions"], artifacts["facts"], artifacts["answers"], artifacts.get("bare"))
 
 
 def feedback_sources(home: Path, word: str) -> tuple[str, dict[str, ArtifactRef]]:
@@ -203,7 +203,9 @@ def _train(
     if spec.learns_links(options):
         mentions = build_mentions(kg)
         questions = link_questions(kg, mentions, questions, profile.linking)
-        further_sets = {name: link_questions(kg, mentions, own, profile.linking) for name, own in further_sets.items()}
+        further_sets = {
+            name: link_questions(kg, mentions, further, profile.linking) for name, further in further_sets.items()
+        }
     return TRAINING_STAGES[str(spec.artifact)](kg, dkg, questions, further_sets, feedback, options, profile.seed)
 
 

@@ -66,23 +66,24 @@ def link(
     with common.err.status("opening the mention dictionary …"):
         tagger = open_tagger(names, graph, options)
     opened = time.monotonic()
-    found = tagger.link(text, [("user", turn_text) for turn_text in turn or ()])
-    selected = select_entities(found, options)
+    tagged = tagger.link(text, [("user", turn_text) for turn_text in turn or ()])
+    selected = select_entities(tagged, options)
     seconds = time.monotonic() - opened
     if session.as_json:
         print_json(
             {
                 "text": text,
-                "mentions": [asdict(mention) for mention in found],
+                "mentions": [asdict(mention) for mention in tagged],
                 "entities": [
-                    {"entity": one.entity, "key": one.key, "label": one.label, "rho": one.rho} for one, _ in selected
+                    {"entity": candidate.entity, "key": candidate.key, "label": candidate.label, "rho": candidate.rho}
+                    for candidate, _ in selected
                 ],
                 "seconds": round(seconds, 4),
                 "load_seconds": round(opened - started, 3),
             }
         )
         return
-    _show(text, found, selected, options)
+    _show(text, tagged, selected, options)
 
 
 def _options(record: dict[str, Any] | None, given: dict[str, Any]) -> LinkingOptions:
@@ -104,27 +105,27 @@ def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | Non
 
 
 def _show(
-    text: str, found: list[Mention], selected: Sequence[tuple[LinkCandidate, Mention]], options: LinkingOptions
+    text: str, mentions: list[Mention], selected: Sequence[tuple[LinkCandidate, Mention]], options: LinkingOptions
 ) -> None:
     from rich import box
     from rich.table import Table
 
     from kgqa_core.report.terminal import VisibleText
 
-    if not found:
+    if not mentions:
         hint = "" if options.typos else "; try --typos 1"
         common.out.print(f"nothing in {text!r} is the name of an entity of this graph{hint}")
         return
     table = Table(title="Mentions", title_justify="left", box=box.SIMPLE_HEAD)
-    turns = any(mention.turn for mention in found)
+    turns = any(mention.turn for mention in mentions)
     for name in ("mention", *(("turn",) if turns else ()), "candidate"):
         table.add_column(name, overflow="fold")
     for name in ("common-\nness", "link\nprob.", "coher-\nence", "ρ"):
         table.add_column(name, justify="right")
     table.add_column("")
-    for mention in found:
-        for place, one in enumerate(mention.candidates[:SHOWN]):
-            first = place == 0
+    for mention in mentions:
+        for index, one in enumerate(mention.candidates[:SHOWN]):
+            first = index == 0
             table.add_row(
                 VisibleText(mention.text) if first else "",
                 *((str(mention.turn) if first else "",) if turns else ()),
@@ -148,10 +149,12 @@ def _verdict(mention: Mention, selected: Sequence[tuple[LinkCandidate, Mention]]
     from kgqa_core.linking.spots import LEAST
 
     best = mention.candidates[0]
-    if any(mention is one for _, one in selected):
+    if any(mention is chosen for _, chosen in selected):
         return "linked"
     if not mention.chosen:
         return "hardly a name" if mention.link_probability < LEAST else "not preferred"
     if best.rho < options.threshold:
         return "below the threshold"
-    return "the same again" if any(best.entity == one.entity for one, _ in selected) else f"not among {options.top}"
+    return (
+        "the same again" if any(best.entity == chosen.entity for chosen, _ in selected) else f"not among {options.top}"
+    )

@@ -198,8 +198,8 @@ class Dkg:
 
     def edges(self, triples: ArrayLike) -> tuple[IntArray, IntArray, IntArray]:
         """(head, relation, tail) of triples, int64 [n] each."""
-        place = self.edge_of(triples)
-        return self.source_of(place), self.rel[place].astype(np.int64), self.tail[place].astype(np.int64)
+        index = self.edge_of(triples)
+        return self.source_of(index), self.rel[index].astype(np.int64), self.tail[index].astype(np.int64)
 
     def edge_of(self, triples: ArrayLike) -> IntArray:
         """The forward edge of each triple, int64 [n]."""

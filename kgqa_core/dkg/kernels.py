@@ -109,9 +109,9 @@ def forward(
                     e += 1
         begin = written
         if flat:
-            for place in range(words.shape[0]):
-                if words[place] != 0:
-                    written = _harvest(np.uint64(place), acc, words, out_entity, out_weight, written)
+            for index in range(words.shape[0]):
+                if words[index] != 0:
+                    written = _harvest(np.uint64(index), acc, words, out_entity, out_weight, written)
             groups[:] = np.uint64(0)
         else:
             for g in range(groups.shape[0]):
@@ -127,12 +127,12 @@ def forward(
 
 
 @_inline
-def _harvest(place: np.uint64, acc: Array, words: Array, out_entity: Array, out_weight: Array, written: int) -> int:
+def _harvest(index: np.uint64, acc: Array, words: Array, out_entity: Array, out_weight: Array, written: int) -> int:
     """Moves the sums of one word's entities to the output, and leaves zeros."""
-    bits = words[place]
-    words[place] = np.uint64(0)
+    bits = words[index]
+    words[index] = np.uint64(0)
     while bits != 0:
-        t = (place << _SIX) | lowest_bit(bits)
+        t = (index << _SIX) | lowest_bit(bits)
         bits &= bits - _ONE
         out_entity[written] = np.int64(t)
         out_weight[written] = acc[t]
@@ -235,15 +235,15 @@ def heaviest(
                     for candidate in range(e, min(after, e + k)):
                         if n == k and not (value > heavy[n - 1] or (value == heavy[n - 1] and candidate < edge[n - 1])):
                             break
-                        place = n if n < k else k - 1
-                        while place > 0 and (
-                            value > heavy[place - 1] or (value == heavy[place - 1] and candidate < edge[place - 1])
+                        index = n if n < k else k - 1
+                        while index > 0 and (
+                            value > heavy[index - 1] or (value == heavy[index - 1] and candidate < edge[index - 1])
                         ):
-                            heavy[place] = heavy[place - 1]
-                            edge[place] = edge[place - 1]
-                            place -= 1
-                        heavy[place] = value
-                        edge[place] = candidate
+                            heavy[index] = heavy[index - 1]
+                            edge[index] = edge[index - 1]
+                            index -= 1
+                        heavy[index] = value
+                        edge[index] = candidate
                         if n < k:
                             n += 1
                 e = after

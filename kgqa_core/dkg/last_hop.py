@@ -69,12 +69,12 @@ def last_hop(
         return Arrival(reached.lookup(answers.ptr, answers.entity), reached.sum(), none if cut is None else cut)
     if exclude is None:
         return Arrival(*_arrive(dkg, x, r, answers.ptr, answers.entity, epsilon, edge_budget))
-    ptr, entity, (own, others_) = sets.union([(part.ptr, part.entity) for part in (answers, exclude)])
+    ptr, entity, (gold_index, excluded_index) = sets.union([(part.ptr, part.entity) for part in (answers, exclude)])
     mass, total, cut = _arrive(dkg, x, r, ptr, entity, epsilon, edge_budget)
     counted = torch.ones(entity.shape[0], dtype=mass.dtype)
-    counted[others_] = 0
+    counted[excluded_index] = 0
     left = sets.row_sum(mass * (1 - counted), ptr)
-    return Arrival((mass * counted)[own], total - left, cut)
+    return Arrival((mass * counted)[gold_index], total - left, cut)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.lookup_kernels import first_place
+from kgqa_core.dkg.lookup_kernels import first_index
 from kgqa_core.dkg.plan_kernels import prefetch, run_end
 
 Array = NDArray[Any]
@@ -169,8 +169,8 @@ def arrive(
                         if i < 0 or start[i] == stop[i]:  # a literal has no edges, though some lead to it
                             continue
                         if not whole[b]:
-                            place = first_place(rel, tail, start[i], stop[i], q, row)
-                            if place >= stop[i] or rel[place] != q or tail[place] != row:
+                            index = first_index(rel, tail, start[i], stop[i], q, row)
+                            if index >= stop[i] or rel[index] != q or tail[index] != row:
                                 continue
                         if back:
                             grad_x[i] += rw * mass[j]

@@ -19,7 +19,7 @@ BLOCK = 16
 
 
 @_jit
-def first_place(rel: Array, tail: Array, start: int, stop: int, relation: int, other: int) -> int:
+def first_index(rel: Array, tail: Array, start: int, stop: int, relation: int, other: int) -> int:
     """First place of a row [start, stop) that is not before (relation, other)."""
     low, high = start, stop
     while low < high:
@@ -97,14 +97,14 @@ def triples(rows: Array, rel: Array, tail: Array, relations: int, forward: Array
     """The triple of each edge."""
     out = np.empty(edges.shape[0], dtype=np.int64)
     for j in range(edges.shape[0]):
-        place = edges[j]
-        home = _upper(rows, place) - 1
-        relation = np.int64(rel[place])
+        index = edges[j]
+        home = _upper(rows, index) - 1
+        relation = np.int64(rel[index])
         if relation >= relations:
-            source, home = home, np.int64(tail[place])
+            source, home = home, np.int64(tail[index])
             start, stop = np.int64(rows[home]), np.int64(rows[home + 1])
-            place = first_place(rel, tail, start, stop, relation - relations, source)
-        out[j] = forward_before(rows, rel, relations, forward, home) + place - np.int64(rows[home])
+            index = first_index(rel, tail, start, stop, relation - relations, source)
+        out[j] = forward_before(rows, rel, relations, forward, home) + index - np.int64(rows[home])
     return out
 
 
@@ -116,11 +116,11 @@ def forward_edges(rows: Array, rel: Array, relations: int, forward: Array, wante
         block = _upper(forward, wanted[j]) - 1
         row = block * BLOCK
         left = wanted[j] - np.int64(forward[block])
-        own = _split(rows, rel, row, relations) - np.int64(rows[row])
-        while left >= own:
-            left -= own
+        count = _split(rows, rel, row, relations) - np.int64(rows[row])
+        while left >= count:
+            left -= count
             row += 1
-            own = _split(rows, rel, row, relations) - np.int64(rows[row])
+            count = _split(rows, rel, row, relations) - np.int64(rows[row])
         out[j] = np.int64(rows[row]) + left
     return out
 
@@ -134,7 +134,7 @@ def find(rows: Array, rel: Array, tail: Array, source: Array, relation: Array, t
         if row < 0 or row + 1 >= rows.shape[0]:
             continue
         stop = np.int64(rows[row + 1])
-        place = first_place(rel, tail, np.int64(rows[row]), stop, relation[j], target[j])
-        if place < stop and np.int64(rel[place]) == relation[j] and np.int64(tail[place]) == target[j]:
-            out[j] = place
+        index = first_index(rel, tail, np.int64(rows[row]), stop, relation[j], target[j])
+        if index < stop and np.int64(rel[index]) == relation[j] and np.int64(tail[index]) == target[j]:
+            out[j] = index
     return out

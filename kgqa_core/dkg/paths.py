@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kgqa_core.dkg.csr import Dkg
-from kgqa_core.dkg.lookup_kernels import first_place
+from kgqa_core.dkg.lookup_kernels import first_index
 
 IntArray = NDArray[np.int64]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -80,8 +80,8 @@ def ground(
     entities = [int(topic)]
     looked = 0
     while runs and len(results) < limit:
-        place, stop = runs[-1]
-        if place >= stop:
+        index, stop = runs[-1]
+        if index >= stop:
             runs.pop()
             if edges:
                 edges.pop()
@@ -89,15 +89,15 @@ def ground(
             continue
         if looked >= budget:
             return results, sum(end - start for start, end in runs)
-        runs[-1] = place + 1, stop
+        runs[-1] = index + 1, stop
         looked += 1
-        target = int(dkg.tail[place])
+        target = int(dkg.tail[index])
         if target == entities[0]:
             continue
         if len(runs) == len(wanted):
-            results.append(ReasoningPath(entities[0], wanted, (*edges, place), (*entities, target)))
+            results.append(ReasoningPath(entities[0], wanted, (*edges, index), (*entities, target)))
         elif target not in inner:
-            edges.append(place)
+            edges.append(index)
             entities.append(target)
             runs.append(_run(dkg, target, wanted[len(runs)]))
     return results, 0
@@ -128,10 +128,10 @@ def spread(
             stay = ~np.isin(frontier, inner)
             frontier, chains = frontier[stay], chains[stay]
         starts, stops = _runs(dkg.rows, dkg.rel, dkg.tail, frontier, int(relation))
-        edges, ways = _joined(starts, stops)[:budget], np.repeat(chains, stops - starts)[:budget]
+        edges, chain_counts = _joined(starts, stops)[:budget], np.repeat(chains, stops - starts)[:budget]
         cut += max(0, int((stops - starts).sum()) - budget)
-        frontier, place = np.unique(dkg.tail[edges].astype(np.int64), return_inverse=True)
-        chains = np.bincount(place, weights=ways, minlength=len(frontier)).astype(np.int64)
+        frontier, index = np.unique(dkg.tail[edges].astype(np.int64), return_inverse=True)
+        chains = np.bincount(index, weights=chain_counts, minlength=len(frontier)).astype(np.int64)
         stay = frontier != topic
         frontier, chains = frontier[stay], chains[stay]
     return frontier, chains, cut
@@ -161,9 +161,9 @@ def search(
     """
     gold = np.array(sorted({int(answer) for answer in answers}), dtype=np.int64)
     results: list[tuple[float, int, int, tuple[int, ...], int]] = []
-    for place, topic in enumerate(dict.fromkeys(int(topic) for topic in topics)):
-        own = _from_one(dkg, topic, {int(other) for other in topics}, gold, hops, budget)
-        results += [(-f1, len(relations), place, relations, topic) for relations, f1 in own]
+    for index, topic in enumerate(dict.fromkeys(int(topic) for topic in topics)):
+        paths = _from_one(dkg, topic, {int(other) for other in topics}, gold, hops, budget)
+        results += [(-f1, len(relations), index, relations, topic) for relations, f1 in paths]
     return [PathMatch(topic, relations, -f1, count) for f1, count, _, relations, topic in sorted(results)[:limit]]
 
 
@@ -229,8 +229,8 @@ def _run(dkg: Dkg, entity: int, relation: int) -> tuple[int, int]:
     if entity + 1 >= len(dkg.rows):
         return 0, 0
     start, stop = int(dkg.rows[entity]), int(dkg.rows[entity + 1])
-    first = int(first_place(dkg.rel, dkg.tail, start, stop, relation, -1))
-    return first, int(first_place(dkg.rel, dkg.tail, first, stop, relation + 1, -1))
+    first = int(first_index(dkg.rel, dkg.tail, start, stop, relation, -1))
+    return first, int(first_index(dkg.rel, dkg.tail, first, stop, relation + 1, -1))
 
 
 @_jit
@@ -240,12 +240,12 @@ def _runs(
     """`_run` of many entities."""
     starts = np.zeros(entities.shape[0], dtype=np.int64)
     stops = np.zeros(entities.shape[0], dtype=np.int64)
-    for place in range(entities.shape[0]):
-        entity = entities[place]
+    for index in range(entities.shape[0]):
+        entity = entities[index]
         if entity + 1 < rows.shape[0]:
             stop = np.int64(rows[entity + 1])
-            starts[place] = first_place(rel, tail, np.int64(rows[entity]), stop, relation, -1)
-            stops[place] = first_place(rel, tail, starts[place], stop, relation + 1, -1)
+            starts[index] = first_index(rel, tail, np.int64(rows[entity]), stop, relation, -1)
+            stops[index] = first_index(rel, tail, starts[index], stop, relation + 1, -1)
     return starts, stops
 
 

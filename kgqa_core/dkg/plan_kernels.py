@@ -108,18 +108,18 @@ def spans(ptr: Array, entities: int, xptr: Array, source: Array, start: Array, s
 
 @_jit
 def _heaviest_first(bits: Array, begin: int, end: int) -> Array:
-    """Places begin..end - 1 by descending float, ties by place: a radix sort of the floats' bits (uint32 or uint64)."""
+    """Places begin..end - 1 by descending float, ties by index: a radix sort of the floats' bits (uint32 or uint64)."""
     n = end - begin
     width = bits.itemsize * 8
     sign = np.uint64(1) << np.uint64(width - 1)
     full = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - width)
-    key, place = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
+    key, index = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
     for i in range(n):
         raw = np.uint64(bits[begin + i])
         if raw == sign:  # minus zero
             raw = np.uint64(0)
         key[i] = raw if raw & sign else full ^ (raw | sign)
-        place[i] = begin + i
+        index[i] = begin + i
     other_key, other_place = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int64)
     size = 1 << _DIGIT
     low = np.uint64(size - 1)
@@ -141,11 +141,11 @@ def _heaviest_first(bits: Array, begin: int, end: int) -> Array:
                 to = count[digit_of]
                 count[digit_of] = to + 1
                 other_key[to] = key[i]
-                other_place[to] = place[i]
+                other_place[to] = index[i]
             key, other_key = other_key, key
-            place, other_place = other_place, place
+            index, other_place = other_place, index
         shift += _DIGIT
-    return place
+    return index
 
 
 @_jit

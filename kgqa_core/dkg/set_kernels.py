@@ -42,17 +42,17 @@ def _union_of_two(aptr: Array, a: Array, bptr: Array, b: Array) -> tuple[Array, 
 def union(parts: Sequence[tuple[Array, Array]]) -> list[Array]:
     """Row-wise union of sets (ptr, entity), each ascending: [ptr, entity, place of each part's entities in it …]."""
     ptr, entity = parts[0]
-    places: list[Array] = [np.arange(len(entity))]
+    indices: list[Array] = [np.arange(len(entity))]
     for other_ptr, other in parts[1:]:
         ptr, entity, old, new = _union_of_two(ptr, entity, other_ptr, other)
-        places = [old[place] for place in places] + [new]
-    return [ptr, entity, *places]
+        indices = [old[index] for index in indices] + [new]
+    return [ptr, entity, *indices]
 
 
 @_jit
 def locate(ptr: Array, entity: Array, wanted_ptr: Array, wanted: Array) -> Array:
     """The place of each wanted entity in its row of the sets, -1 where absent, by binary search."""
-    place = np.full(wanted.shape[0], -1, dtype=np.int64)
+    index = np.full(wanted.shape[0], -1, dtype=np.int64)
     for row in range(wanted_ptr.shape[0] - 1):
         for j in range(wanted_ptr[row], wanted_ptr[row + 1]):
             low, high = ptr[row], ptr[row + 1]
@@ -63,8 +63,8 @@ def locate(ptr: Array, entity: Array, wanted_ptr: Array, wanted: Array) -> Array
                 else:
                     high = middle
             if low < ptr[row + 1] and entity[low] == wanted[j]:
-                place[j] = low
-    return place
+                index[j] = low
+    return index
 
 
 @_jit
@@ -96,11 +96,11 @@ def top(ptr: Array, weight: Array, k: int) -> tuple[Array, Array]:
         for i in range(ptr[row], ptr[row + 1]):
             if n == k and (k == 0 or weight[i] <= weight[top_of_row[k - 1]]):
                 continue
-            place = n if n < k else k - 1
-            while place > 0 and weight[i] > weight[top_of_row[place - 1]]:
-                top_of_row[place] = top_of_row[place - 1]
-                place -= 1
-            top_of_row[place] = i
+            index = n if n < k else k - 1
+            while index > 0 and weight[i] > weight[top_of_row[index - 1]]:
+                top_of_row[index] = top_of_row[index - 1]
+                index -= 1
+            top_of_row[index] = i
             n = min(n + 1, k)
         count[row] = n
     return best, count

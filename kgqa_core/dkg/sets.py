@@ -27,7 +27,7 @@ def rows_of(ptr: Tensor, n: int) -> Tensor:
     return torch.repeat_interleave(torch.arange(ptr.shape[0] - 1, device=ptr.device), ptr.diff(), output_size=n)
 
 
-def places_of(ptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+def indices_of(ptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     """ptr of some rows, -1 being an empty one, and the place of each of their entries, int64 [n]."""
     there = rows >= 0
     start = ptr[rows.clamp(min=0)]
@@ -63,8 +63,8 @@ def locate(sets: Part, wanted: Part) -> Tensor:
         return torch.full_like(query, -1)
     stride = int(torch.maximum(entity.max(), query.max())) + 1
     keys, target = rows_of(ptr, n) * stride + entity, rows_of(wanted_ptr, m) * stride + query
-    place = torch.searchsorted(keys, target).clamp(max=n - 1)
-    return torch.where(keys[place] == target, place, torch.full_like(place, -1))
+    index = torch.searchsorted(keys, target).clamp(max=n - 1)
+    return torch.where(keys[index] == target, index, torch.full_like(index, -1))
 
 
 def without(sets: Part, others: Part) -> tuple[Tensor, Tensor]:
@@ -75,9 +75,9 @@ def without(sets: Part, others: Part) -> tuple[Tensor, Tensor]:
 
         new_ptr, remaining = compiled(*(part.numpy() for part in (*sets, *others)))
         return torch.from_numpy(new_ptr), torch.from_numpy(remaining)
-    place = locate(sets, others)
+    index = locate(sets, others)
     remains = torch.ones(entity.shape[0], dtype=torch.bool, device=entity.device)
-    remains[place[place >= 0]] = False
+    remains[index[index >= 0]] = False
     before = torch.zeros(entity.shape[0] + 1, dtype=torch.int64, device=entity.device)
     before[1:] = remains.cumsum(0)
     return before[ptr], remains.nonzero().squeeze(1)
@@ -88,8 +88,8 @@ def union(parts: Sequence[Part]) -> tuple[Tensor, Tensor, list[Tensor]]:
     if on_cpu(parts[0][0]):
         from kgqa_core.dkg.set_kernels import union as compiled
 
-        ptr, entity, *places = compiled([(part[0].numpy(), part[1].numpy()) for part in parts])
-        return torch.from_numpy(ptr), torch.from_numpy(entity), [torch.from_numpy(place) for place in places]
+        ptr, entity, *indices = compiled([(part[0].numpy(), part[1].numpy()) for part in parts])
+        return torch.from_numpy(ptr), torch.from_numpy(entity), [torch.from_numpy(index) for index in indices]
     batch, device = parts[0][0].shape[0] - 1, parts[0][0].device
     stride = max([1, *(int(entity.max()) + 1 for _, entity in parts if entity.shape[0])])
     keys = torch.cat([rows_of(ptr, entity.shape[0]) * stride + entity for ptr, entity in parts])
@@ -105,11 +105,11 @@ def top(ptr: Tensor, entity: Tensor, weight: Tensor, k: int) -> list[list[tuple[
     bounds, ids, values = ptr.cpu().numpy(), entity.cpu().numpy(), weight.cpu().contiguous().numpy()
     if k > 256:  # the compiled loop inserts into a short sorted list
         rows = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-        places = [row.start + np.argsort(-values[row], kind="stable")[:k] for row in rows]
+        indices = [row.start + np.argsort(-values[row], kind="stable")[:k] for row in rows]
     else:
-        place, count = compiled(bounds, values, k)
-        places = [of_row[:n] for of_row, n in zip(place, count, strict=True)]
-    return [list(zip(ids[place].tolist(), values[place].tolist(), strict=True)) for place in places]
+        index, count = compiled(bounds, values, k)
+        indices = [of_row[:n] for of_row, n in zip(index, count, strict=True)]
+    return [list(zip(ids[index].tolist(), values[index].tolist(), strict=True)) for index in indices]
 
 
 def row_sum(weight: Tensor, ptr: Tensor) -> Tensor:
@@ -124,15 +124,15 @@ def spread(values: Tensor, ptr: Tensor, n: int) -> Tensor:
     return result
 
 
-def select(weight: Tensor, place: Tensor) -> Tensor:
+def select(weight: Tensor, index: Tensor) -> Tensor:
     """weight[place] for places that are unique; gradient in weight."""
-    result: Tensor = _Select.apply(weight, place)
+    result: Tensor = _Select.apply(weight, index)
     return result
 
 
-def scatter_sum(size: int, places: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
+def scatter_sum(size: int, indices: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
     """[size], the sum of parts put at their places, which are unique within a part; gradient in the weights."""
-    result: Tensor = _ScatterSum.apply(size, list(places), *weights)
+    result: Tensor = _ScatterSum.apply(size, list(indices), *weights)
     return result
 
 
@@ -167,26 +167,26 @@ class _Spread(torch.autograd.Function):
 
 class _Select(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, place: Tensor) -> Tensor:
-        ctx.save_for_backward(place)
+    def forward(ctx: Any, weight: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
         ctx.size = weight.shape[0]
-        return weight[place]
+        return weight[index]
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        (place,) = ctx.saved_tensors
-        return scatter_sum(ctx.size, [place], [grads[0]]), None
+        (index,) = ctx.saved_tensors
+        return scatter_sum(ctx.size, [index], [grads[0]]), None
 
 
 class _ScatterSum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, size: int, places: list[Tensor], *weights: Tensor) -> Tensor:
-        ctx.save_for_backward(*places)
+    def forward(ctx: Any, size: int, indices: list[Tensor], *weights: Tensor) -> Tensor:
+        ctx.save_for_backward(*indices)
         total = torch.zeros(size, dtype=weights[0].dtype, device=weights[0].device)
-        for number, (place, weight) in enumerate(zip(places, weights, strict=True)):
-            total[place] = weight if number == 0 else total[place] + weight
+        for number, (index, weight) in enumerate(zip(indices, weights, strict=True)):
+            total[index] = weight if number == 0 else total[index] + weight
         return total
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return None, None, *(select(grads[0], place) for place in ctx.saved_tensors)
+        return None, None, *(select(grads[0], index) for index in ctx.saved_tensors)

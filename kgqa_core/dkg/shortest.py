@@ -135,7 +135,7 @@ def _edges(dkg: Dkg, entities: IntArray, budget: int) -> tuple[IntArray, IntArra
     stops = np.minimum(stops, starts + np.maximum(budget - before, 0))
     lengths = stops - starts
     total = int(lengths.sum())
-    places = np.arange(total, dtype=np.int64) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    indices = np.arange(total, dtype=np.int64) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     source = np.repeat(entities, lengths)
     whole = not len(ends) or total == int(ends[-1])
-    return source, dkg.rel[places].astype(np.int64), dkg.tail[places].astype(np.int64), whole
+    return source, dkg.rel[indices].astype(np.int64), dkg.tail[indices].astype(np.int64), whole

@@ -95,16 +95,16 @@ class EntityWeights:
 
     def take(self, rows: Tensor) -> EntityWeights:
         """Some rows, each at most once; -1 is an empty row.  rows: int64 [m]."""
-        ptr, place = sets.places_of(self.ptr, rows)
+        ptr, index = sets.indices_of(self.ptr, rows)
         truncated = None if self.truncated is None else self.truncated[rows.clamp(min=0)] * (rows >= 0)
-        return EntityWeights(ptr, self.entity[place], sets.select(self.weight, place), truncated)
+        return EntityWeights(ptr, self.entity[index], sets.select(self.weight, index), truncated)
 
     def repeat(self, counts: Tensor) -> EntityWeights:
         """Each row repeated `counts` times, without gradient.  counts: int64 [B]."""
-        ptr, place = sets.places_of(
+        ptr, index = sets.indices_of(
             self.ptr, torch.repeat_interleave(torch.arange(self.batch, device=counts.device), counts)
         )
-        return EntityWeights(ptr, self.entity[place], self.weight.detach()[place])
+        return EntityWeights(ptr, self.entity[index], self.weight.detach()[index])
 
     def sum(self) -> Tensor:
         """Total weight of each row, [B]."""
@@ -123,10 +123,10 @@ class EntityWeights:
                 f"lookup asks for {ptr.shape[0] - 1} rows of a batch of {self.batch}; pass one row per question"
             )
         ptr, entities = ptr.to(self.device), entities.to(self.device)
-        place = sets.locate((self.ptr, self.entity), (ptr, entities.long()))
+        index = sets.locate((self.ptr, self.entity), (ptr, entities.long()))
         if not self.entity.shape[0]:
             return self.weight.new_zeros(entities.shape[0])
-        return torch.where(place >= 0, self.weight[place.clamp(min=0)], self.weight.new_zeros(()))
+        return torch.where(index >= 0, self.weight[index.clamp(min=0)], self.weight.new_zeros(()))
 
     @staticmethod
     def merge(parts: Sequence[EntityWeights]) -> EntityWeights:
@@ -140,8 +140,8 @@ class EntityWeights:
             return first
         cut = [part.truncated for part in parts if part.truncated is not None]
         truncated = torch.stack(cut).sum(0) if cut else None
-        ptr, entity, places = sets.union([(part.ptr, part.entity) for part in parts])
-        weight = sets.scatter_sum(entity.shape[0], places, [part.weight for part in parts])
+        ptr, entity, indices = sets.union([(part.ptr, part.entity) for part in parts])
+        weight = sets.scatter_sum(entity.shape[0], indices, [part.weight for part in parts])
         return EntityWeights(ptr, entity, weight, truncated)
 
     def top(self, k: int) -> list[list[tuple[int, float]]]:

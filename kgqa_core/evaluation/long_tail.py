@@ -81,12 +81,12 @@ def pair_ranks(kg: Path, folder: Path, wanted: Mapping[str, Sequence[Alternative
         triples, relations = store.triples(frame["triple"].unique()), store.relation_keys()
     found: Ranks = {question: [None] * len(pairs) for question, pairs in wanted.items()}
     for (question,), part in frame.sort("question", "rank").group_by("question", maintain_order=True):
-        places_of: dict[Pair, int] = {}
+        indices_of: dict[Pair, int] = {}
         held: dict[Pair, int] = {}
         for triple, direction in part.select("triple", "direction").iter_rows():
             head, relation, tail = triples[triple]
             both = triple_pairs(head, relations[relation], tail)
-            place = places_of.setdefault(both[direction < 0], len(places_of) + 1)
+            place = indices_of.setdefault(both[direction < 0], len(indices_of) + 1)
             for pair in both:
                 held.setdefault(pair, place)
         found[str(question)] = [

@@ -216,22 +216,22 @@ def _write_names(
     writer = StringsWriter(out, "names")
     files["candidates.rows"].add(np.zeros(1, np.int64))
     named = np.zeros(entities, dtype=bool)
-    place = ambiguous = partial = 0
+    index = ambiguous = partial = 0
     # Sorted rows are put together here: lists of a group would have to fit in DuckDB's memory all at once.
     for table, starts in _whole_names(_sorted_names(connection, monitor)):
         column = table.column(0).combine_chunks().take(pa.array(starts))
         writer.add(column)
-        ids, way, mass, share = (table.column(position).to_numpy() for position in (1, 2, 3, 4))
+        ids, kind, mass, share = (table.column(position).to_numpy() for position in (1, 2, 3, 4))
         size, here = len(column), len(table)
         lengths = np.diff(np.append(starts, here))
-        files["candidates.rows"].add(place + np.cumsum(lengths))
+        files["candidates.rows"].add(index + np.cumsum(lengths))
         files["candidates"].add(ids)
-        files["candidates.flags"].add(way)
+        files["candidates.flags"].add(kind)
         named[ids] = True
         totals = np.repeat(np.add.reduceat(mass, starts), lengths)
-        only_parts = np.bitwise_and.reduceat(way, starts) & PART > 0
+        only_parts = np.bitwise_and.reduceat(kind, starts) & PART > 0
         files["commonness"].add(np.where(np.repeat(only_parts, lengths), share, mass / totals))
-        types_or_parts = way | np.where(way & PART > 0, TYPE, 0).astype(np.uint8)
+        types_or_parts = kind | np.where(kind & PART > 0, TYPE, 0).astype(np.uint8)
         named_type = np.bitwise_and.reduceat(types_or_parts, starts) & TYPE > 0
         named_type &= ~only_parts
         names = column.to_pylist()
@@ -241,9 +241,9 @@ def _write_names(
             | np.where(only_parts, PARTIAL, 0).astype(np.uint8)
         )
         files["names.usual"].add(np.fromiter(map(usualness, names), np.uint8, size))
-        whole = np.add.reduceat(way & PART == 0, starts, dtype=np.int64)
+        whole = np.add.reduceat(kind & PART == 0, starts, dtype=np.int64)
         ambiguous, partial = ambiguous + int((whole > 1).sum()), partial + int(only_parts.sum())
-        place += here
+        index += here
     sizes = {name: file.close() for name, file in files.items()}
     connection.execute("DROP TABLE raw; DROP TABLE short")
     return {
@@ -289,7 +289,7 @@ def _bounds(connection: duckdb.DuckDBPyConnection) -> list[str]:
         [every],
     ).fetchall()
     ranges = -(-total // SORTED)
-    return ["", *sorted({sample[place * len(sample) // ranges][0] for place in range(1, ranges)} - {""})]
+    return ["", *sorted({sample[index * len(sample) // ranges][0] for index in range(1, ranges)} - {""})]
 
 
 def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Array]]:
@@ -416,8 +416,8 @@ def _columns(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[list[A
 
 def _known(node: Array, ids: Array) -> Array:
     """Whether each id is a node; node: bool by id, ids may lie beyond it."""
-    found: Array = (ids < len(node)) & np.take(node, ids, mode="clip")
-    return found
+    known: Array = (ids < len(node)) & np.take(node, ids, mode="clip")
+    return known
 
 
 class _Pairs:
@@ -433,10 +433,10 @@ class _Pairs:
         folder.mkdir()
         self._words = SortedWords(most, len(node) * self._below + 1, PAIRS_MEMORY, folder)
 
-    def add(self, one: Array, two: Array) -> None:
+    def add(self, first: Array, second: Array) -> None:
         """Takes pairs of an id and a value, in any order and any number of times."""
-        known = _known(self._node, one)
-        self._words.add(one[known].astype(np.uint64) * np.uint64(self._below) + two[known].astype(np.uint64))
+        known = _known(self._node, first)
+        self._words.add(first[known].astype(np.uint64) * np.uint64(self._below) + second[known].astype(np.uint64))
 
     def write(self) -> int:
         """Writes the files and returns how many pairs there are."""
@@ -449,8 +449,8 @@ class _Pairs:
             new[1:] = words[1:] != words[:-1]
             new[0] = last is None or words[0] != last
             last = words[-1]
-            one, two = np.divmod(words[new], np.uint64(self._below))
-            values.add(two)
+            one, second = np.divmod(words[new], np.uint64(self._below))
+            values.add(second)
             first, count = np.unique(one.astype(np.int64), return_counts=True)
             degree[first + 1] += count
         rows[:] = np.cumsum(degree)

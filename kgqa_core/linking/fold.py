@@ -64,7 +64,7 @@ class Folded:
 
     def atoms(self) -> list[str]:
         """Each atom."""
-        return [self.slice(place, place) for place in range(len(self.begin))]
+        return [self.slice(index, index) for index in range(len(self.begin))]
 
     def slice(self, first: int, last: int) -> str:
         """The folded text from one atom to another, both included."""
@@ -106,15 +106,15 @@ def fold_text(text: str) -> Folded:
     """A text folded, with the way back to its characters."""
     atoms = _atoms(text)
     parts: list[bytes] = []
-    begin, end, place, before = [], [], 0, SIGN
+    begin, end, index, before = [], [], 0, SIGN
     for folded, kind, _, _ in atoms:
         if kind == WORD and before == WORD:
             parts.append(b" ")
-            place += 1
+            index += 1
         data = folded.encode("utf-8", "surrogatepass")
-        begin.append(place)
-        place += len(data)
-        end.append(place)
+        begin.append(index)
+        index += len(data)
+        end.append(index)
         parts.append(data)
         before = kind
     return Folded(
@@ -144,12 +144,12 @@ def _atoms(text: str) -> list[tuple[str, int, int, int]]:
     results: list[tuple[str, int, int, int]] = []
     word: list[str] = []
     start = stop = 0
-    place, length = 0, len(text)
-    while place < length:
-        after = place + 1
+    index, length = 0, len(text)
+    while index < length:
+        after = index + 1
         while after < length and _clings(text[after]):
             after += 1
-        folded, kind = _character(text[place:after])
+        folded, kind = _character(text[index:after])
         if kind == WORD:
             if folded in ("+", "#") and not word:
                 kind = GAP
@@ -158,10 +158,10 @@ def _atoms(text: str) -> list[tuple[str, int, int, int]]:
                 if word:
                     results.append(("".join(word), WORD, start, stop))
                     word = []
-                results.append(("and", WORD, place, after))
+                results.append(("and", WORD, index, after))
         if kind == WORD:
             if not word:
-                start = place
+                start = index
             word.append(folded)
             stop = after
         else:
@@ -169,8 +169,8 @@ def _atoms(text: str) -> list[tuple[str, int, int, int]]:
                 results.append(("".join(word), WORD, start, stop))
                 word = []
             if kind == SIGN:
-                results.append((folded, SIGN, place, after))
-        place = after
+                results.append((folded, SIGN, index, after))
+        index = after
     if word:
         results.append(("".join(word), WORD, start, stop))
     return _initials(results, text) if "." in text or "．" in text else results

@@ -25,10 +25,10 @@ def _bound(blob: Array, offsets: Array, low: int, high: int, text: Array, start:
         begin, end = np.int64(offsets[middle]), np.int64(offsets[middle + 1])
         length: Any = min(end - begin, size)
         order = 0
-        for place in range(length):
-            one, other = blob[begin + place], text[start + place]
-            if one != other:
-                order = -1 if one < other else 1
+        for index in range(length):
+            left, other = blob[begin + index], text[start + index]
+            if left != other:
+                order = -1 if left < other else 1
                 break
         if order == 0:
             order = -1 if end - begin < size or after else 1
@@ -43,14 +43,14 @@ def _bound(blob: Array, offsets: Array, low: int, high: int, text: Array, start:
 def find(blob: Array, offsets: Array, text: Array) -> int:
     """The place of a name, or -1."""
     names = offsets.shape[0] - 1
-    place = _bound(blob, offsets, 0, names, text, 0, text.shape[0], False)
-    if place < names:
-        begin, end = np.int64(offsets[place]), np.int64(offsets[place + 1])
+    index = _bound(blob, offsets, 0, names, text, 0, text.shape[0], False)
+    if index < names:
+        begin, end = np.int64(offsets[index]), np.int64(offsets[index + 1])
         if end - begin == text.shape[0]:
             for k in range(text.shape[0]):
                 if blob[begin + k] != text[k]:
                     return -1
-            return place
+            return index
     return -1
 
 
@@ -91,16 +91,16 @@ def spot(blob: Array, offsets: Array, text: Array, begin: Array, end: Array) -> 
 
 
 @_jit
-def shared(row: Array, one: int, two: int, neighbours: Array) -> int:
+def shared(row: Array, first: int, second: int, neighbours: Array) -> int:
     """How many neighbours two entities share; rows of neighbours are ascending."""
-    a, a_end = np.int64(row[one]), np.int64(row[one + 1])
-    b, b_end = np.int64(row[two]), np.int64(row[two + 1])
+    a, a_end = np.int64(row[first]), np.int64(row[first + 1])
+    b, b_end = np.int64(row[second]), np.int64(row[second + 1])
     if a_end - a > b_end - b:
         a, a_end, b, b_end = b, b_end, a, a_end
     count = 0
     if (a_end - a) * 16 < b_end - b:
-        for place in range(a, a_end):
-            wanted = neighbours[place]
+        for index in range(a, a_end):
+            wanted = neighbours[index]
             low, high = b, b_end
             while low < high:
                 middle = (low + high) // 2
@@ -132,11 +132,11 @@ def related(row: Array, neighbours: Array, ones: Array, others: Array, every: in
     """
     result = np.zeros((ones.shape[0], others.shape[0]), dtype=np.float64)
     for i in range(ones.shape[0]):
-        one = np.int64(ones[i])
-        size = np.int64(row[one + 1]) - np.int64(row[one])
+        first = np.int64(ones[i])
+        size = np.int64(row[first + 1]) - np.int64(row[first])
         for j in range(others.shape[0]):
             other = np.int64(others[j])
-            if one == other:
+            if first == other:
                 result[i, j] = 1.0
                 continue
             least: Any = np.int64(row[other + 1]) - np.int64(row[other])
@@ -144,7 +144,7 @@ def related(row: Array, neighbours: Array, ones: Array, others: Array, every: in
             least = min(size, least)
             if least == 0 or least >= every:
                 continue
-            common = shared(row, one, other, neighbours)
+            common = shared(row, first, other, neighbours)
             if common:
                 distance = (math.log(most) - math.log(common)) / (math.log(every) - math.log(least))
                 result[i, j] = min(1.0, max(0.0, 1.0 - distance))
@@ -174,27 +174,27 @@ def _unspaced(code: int) -> bool:
 @_jit
 def _atoms(text: Array, begin: Array, end: Array) -> int:
     """Where the atoms of a folded name lie; how many there are."""
-    count, place, size = 0, 0, text.shape[0]
+    count, index, size = 0, 0, text.shape[0]
     word = False
-    while place < size:
-        lead_byte = np.int64(text[place])
+    while index < size:
+        lead_byte = np.int64(text[index])
         width = 1 if lead_byte < 0x80 else 2 if lead_byte < 0xE0 else 3 if lead_byte < 0xF0 else 4
         code = lead_byte if width == 1 else lead_byte & (0xFF >> (width + 1))
         for k in range(1, width):
-            code = (code << 6) | (np.int64(text[place + k]) & 0x3F)
+            code = (code << 6) | (np.int64(text[index + k]) & 0x3F)
         if lead_byte == 0x20:
             word = False
         elif _unspaced(code):
-            begin[count], end[count] = place, place + width
+            begin[count], end[count] = index, index + width
             count += 1
             word = False
         elif word:
-            end[count - 1] = place + width
+            end[count - 1] = index + width
         else:
-            begin[count], end[count] = place, place + width
+            begin[count], end[count] = index, index + width
             count += 1
             word = True
-        place += width
+        index += width
     return count
 
 

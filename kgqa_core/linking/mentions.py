@@ -96,11 +96,11 @@ class StringsWriter:
         """An Arrow column of texts, none of them null."""
         column = column.cast("large_string")
         _, offsets, data = column.buffers()
-        places = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
-        self._offsets.add(self._end + places[1:] - places[0])
-        self._end += int(places[-1] - places[0])
+        indices = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+        self._offsets.add(self._end + indices[1:] - indices[0])
+        self._end += int(indices[-1] - indices[0])
         if data is not None:
-            self._stream.write(memoryview(data)[int(places[0]) : int(places[-1])])
+            self._stream.write(memoryview(data)[int(indices[0]) : int(indices[-1])])
 
     def close(self) -> int:
         """How many texts were written."""
@@ -239,9 +239,9 @@ class MentionDictionary:
         """Types of an entity, ascending."""
         return list(self.types[int(self.type_rows[entity]) : int(self.type_rows[entity + 1])].tolist())
 
-    def relatedness(self, one: int, two: int) -> float:
+    def relatedness(self, first: int, second: int) -> float:
         """Milne-Witten relatedness of two entities by shared neighbours, in [0, 1]; each is a neighbour of itself."""
-        return self.relatednesses([one], [two])[0][0]
+        return self.relatednesses([first], [second])[0][0]
 
     def relatednesses(self, ones: Sequence[int], others: Sequence[int]) -> list[list[float]]:
         """`relatedness` of each of `ones` with each of `others`; a row for each of `ones`."""

@@ -129,7 +129,7 @@ def _by_rule(words: str) -> bool:
 def _whole(number: int, mentions: MentionDictionary) -> list[tuple[int, float]]:
     start = int(mentions.rows[number])
     pairs = mentions.candidates(number, 10)
-    return [pair for place, pair in enumerate(pairs) if not mentions.entity_flags[start + place] & PART]
+    return [pair for index, pair in enumerate(pairs) if not mentions.entity_flags[start + index] & PART]
 
 
 def _of_language(following: str, words: str, mentions: MentionDictionary) -> bool:
@@ -141,4 +141,4 @@ def _of_language(following: str, words: str, mentions: MentionDictionary) -> boo
         return False
     entity = int(mentions.entities[int(mentions.rows[number])])
     texts = [mentions.labels[entity], *(mentions.labels[t] for t in mentions.types_of(entity))]
-    return any(word[:STEM] == following[:STEM] for one in texts for word in fold(one).split())
+    return any(word[:STEM] == following[:STEM] for text in texts for word in fold(text).split())

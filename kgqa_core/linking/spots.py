@@ -120,8 +120,8 @@ def features(
     name, entity = int(mentions.flags[number]), int(mentions.entity_flags[start])
     partial = name & PARTIAL > 0
     whole = stop - start if partial else mentions.whole_candidates(number)
-    for place in range(start + 1, start + min(whole, 5)):
-        entity |= int(mentions.entity_flags[place])
+    for index in range(start + 1, start + min(whole, 5)):
+        entity |= int(mentions.entity_flags[index])
     first = int(mentions.entities[start])
     surface = occurrence.surface
     unspaced = sum(map(is_unspaced, surface))
@@ -222,12 +222,12 @@ def find_spots(text: str, turn: int, mentions: MentionDictionary, most: int, typ
     strings = mentions.names
     result = kernels.spot(strings.blob, strings.offsets, folded.data, folded.begin, folded.end)
     spots = [spot for first, last, name in result.tolist() if (spot := reader.exact(first, last, name)) is not None]
-    places = {(spot.start, spot.end): spot for spot in spots if spot.kind == NAME}
+    by_span = {(spot.start, spot.end): spot for spot in spots if spot.kind == NAME}
     plurals = [reader.plural(first, last) for first, last in _stretches(folded)]
-    spots += [spot for spot in plurals if spot is not None and (spot.start, spot.end) not in places]
+    spots += [spot for spot in plurals if spot is not None and (spot.start, spot.end) not in by_span]
     for form in other_forms(text, folded, mentions):
         spot = reader.other(form)
-        same = places.get((spot.start, spot.end))
+        same = by_span.get((spot.start, spot.end))
         if same is not None:
             if form.kind == ABBREVIATION and not form.preferred:
                 continue
@@ -247,7 +247,7 @@ def find_spots(text: str, turn: int, mentions: MentionDictionary, most: int, typ
         near: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for first, last, name, errors in near_names(folded, chosen, mentions, typos, usual=usual):
             near.setdefault((first, last), []).append((name, errors))
-        wrong = {place: reader.typed_wrongly(*place, names, usual) for place, names in near.items()}
+        wrong = {span: reader.typed_wrongly(*span, names, usual) for span, names in near.items()}
         if not usual:
             spots += reader.adjectives_typed_wrongly(near_adjectives(folded, chosen, mentions, typos), wrong)
         spots += wrong.values()
@@ -399,9 +399,9 @@ class _Reader:
             start = int(mentions.rows[name])
             other = 1.0 if mentions.names.blob[int(mentions.names.offsets[name])] == letter else FIRST
             whole = mentions.whole_candidates(name) or self.most
-            for place, (entity, share) in enumerate(mentions.candidates(name, self.most)[:whole]):
+            for index, (entity, share) in enumerate(mentions.candidates(name, self.most)[:whole]):
                 degree = int(mentions.near_rows[entity + 1]) - int(mentions.near_rows[entity])
-                flags = int(mentions.entity_flags[start + place])
+                flags = int(mentions.entity_flags[start + index])
                 part = PART_WEIGHT * share if flags & PARTS else 1.0 if flags & LABEL else ALIAS_WEIGHT
                 weight = (degree + 1) * other * part
                 weights[entity] = max(weights.get(entity, 0.0), weight)

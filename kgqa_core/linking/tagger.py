@@ -183,7 +183,7 @@ def _stems(folded: str) -> frozenset[str]:
     results: set[str] = set()
     for word in folded.split():
         if any(map(is_unspaced, word)):
-            results.update(word[place : place + 2] for place in range(len(word) - 1))
+            results.update(word[index : index + 2] for index in range(len(word) - 1))
         elif word not in FUNCTION_WORDS and len(word) > 2:
             results.add(word[:STEM])
     return frozenset(results)
@@ -357,7 +357,7 @@ def _written(label: str, text: str, spot: SpottedName) -> float:
 def _same_entities(mentions: MentionDictionary, store: KgStore) -> bool:
     """Whether a sample of entities, evenly from all ids, has the keys that the graph gives them."""
     number = len(mentions.keys)
-    ids = sorted({place * (number - 1) // SAMPLED for place in range(SAMPLED + 1)}) if number else []
+    ids = sorted({index * (number - 1) // SAMPLED for index in range(SAMPLED + 1)}) if number else []
     keys = store.entity_keys([i for i in ids if mentions.keys[i]])
     return all(keys.get(i) == mentions.keys[i] for i in ids if mentions.keys[i])
 

@@ -79,12 +79,12 @@ def types_of_words(words: str, mentions: MentionDictionary) -> list[tuple[int, f
         if number < 0:
             return
         start, stop = int(mentions.rows[number]), int(mentions.rows[number + 1])
-        for place in range(start, stop):
-            flags = int(mentions.entity_flags[place])
+        for index in range(start, stop):
+            flags = int(mentions.entity_flags[index])
             if flags & TYPE:
-                way = PART_OF_NAME if flags & PART else WHOLE
-                value = confidence * way * (0.5 + 0.5 * float(mentions.commonness[place]))
-                entity = int(mentions.entities[place])
+                weight = PART_OF_NAME if flags & PART else WHOLE
+                value = confidence * weight * (0.5 + 0.5 * float(mentions.commonness[index]))
+                entity = int(mentions.entities[index])
                 best[entity] = max(best.get(entity, 0.0), value)
 
     for form in singulars(words):

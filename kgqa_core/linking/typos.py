@@ -80,8 +80,8 @@ def near(
     ascending.  errors: allowed in each of them.  most: rows at most.
     """
     size, furthest = text.shape[0], 0
-    for place in range(errors.shape[0]):
-        furthest = max(furthest, errors[place])
+    for index in range(errors.shape[0]):
+        furthest = max(furthest, errors[index])
     levels = size + furthest + 2
     rows = np.zeros((levels, size + 1), dtype=np.int64)
     low, high = np.zeros(levels, dtype=np.int64), np.zeros(levels, dtype=np.int64)
@@ -99,12 +99,12 @@ def near(
         first = low[level]
         begin = np.int64(offsets[first])
         if np.int64(offsets[first + 1]) - begin == depth[level]:
-            for place in range(ends.shape[0]):
-                if level == 0 or abs(ends[place] - level) > furthest or count == most:
+            for index in range(ends.shape[0]):
+                if level == 0 or abs(ends[index] - level) > furthest or count == most:
                     continue
-                distance = rows[level, ends[place]]
-                if distance <= errors[place]:
-                    result[count, 0], result[count, 1], result[count, 2] = ends[place], first, distance
+                distance = rows[level, ends[index]]
+                if distance <= errors[index]:
+                    result[count, 0], result[count, 1], result[count, 2] = ends[index], first, distance
                     count += 1
             low[level] += 1
             continue
@@ -206,7 +206,7 @@ def near_adjectives(
         allowed = [typos if new and size >= LEAST_ADJECTIVE else 0 for size, new in zip(sizes, unknown, strict=True)]
         near_ones = _near_beginnings(text, sizes, strings, allowed)
         for last, size in zip(lasts, sizes, strict=True):
-            results += [(first, last, strings[place], errors) for place, errors in near_ones.get(size, [])[:1]]
+            results += [(first, last, strings[index], errors) for index, errors in near_ones.get(size, [])[:1]]
     return results
 
 
@@ -275,7 +275,7 @@ def _possible(stretch: str, names: list[tuple[int, int]], mentions: MentionDicti
     if len(names) > MOST_NAMES:
         entities = mentions.entities[mentions.rows[np.array([name for name, _ in names])]].astype(np.int64)
         degrees = mentions.near_rows[entities + 1] - mentions.near_rows[entities]
-        names = [names[place] for place in sorted(np.argsort(-degrees, kind="stable")[:MOST_NAMES].tolist())]
+        names = [names[index] for index in sorted(np.argsort(-degrees, kind="stable")[:MOST_NAMES].tolist())]
     return names
 
 
@@ -302,8 +302,8 @@ def _search(
     for most in (1, 2):
         wanted = [
             (size, most)
-            for size, own in zip(sizes, errors, strict=True)
-            if own >= most and size <= LONGEST and size not in exact and size not in results
+            for size, size_errors in zip(sizes, errors, strict=True)
+            if size_errors >= most and size <= LONGEST and size not in exact and size not in results
         ]
         if not wanted:
             continue
@@ -317,9 +317,9 @@ def _search(
                 results.setdefault(end, []).append((name, distance))
             else:
                 exact.add(end)
-    for end, found in results.items():
-        least = min(distance for _, distance in found)
-        results[end] = [] if end in exact else [pair for pair in found if pair[1] == least]
+    for end, matches in results.items():
+        least = min(distance for _, distance in matches)
+        results[end] = [] if end in exact else [pair for pair in matches if pair[1] == least]
     return results
 
 
@@ -339,8 +339,8 @@ def _inside(folded: Folded, covered: Sequence[tuple[int, int]]) -> list[int]:
     ends = [end for _, end in covered]
     results = []
     for first, last in zip(folded.first.tolist(), folded.last.tolist(), strict=True):
-        place = bisect_right(ends, first)
-        results.append(place if place < len(ends) and last > covered[place][0] else -1)
+        index = bisect_right(ends, first)
+        results.append(index if index < len(ends) and last > covered[index][0] else -1)
     return results
 
 

@@ -112,10 +112,10 @@ class Embeddings(nn.Module):
 
     def forward(self, input_ids: Tensor) -> Tensor:
         """[batch, length, width] of ids [batch, length]."""
-        places = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
+        indices = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
         states = self.word_embeddings(input_ids) + self.token_type_embeddings(torch.zeros_like(input_ids))
-        found: Tensor = self.dropout(self.LayerNorm(states + self.position_embeddings(places)))
-        return found
+        normalised: Tensor = self.dropout(self.LayerNorm(states + self.position_embeddings(indices)))
+        return normalised
 
 
 class SelfAttention(nn.Module):
@@ -131,7 +131,9 @@ class SelfAttention(nn.Module):
     def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """[batch, length, width] of states of that shape; mask [batch, 1, length, length] is True at real tokens."""
         shape = (*states.shape[:-1], -1, self.size)
-        query, key, value = (one(states).view(shape).transpose(1, 2) for one in (self.query, self.key, self.value))
+        query, key, value = (
+            projection(states).view(shape).transpose(1, 2) for projection in (self.query, self.key, self.value)
+        )
         share = self.dropout.p if self.training else 0.0
         seen = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, dropout_p=share, scale=self.size**-0.5
@@ -150,8 +152,8 @@ class Output(nn.Module):
 
     def forward(self, states: Tensor, before: Tensor) -> Tensor:
         """[batch, length, width] of states [batch, length, inner width] and those before them."""
-        found: Tensor = self.LayerNorm(self.dropout(self.dense(states)) + before)
-        return found
+        normalised: Tensor = self.LayerNorm(self.dropout(self.dense(states)) + before)
+        return normalised
 
 
 class Attention(nn.Module):
@@ -164,8 +166,8 @@ class Attention(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """[batch, length, width] of states of that shape."""
-        found: Tensor = self.output(self.self(states, mask), states)
-        return found
+        output: Tensor = self.output(self.self(states, mask), states)
+        return output
 
 
 class Dense(nn.Module):
@@ -177,8 +179,8 @@ class Dense(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """[batch, length, inner width] of states [batch, length, width]."""
-        found: Tensor = self.dense(states)
-        return found
+        output: Tensor = self.dense(states)
+        return output
 
 
 class BertLayer(nn.Module):
@@ -193,8 +195,8 @@ class BertLayer(nn.Module):
     def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
         """[batch, length, width] of states of that shape."""
         states = self.attention(states, mask)
-        found: Tensor = self.output(functional.gelu(self.intermediate(states)), states)
-        return found
+        output: Tensor = self.output(functional.gelu(self.intermediate(states)), states)
+        return output
 
 
 class Layers(nn.Module):

@@ -73,8 +73,8 @@ class Reader:
         """Batches of at most `size` rows alike in length: their numbers, and what `batch` makes of them."""
         order = sorted(range(len(rows)), key=lambda number: (len(rows[number]), number))
         for start in range(0, len(order), size):
-            own = order[start : start + size]
-            yield own, *self.batch([rows[number] for number in own])
+            batch = order[start : start + size]
+            yield batch, *self.batch([rows[number] for number in batch])
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """Share of tokens, special ones aside, that the vocabulary does not know: in [0, 1], lower is better."""
@@ -144,10 +144,10 @@ class Pretrained(nn.Module):
         by_length = sorted({tuple(row) for row in rows} - self._kept.keys(), key=lambda row: (len(row), row))
         room = KEPT // (4 * self.width) - sum(map(len, self._kept))
         for length, alike in groupby(by_length, key=len):
-            own = list(alike)[: room // length]
-            room -= len(own) * length
-            for start in range(0, len(own), AT_ONCE):
-                some = own[start : start + AT_ONCE]
+            texts = list(alike)[: room // length]
+            room -= len(texts) * length
+            for start in range(0, len(texts), AT_ONCE):
+                some = texts[start : start + AT_ONCE]
                 ids = torch.tensor(some, device=device)
                 states = self.body.lower(ids, None, self.fixed)
                 self._kept |= dict(zip(some, states.unbind(), strict=True))
@@ -158,10 +158,10 @@ class Pretrained(nn.Module):
 
     def states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The last hidden states [batch, length, width]."""
-        found: Tensor
+        last: Tensor
         if not isinstance(self.body, Bert) or not self.fixed:
-            found = self.body(input_ids=ids, attention_mask=mask).last_hidden_state
-            return found
+            last = self.body(input_ids=ids, attention_mask=mask).last_hidden_state
+            return last
         seen = attention_of(mask)
         return self.body.upper(self._below(ids, mask, seen), seen, self.fixed)
 
@@ -173,10 +173,10 @@ class Pretrained(nn.Module):
         rows = [tuple(row[:length]) for row, length in zip(ids.tolist(), lengths, strict=True)]
         if not all(row in self._kept for row in rows):
             return self.body.lower(ids, seen, self.fixed)
-        found = torch.zeros((*ids.shape, self.width), device=ids.device)
-        for place, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-            found[place, :length] = self._kept[row]
-        return found
+        lower = torch.zeros((*ids.shape, self.width), device=ids.device)
+        for index, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+            lower[index, :length] = self._kept[row]
+        return lower
 
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Mean of the input embeddings [batch, width] of ids [batch, length], which training does not change."""

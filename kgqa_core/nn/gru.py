@@ -41,34 +41,34 @@ class Gru(nn.GRU):
         if x.device.type != "cpu":
             return self._by_torch(x, lengths)
         order = torch.sort(lengths, descending=True, stable=True).indices
-        own = lengths[order]
-        longest = int(own[0])
+        sorted_lengths = lengths[order]
+        longest = int(sorted_lengths[0])
         steps = torch.arange(longest)[:, None]
-        real = steps < own
+        real = steps < sorted_lengths
         forward = order + torch.zeros_like(steps), steps + torch.zeros_like(order)
-        backward = forward[0], torch.where(real, own - 1 - steps, steps)
+        backward = forward[0], torch.where(real, sorted_lengths - 1 - steps, steps)
         sizes = real.sum(1).tolist()
-        packed = [torch.cat([place[step, :size] for step, size in enumerate(sizes)]) for place in
+        packed = [torch.cat([index[step, :size] for step, size in enumerate(sizes)]) for index in
                   (forward[0], forward[1], backward[1])]  # fmt: skip
-        rows, places, reversed_places = packed
+        rows, indices, reversed_indices = packed
         gates = torch.stack(
             [
-                linear(x[rows, places], self.weight_ih_l0, self.bias_ih_l0),
-                linear(x[rows, reversed_places], self.weight_ih_l0_reverse, self.bias_ih_l0_reverse),
+                linear(x[rows, indices], self.weight_ih_l0, self.bias_ih_l0),
+                linear(x[rows, reversed_indices], self.weight_ih_l0_reverse, self.bias_ih_l0_reverse),
             ]
         )
         weight = torch.stack([self.weight_hh_l0, self.weight_hh_l0_reverse])
         bias = torch.stack([self.bias_hh_l0, self.bias_hh_l0_reverse])
         hidden = _Steps.apply(gates, weight, bias, sizes)  # type: ignore[no-untyped-call]
-        found = x.new_zeros(*x.shape[:2], 2 * self.hidden_size)
+        states = x.new_zeros(*x.shape[:2], 2 * self.hidden_size)
         width = self.hidden_size
-        found = found.index_put((rows[:, None], places[:, None], torch.arange(width)), hidden[0])
-        return found.index_put((rows[:, None], reversed_places[:, None], torch.arange(width, 2 * width)), hidden[1])
+        states = states.index_put((rows[:, None], indices[:, None], torch.arange(width)), hidden[0])
+        return states.index_put((rows[:, None], reversed_indices[:, None], torch.arange(width, 2 * width)), hidden[1])
 
     def _by_torch(self, x: Tensor, lengths: Tensor) -> Tensor:
         packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        found: Tensor = nn.utils.rnn.pad_packed_sequence(self(packed)[0], batch_first=True, total_length=x.shape[1])[0]
-        return found
+        states: Tensor = nn.utils.rnn.pad_packed_sequence(self(packed)[0], batch_first=True, total_length=x.shape[1])[0]
+        return states
 
 
 class _Steps(torch.autograd.Function):
@@ -82,19 +82,19 @@ class _Steps(torch.autograd.Function):
         width = weight.shape[2]
         before = gates.new_zeros(2, sizes[0], width)
         across, add = weight.transpose(1, 2).contiguous(), bias[:, None]
-        hidden, kept = [], []
+        hidden, saved = [], []
         start = 0
         for size in sizes:
-            own, before = gates[:, start : start + size], before[:, :size]
+            step_gates, before = gates[:, start : start + size], before[:, :size]
             inner = torch.baddbmm(add, before, across)
-            both = torch.sigmoid(own[..., : 2 * width] + inner[..., : 2 * width])
+            both = torch.sigmoid(step_gates[..., : 2 * width] + inner[..., : 2 * width])
             r, z = both[..., :width], both[..., width:]
-            n = torch.tanh(torch.addcmul(own[..., 2 * width :], r, inner[..., 2 * width :]))
-            kept.append((before, r, z, n, inner[..., 2 * width :]))
+            n = torch.tanh(torch.addcmul(step_gates[..., 2 * width :], r, inner[..., 2 * width :]))
+            saved.append((before, r, z, n, inner[..., 2 * width :]))
             before = torch.lerp(n, before, z)
             hidden.append(before)
             start += size
-        ctx.kept, ctx.sizes = kept, sizes
+        ctx.kept, ctx.sizes = saved, sizes
         ctx.save_for_backward(weight)
         return torch.cat(hidden, 1)
 
@@ -114,11 +114,11 @@ class _Steps(torch.autograd.Function):
             d_hidden = above[:, rows].clone()
             d_hidden[:, : later.shape[1]] += later
             d_n = d_hidden * (1 - z) * (1 - n * n)
-            own, back = d_gates[:, rows], d_inner[:, rows]
-            torch.mul(d_n * inner, r * (1 - r), out=own[..., :width])
-            torch.mul(d_hidden * (before - n), z * (1 - z), out=own[..., width : 2 * width])
-            own[..., 2 * width :] = d_n
-            back[..., : 2 * width] = own[..., : 2 * width]
+            step_gates, back = d_gates[:, rows], d_inner[:, rows]
+            torch.mul(d_n * inner, r * (1 - r), out=step_gates[..., :width])
+            torch.mul(d_hidden * (before - n), z * (1 - z), out=step_gates[..., width : 2 * width])
+            step_gates[..., 2 * width :] = d_n
+            back[..., : 2 * width] = step_gates[..., : 2 * width]
             torch.mul(d_n, r, out=back[..., 2 * width :])
             later = torch.baddbmm(d_hidden * z, back, weight)
         befores = torch.cat([one[0] for one in ctx.kept], 1)

@@ -25,8 +25,8 @@ def has_onednn() -> bool:
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x W^T + b [..., out] of x [..., in] and weight [out, in], without a gradient; strides are free."""
     if x.device.type == "cpu" and x.dtype == torch.float32 == weight.dtype and x.numel() and has_onednn():
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-        return found
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        return result
     return functional.linear(x, weight, bias)
 
 
@@ -41,11 +41,11 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         (above,) = gradients
         rows = above.reshape(-1, above.shape[-1])
-        own = ctx.needs_input_grad
+        needed = ctx.needs_input_grad
         return (
-            product(above, weight.t()) if own[0] else None,
-            product(rows.t(), x.reshape(-1, x.shape[-1]).t()) if own[1] else None,
-            rows.sum(0) if own[2] else None,
+            product(above, weight.t()) if needed[0] else None,
+            product(rows.t(), x.reshape(-1, x.shape[-1]).t()) if needed[1] else None,
+            rows.sum(0) if needed[2] else None,
         )
 
 
@@ -53,8 +53,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`torch.nn.functional.linear`, and its gradients, by `product`."""
     if not has_onednn() or x.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
         return functional.linear(x, weight, bias)
-    found: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
-    return found
+    result: Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    return result
 
 
 class Linear(nn.Linear):

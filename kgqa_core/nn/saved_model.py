@@ -72,10 +72,10 @@ def load_weights(
     """
     try:
         weights = load_file(folder / WEIGHTS)
-        found = network.load_state_dict(convert(weights) if convert else weights, strict=False)
+        loaded = network.load_state_dict(convert(weights) if convert else weights, strict=False)
         # Weights that are there under two names are saved under the first alone.
-        own = {name for name, _ in (*network.named_parameters(), *network.named_buffers())}
-        if wrong := sorted(own.intersection(found.missing_keys).union(found.unexpected_keys)):
+        names = {name for name, _ in (*network.named_parameters(), *network.named_buffers())}
+        if wrong := sorted(names.intersection(loaded.missing_keys).union(loaded.unexpected_keys)):
             raise RuntimeError(f"{wrong[:3]} are in one of them only")
     except (OSError, SafetensorError, RuntimeError) as fault:
         reason = str(fault).strip().splitlines()[0]

@@ -94,21 +94,21 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Vectors in fixed point, int16 [n, width]: `ONE` is 1 of vectors of length 1, else `span`."""
-        found = np.empty((len(texts), self.width), dtype=np.int16)
-        for places, vectors in self._batches(texts):
-            found[places] = vectors
-        return found
+        encoded = np.empty((len(texts), self.width), dtype=np.int16)
+        for indices, vectors in self._batches(texts):
+            encoded[indices] = vectors
+        return encoded
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
         rows = self._reader.read(texts)
         by_length: dict[int, list[int]] = {}
-        for place, row in enumerate(rows):
-            by_length.setdefault(-(-len(row) // STEP) * STEP, []).append(place)
-        for length, places in sorted(by_length.items()):
+        for index, row in enumerate(rows):
+            by_length.setdefault(-(-len(row) // STEP) * STEP, []).append(index)
+        for length, indices in sorted(by_length.items()):
             size = max(1, self._batch_tokens // length)
-            for start in range(0, len(places), size):
-                part = places[start : start + size]
-                batch = [rows[place] for place in part]
+            for start in range(0, len(indices), size):
+                part = indices[start : start + size]
+                batch = [rows[index] for index in part]
                 if self._device.type == "cpu":  # processors choose how to multiply by the number of rows
                     batch += batch[:1] * (size - len(part))
                 yield part, fixed_point(self._forward(batch, length)[: len(part)] / np.float32(self.span))
@@ -123,8 +123,8 @@ class SentenceEncoder:
             states = self._body(ids.to(self._device), mask.to(self._device))
             if self.similarity == "cosine":
                 states = torch.nn.functional.normalize(states, dim=1)
-            found: NDArray[np.float32] = states.cpu().numpy()
-        return found
+            vectors: NDArray[np.float32] = states.cpu().numpy()
+        return vectors
 
     def _measured_span(self) -> float:
         """Room for the numbers of vectors that are not scaled, from those of the probes."""
@@ -142,17 +142,17 @@ class CachedEncoder:
 
     def vectors(self, texts: Sequence[str], monitor: Monitor = QUIET) -> Vectors:
         """Vectors of distinct texts, int16 [n, width].  A kill loses at most the last `STORED` that were encoded."""
-        found, known = self.store.get(texts)
+        stored, known = self.store.get(texts)
         # By length, so that batches are full; the order has no bearing on the vectors.
-        missing = sorted(np.flatnonzero(~known).tolist(), key=lambda place: len(texts[place]))
+        missing = sorted(np.flatnonzero(~known).tolist(), key=lambda index: len(texts[index]))
         for start in range(0, len(missing), STORED):
             part = missing[start : start + STORED]
-            part_texts = [texts[place] for place in part]
-            found[part] = vectors = self.encoder.encode(part_texts)
+            part_texts = [texts[index] for index in part]
+            stored[part] = vectors = self.encoder.encode(part_texts)
             self.store.put(part_texts, vectors)
             self.encoded += len(part)
             monitor.progress(start + len(part), len(missing), "texts encoded")
-        return found
+        return stored
 
 
 def _similarity_of(name: str, model: torch.nn.Module) -> Similarity:

@@ -72,7 +72,7 @@ def clip(network: nn.Module, most: float) -> float:
     if not gradients:
         return 0.0
     norms: list[float] = torch.stack([torch.linalg.vector_norm(gradient) for gradient in gradients]).tolist()
-    norm = math.sqrt(math.fsum(own * own for own in norms))
+    norm = math.sqrt(math.fsum(value * value for value in norms))
     if norm > most:
         for gradient in gradients:
             gradient.mul_(most / (norm + 1e-6))

@@ -77,10 +77,10 @@ class VectorStore:
 
     def get(self, texts: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
         """The vectors of some distinct texts, int16 [n, width], and which of them are known, bool [n]."""
-        found = np.zeros((len(texts), self.width), dtype=np.int16)
+        vectors = np.zeros((len(texts), self.width), dtype=np.int16)
         known = np.zeros(len(texts), dtype=np.bool_)
-        places = {text_key(text): place for place, text in enumerate(texts)}
-        keys = list(places)
+        index_of = {text_key(text): index for index, text in enumerate(texts)}
+        keys = list(index_of)
         try:
             for start in range(0, len(keys), KEYS_AT_ONCE):
                 part = keys[start : start + KEYS_AT_ONCE]
@@ -88,11 +88,11 @@ class VectorStore:
                 sql = f"SELECT text, vector FROM vectors WHERE encoder = ? AND text IN ({marks})"
                 for key, vector in self._connection.execute(sql, [self._encoder, *part]):
                     if len(vector) == 2 * self.width:
-                        found[places[key]] = np.frombuffer(vector, dtype="<i2")
-                        known[places[key]] = True
+                        vectors[index_of[key]] = np.frombuffer(vector, dtype="<i2")
+                        known[index_of[key]] = True
         except sqlite3.Error as fault:
             raise self._unusable(fault) from None
-        return found, known
+        return vectors, known
 
     def put(self, texts: Sequence[str], vectors: Vectors) -> None:
         """Keeps the vectors of some texts, all of them or none; those that are there already stay."""

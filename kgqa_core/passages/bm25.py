@@ -33,13 +33,13 @@ def tokens(text: str) -> list[str]:
     >>> tokens("北京大学 A")
     ['北京', '京大', '大学', 'a']
     """
-    found: list[str] = []
+    words: list[str] = []
     for run in _RUN.findall(unicodedata.normalize("NFKC", text).casefold()):
         if _IS_UNSPACED.match(run) and len(run) > 1:
-            found += [run[place : place + 2] for place in range(len(run) - 1)]
+            words += [run[index : index + 2] for index in range(len(run) - 1)]
         else:
-            found.append(run[:LONGEST])
-    return found
+            words.append(run[:LONGEST])
+    return words
 
 
 def build(out: Path, blocks: Iterable[Sequence[str]], count: int, monitor: Monitor = QUIET) -> dict[str, Any]:
@@ -99,4 +99,4 @@ class Bm25Index:
             least = np.partition(scores[candidates], len(candidates) - k)[len(candidates) - k]
             candidates = candidates[scores[candidates] >= least]
         order = np.lexsort((candidates, -scores[candidates]))[:k]
-        return [(int(candidates[place]), float(scores[candidates[place]])) for place in order]
+        return [(int(candidates[index]), float(scores[candidates[index]])) for index in order]

@@ -72,8 +72,8 @@ def read_corpus(sources: list[Source], options: PassagesOptions) -> Iterator[Doc
     seen: set[str] = set()
     for source in sources:
         form = options.format if options.format != "auto" else detect(source)
-        found = _paragraphs(source) if form == "text" else _objects(source, form, options.fields)
-        for each in found:
+        records = _paragraphs(source) if form == "text" else _objects(source, form, options.fields)
+        for each in records:
             if isinstance(each, Document):
                 if each.id in seen:
                     yield RejectedText(each.file, each.line, f"id {each.id!r} was there before", each.text[:SHOWN])

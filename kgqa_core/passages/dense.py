@@ -150,15 +150,15 @@ class DenseIndex:
         with open_vectors(self.cache, self.encoder.digest, self.encoder.width) as store:
             queries = CachedEncoder(self.encoder, store).vectors(different)
         wanted = min(self.index.ntotal, k + SLACK)
-        _, found, vectors = self.index.search_and_reconstruct(queries.astype(np.float32), wanted)
+        _, nearest, vectors = self.index.search_and_reconstruct(queries.astype(np.float32), wanted)
         ranked = []
-        for query, numbers, rows in zip(queries, found, vectors, strict=True):
+        for query, numbers, rows in zip(queries, nearest, vectors, strict=True):
             there = numbers >= 0
             exact = np.rint(np.clip(rows[there], -ONE, ONE)).astype(np.int16)  # half precision makes 32,768 of 32,767
             scores = dots(exact, query[None])[:, 0]
             order = np.lexsort((numbers[there], -scores))[:k]
-            ranked.append([(int(numbers[there][place]), self._score(int(scores[place]))) for place in order])
-        return [ranked[place] for place in which]
+            ranked.append([(int(numbers[there][index]), self._score(int(scores[index]))) for index in order])
+        return [ranked[index] for index in which]
 
     def _score(self, dot: int) -> float:
         if self.encoder.similarity == "dot":

@@ -65,11 +65,11 @@ class PassageSearch:
                         f"the passage index {folder} has no part for passages.retriever {options.retriever!r}; "
                         "run the pipeline again to build it"
                     )
-                own = meta[name]
+                part = meta[name]
                 self.parts.append(
-                    DenseIndex(folder, options, own["encoder"], cache, own.get("similarity", "cosine"))
+                    DenseIndex(folder, options, part["encoder"], cache, part.get("similarity", "cosine"))
                     if name == "dense"
-                    else Bm25Index(folder, own["terms"])
+                    else Bm25Index(folder, part["terms"])
                 )
 
     def search(self, texts: Sequence[str]) -> list[RankedPassages]:
@@ -78,12 +78,12 @@ class PassageSearch:
         if len(self.parts) == 1:
             return self.parts[0].search(texts, k)
         rankings = [part.search(texts, max(k, DEPTH)) for part in self.parts]
-        return [reciprocal_rank(own, k) for own in zip(*rankings, strict=True)]
+        return [reciprocal_rank(ranking, k) for ranking in zip(*rankings, strict=True)]
 
     def read(self, ranked: RankedPassages) -> list[Passage]:
         """The passages of a ranking, in its order."""
-        found = self.passages.get(number for number, _ in ranked)
-        return [found[number] for number, _ in ranked]
+        passages = self.passages.get(number for number, _ in ranked)
+        return [passages[number] for number, _ in ranked]
 
 
 def query_of(question: Question, history: int) -> str:
@@ -131,9 +131,9 @@ def retrieve(
     without = 0
     for start in range(0, len(selected), AT_ONCE):
         part = selected[start : start + AT_ONCE]
-        found = search.search([query_of(question, options.history) for question in part])
-        passages = search.passages.get(number for ranked in found for number, _ in ranked)
-        for question, ranked in zip(part, found, strict=True):
+        rankings = search.search([query_of(question, options.history) for question in part])
+        passages = search.passages.get(number for ranked in rankings for number, _ in ranked)
+        for question, ranked in zip(part, rankings, strict=True):
             without += not ranked
             rows += [
                 (question.id, rank, number, passages[number].document, score, passages[number].titled_text)

@@ -39,18 +39,18 @@ def chunk(text: str, words: int) -> list[str]:
     >>> chunk("北京是中国的首都。它很大。", 3)
     ['北京是中国的', '首都。它很大。']
     """
-    found: list[str] = []
+    pieces: list[str] = []
     begin = end = room = 0
     for unit in _UNIT.finditer(text):
         weight = 1 if unit["unspaced"] else 2
         if room < weight:
             if end > begin:
-                found.append(text[begin:end])
+                pieces.append(text[begin:end])
             begin, room = unit.start(), 2 * words
         end, room = unit.end(), room - weight
     if end > begin:
-        found.append(text[begin:end])
-    return found
+        pieces.append(text[begin:end])
+    return pieces
 
 
 ROWS = 100_000
@@ -118,11 +118,11 @@ class Passages:
         wanted: dict[int, list[int]] = {}
         for number in sorted(set(numbers)):
             wanted.setdefault(number // ROWS, []).append(number)
-        found: dict[int, Passage] = {}
+        passages: dict[int, Passage] = {}
         for table, own in wanted.items():
             rows = self._read(table)[[number % ROWS for number in own]].rows()
-            found.update((number, Passage(*row)) for number, row in zip(own, rows, strict=True))
-        return found
+            passages.update((number, Passage(*row)) for number, row in zip(own, rows, strict=True))
+        return passages
 
     def _read(self, number: int) -> pl.DataFrame:
         file = self.folder / f"{number:05}.parquet"
@@ -134,9 +134,9 @@ class Passages:
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     """The different texts, and for each text the place of its like among them."""
-    places: dict[str, int] = {}
-    which = [places.setdefault(text, len(places)) for text in texts]
-    return list(places), which
+    index_of: dict[str, int] = {}
+    which = [index_of.setdefault(text, len(index_of)) for text in texts]
+    return list(index_of), which
 
 
 RankedPassages = list[tuple[int, float]]

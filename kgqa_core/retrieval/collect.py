@@ -85,7 +85,7 @@ def _finish(
     options: RetrievalOptions,
 ) -> dict[str, Any]:
     """Writes meta.json and notes what was cut; returns the counts with hits@1 over all of each split."""
-    shares = {split: round(own["right"] / own["asked"], 6) for split, own in hits.items() if own["asked"]}
+    shares = {split: round(row["right"] / row["asked"], 6) for split, row in hits.items() if row["asked"]}
     counts = counts | {"hits_at_1": shares}
     if counts["truncated_questions"]:
         limit = retriever_spec(RetrieverVariant.parse(name).retriever).limit.format(options=options)
@@ -121,8 +121,8 @@ def write_paths(out: Path, paths: Paths) -> None:
     """One row for each predicted relation path, in order of question id and rank; score: the model's probability."""
     rows = [
         (question, rank, len(path), list(path), score)
-        for question, own in sorted(paths.items())
-        for rank, (path, score) in enumerate(own)
+        for question, predicted in sorted(paths.items())
+        for rank, (path, score) in enumerate(predicted)
     ]
     columns = {"question": pl.String, "rank": pl.Int32, "hops": pl.Int32, "path": pl.List(pl.String)}
     _write(out / "paths.parquet", rows, columns | {"score": pl.Float64})
@@ -132,8 +132,8 @@ def write_pairs(out: Path, pairs: Pairs, relation_keys: Sequence[str]) -> None:
     """One row for each pair of a topic entity and a relation that was selected, in order of question id and rank."""
     rows = [
         (question, rank, entity, relation_keys[relation], score)
-        for question, own in sorted(pairs.items())
-        for rank, (entity, relation, score) in enumerate(own)
+        for question, ranked in sorted(pairs.items())
+        for rank, (entity, relation, score) in enumerate(ranked)
     ]
     columns = {"question": pl.String, "rank": pl.Int32, "entity": pl.Int64, "relation": pl.String, "score": pl.Float64}
     _write(out / "relations.parquet", rows, columns)
@@ -155,8 +155,9 @@ def _hits(questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> dict
     best = {row.question: row.entities[0][0] for row in retrieved if row.entities}
     hits = {}
     for split in SPLITS_COLLECTED:
-        own = [question for question in questions if question.split == split]
-        hits[split] = {"right": sum(best.get(question.id) in question.answers for question in own), "asked": len(own)}
+        of_split = [question for question in questions if question.split == split]
+        right = sum(best.get(question.id) in question.answers for question in of_split)
+        hits[split] = {"right": right, "asked": len(of_split)}
     return hits
 
 

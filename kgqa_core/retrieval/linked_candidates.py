@@ -27,11 +27,11 @@ def with_linked_candidates(questions: Sequence[Question], folder: Path, candidat
         return list(questions)
     wanted = ["question", "turn", "start", "end", "mention", "entity", "rho", "rank"]
     frame = read_frame(path, wanted)
-    found: dict[str, dict[tuple[int, int, int], Linked]] = {}
+    links: dict[str, dict[tuple[int, int, int], Linked]] = {}
     for question, turn, start, end, text, entity, rho, _ in frame.sort("question", *wanted[1:4], "rank").rows():
-        linked = found.setdefault(question, {}).setdefault((turn, start, end), (text, []))
+        linked = links.setdefault(question, {}).setdefault((turn, start, end), (text, []))
         linked[1].append((entity, rho))
-    return [with_candidates(own, list(found.get(own.id, {}).values()), candidates) for own in questions]
+    return [with_candidates(own, list(links.get(own.id, {}).values()), candidates) for own in questions]
 
 
 def with_candidates(question: Question, mentions: Sequence[Linked], candidates: int) -> Question:

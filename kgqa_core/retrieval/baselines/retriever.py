@@ -33,12 +33,12 @@ class RandomFacts(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """k facts per question, each with score 1, or all where there are fewer; entities are their other ends."""
-        found = []
+        retrieved = []
         for number, question in enumerate(questions):
-            found.append(self._draw(question))
+            retrieved.append(self._draw(question))
             if number % 1000 == 0 or number + 1 == len(questions):
                 monitor.progress(number + 1, len(questions), "questions")
-        return found
+        return retrieved
 
     def _draw(self, question: Question) -> Retrieved:
         topics = np.array(sorted(set(question.topic_entities)), dtype=np.int64)
@@ -59,10 +59,10 @@ class RandomFacts(Retriever):
         ends = sorted({int(entity) for entity in self.dkg.tail[edges]})
         return Retrieved(question.id, ranked(facts), tuple((entity, 1.0) for entity in ends))
 
-    def _distinct(self, places: np.ndarray, topics: np.ndarray, starts: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    def _distinct(self, indices: np.ndarray, topics: np.ndarray, starts: np.ndarray, degrees: np.ndarray) -> np.ndarray:
         """Edges at some places of the topics' joined rows; a triple between two topics counts from its head only."""
-        owner = np.searchsorted(np.cumsum(degrees), places, side="right")
-        edges = starts[owner] + places - (np.cumsum(degrees) - degrees)[owner]
+        owner = np.searchsorted(np.cumsum(degrees), indices, side="right")
+        edges = starts[owner] + indices - (np.cumsum(degrees) - degrees)[owner]
         doubled = np.isin(self.dkg.tail[edges], topics) & (self.dkg.direction_of(edges) < 0)
         return np.asarray(edges[~doubled], dtype=np.int64)
 
@@ -85,12 +85,12 @@ class Oracle(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts of the gold paths, score 1; empty where no path is annotated or its relation is not in the graph."""
-        found = []
+        retrieved = []
         for number, question in enumerate(questions):
-            found.append(self.ground(question))
+            retrieved.append(self.ground(question))
             if number % 1000 == 0 or number + 1 == len(questions):
                 monitor.progress(number + 1, len(questions), "questions")
-        return found
+        return retrieved
 
     def ground(self, question: Question) -> Retrieved:
         """Facts and ends of the relation paths of one question."""
@@ -146,15 +146,15 @@ class Oracle(Retriever):
             triples, directions = self.dkg.triple_of(edges).tolist(), self.dkg.direction_of(edges).tolist()
             chosen = sorted(
                 range(len(edges)),
-                key=lambda place: (
-                    not (leads[place] and sources[place] in reach),
-                    sources[place] not in reach,
-                    targets[place] in topics,
-                    triples[place],
+                key=lambda index: (
+                    not (leads[index] and sources[index] in reach),
+                    sources[index] not in reach,
+                    targets[index] in topics,
+                    triples[index],
                 ),
             )[: self.k]
-            facts += [Fact(0, 1.0, hop, triples[place], directions[place], path) for place in chosen]
-            reach = {targets[place] for place in chosen}
+            facts += [Fact(0, 1.0, hop, triples[index], directions[index], path) for index in chosen]
+            reach = {targets[index] for index in chosen}
         return facts
 
 
@@ -180,27 +180,27 @@ class FrequentRelation(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts of the path, score 1, k a hop; empty where no path of training leads anywhere from the topic."""
-        found = []
+        retrieved = []
         for number, question in enumerate(questions):
-            found.append(self._follow(question))
+            retrieved.append(self._follow(question))
             if number % 1000 == 0 or number + 1 == len(questions):
                 monitor.progress(number + 1, len(questions), "questions")
-        return found
+        return retrieved
 
     def _follow(self, question: Question) -> Retrieved:
         alike = [path for path in self.paths if len(path) == question.hops]
         for path in alike or self.paths:
-            found = self.oracle.ground(replace(question, answers=(), relation_paths=(path,)))
-            if found.entities:
-                return found
+            retrieved = self.oracle.ground(replace(question, answers=(), relation_paths=(path,)))
+            if retrieved.entities:
+                return retrieved
         return Retrieved(question.id)
 
     def _direct(self, question: Question) -> set[tuple[str, ...]]:
         """Relations, with their direction, of the edges from a topic to an answer."""
-        found: set[tuple[str, ...]] = set()
+        paths: set[tuple[str, ...]] = set()
         gold = np.array(sorted(question.answers), dtype=np.int64)
         for topic in set(question.topic_entities):
             start, stop = (int(bound) for bound in self.dkg.row_bounds(topic))
             there = np.isin(self.dkg.tail[start:stop], gold)
-            found |= {(self.dkg.relation_keys[relation],) for relation in self.dkg.rel[start:stop][there].tolist()}
-        return found
+            paths |= {(self.dkg.relation_keys[relation],) for relation in self.dkg.rel[start:stop][there].tolist()}
+        return paths

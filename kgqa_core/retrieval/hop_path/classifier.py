@@ -125,17 +125,17 @@ class PathModel:
         ]
         paths: list[list[tuple[tuple[int, ...], float]]] = [[((), 0.0)] for _ in queries]
         for step in range(max(counts, default=0)):
-            places = [
+            prefixes = [
                 (number, path, score)
                 for number, own in enumerate(paths)
                 if counts[number] > step
                 for path, score in own
             ]
             if step:
-                _, relation_logs = self._logs([(queries[number][0], path) for number, path, _ in places])
+                _, relation_logs = self._logs([(queries[number][0], path) for number, path, _ in prefixes])
             chosen = best_of(relation_logs if known is None else np.where(known, relation_logs, -np.inf), beam)
-            longer: dict[int, list[tuple[tuple[int, ...], float]]] = {number: [] for number, _, _ in places}
-            for (number, path, score), own, logs in zip(places, chosen, relation_logs, strict=True):
+            longer: dict[int, list[tuple[tuple[int, ...], float]]] = {number: [] for number, _, _ in prefixes}
+            for (number, path, score), own, logs in zip(prefixes, chosen, relation_logs, strict=True):
                 longer[number] += [((*path, int(c)), round(score + float(logs[c]), DECIMALS)) for c in own]
             for number, own_paths in longer.items():
                 paths[number] = own_paths
@@ -160,11 +160,13 @@ class PathModel:
         self.network.eval()
         device = device_of(self.network)
         with torch.inference_mode():
-            for own, ids, mask in self.reader.by_length(rows, BATCH):
-                for found, target in zip(self.network(ids.to(device), mask.to(device)), (hops, relations), strict=True):
-                    target[own] = torch.log_softmax(found.double(), dim=-1).cpu().numpy()
-        place = {text: number for number, text in enumerate(distinct)}
-        numbers = [place[text] for text in texts]
+            for batch, ids, mask in self.reader.by_length(rows, BATCH):
+                for outputs, target in zip(
+                    self.network(ids.to(device), mask.to(device)), (hops, relations), strict=True
+                ):
+                    target[batch] = torch.log_softmax(outputs.double(), dim=-1).cpu().numpy()
+        number_of = {text: number for number, text in enumerate(distinct)}
+        numbers = [number_of[text] for text in texts]
         return hops[numbers], relations[numbers]
 
 
@@ -172,7 +174,7 @@ def best_of(logs: NDArray[np.float64], beam: int) -> list[NDArray[np.int64]]:
     """The classes of the greatest values of each row, at most `beam`, ties by class; impossible ones never."""
     rounded = logs.round(DECIMALS)
     order = np.argsort(-rounded, axis=1, kind="stable")[:, :beam]
-    return [own[np.isfinite(row[own])] for own, row in zip(order, logs, strict=True)]
+    return [best[np.isfinite(row[best])] for best, row in zip(order, logs, strict=True)]
 
 
 def encode_with_path(reader: Reader, question: str, labels: Sequence[str]) -> list[int]:
@@ -183,8 +185,8 @@ def encode_with_path(reader: Reader, question: str, labels: Sequence[str]) -> li
     encoding = reader.tokenizer.encode(question + path)
     over = len(encoding.ids) - reader.max_tokens
     if over > 0:
-        own = [start for start, stop in encoding.offsets if start < stop <= len(question)]
-        question = question[: own[-over]] if over < len(own) else ""
+        starts = [start for start, stop in encoding.offsets if start < stop <= len(question)]
+        question = question[: starts[-over]] if over < len(starts) else ""
         return reader.read([question.rstrip() + path])[0]
     return encoding.ids or [reader.pad]
 

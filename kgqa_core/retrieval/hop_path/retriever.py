@@ -101,18 +101,18 @@ class HopPathRetriever(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Reasoning paths as facts, chain by chain, and ranked entities; none where a question has no topic."""
-        found: list[Retrieved] = []
+        retrieved: list[Retrieved] = []
         self.names = topic_names(self.kg, questions)
         for start in range(0, len(questions), BATCH):
-            own = questions[start : start + BATCH]
-            predicted = self.predict(own)
-            grounded = [self._ground(question, prediction) for question, prediction in zip(own, predicted, strict=True)]
+            batch = questions[start : start + BATCH]
+            predicted = self.predict(batch)
+            grounded = [self._ground(*pair) for pair in zip(batch, predicted, strict=True)]
             if self.trained.named_first:
-                self._learn_names({entity for one in grounded for entity in one.between()})
-            for question, prediction, one in zip(own, predicted, grounded, strict=True):
-                found.append(self._retrieved(question, prediction, one))
-            monitor.progress(len(found), len(questions), "questions")
-        return found
+                self._learn_names({entity for grounding in grounded for entity in grounding.between()})
+            for question, prediction, grounding in zip(batch, predicted, grounded, strict=True):
+                retrieved.append(self._retrieved(question, prediction, grounding))
+            monitor.progress(len(retrieved), len(questions), "questions")
+        return retrieved
 
     def batch_starts(self, questions: Sequence[Question]) -> list[int]:
         """Places of questions at which a batch of `retrieve` begins."""
@@ -157,20 +157,18 @@ class HopPathRetriever(Retriever):
         if self.kg is None or not wanted:
             return
         with KgStore.open(self.kg) as store:
-            found = store.surface_forms(wanted)
+            forms = store.surface_forms(wanted)
         for entity in wanted:
-            self.forms[entity] = tuple(form for form in found.get(entity, ()) if len(form) > 1)
+            self.forms[entity] = tuple(form for form in forms.get(entity, ()) if len(form) > 1)
 
     def _facts(self, chains: Sequence[tuple[float, ReasoningPath]]) -> tuple[Fact, ...]:
         """The triples of chains, in order of chain and hop; one that stands in several chains stands in each."""
         edges = np.array([edge for _, chain in chains for edge in chain.edges], dtype=np.int64)
         triples, directions = self.dkg.triple_of(edges).tolist(), self.dkg.direction_of(edges).tolist()
-        places = [
+        steps = [
             (score, path, hop) for path, (score, chain) in enumerate(chains) for hop in range(1, len(chain.edges) + 1)
         ]
         return tuple(
             Fact(rank, round(score, 6), hop, triple, direction, path)
-            for rank, ((score, path, hop), triple, direction) in enumerate(
-                zip(places, triples, directions, strict=True)
-            )
+            for rank, ((score, path, hop), triple, direction) in enumerate(zip(steps, triples, directions, strict=True))
         )

@@ -57,44 +57,46 @@ def ground_all(dkg: Dkg, topics: Sequence[int], paths: Paths, most: int, budget:
         if len(place_scores) >= most and sorted(place_scores, reverse=True)[most - 1] >= score:
             break
         limit = POOL if len(distinct) > 1 or len(relations) > 1 else most
-        own = []
+        by_topic = []
         for topic in distinct:
-            found, missed = ground(dkg, topic, relations, limit=max(limit, most), avoid=distinct, budget=budget)
-            own.append(tuple(found))
+            grounded, missed = ground(dkg, topic, relations, limit=max(limit, most), avoid=distinct, budget=budget)
+            by_topic.append(tuple(grounded))
             cut += missed
-        chains.append(tuple(own))
-        place_scores += [score / (rank + 1) for rank in range(min(most, sum(map(len, own))))]
+        chains.append(tuple(by_topic))
+        place_scores += [score / (rank + 1) for rank in range(min(most, sum(map(len, by_topic))))]
     return GroundedPaths(distinct, paths, tuple(chains), cut)
 
 
-def sample(found: GroundedPaths, most: int, named: Callable[[int], int]) -> list[tuple[int, ReasoningPath]]:
+def sample(grounded: GroundedPaths, most: int, named: Callable[[int], int]) -> list[tuple[int, ReasoningPath]]:
     """(number of its relation path, chain) of up to `most` chains, best path first.
 
     The nth chain of a path bids its score over n, and the highest bids have the places (D'Hondt); paths below
     `LEAST_SCORE` bid only where no other has a chain.
     named: length of the longest name of an entity that stands in the question, 0 for none.
     """
-    places = [
-        (-found.paths[number][1] / (rank + 1), number, rank, chain)
-        for number, own in enumerate(found.chains)
-        for rank, chain in enumerate(_ordered(own, found.topics, named)[:most])
+    bids = [
+        (-grounded.paths[number][1] / (rank + 1), number, rank, chain)
+        for number, chains in enumerate(grounded.chains)
+        for rank, chain in enumerate(_ordered(chains, grounded.topics, named)[:most])
     ]
-    worthy = [place for place in places if found.paths[place[1]][1] >= LEAST_SCORE]
-    chosen = sorted(worthy or places, key=lambda place: place[:3])[:most]
-    return [(number, chain) for _, number, _, chain in sorted(chosen, key=lambda place: place[1:3])]
+    worthy = [bid for bid in bids if grounded.paths[bid[1]][1] >= LEAST_SCORE]
+    chosen = sorted(worthy or bids, key=lambda bid: bid[:3])[:most]
+    return [(number, chain) for _, number, _, chain in sorted(chosen, key=lambda bid: bid[1:3])]
 
 
-def sample_sequential(found: GroundedPaths, most: int, named: Callable[[int], int]) -> list[tuple[int, ReasoningPath]]:
+def sample_sequential(
+    grounded: GroundedPaths, most: int, named: Callable[[int], int]
+) -> list[tuple[int, ReasoningPath]]:
     """(number of its relation path, chain) of the first `most` chains: path by path, the best first, as published.
 
     Chains of one path are in the order that `sample` has for them; with one topic and no name that is by entity ids.
     """
-    ordered = enumerate(_ordered(own, found.topics, named) for own in found.chains)
+    ordered = enumerate(_ordered(own, grounded.topics, named) for own in grounded.chains)
     return list(islice(((number, chain) for number, chains in ordered for chain in chains), most))
 
 
 def ends_of(
-    dkg: Dkg, found: GroundedPaths, most: int, budget: int, named: Callable[[int], int]
+    dkg: Dkg, grounded: GroundedPaths, most: int, budget: int, named: Callable[[int], int]
 ) -> list[tuple[int, float]]:
     """The entities that the paths lead to with their best path's score, at most `most`.
 
@@ -102,38 +104,38 @@ def ends_of(
     names, then those of more chains, then by id.
     """
     ranked: dict[int, float] = {}
-    for number, (relations, score) in enumerate(found.paths):
+    for number, (relations, score) in enumerate(grounded.paths):
         if len(ranked) >= most:
             break
         reached: Counter[int] = Counter()
-        ways: Counter[int] = Counter()
-        for topic in found.topics:
-            entities, chains, _ = spread(dkg, topic, relations, avoid=found.topics, budget=budget)
+        chain_counts: Counter[int] = Counter()
+        for topic in grounded.topics:
+            entities, chains, _ = spread(dkg, topic, relations, avoid=grounded.topics, budget=budget)
             reached.update(entities.tolist())
-            ways.update(dict(zip(entities.tolist(), chains.tolist(), strict=True)))
+            chain_counts.update(dict(zip(entities.tolist(), chains.tolist(), strict=True)))
         behind: dict[int, int] = {}
-        for own in found.chains[number] if number < len(found.chains) else ():
-            for chain in own:
+        for chains_of_path in grounded.chains[number] if number < len(grounded.chains) else ():
+            for chain in chains_of_path:
                 end = chain.entities[-1]
                 behind[end] = max(behind.get(end, 0), _longest(chain, named))
-        order = sorted(reached, key=lambda end: (-reached[end], -behind.get(end, 0), -ways[end], end))
+        order = sorted(reached, key=lambda end: (-reached[end], -behind.get(end, 0), -chain_counts[end], end))
         for entity in order:
             ranked.setdefault(entity, score)
     return list(ranked.items())[:most]
 
 
 def _ordered(
-    own: Sequence[Sequence[ReasoningPath]], topics: Sequence[int], named: Callable[[int], int]
+    by_topic: Sequence[Sequence[ReasoningPath]], topics: Sequence[int], named: Callable[[int], int]
 ) -> list[ReasoningPath]:
     """All chains of one relation path, the best first."""
-    shared = Counter(end for chains in own for end in _ends(chains))
+    shared = Counter(end for chains in by_topic for end in _ends(chains))
     inner = set(topics)
 
     def worth(chain: ReasoningPath) -> tuple[int, int]:
         end = chain.entities[-1]
         return -(shared[end] + (end in inner)), -_longest(chain, named)
 
-    turns = zip_longest(*(sorted(chains, key=worth) for chains in own))
+    turns = zip_longest(*(sorted(chains, key=worth) for chains in by_topic))
     return sorted((chain for turn in turns for chain in turn if chain is not None), key=worth)
 
 

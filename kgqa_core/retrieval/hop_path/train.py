@@ -108,8 +108,8 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
 
     def rows(token: str) -> tuple[list[PathExample], list[PathExample]]:
         learning, developing = (
-            [as_row(mask_topic(question, token, names), own, question.hops)
-             for question, own in zip(split.questions, split.paths, strict=True)]
+            [as_row(mask_topic(question, token, names), paths, question.hops)
+             for question, paths in zip(split.questions, split.paths, strict=True)]
             for split in splits.values()
         )  # fmt: skip
         return learning, developing
@@ -152,8 +152,8 @@ def as_row(text: str, paths: Sequence[GoldPath], hops: int | None) -> PathExampl
     """
     weights: dict[tuple[str, ...], float] = {}
     for path in paths:
-        own = 1.0 if path.origin == "annotated" else path.f1 or 0.0
-        weights[path.relations] = max(own, weights.get(path.relations, 0.0))
+        weight_of = 1.0 if path.origin == "annotated" else path.f1 or 0.0
+        weights[path.relations] = max(weight_of, weights.get(path.relations, 0.0))
     total = sum(weights.values())
     return PathExample(text, tuple(weights), tuple(weight / total for weight in weights.values()), hops)
 
@@ -169,10 +169,10 @@ class _Split:
 
 
 def _with_paths(questions: Sequence[Question], dkg: Dkg, searched: int, hops: int, monitor: Monitor) -> _Split:
-    found, counts = all_gold_paths(questions, dkg, searched=searched, hops=hops, monitor=monitor)
+    gold, counts = all_gold_paths(questions, dkg, searched=searched, hops=hops, monitor=monitor)
     split = _Split()
     too_long = 0
-    for question, paths in zip(questions, found, strict=True):
+    for question, paths in zip(questions, gold, strict=True):
         fit_paths = [path for path in paths if len(path.relations) <= hops]
         too_long += len(paths) - len(fit_paths)
         if fit_paths:
@@ -247,7 +247,7 @@ def fit(
             batches=lambda epoch: epoch_batches(*wordings, options.batch_size, together, seed, epoch),
             backward=backward_of(lambda batch: train_data.loss(batch.tolist())),
             measure=lambda: measure(model, developing, options) | dev_data.mean_loss() if developing else {},
-            score=lambda found: [found["path_at_1"], -found["loss"]],
+            score=lambda measured: [measured["path_at_1"], -measured["loss"]],
             section="hop_path",
         )
         progress, weights = train_encoder(network, plan, options, key_of(key, options.decisive(), seed), monitor, work)
@@ -260,17 +260,17 @@ def measure(model: PathModel, rows: Sequence[PathExample], options: HopPathOptio
 
     A path counts when it is one of the question's gold paths, a number of hops when a gold path has it.
     """
-    found: Counter[str] = Counter()
+    right: Counter[str] = Counter()
     for start in range(0, len(rows), CHUNK):
-        own = rows[start : start + CHUNK]
-        hops = [row.hops if options.gold_hops else None for row in own]
-        predicted = model.predict([row.text for row in own], beam=options.beam, hops=hops)
-        for row, prediction in zip(own, predicted, strict=True):
+        chunk = rows[start : start + CHUNK]
+        hops = [row.hops if options.gold_hops else None for row in chunk]
+        predicted = model.predict([row.text for row in chunk], beam=options.beam, hops=hops)
+        for row, prediction in zip(chunk, predicted, strict=True):
             best = [path for path, _ in prediction.paths[:MEASURED]]
-            found["hop_accuracy"] += prediction.hops in {len(path) for path in row.paths}
-            found["path_at_1"] += best[:1] != [] and best[0] in row.paths
-            found["path_at_5"] += any(path in row.paths for path in best)
-    return {name: found[name] / max(1, len(rows)) for name in ("hop_accuracy", "path_at_1", "path_at_5")}
+            right["hop_accuracy"] += prediction.hops in {len(path) for path in row.paths}
+            right["path_at_1"] += best[:1] != [] and best[0] in row.paths
+            right["path_at_5"] += any(path in row.paths for path in best)
+    return {name: right[name] / max(1, len(rows)) for name in ("hop_accuracy", "path_at_1", "path_at_5")}
 
 
 class _EncodedExamples:
@@ -313,9 +313,9 @@ class _EncodedExamples:
             {self.first[question] for question in questions}
             | {row for question in questions for row, _, _ in self.steps[question]}
         )
-        hop_logits, relation_logits, place = self._logits(used)
-        hops = [(place[self.first[q]], hop, weight) for q in questions for hop, weight in self.hops[q]]
-        steps = [(place[row], target, weight) for q in questions for row, target, weight in self.steps[q]]
+        hop_logits, relation_logits, index = self._logits(used)
+        hops = [(index[self.first[q]], hop, weight) for q in questions for hop, weight in self.hops[q]]
+        steps = [(index[row], target, weight) for q in questions for row, target, weight in self.steps[q]]
         return (_likelihood(hop_logits, hops) + _likelihood(relation_logits, steps)) / -len(questions)
 
     def _logits(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, dict[int, int]]:
@@ -340,8 +340,8 @@ class _EncodedExamples:
         order = sorted(range(len(self.texts)), key=lambda question: (len(self.rows[self.first[question]]), question))
         with torch.no_grad():
             for start in range(0, len(order), EVALUATION_BATCH):
-                own = order[start : start + EVALUATION_BATCH]
-                total += float(self.loss(own)) * len(own)
+                batch = order[start : start + EVALUATION_BATCH]
+                total += float(self.loss(batch)) * len(batch)
         return {"loss": total / max(1, len(order))}
 
 

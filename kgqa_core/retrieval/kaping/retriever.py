@@ -56,8 +56,8 @@ def neighbourhood(dkg: Dkg, topics: Sequence[int], *, hops: int, most: int, edge
     a relation that leads to thousands crowds out no other.  A triple counts at its nearest hop.  `edge_budget` edges a
     hop are read, those of the smallest entities first; what was not read counts as cut, edge by edge.
     """
-    own = np.unique(np.asarray(topics, dtype=np.int64))
-    frontier, seen = own, np.empty(0, dtype=np.int64)
+    sources = np.unique(np.asarray(topics, dtype=np.int64))
+    frontier, seen = sources, np.empty(0, dtype=np.int64)
     parts: list[tuple[IntArray, IntArray, NDArray[np.int8], NDArray[np.int8]]] = []
     cut = 0
     for hop in range(1, hops + 1):
@@ -67,7 +67,7 @@ def neighbourhood(dkg: Dkg, topics: Sequence[int], *, hops: int, most: int, edge
         target = dkg.tail[edges].astype(np.int64)
         selected, missed = _spread(triple, dkg.rel[edges], most - len(seen))
         cut += unread + missed
-        frontier = np.setdiff1d(target, own)
+        frontier = np.setdiff1d(target, sources)
         direction = dkg.direction_of(edges)
         order = np.lexsort((-direction, triple))
         order = order[np.isin(triple[order], selected)]
@@ -81,11 +81,11 @@ def neighbourhood(dkg: Dkg, topics: Sequence[int], *, hops: int, most: int, edge
 def triple_sentences(store: KgStore, triples: Sequence[int]) -> list[str]:
     """Each triple as the encoder reads it.  Raises GraphMismatch for an id that the graph has not."""
     names = name_triples(store, triples)
-    found = store.triples(triples)
-    nameless = find_nameless(store, {end for head, _, tail in found.values() for end in (head, tail)})
+    ends = store.triples(triples)
+    nameless = find_nameless(store, {end for head, _, tail in ends.values() for end in (head, tail)})
     texts = []
     for triple in triples:
-        (head, _, tail), (subject, relation, value) = found[triple], names[triple]
+        (head, _, tail), (subject, relation, value) = ends[triple], names[triple]
         texts.append(
             triple_sentence(
                 NAMELESS if head in nameless else subject, relation, NAMELESS if tail in nameless else value
@@ -112,8 +112,8 @@ def _spread(triple: IntArray, relation: NDArray[np.unsignedinteger], most: int) 
     turn = np.empty(len(order), dtype=np.int64)
     turn[order] = np.arange(len(order)) - np.repeat(first, count)
     by_turn = triple[np.lexsort((triple, turn))]
-    distinct, place = np.unique(by_turn, return_index=True)
-    selected = by_turn[np.sort(place)[:most]]
+    distinct, index = np.unique(by_turn, return_index=True)
+    selected = by_turn[np.sort(index)[:most]]
     return np.sort(selected), len(distinct) - len(selected)
 
 
@@ -172,7 +172,7 @@ class Kaping(Retriever):
 
         An entity counts as its best triple does, from which it is the end that lies away from the topic.
         """
-        found: dict[int, Retrieved] = {}
+        retrieved: dict[int, Retrieved] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
         for number, question in enumerate(questions):
             if question.topic_entities:
@@ -199,23 +199,23 @@ class Kaping(Retriever):
                     columns = np.stack([question_vectors[questions[number].text] for number in numbers])
                     scores = dots(vectors.of(near.triples), columns)
                     for number, column in zip(numbers, scores.T, strict=True):
-                        found[number] = self._ranked(questions[number].id, topics, near, column)
-                monitor.progress(len(found), known, "questions")
-        return [found.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
+                        retrieved[number] = self._ranked(questions[number].id, topics, near, column)
+                monitor.progress(len(retrieved), known, "questions")
+        return [retrieved.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
 
     def _chunks(self, topics: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[tuple[int, ...], Neighbourhood]]]:
         """Neighbourhoods in order of topics, some `CHUNK` triples at a time."""
         chunk: list[tuple[tuple[int, ...], Neighbourhood]] = []
         size = 0
-        for own in topics:
+        for entities in topics:
             near = neighbourhood(
-                self.dkg, own, hops=self.kaping.hops, most=self.kaping.max_triples,
+                self.dkg, entities, hops=self.kaping.hops, most=self.kaping.max_triples,
                 edge_budget=self.options.edge_budget,
             )  # fmt: skip
             if chunk and size + len(near.triple) > CHUNK:
                 yield chunk
                 chunk, size = [], 0
-            chunk.append((own, near))
+            chunk.append((entities, near))
             size += len(near.triple)
         if chunk:
             yield chunk
@@ -229,15 +229,15 @@ class Kaping(Retriever):
         # The first edge of a triple goes along it where both ways do.
         _, first = np.unique(near.triple, return_index=True)
         facts = tuple(
-            Fact(rank, _cosine(score[place]), int(near.hop[first[place]]), int(triples[place]), int(direction))
-            for rank, (place, direction) in enumerate(zip(best, near.direction[first[best]], strict=True))
+            Fact(rank, _cosine(score[index]), int(near.hop[first[index]]), int(triples[index]), int(direction))
+            for rank, (index, direction) in enumerate(zip(best, near.direction[first[best]], strict=True))
         )
         away = ~np.isin(near.target, topics)
         target, weight = near.target[away], score[np.searchsorted(triples, near.triple[away])]
         order = np.lexsort((target, -weight))
         _, top = np.unique(target[order], return_index=True)
         best_edges = order[np.sort(top)][: self.options.candidates]
-        entities = tuple((int(target[place]), _cosine(weight[place])) for place in best_edges)
+        entities = tuple((int(target[index]), _cosine(weight[index])) for index in best_edges)
         return Retrieved(question, facts, entities, near.cut)
 
 
@@ -268,8 +268,8 @@ class _TripleVectors:
         if len(missing):
             texts = triple_sentences(self.graph, missing.tolist())
             distinct = list(dict.fromkeys(texts))
-            places = {text: place for place, text in enumerate(distinct)}
-            new = self.encoder.vectors(distinct, monitor)[[places[text] for text in texts]]
+            index_of = {text: index for index, text in enumerate(distinct)}
+            new = self.encoder.vectors(distinct, monitor)[[index_of[text] for text in texts]]
             joined = np.concatenate([self.held.triples, missing])
             order = np.argsort(joined)
             self.held = _VectorTable(joined[order], np.concatenate([self.held.rows, new])[order])

@@ -84,7 +84,7 @@ def chains(dkg: Dkg, question: Question, facts: Sequence[Fact]) -> dict[tuple[in
         return {}
     heads, relations, tails = (column.tolist() for column in dkg.edges([fact.triple for fact in facts]))
     gold = set(question.answers)
-    found: dict[tuple[int, tuple[int, ...]], float] = {}
+    weights: dict[tuple[int, tuple[int, ...]], float] = {}
     reached: list[tuple[int, int, tuple[int, ...], float]]
     reached = [(topic, topic, (), 1.0) for topic in dict.fromkeys(question.topic_entities)]
     for hop in sorted({fact.hop for fact in facts}):
@@ -97,13 +97,13 @@ def chains(dkg: Dkg, question: Question, facts: Sequence[Fact]) -> dict[tuple[in
         step: dict[tuple[int, int, tuple[int, ...]], float] = {}
         for topic, entity, path, weight in reached:
             for directed, target, score in leaving.get(entity, ()):
-                place = (topic, target, (*path, directed))
-                step[place] = step.get(place, 0.0) + weight * score
+                key = (topic, target, (*path, directed))
+                step[key] = step.get(key, 0.0) + weight * score
         reached = [(topic, entity, path, weight) for (topic, entity, path), weight in step.items()]
         for topic, entity, path, weight in reached:
             if entity in gold and weight > 0:
-                found[topic, path] = found.get((topic, path), 0.0) + weight
-    return found
+                weights[topic, path] = weights.get((topic, path), 0.0) + weight
+    return weights
 
 
 def read_feedback(
@@ -117,18 +117,18 @@ def read_feedback(
     """
     frame = read_frame(folder / FILE, list(SCHEMA))
     hidden = {same_text(question) for question in held_out}
-    place = {
+    numbers = {
         (question.id, question.text): number
         for number, question in enumerate(questions)
         if same_text(question) not in hidden
     }
-    found: dict[int, list[tuple[int, tuple[int, ...], float]]] = {}
+    paths: dict[int, list[tuple[int, tuple[int, ...], float]]] = {}
     for name, text, topic, keys, weight in frame.rows():
-        number = place.get((name, text))
+        number = numbers.get((name, text))
         path = relation_ids(dkg, keys)
         if number is not None and path is not None:
-            found.setdefault(number, []).append((topic, path, weight))
-    return found
+            paths.setdefault(number, []).append((topic, path, weight))
+    return paths
 
 
 def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Callable[[int, int], int]) -> Tensor:
@@ -140,9 +140,9 @@ def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Call
     """
     hops = len(plan.relations)
     losses: list[Tensor] = []
-    for question, own in sorted(paths.items()):
+    for question, weighted in sorted(paths.items()):
         parts: list[Tensor] = []
-        for number, path, weight in own:
+        for number, path, weight in weighted:
             if len(path) > hops or weight <= 0:
                 continue
             row = leg(question, number)
@@ -161,7 +161,7 @@ def _outputs(folder: Path) -> dict[str, str]:
 
 def _facts(folder: Path) -> dict[str, list[Fact]]:
     columns = ["question", "rank", "score", "hop", "triple", "direction"]
-    found: dict[str, list[Fact]] = {}
+    facts: dict[str, list[Fact]] = {}
     for question, *fact in read_frame(folder / "facts.parquet", columns).sort("question", "rank").rows():
-        found.setdefault(question, []).append(Fact(*fact))
-    return found
+        facts.setdefault(question, []).append(Fact(*fact))
+    return facts

@@ -142,9 +142,9 @@ class Extras(nn.Module):
         if self.weighting is None:
             return starts.sets.weight
         device = state.device
-        distinct, place = torch.unique(starts.sets.entity, return_inverse=True)
+        distinct, index = torch.unique(starts.sets.entity, return_inverse=True)
         ids, mask = reader.batch([starts.words.get(entity, []) for entity in distinct.tolist()] or [[]])
-        words = encoder.words(ids.to(device), mask.to(device))[place.to(device)]
+        words = encoder.words(ids.to(device), mask.to(device))[index.to(device)]
         weights = starts.sets.weight.to(device), starts.features.to(device)
         weight: Tensor = self.weighting(state[starts.sets.row.to(device)], words, *weights)
         return weight
@@ -283,8 +283,8 @@ class LabelRigel(PlanningNetwork):
 
     def _vectors(self) -> Tensor:
         """v of the 2R directed relations, inverses in the second half, [2R, width]."""
-        own = self._label_states()
-        both = [nn.functional.normalize(own + direction(own), dim=-1) for direction in self.directions]
+        labels = self._label_states()
+        both = [nn.functional.normalize(labels + direction(labels), dim=-1) for direction in self.directions]
         return torch.cat(both)
 
     def _label_states(self) -> Tensor:
@@ -305,7 +305,7 @@ class LabelRigel(PlanningNetwork):
 
 def _encode(encoder: Encoder, ids: Tensor, mask: Tensor, device: torch.device) -> Tensor:
     parts = zip(ids.split(CHUNK), mask.split(CHUNK), strict=True)
-    return torch.cat([encoder(own.to(device), real.to(device)) for own, real in parts])
+    return torch.cat([encoder(part.to(device), real.to(device)) for part, real in parts])
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,10 @@ class Starts:
 
     def take(self, numbers: Tensor) -> tuple[Starts, Tensor]:
         """Those of some questions, and the legs that are theirs.  numbers: int64 [m]."""
-        ptr, legs = sets.places_of(self.ptr, numbers)
-        _, places = sets.places_of(self.sets.ptr, legs)
-        own = self.sets.take(legs), self.features[places], self.topics.take(numbers)
-        return Starts(ptr, *own, self.words), legs
+        ptr, legs = sets.indices_of(self.ptr, numbers)
+        _, indices = sets.indices_of(self.sets.ptr, legs)
+        columns = self.sets.take(legs), self.features[indices], self.topics.take(numbers)
+        return Starts(ptr, *columns, self.words), legs
 
 
 def mentions_of(question: Question) -> list[list[int]]:
@@ -61,16 +61,16 @@ def mentions_of(question: Question) -> list[list[int]]:
 
     Where one key means several entities nothing tells them apart, and all count as candidates of one mention.
     """
-    places = range(len(question.topic_entities))
+    indices = range(len(question.topic_entities))
     if question.topic_mentions:
         groups: dict[int, list[int]] = {}
-        for place in places:
-            groups.setdefault(question.topic_mentions[place], []).append(place)
+        for index in indices:
+            groups.setdefault(question.topic_mentions[index], []).append(index)
         return list(groups.values())
     if len(question.topic_keys) == len(question.topic_entities):
-        own = {question.topic_entities[place]: [place] for place in reversed(places)}
-        return sorted(own.values())
-    return [list(places)] if question.topic_entities else []
+        by_entity = {question.topic_entities[index]: [index] for index in reversed(indices)}
+        return sorted(by_entity.values())
+    return [list(indices)] if question.topic_entities else []
 
 
 def legs_of(question: Question, apart: bool) -> list[list[list[int]]]:
@@ -87,8 +87,8 @@ def leg_texts(question: Question, apart: bool, token: str, names: Mapping[int, S
     if not apart or len(mentions) < 2:
         return [mask_mentions(question, mentions, [token] * len(mentions), names)]
     return [
-        mask_mentions(question, mentions, [token if other is own else OTHER for other in mentions], names)
-        for own in mentions
+        mask_mentions(question, mentions, [token if other is mention else OTHER for other in mentions], names)
+        for mention in mentions
     ]
 
 
@@ -103,19 +103,19 @@ def make_starts(questions: Sequence[Question], dkg: Dkg, apart: bool, words: Map
         counts.append(len(legs))
         for mentions in legs:
             row: dict[int, tuple[float, float, float]] = {}
-            for places in mentions:
-                known = [1 + degree[question.topic_entities[place]] for place in places]
-                for place, popularity in zip(places, known, strict=True):
-                    entity = question.topic_entities[place]
-                    facts = (weights[place], popularity / sum(known), math.log(popularity) / 10)
+            for indices in mentions:
+                known = [1 + degree[question.topic_entities[index]] for index in indices]
+                for index, popularity in zip(indices, known, strict=True):
+                    entity = question.topic_entities[index]
+                    facts = (weights[index], popularity / sum(known), math.log(popularity) / 10)
                     row[entity] = max(row.get(entity, facts), facts)
             rows.append(dict(sorted(row.items())))
     ptr = torch.zeros(len(counts) + 1, dtype=torch.int64)
     ptr[1:] = torch.tensor(counts, dtype=torch.int64).cumsum(0)
-    own = EntityWeights.from_rows([{entity: facts[0] for entity, facts in row.items()} for row in rows])
+    start_sets = EntityWeights.from_rows([{entity: facts[0] for entity, facts in row.items()} for row in rows])
     features = torch.tensor([facts[1:] for row in rows for facts in row.values()]).reshape(-1, FEATURES)
     topics = EntityWeights.one_hot([question.topic_entities for question in questions])
-    return Starts(ptr, own, features, topics, words)
+    return Starts(ptr, start_sets, features, topics, words)
 
 
 def _degrees(questions: Sequence[Question], dkg: Dkg) -> dict[int, int]:
@@ -139,7 +139,7 @@ def entity_descriptions(kg: Path | None, questions: Sequence[Question]) -> dict[
         types: dict[int, list[int]] = {}
         for entity, kind in rows:
             types.setdefault(entity, []).append(kind)
-        names = store.names(sorted({kind for own in types.values() for kind in own}))
+        names = store.names(sorted({kind for kinds in types.values() for kind in kinds}))
         descriptions = dict(
             store.connection.execute(
                 f"SELECT id, arg_min(description, ({store._language_rank('lang', None)}, lang)) FROM labels "
@@ -180,9 +180,9 @@ class EncodedQuestions:
 
 def usable(questions: Sequence[Question], split: str) -> tuple[list[Question], list[str]]:
     """Questions of a split that can be trained on or measured, and the ids of those that cannot."""
-    own = [question for question in questions if question.split == split]
-    fit = [question for question in own if question.topic_entities and question.answers]
-    return fit, [question.id for question in own if not (question.topic_entities and question.answers)]
+    of_split = [question for question in questions if question.split == split]
+    fit = [question for question in of_split if question.topic_entities and question.answers]
+    return fit, [question.id for question in of_split if not (question.topic_entities and question.answers)]
 
 
 def prepare(
@@ -199,7 +199,7 @@ def prepare(
     graph: the graph that they lie in, which questions with more than certain topics need.
     """
     legs = [leg_texts(question, apart, reader.topic_token, names) for question in questions]
-    every = [text for own in legs for text in own]
+    every = [text for texts_of_legs in legs for text in texts_of_legs]
     distinct = sorted(set(every))
     place = {text: index for index, text in enumerate(distinct)}
     starts = leg_text = None
@@ -211,7 +211,7 @@ def prepare(
         leg_text = torch.tensor([place[text] for text in every], dtype=torch.int64)
     prepared = EncodedQuestions(
         reader.read(distinct) if distinct else [],
-        torch.tensor([place[own[0]] for own in legs], dtype=torch.int64),
+        torch.tensor([place[texts_of_legs[0]] for texts_of_legs in legs], dtype=torch.int64),
         [question.topic_entities for question in questions],
         [question.answers for question in questions],
         starts,
@@ -258,16 +258,16 @@ def read_sets(questions: Path, more: Mapping[str, Path], options: RigelOptions) 
             f"{', '.join(everything)}"
         )
     hidden = {
-        name: {same_text(own) for own in own_questions if own.split != "train"}
-        for name, own_questions in everything.items()
+        name: {same_text(own) for own in set_questions if own.split != "train"}
+        for name, set_questions in everything.items()
     }
     parts: list[QuestionSet] = []
-    for name, own_questions in everything.items():
-        learn, left_out = usable(own_questions, "train")
-        develop, dev_left_out = usable(own_questions, "dev")
+    for name, set_questions in everything.items():
+        learn, left_out = usable(set_questions, "train")
+        develop, dev_left_out = usable(set_questions, "dev")
         others = set().union(*(texts for other, texts in hidden.items() if other != name))
         learnable = [question for question in learn if same_text(question) not in others]
-        held_out = [question for question in own_questions if question.split != "train"]
+        held_out = [question for question in set_questions if question.split != "train"]
         parts.append(
             QuestionSet(
                 name,

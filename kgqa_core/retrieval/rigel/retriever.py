@@ -57,7 +57,7 @@ class RigelRetriever(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts hop by hop and ranked entities of each question; empty where it has no topic entity."""
-        found: dict[int, Retrieved] = {}
+        results: dict[int, Retrieved] = {}
         known = [number for number, question in enumerate(questions) if question.topic_entities]
         self.names = topic_names(self.kg, questions)
         if self.trained.extension.soft_start:
@@ -65,9 +65,9 @@ class RigelRetriever(Retriever):
         for start in range(0, len(known), BATCH):
             numbers = known[start : start + BATCH]
             for number, retrieved in zip(numbers, self._batch([questions[number] for number in numbers]), strict=True):
-                found[number] = retrieved
-            monitor.progress(len(found), len(known), "questions")
-        return [found.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
+                results[number] = retrieved
+            monitor.progress(len(results), len(known), "questions")
+        return [results.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
 
     def batch_starts(self, questions: Sequence[Question]) -> list[int]:
         """Places of questions at which a batch of `retrieve` begins."""
@@ -92,15 +92,15 @@ class RigelRetriever(Retriever):
             else torch.zeros(len(questions), dtype=torch.int64).index_add(0, torch.tensor(owner), walked.truncated)
         )
         attention = [[0.0] * network.hops for _ in questions]
-        found: list[list[Fact]] = [[] for _ in questions]
+        facts_of: list[list[Fact]] = [[] for _ in questions]
         for row, number in enumerate(owner):
-            found[number] += facts[row]
+            facts_of[number] += facts[row]
             shares = zip(attention[number], queries.plan.attention[row].tolist(), strict=True)
-            attention[number] = [sum_ + own / legs[number] for sum_, own in shares]
+            attention[number] = [sum_ + hop_share / legs[number] for sum_, hop_share in shares]
         return [
             Retrieved(
                 question.id,
-                ranked(found[row]),
+                ranked(facts_of[row]),
                 tuple((entity, round(weight, 6)) for entity, weight in entities[row]),
                 int(truncated[row]),
                 tuple(round(weight, 6) for weight in attention[row]),
@@ -169,10 +169,14 @@ class _Hop:
     direction: NDArray[np.int8]
     weight: NDArray[np.float64]
 
-    def take(self, places: Any) -> _Hop:
+    def take(self, indices: Any) -> _Hop:
         """Some of the edges."""
         return _Hop(
-            self.source[places], self.target[places], self.triple[places], self.direction[places], self.weight[places]
+            self.source[indices],
+            self.target[indices],
+            self.triple[indices],
+            self.direction[indices],
+            self.weight[indices],
         )
 
     def tidy(self, unwanted: Sequence[int]) -> _Hop:
@@ -207,8 +211,8 @@ def _by_entity(hop: _Hop, entity: NDArray[np.int64], score: NDArray[Any]) -> tup
     _, start, count = np.unique(hop.target[order], return_index=True, return_counts=True)
     repeat = np.empty(len(order), dtype=np.int64)
     repeat[order] = np.arange(len(order)) - np.repeat(start, count)
-    place = np.searchsorted(entity, hop.target)
-    return repeat, -score[np.minimum(place, len(score) - 1)].round(6) if len(score) else np.zeros(len(order))
+    index = np.searchsorted(entity, hop.target)
+    return repeat, -score[np.minimum(index, len(score) - 1)].round(6) if len(score) else np.zeros(len(order))
 
 
 def _last_hop(attention: Sequence[float]) -> int:

@@ -92,10 +92,10 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     options: RigelOptions = inputs.options
     graph = Dkg.open(inputs.dkg)
     sets = read_sets(inputs.questions, inputs.further_sets or {}, options)
-    learn = [question for own in sets for question in own.learn]
+    learn = [question for part in sets for question in part.learn]
     hops = options.hops or choose_hops(needed_hops(learn, graph))
     options = options.model_copy(update={"hops": hops})
-    develop = [question for own in sets for question in own.develop]
+    develop = [question for part in sets for question in part.develop]
     extension = Extension.wanted(options)
     names = topic_names(inputs.kg, learn + develop)
     texts = entity_descriptions(inputs.kg, learn + develop) if extension.soft_start else None
@@ -106,7 +106,7 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         labels += sorted(set((texts or {}).values()))
         encoder, reader, description = new_encoder(
             options,
-            lambda token: [text for own in learn for text in leg_texts(own, extension.apart, token, names)] + labels,
+            lambda token: [text for item in learn for text in leg_texts(item, extension.apart, token, names)] + labels,
             "retriever",
         )
         network: PlanningNetwork = (
@@ -118,21 +118,19 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         learning, read_texts = prepare(learn, reader, names, graph, extension.apart, texts)
         unknown = reader.unknown_share(read_texts)
         if inputs.feedback is not None:
-            feedback_paths = read_feedback(
-                inputs.feedback, graph, sets[0].learn, [own for part in sets for own in part.held_out]
-            )
+            held_out = [question for part in sets for question in part.held_out]
+            feedback_paths = read_feedback(inputs.feedback, graph, sets[0].learn, held_out)
             learning = replace(learning, paths=_by_leg(feedback_paths, learn, extension.apart))
             workspace.monitor.note(f"{len(learning.paths)} of {len(learn)} training questions have paths from feedback")
         data = TrainingData(
             learning,
-            [len(own.learn) for own in sets],
-            [own.weight for own in sets],
-            {own.name: prepare(own.develop, reader, names, graph, extension.apart, texts)[0] for own in sets},
+            [len(part.learn) for part in sets],
+            [part.weight for part in sets],
+            {part.name: prepare(part.develop, reader, names, graph, extension.apart, texts)[0] for part in sets},
         )
         note_unknown_tokens(unknown, "questions'", options.encoder, "rigel", workspace.monitor)
-        keep_lower_states(
-            encoder, options, [row for own in (learning, *data.developing.values()) for row in own.rows], device
-        )
+        rows = [row for encoded in (learning, *data.developing.values()) for row in encoded.rows]
+        keep_lower_states(encoder, options, rows, device)
         folders = [inputs.questions, *(inputs.further_sets or {}).values()]
         key = _key(graph, folders, inputs.feedback, options, inputs.seed, names, texts)
         trainer = _RigelTrainer(network, reader, graph, options, device)
@@ -143,12 +141,12 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     write_curves(workspace.out, progress)
     if workspace.work is not None:
         (workspace.work / CHECKPOINT).unlink(missing_ok=True)
-    left_out = [name for own in sets for name in own.left_out]
+    left_out = [name for part in sets for name in part.left_out]
     counts: dict[str, Any] = {
         "questions": {"train": len(learn), "dev": len(develop)},
         "left_out": {
             "train": len(left_out),
-            "dev": sum(len(own.dev_left_out) for own in sets),
+            "dev": sum(len(part.dev_left_out) for part in sets),
             "examples": left_out[:20],
         },
         "hops": hops,
@@ -159,8 +157,13 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     }
     if len(sets) > 1:
         counts["sets"] = {
-            own.name: {"train": len(own.learn), "dev": len(own.develop), "weight": own.weight, "leaked": own.leaked}
-            for own in sets
+            part.name: {
+                "train": len(part.learn),
+                "dev": len(part.develop),
+                "weight": part.weight,
+                "leaked": part.leaked,
+            }
+            for part in sets
         }
     if inputs.feedback is not None:
         counts["with_feedback"] = len(learning.paths)
@@ -171,17 +174,17 @@ def _by_leg(
     feedback_paths: Mapping[int, Sequence[WeightedPath]], questions: Sequence[Question], apart: bool
 ) -> dict[int, list[WeightedPath]]:
     """Paths by the leg that begins at their topic, in place of the topic; a question's only leg takes them all."""
-    found: dict[int, list[WeightedPath]] = {}
+    by_leg: dict[int, list[WeightedPath]] = {}
     for number, paths in feedback_paths.items():
         question = questions[number]
         legs = [
-            {question.topic_entities[place] for mention in leg for place in mention} for leg in legs_of(question, apart)
+            {question.topic_entities[index] for mention in leg for index in mention} for leg in legs_of(question, apart)
         ]
         for topic, path, weight in paths:
-            own = [0] if len(legs) == 1 else [leg for leg, entities in enumerate(legs) if topic in entities]
-            if own:
-                found.setdefault(number, []).append((own[0], path, weight))
-    return found
+            starting = [0] if len(legs) == 1 else [leg for leg, entities in enumerate(legs) if topic in entities]
+            if starting:
+                by_leg.setdefault(number, []).append((starting[0], path, weight))
+    return by_leg
 
 
 class _RigelTrainer:

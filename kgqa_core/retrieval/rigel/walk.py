@@ -114,13 +114,13 @@ def combine(legs: EntityWeights, ptr: Tensor, share: Tensor, how: str) -> Entity
     slots = [legs.take(torch.where(count > leg, ptr[:-1] + leg, -1)) for leg in range(most)]
     if most < 2:
         return slots[0] if slots else legs
-    bounds, entity, places = sets.union([(slot.ptr, slot.entity) for slot in slots])
+    bounds, entity, indices = sets.union([(slot.ptr, slot.entity) for slot in slots])
     size = entity.shape[0]
     row = sets.rows_of(bounds, size)
-    together = sets.scatter_sum(size, places, [slot.weight for slot in slots])
+    together = sets.scatter_sum(size, indices, [slot.weight for slot in slots])
     common: Tensor | None = None
-    for leg, (slot, place) in enumerate(zip(slots, places, strict=True)):
-        reached = sets.scatter_sum(size, [place], [slot.clamp_normalise().weight])
+    for leg, (slot, index) in enumerate(zip(slots, indices, strict=True)):
+        reached = sets.scatter_sum(size, [index], [slot.clamp_normalise().weight])
         if common is None:
             common = reached
             continue
