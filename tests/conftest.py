@@ -87,3 +87,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}; set KGQA_SHARED_DATA to the folder that holds zjqa, metaqa, …")
     return folder
+
+
+@pytest.fixture(scope="module")
+def prefect_server() -> Iterator[str]:
+    """Flows of a module run on the tests' Prefect server, whose address this is."""
+    from tests.support.prefect_server import on_shared_server
+
+    with on_shared_server() as address:
+        yield address

@@ -38,20 +38,12 @@ from tasks.resume.inputs import LEARNERS
 from tasks.retrieval import train_retrievers
 from tasks.tracking.tracker import NoTracker
 from tests.support.command import ROOT
-from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
 FILE = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))
 TRAIN, CORPUS = "kgqa-train-retriever/train-retriever", "kgqa-generate-corpus/generate-corpus"
 DEPLOYMENTS: dict[str, dict[str, Any]] = {each["name"]: each for each in FILE["deployments"]}
 GPU = ("train-retriever", "finetune-rewriter", "generate-corpus")
-
-
-@pytest.fixture(scope="module")
-def prefect_server() -> Iterator[None]:
-    """The tests' Prefect server."""
-    with on_shared_server():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from tasks.engine.run import tracked_run
 from tasks.questions import load_questions
 from tasks.resume import refresh as refreshing
 from tasks.resume import starting_point as starting
-from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
 TRAINED = ("retriever", "hop_path")
@@ -33,11 +32,7 @@ QUICK = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def prefect_server() -> Iterator[None]:
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
+pytestmark = pytest.mark.usefixtures("prefect_server")
 
 
 @pytest.fixture(scope="module")

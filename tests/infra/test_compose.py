@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.infra.compose_rules import MissingVariable, example, fill, problems, variables
-from tests.infra.places import INFRA, is_secret
+from tests.infra.places import INFRA, is_secret, read_faults
 
 FILES = ("compose.yaml", "compose.worker.yaml")
 
@@ -154,73 +154,7 @@ def test_all_services_of_one_image_have_the_same_version() -> None:
         assert text.count(f"image: {image['name']}:") == text.count(f"image: {image['name']}:{image['newTag']}")
 
 
-FAULTS = [
-    ("a port for everybody", '"${BIND_ADDRESS:-127.0.0.1}:${PREFECT_PORT', '"0.0.0.0:${PREFECT_PORT', "beyond"),
-    ("a port without address", '"${BIND_ADDRESS:-127.0.0.1}:${MLFLOW_PORT', '"${MLFLOW_PORT', "beyond this machine"),
-    ("an option that does not exist", "stop_grace_period: 1m", "stop_grace_time: 1m", "stop_grace_time"),
-    ("a duration that is none", "interval: 30s", "interval: thirty", "interval"),
-    ("a condition that does not exist", "condition: service_healthy}", "condition: healthy}", "healthy"),
-    (
-        "a password with a default",
-        "${POSTGRES_PASSWORD:?set POSTGRES_PASSWORD in infra/.env: ",
-        "${POSTGRES_PASSWORD:-",
-        "the secret POSTGRES_PASSWORD must have no default",
-    ),
-    (
-        "a password in the file",
-        'AWS_SECRET_ACCESS_KEY: "$',
-        'AWS_SECRET_ACCESS_KEY: minioadmin # "$',
-        "is written into the file",
-    ),
-    (
-        "a message that does not help",
-        ":?set POSTGRES_PASSWORD in infra/.env: ",
-        ":?",
-        "the message for POSTGRES_PASSWORD",
-    ),
-    ("an image without version", "postgres:17.10", "postgres:latest", "not pinned"),
-    ("an image of a whole series", "postgres:17.10", "postgres:17", "not pinned"),
-    (
-        "a Dockerfile that is not there",
-        "dockerfile: infra/cuda.Dockerfile",
-        "dockerfile: infra/gpu.Dockerfile",
-        "infra/gpu.Dockerfile",
-    ),
-    ("a stage that is not there", "target: servers", "target: server", "no stage server"),
-    ("a build argument that is not there", "args: {TORCH_ARGS:", "args: {TORCH:", "no argument TORCH"),
-    (
-        "a need for nothing",
-        "postgres: {condition: service_healthy}",
-        "database: {condition: service_healthy}",
-        "depends on database",
-    ),
-    ("a need for health that nobody checks", 'test: ["CMD", "wget"', 'x-test: ["CMD", "wget"', "has no health check"),
-    ("a need for an end that never comes", "restart: on-failure", "restart: unless-stopped", "but it is restarted"),
-    ("a volume that is not declared", "- postgres:/var", "- database:/var", "volume database is not declared"),
-    ("a script that is not there", "./postgres/init.sh", "./postgres/start.sh", "start.sh does not exist"),
-    ("a network that is not declared", "networks: [data, front]", "networks: [date, front]", "network `date`"),
-    ("a server out of reach", "networks: [data, front]\n    ports", "networks: [data]\n    ports", "shares no network"),
-    (
-        "a worker at the database",
-        "networks: [front]\n  stop_grace_period: 2m",
-        "networks: [front, data]\n  stop_grace_period: 2m",
-        "must not reach the database",
-    ),
-    ("a server on another port", "http://prefect:4200/api", "http://prefect:4300/api", "does not listen there"),
-    ("a server under another name", "http://mlflow:5000", "http://tracking:5000", "is no service"),
-    ("a host that MLflow refuses", '"mlflow:5000,$', '"$', "mlflow:5000, which KGQA_ALLOWED_HOSTS refuses"),
-    ("a host that Prefect refuses", '"prefect:4200,$', '"$', "prefect:4200, which KGQA_ALLOWED_HOSTS refuses"),
-    ("a writable root", "read_only: true", "read_only: false", "read-only root"),
-    ("capabilities kept", "cap_drop: [ALL]", "cap_drop: [NET_RAW]", "no capabilities"),
-    (
-        "the docker socket",
-        "- postgres:/var/lib",
-        "- /var/run/docker.sock:/s\n      - postgres:/var/lib",
-        "docker socket",
-    ),
-    ("a log without end", 'options: {max-size: 10m, max-file: "5"}', "options: {}", "log grows"),
-    ("no restart", "restart: unless-stopped", 'restart: "no"', "not started again"),
-]
+FAULTS = read_faults("compose")
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])

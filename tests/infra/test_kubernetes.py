@@ -13,7 +13,7 @@ import yaml
 
 from tests.infra.kustomize import KustomizeError, Manifest, build, pod_of
 from tests.infra.manifest_rules import problems
-from tests.infra.places import INFRA, KUBERNETES, REPOSITORY
+from tests.infra.places import INFRA, KUBERNETES, REPOSITORY, read_faults
 
 PLACES = ("base", "overlays/gpu", "overlays/serve", "overlays/small")
 
@@ -161,88 +161,7 @@ def test_every_pool_of_prefect_yaml_is_made_and_has_a_worker() -> None:
     assert served == pools
 
 
-FAULTS = [
-    ("a field that does not exist", "prefect.yaml", "replicas: 1", "replica: 1", "replica"),
-    ("a number where text must be", "prefect.yaml", 'PORT, value: "5432"', "PORT, value: 5432", "5432"),
-    (
-        "labels that no selector fits",
-        "mlflow.yaml",
-        "labels: {app.kubernetes.io/name: mlflow}",
-        "labels: {app.kubernetes.io/name: tracker}",
-        "its selector does not fit its own pods",
-    ),
-    (
-        "a Service without pods",
-        "postgres.yaml",
-        "selector: {app.kubernetes.io/name: postgres}",
-        "selector: {app.kubernetes.io/name: database}",
-        "its selector fits no pod",
-    ),
-    (
-        "a target port that is closed",
-        "mlflow.yaml",
-        "port: 5000, targetPort: http",
-        "port: 5000, targetPort: web",
-        "target port web",
-    ),
-    (
-        "a probe of a closed port",
-        "worker-cpu.yaml",
-        "path: /health, port: health",
-        "path: /health, port: 8081",
-        "startupProbe asks the port 8081",
-    ),
-    ("a claim that nobody made", "worker-cpu.yaml", "claimName: home", "claimName: house", "the claim house"),
-    (
-        "a ConfigMap that nobody made",
-        "setup.yaml",
-        "configMapRef: {name: clients}",
-        "configMapRef: {name: client}",
-        "the ConfigMap client ",
-    ),
-    ("a key that a ConfigMap lacks", "prefect.yaml", "key: PREFECT_HOSTS}", "key: UI_HOSTS}", "key UI_HOSTS"),
-    ("a secret that README does not name", "setup.yaml", "key: prefect-auth", "key: prefect-login", "prefect-login"),
-    (
-        "a volume that is not mounted",
-        "worker-cpu.yaml",
-        "            - {name: shm, mountPath: /dev/shm}\n",
-        "",
-        "shm is not mounted",
-    ),
-    ("a database under another name", "mlflow.yaml", "@postgres:5432", "@database:5432", "database:5432"),
-    ("a server on another port", "kustomization.yaml", "http://prefect:4200", "http://prefect:4201", "prefect:4201"),
-    (
-        "a policy that shuts a client out",
-        "network.yaml",
-        "[worker-cpu, worker-gpu, setup]",
-        "[worker-cpu, setup]",
-        "no NetworkPolicy lets it reach",
-    ),
-    ("a policy for the wrong port", "network.yaml", "ports: [{port: 5432}]", "ports: [{port: 5433}]", "5433"),
-    ("a home that cannot be shared", "home.yaml", "[ReadWriteMany]", "[ReadWriteOnce]", "must be ReadWriteMany"),
-    ("a pod as root", "worker-cpu.yaml", "runAsUser: 10001", "runAsUser: 0", "must not run as root"),
-    ("a writable root", "mlflow.yaml", "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "read-only"),
-    ("privileges kept", "prefect.yaml", "drop: [ALL]", "drop: [NET_RAW]", "drop all capabilities"),
-    ("a door to the world", "prefect.yaml", "type: ClusterIP", "type: NodePort", "ClusterIP"),
-    (
-        "Services' variables as settings",
-        "prefect.yaml",
-        "enableServiceLinks: false",
-        "enableServiceLinks: true",
-        "enableServiceLinks",
-    ),
-    ("an image without version", "postgres.yaml", "postgres:17.10", "postgres:latest", "not pinned"),
-    ("no limit of memory", "setup.yaml", "limits: {memory: 3Gi}", "limits: {}", "no limit of memory"),
-    (
-        "a GPU worker that fits any node",
-        "worker-gpu.yaml",
-        'nodeSelector: {nvidia.com/gpu.present: "true"}',
-        "",
-        "go together",
-    ),
-    ("a GPU worker without a GPU", "worker-gpu.yaml", ', nvidia.com/gpu: "1"', "", "go together"),
-    ("no liveness probe", "worker-cpu.yaml", "livenessProbe:", "readinessProbe:", "has no livenessProbe"),
-]
+FAULTS = read_faults("kubernetes")
 
 
 @pytest.mark.parametrize(("file", "old", "new", "said"), [fault[1:] for fault in FAULTS], ids=[f[0] for f in FAULTS])

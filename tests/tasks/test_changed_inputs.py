@@ -23,17 +23,9 @@ from tasks.engine.run import tracked_run
 from tasks.engine.stage import Stage
 from tasks.kg import build_kg
 from tasks.questions import load_questions
-from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
 HOUR = 3_600_000_000_000
-
-
-@pytest.fixture(scope="module")
-def prefect_server():
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
 
 
 def grow(path: Path) -> None:

@@ -17,7 +17,6 @@ from tasks.engine.run import tracked_run
 from tasks.kg import build_kg, export_dkg
 from tasks.questions import load_questions
 from tasks.rewriting import generate_corpus
-from tests.support.prefect_server import on_shared_server
 
 PEOPLE = 8
 QUERY = (
@@ -26,11 +25,7 @@ QUERY = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def prefect_server():
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
+pytestmark = pytest.mark.usefixtures("prefect_server")
 
 
 @flow(name="corpus-of-queries")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +14,17 @@ from kgqa_core.config import EvaluationOptions, make_profile
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.long_tail import read_entailment
-from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import Question
-from tasks.engine.run import Run, tracked_run
+from tasks.engine.run import tracked_run
 from tasks.evaluation import entail_all
+from tests.support.made import made
 from tests.support.models import save_classifier
-from tests.support.prefect_server import on_shared_server
 
 ASKED = [Question("q", "Where is it?", reference="It is there.")]
 OFFLINE = "somebody/model-that-is-not-here"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def prefect_server():
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
-
-
-def made(run: Run, kind: str, name: str, fill: Callable[[Path], Any]) -> ArtifactRef:
-    def filled(out: Path, work: Path) -> dict[str, Any]:
-        fill(out)
-        return {}
-
-    return run.home.compute(kind, name * 10, filled, run.provenance())[0]
+pytestmark = pytest.mark.usefixtures("prefect_server")
 
 
 @flow(name="judging")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,11 @@ from tasks.resume.inputs import (
 )
 from tasks.retrieval import retrieve_all, train_retrievers
 from tasks.rewriting import write_triples
-from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph, write_questions
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
 
 SMALL = {"encoder": "scratch", "scratch_width": 16, "epochs": 1, "min_steps": 20, "device": "cpu"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect_server() -> Iterator[None]:
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +12,16 @@ from prefect import flow
 from kgqa_core.config import make_profile
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.evaluation.judge import read_judged
-from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.types import Question
-from tasks.engine.run import Run, tracked_run
+from tasks.engine.run import tracked_run
 from tasks.evaluation import judge_all
 from tests.support.chat_server import ChatServer
-from tests.support.prefect_server import on_shared_server
+from tests.support.made import made
 
 QUESTIONS = [Question("q", "Where is it?", split="test", answer_names=(("Oslo",),))]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def prefect_server():
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
-
-
-def made(run: Run, kind: str, name: str, fill: Callable[[Path], Any]) -> ArtifactRef:
-    def filled(out: Path, work: Path) -> dict[str, Any]:
-        fill(out)
-        return {}
-
-    return run.home.compute(kind, name * 10, filled, run.provenance())[0]
+pytestmark = pytest.mark.usefixtures("prefect_server")
 
 
 def write(out: Path, form: str, output: str) -> None:

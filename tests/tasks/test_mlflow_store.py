@@ -42,14 +42,6 @@ from tasks.tracking.tracker import (
 )
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, MlflowStore]:
-    """A store in SQLite; opening it the first time takes seconds."""
-    home = Home(tmp_path_factory.mktemp("mlflow-home")).prepare()
-    os.environ.pop("MLFLOW_TRACKING_URI", None)
-    return home, MlflowStore(home)
-
-
 def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
     home, store = opened
     handle = make_handle("r1", 1000)

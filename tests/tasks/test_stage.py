@@ -13,15 +13,9 @@ from kgqa_core.errors import KgInputError
 from kgqa_core.store.artifacts import ArtifactRef
 from tasks.engine.run import Run, tracked_run
 from tasks.kg import build_kg, export_dkg
-from tests.support.prefect_server import on_shared_server
 from tests.support.toy import write_graph
 
-
-@pytest.fixture(scope="module", autouse=True)
-def prefect_server():
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
+pytestmark = pytest.mark.usefixtures("prefect_server")
 
 
 @pytest.fixture

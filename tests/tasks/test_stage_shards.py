@@ -26,16 +26,12 @@ from tasks.engine import runners
 from tests.support.chat_server import ChatServer
 from tests.support.command import ROOT
 from tests.support.mapped import mapped, outcomes, settings
-from tests.support.prefect_server import on_shared_server, shared_environment
+from tests.support.prefect_server import shared_environment
 
 MAPPED = ("facts", "knowledge", "answers")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def prefect_server() -> Iterator[None]:
-    """What runs here runs on the tests' Prefect server."""
-    with on_shared_server():
-        yield
+pytestmark = pytest.mark.usefixtures("prefect_server")
 
 
 @pytest.fixture(scope="module")

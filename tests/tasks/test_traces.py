@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import time
 from pathlib import Path
@@ -17,14 +16,6 @@ from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span, StepClock
 from tasks.tracking.mlflow_store import MlflowStore
 from tasks.tracking.traces import MlflowTracer, ShareSampler, open_tracer, record_feedback
 from tasks.tracking.tracker import RunStart
-
-
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, MlflowStore]:
-    """A store in SQLite; opening it the first time takes seconds."""
-    home = Home(tmp_path_factory.mktemp("traced-home")).prepare()
-    os.environ.pop("MLFLOW_TRACKING_URI", None)
-    return home, MlflowStore(home)
 
 
 def trace(question: str = "What is the capital of Fiji?") -> QuestionTrace:
