@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +18,7 @@ from kgqa_core.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from kgqa_core.config import Profile
+    from kgqa_core.store.artifacts import ArtifactRef
     from kgqa_core.store.publish import FolderClaim
 
 answerability_app = CommandApp(
@@ -257,20 +257,12 @@ def _claim(out: Path, profile: Profile, graph: str | None, force: bool) -> Folde
     return claim_folder("answerability", out, source=source, inputs=(*files, questions), force=force)
 
 
-def _copy(made: Any, claim: FolderClaim) -> Path:
+def _copy(made: ArtifactRef, claim: FolderClaim) -> Path:
     """A copy of the benchmark in a folder of its own, with the graph under its overlay."""
     from kgqa_core.kg.overlay import carry_base
     from kgqa_core.papers.grailqability.builder.records import GRAPH
-    from kgqa_core.store.artifacts import MANIFEST, read_manifest
-    from kgqa_core.store.verified import not_copied
 
-    def fill(folder: Path, work: Path) -> dict[str, Any]:
-        shutil.copytree(made.folder, folder, dirs_exist_ok=True, ignore=not_copied)
-        (folder / MANIFEST).unlink()
-        carry_base(folder / GRAPH, made.folder / GRAPH)
-        return dict(read_manifest(made.folder)["counts"])
-
-    return claim.publish(fill).folder
+    return claim.publish_copy(made.folder, lambda folder: carry_base(folder / GRAPH, made.folder / GRAPH))
 
 
 def _statistics(folder: Path) -> dict[str, Any]:

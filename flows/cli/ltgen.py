@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -56,7 +55,10 @@ def build(
     folders = {kind: ref.folder for kind, ref in data["made"].items()}
     sheets = {kind: ref.folder for kind, ref in data["sheets"].items()}
     if out is not None:
-        folders, sheets = (_copy(data[part], claims[part]) for part in ("made", "sheets"))
+        folders, sheets = (
+            {kind: claims[part][kind].publish_copy(ref.folder) for kind, ref in data[part].items()}
+            for part in ("made", "sheets")
+        )
     _show([_statistics(folder) for folder in folders.values()], to_stderr=session.as_json)
     if session.as_json:
         counts = {kind: _manifest(ref.folder) for kind, ref in data["made"].items()}
@@ -173,23 +175,6 @@ def _claims(out: Path, profile: Profile, graph: str | None, force: bool) -> dict
         "made": {kind: claim_folder("ltgen", out / kind, **rules) for kind in kinds},
         "sheets": {kind: claim_folder("ltgen_sheet", out / f"{kind}-sheet", set_aside=True, **rules) for kind in kinds},
     }
-
-
-def _copy(made: dict[str, Any], claims: dict[str, FolderClaim]) -> dict[str, Path]:
-    """Copies of artifacts in the folders that were claimed for them, by the same names."""
-    from kgqa_core.store.artifacts import MANIFEST
-    from kgqa_core.store.verified import not_copied
-
-    copies = {}
-    for kind, ref in made.items():
-
-        def fill(folder: Path, work: Path, source: Path = ref.folder) -> dict[str, Any]:
-            shutil.copytree(source, folder, dirs_exist_ok=True, ignore=not_copied)
-            (folder / MANIFEST).unlink()
-            return dict(_manifest(source))
-
-        copies[kind] = claims[kind].publish(fill).folder
-    return copies
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

@@ -114,9 +114,7 @@ def acquire(path: Path, wait: Callable[[], None] = lambda: None) -> int:
 @contextlib.contextmanager
 def free(path: Path, *, remove: bool = False) -> Iterator[bool]:
     """Take a lock if nobody holds it, and say whether; with `remove` its file goes when the block ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
+    with _opened(path) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             acquired = is_still(handle, path)
@@ -125,8 +123,6 @@ def free(path: Path, *, remove: bool = False) -> Iterator[bool]:
         yield acquired
         if acquired and remove:
             path.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
 
 
 def idle(path: Path) -> bool:
@@ -149,11 +145,18 @@ def idle(path: Path) -> bool:
 @contextlib.contextmanager
 def shared(path: Path, *, alone: bool = False) -> Iterator[None]:
     """Hold a lock together with others, or `alone`; waits.  Its file is never removed."""
+    with _opened(path) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """The handle of a lock file, which is made where there is none; closed in the end, and free then."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        yield
+        yield handle
     finally:
         os.close(handle)
 

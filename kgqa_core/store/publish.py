@@ -25,6 +25,7 @@ from kgqa_core.store.artifacts import ArtifactRef, read_manifest, sync_folder, w
 from kgqa_core.store.digest import MANIFEST, VOLATILE, canonical_json, content_files, hash_file
 from kgqa_core.store.files import exchange, storage_faults
 from kgqa_core.store.outputs import Paths, allowed_folder, expand, listed, move_beside, same_place, state_of
+from kgqa_core.store.verified import not_copied
 
 log = logging.getLogger("kgqa")
 
@@ -85,6 +86,20 @@ class FolderClaim:
                 self._put(out, Path(scratch) / "old")
                 sync_folder(place.parent)
         return ArtifactRef(kind=self.kind, path=str(place), digest=manifest["digest"])
+
+    def publish_copy(self, artifact: Path, finish: Callable[[Path], object] = lambda folder: None) -> Path:
+        """Put a copy of an artifact there, with its counts, as `publish` does; the folder.
+
+        finish: completes the copy.
+        """
+
+        def fill(out: Path, work: Path) -> Mapping[str, Any]:
+            shutil.copytree(artifact, out, dirs_exist_ok=True, ignore=not_copied)
+            (out / MANIFEST).unlink()
+            finish(out)
+            return dict(read_manifest(artifact)["counts"])
+
+        return self.publish(fill).folder
 
     def check(self) -> None:
         """Raises OutputError when the folder at the place may not be replaced; notes what will go with it."""

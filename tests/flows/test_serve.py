@@ -173,13 +173,19 @@ def test_others_need_a_token_to_reach_it(home: Path) -> None:
     assert unknown.code == 2 and "nothing" in unknown.err
 
 
-@pytest.mark.slow
-def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "home"
+def linked_copy(home: Path, folder: Path) -> Path:
+    """A home with the same artifacts and runs, and no server."""
+    copy = folder / "home"
     copy.mkdir()
     for entry in home.iterdir():
         if entry.name != "serve":
             (copy / entry.name).symlink_to(entry)
+    return copy
+
+
+@pytest.mark.slow
+def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_path: Path) -> None:
+    copy = linked_copy(home, tmp_path)
     with served(copy) as running:
         statuses: list[int] = []
 
@@ -209,11 +215,7 @@ def test_a_signal_ends_it_after_the_requests_that_are_under_way(home: Path, tmp_
 
 @pytest.mark.slow
 def test_two_workers_answer_and_end_together(home: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "home"
-    copy.mkdir()
-    for entry in home.iterdir():
-        if entry.name != "serve":
-            (copy / entry.name).symlink_to(entry)
+    copy = linked_copy(home, tmp_path)
     with served(copy, "--workers", "2") as running:
         found: Sequence[Any] = [running.call("/ask", {"question": QUESTION})["answers"] for _ in range(20)]
         assert all(one == ["Norland City"] for one in found)

@@ -23,35 +23,10 @@ from tasks.engine.run import tracked_run
 from tasks.engine.stage import Stage
 from tasks.kg import build_kg
 from tasks.questions import load_questions
+from tests.support.file_changes import cut, grow, overwrite, swap
 from tests.support.toy import write_graph, write_questions
 
 HOUR = 3_600_000_000_000
-
-
-def grow(path: Path) -> None:
-    with path.open("a") as stream:
-        stream.write("late\tis in\tgraph\n")
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def swap(path: Path) -> None:
-    other = path.with_name("other")
-    other.write_text(path.read_text().swapcase())
-    state = path.stat()
-    os.utime(other, ns=(state.st_atime_ns, state.st_mtime_ns))
-    os.replace(other, path)
-
-
-def overwrite(path: Path) -> None:
-    """In its place, with the same length and the old time."""
-    state = path.stat()
-    text = path.read_text().swapcase()
-    with path.open("r+") as stream:
-        stream.write(text)
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
 CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {

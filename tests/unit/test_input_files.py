@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,33 +9,9 @@ import pytest
 
 from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.input_files import read_document, unchanged
+from tests.support.file_changes import cut, grow, overwrite, swap
 
 TEXT = "line\n" * 1000
-
-
-def grow(path: Path) -> None:
-    with path.open("a") as stream:
-        stream.write("more\n")
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, 10)
-
-
-def swap(path: Path) -> None:
-    other = path.with_name("other")
-    other.write_text(TEXT.upper())
-    state = path.stat()
-    os.utime(other, ns=(state.st_atime_ns, state.st_mtime_ns))
-    os.replace(other, path)
-
-
-def overwrite(path: Path) -> None:
-    """In its place, with the same length and the old time."""
-    state = path.stat()
-    with path.open("r+") as stream:
-        stream.write(TEXT.upper())
-    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
 def remove(path: Path) -> None:
@@ -44,8 +19,8 @@ def remove(path: Path) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "growing": (grow, r"grew from 5,000 to 5,005 bytes"),
-    "truncated": (cut, r"shrank from 5,000 to 10 bytes"),
+    "growing": (grow, r"grew from 5,000 to 5,017 bytes"),
+    "truncated": (cut, r"shrank from 5,000 to 2,500 bytes"),
     "swapped": (swap, "was replaced by another file"),
     "overwritten": (overwrite, "was changed at"),
     "removed": (remove, "is gone"),
