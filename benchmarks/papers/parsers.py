@@ -30,7 +30,8 @@ from benchmarks.conditions import DATA, RESULTS, conditions
 from benchmarks.papers.query_graph import build_graph
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import KgOptions, RngOptions
-from kgqa_core.datasets.published.grailqa import GrailQuestion, read_records
+from kgqa_core.datasets.published.grailqa import FILES as GRAILQA
+from kgqa_core.datasets.published.grailqa import GrailQuestion
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.memory import MemoryGraph
@@ -103,8 +104,8 @@ def make(name: str, work: Path) -> dict[str, Any]:
 
 def grailqa_examples(data: Path) -> tuple[list[GrailQuestion], list[ParseExample]]:
     """The questions of the sample, and the same for a parser, with their topics given."""
-    rows = read_records(data / "grailqa" / "tog" / "graliqa.json")
-    questions = [row for row in rows if isinstance(row, GrailQuestion)]
+    rows = GRAILQA.records(data / "grailqa" / "tog" / "graliqa.json")
+    questions = [row for _, row in rows if isinstance(row, GrailQuestion)]
     examples = []
     for question in questions:
         names = {node["id"]: node["friendly_name"] for node in (question.graph_query or {"nodes": ()})["nodes"]}

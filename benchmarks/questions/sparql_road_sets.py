@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa_core.config import KgOptions
+from kgqa_core.config import KgOptions, QuestionSource
 from kgqa_core.datasets.derived.splits import hold_out
 from kgqa_core.datasets.published.base import Reject
-from kgqa_core.datasets.published.grailqa import GrailQuestion, read_records
-from kgqa_core.datasets.published.lcquad import read_lcquad2
-from kgqa_core.datasets.published.webqsp import read_parses
+from kgqa_core.datasets.published.grailqa import FILES as GRAILQA
+from kgqa_core.datasets.published.grailqa import GrailQuestion
+from kgqa_core.datasets.published.lcquad import LCQUAD2
+from kgqa_core.datasets.published.webqsp import FILES as WEBQSP
 from kgqa_core.datasets.published.webqsp_parses import ParseConstraint, WebQspParse, WebQspQuestion
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
@@ -50,7 +51,8 @@ class AnnotatedQuery:
 
 def webqsp_queries(folder: Path, split: str = "") -> Iterator[AnnotatedQuery]:
     """The parses of the train file; split: `train` or `dev` for those of one part as the loader divides it."""
-    questions = [one for one in read_parses(folder) if isinstance(one, WebQspQuestion) and one.split == "train"]
+    rows = WEBQSP.records(folder)
+    questions = [row for source, row in rows if isinstance(row, WebQspQuestion) and source.split == "train"]
     held = hold_out([one.id for one in questions], DEV_SHARE, SEED) if split else set()
     for question in questions:
         if split and (question.id in held) != (split == "dev"):
@@ -95,7 +97,7 @@ def _argument(one: ParseConstraint) -> str:
 
 def grailqa_queries(path: Path) -> Iterator[AnnotatedQuery]:
     """The questions of the sample."""
-    for question in read_records(path):
+    for _, question in GRAILQA.records(path):
         if isinstance(question, GrailQuestion):
             answers = tuple(answer.argument for answer in question.answers or ())
             triples, reason = _of_graph_query(question, answers)
@@ -148,7 +150,8 @@ def qald_queries(path: Path) -> Iterator[AnnotatedQuery]:
 
 def lcquad_queries(path: Path) -> Iterator[AnnotatedQuery]:
     """The questions of LC-QuAD 2, whose files have no answers."""
-    for row in read_lcquad2(path):
+    assert LCQUAD2.loader is not None
+    for row in LCQUAD2.loader.read(QuestionSource(path=str(path)), SEED):
         if not isinstance(row, Reject):
             yield AnnotatedQuery(row["id"], row["sparql"], (), None, "its files have no answers")
 

@@ -13,7 +13,7 @@ from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.derived.folds import fold_rows
 from kgqa_core.datasets.derived.found_paths import with_found_paths
 from kgqa_core.datasets.derived.splits import hold_out, leakage, near_duplicates, split_by_group, write_leakage
-from kgqa_core.datasets.files.jsonl import RawQuestion, canonical, read_question_file
+from kgqa_core.datasets.files.jsonl import RawQuestion, read_question_file
 from kgqa_core.datasets.files.link import LinkedQuestions, link
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.datasets.published.base import Reject
@@ -207,8 +207,7 @@ def read_source(options: QuestionSource, seed: int) -> tuple[list[RawQuestion], 
     """
     options = resolved(options)
     loader = loader_of(options.source)
-    raw, rejects = _divide_rejects(loader.read(options, seed))
-    rows = [dict(row) for row in raw] if loader.validated else _checked(raw, options)
+    rows, rejects = _divide_rejects(loader.read(options, seed))
     rows, beyond = _within_limits(rows, str(options.path or options.source))
     rejects += beyond
     if beyond and not rows:
@@ -232,8 +231,8 @@ def read_source(options: QuestionSource, seed: int) -> tuple[list[RawQuestion], 
     return rows, rejects
 
 
-def _divide_rejects(raw: Iterable[Mapping[str, Any] | Reject]) -> tuple[list[Mapping[str, Any]], list[Reject]]:
-    rows: list[Mapping[str, Any]] = []
+def _divide_rejects(raw: Iterable[RawQuestion | Reject]) -> tuple[list[RawQuestion], list[Reject]]:
+    rows: list[RawQuestion] = []
     rejects: list[Reject] = []
     for row in raw:
         if isinstance(row, Reject):
@@ -251,19 +250,6 @@ def _within_limits(rows: Sequence[RawQuestion], file: str) -> tuple[list[RawQues
         else:
             good.append(row)
     return good, beyond
-
-
-def _checked(raw: Iterable[Mapping[str, Any]], options: QuestionSource) -> list[RawQuestion]:
-    rows: dict[str, RawQuestion] = {}
-    for value in raw:
-        try:
-            row = canonical(value)
-        except ValueError as fault:
-            raise QuestionFileError(f"{options.source}: question {value.get('id')!r}: {fault}") from None
-        if row["id"] in rows:
-            raise QuestionFileError(f"{options.source}: id '{row['id']}' is used twice")
-        rows[row["id"]] = row
-    return list(rows.values())
 
 
 def _test_on_dev(rows: list[RawQuestion], options: QuestionSource) -> list[RawQuestion]:

@@ -44,11 +44,11 @@ def test_a_data_set_of_two_files_is_read_and_listed(tmp_path: Path) -> None:
 ANSWER = """
 from kgqa_core.config import LlmOptions
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import ask
+from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import answer_prompt
 prompts = [answer_prompt("Where is Graz?", text) for text in ("(Graz, located in, Austria), (Graz, twin, Pula)", None)]
-outcomes = ask(load_model("first-fact:tail", LlmOptions()), prompts, GenerationParams())
+outcomes = generate_cached(load_model("first-fact:tail", LlmOptions()), PromptBatch(prompts, GenerationParams()))
 print([outcome.completion.text for outcome in outcomes])
 """
 

@@ -239,11 +239,3 @@ def _from_sparql(text: str) -> Form:
     from kgqa_core.logic.sparql import from_sparql  # rdflib takes 0.2 s to import
 
     return from_sparql(text)
-
-
-def object_of(value: Any, name: str | None = None) -> Mapping[str, Any]:
-    """An object of a question file of others, which is in the field `name`, or is the row itself."""
-    if not isinstance(value, Mapping):
-        where = f"field '{name}' must hold" if name else "a row must be"
-        raise ValueError(f"{where} an object, but it is {kind_of(value)}")
-    return value

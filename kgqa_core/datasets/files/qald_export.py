@@ -1,7 +1,7 @@
 """Question sets and answers as QALD JSON, in which QALD's evaluation (GERBIL) reads gold and predicted answers.
 
 An entity is written by its IRI (`Q42` of Wikidata, `m.02mjmr` of Freebase, whole IRIs as they are), everything else as
-a literal.  A file that is written so is read back by `qald.read_qald` with the same ids, texts, queries and answers.
+a literal.  Such a file is read back by `published.qald` with the same ids, texts, queries and answers.
 """
 
 from __future__ import annotations

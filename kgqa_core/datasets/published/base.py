@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.files.jsonl import canonical
+from kgqa_core.datasets.files.jsonl import RawQuestion, canonical, check_faults
 from kgqa_core.datasets.published.documents import FileHead
+from kgqa_core.datasets.published.rows import Rows, read_row
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
+
+_LOG = logging.getLogger(__name__)
+
+_Row = TypeVar("_Row")
+
+FindFiles = Callable[[QuestionSource], Mapping[Path, str | None]]
+"""From options to the files of a data set and their splits, in order.  Raises QuestionFileError."""
 
 Complete = Callable[[Sequence[Question], KgStore], list[Question]]
 """Questions with the answers that their file leaves to the graph."""
@@ -34,16 +43,14 @@ class Reject:
 class Loader:
     """How the questions of a data set are read; the functions raise QuestionFileError.
 
-    files: input files, whose content decides the result.  read: raw questions (`jsonl.RawQuestion`) for options and
-    seed, and a `Reject` in the place of a row that cannot be read.  complete: linked questions with the answers that
-    the file leaves to the graph.  validated: `read` has checked every question and names its line.  without_dev: the
-    set has no dev split, so a tenth of train is held out.
+    files: input files, whose content decides the result.  read: raw questions in canonical form (`jsonl.canonical`) for
+    options and seed, and a `Reject` in the place of a row that cannot be read.  complete: linked questions with the
+    answers that the file leaves to the graph.  without_dev: the set has no dev split, so a tenth of train is held out.
     """
 
     files: Callable[[QuestionSource], list[Path]]
-    read: Callable[[QuestionSource, int], Iterable[Mapping[str, Any] | Reject]]
+    read: Callable[[QuestionSource, int], Iterable[RawQuestion | Reject]]
     complete: Complete | None = None
-    validated: bool = False
     without_dev: bool = False
 
 
@@ -82,122 +89,140 @@ def path_of(options: QuestionSource) -> Path:
     return Path(options.path).expanduser()
 
 
-def folder_loader(
-    question_files: Callable[[Path], Mapping[Any, Path]],
-    read: Callable[[Path], Iterable[Mapping[str, Any]]],
-    complete: Complete | None = None,
-    *,
-    without_dev: bool = False,
-) -> Loader:
-    """A loader of a folder with a file for each split.  question_files: split → file, for those that are there."""
-    return Loader(
-        lambda options: list(question_files(path_of(options)).values()),
-        lambda options, seed: read(path_of(options)),
-        complete,
-        without_dev=without_dev,
-    )
+def folder_files(name: str, splits: Mapping[str, Sequence[str]]) -> FindFiles:
+    """Finds the files of a data set in a folder or its subfolder `data`, or the one file that is named.
+
+    name: of the data set, for messages.  splits: split → patterns of its files, of which the first that any file
+    matches counts; files of the split `""` have none.
+    """
+
+    def find(options: QuestionSource) -> dict[Path, str | None]:
+        path = path_of(options)
+        if not path.is_dir():
+            if not path.exists():
+                raise QuestionFileError(
+                    f"{path} is neither a file nor a folder; questions.path must name the folder of {name} or one file "
+                    "of it"
+                )
+            return {path: None}
+        for home in (path, path / "data"):
+            files: dict[Path, str | None] = {}
+            for split, patterns in splits.items():
+                matches = (sorted(file for file in home.glob(pattern) if file.is_file()) for pattern in patterns)
+                files |= dict.fromkeys(next(filter(None, matches), ()), split or None)
+            if files:
+                return files
+        names = ", ".join(pattern for patterns in splits.values() for pattern in patterns)
+        raise QuestionFileError(f"{path} holds none of {names}; is it the folder of {name}?")
+
+    return find
 
 
 @dataclass(frozen=True, slots=True)
-class OfficialFiles:
-    """The files of a data set as its makers publish them, in a folder, or one of them alone.
+class RowSource:
+    """Where a row comes from.  split: of its file, None where that does not say it.  number: in the file, from 1."""
 
-    name: of the data set.  splits: split → patterns of its files, relative to the folder; files of the split `""` have
-    none.  read: raw questions of one
-    file in a language, with a `Reject` for each row that cannot be read.  prefixed: ids of different splits are
-    alike, so that those of a folder get the split in front.
+    file: Path
+    split: str | None
+    number: int
+    options: QuestionSource
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFiles(Generic[_Row]):
+    """The files of a data set as its makers publish them.
+
+    name: of the data set.  files: finds its files, with their splits.  rows: of a file.  struct: what a row has.
+    question: the raw question of a row, None where its answers are not published; raises ValueError.  prefixed: ids of
+    different splits are alike, so that those of a folder get the split in front.  strict: a row that cannot be read is
+    a fault of its file.  forms_given: the rows say their forms, or why they have none, so that their queries are kept
+    and not read.
     """
 
     name: str
-    splits: Mapping[str, Sequence[str]]
-    read: Callable[[Path, str], Iterable[Mapping[str, Any] | Reject]]
+    files: FindFiles
+    rows: Callable[[Path], Rows]
+    struct: type[_Row]
+    question: Callable[[_Row, RowSource], RawQuestion | None]
     prefixed: bool = False
+    strict: bool = False
+    forms_given: bool = False
 
-    def files(self, options: QuestionSource) -> dict[Path, str | None]:
-        """File → split, in the order of splits and names; a file alone has no split.  Raises QuestionFileError."""
-        path = path_of(options)
-        if not path.is_dir():
-            return {path: None}
-        found: dict[Path, str | None] = {}
-        for split, patterns in self.splits.items():
-            for pattern in patterns:
-                found.update({file: split or None for file in sorted(path.glob(pattern)) if file.is_file()})
-        if not found:
-            names = ", ".join(pattern for patterns in self.splits.values() for pattern in patterns)
-            raise QuestionFileError(f"{path} holds none of {names}; is it the folder of {self.name}?")
-        return found
+    def records(self, path: Path) -> Iterator[tuple[RowSource, _Row | Reject]]:
+        """The rows of a folder or file as structs, and where each comes from.  Raises QuestionFileError."""
+        options = QuestionSource(path=str(path))
+        for file, split in self.files(options).items():
+            for number, (where, value) in enumerate(self.rows(file), start=1):
+                source = RowSource(file, split, number, options)
+                try:
+                    yield source, read_row(value, self.struct)
+                except ValueError as fault:
+                    yield source, Reject(str(file), where, str(fault))
 
-    def rows(self, options: QuestionSource) -> Iterator[Mapping[str, Any] | Reject]:
-        """Canonical raw questions of all files, each id once.
+    def read(self, options: QuestionSource) -> Iterator[RawQuestion | Reject]:
+        """Canonical raw questions of all files, each id once; those without published answers only where unscored.
 
-        Raises QuestionFileError for a file in which most rows cannot be read.
+        Raises QuestionFileError for a file in which most rows cannot be read, and where no question is left.
         """
-        seen: set[str] = set()
+        seen: dict[str, str] = {}
+        unanswered = 0
         for file, split in self.files(options).items():
             rejects: list[Reject] = []
             rows = 0
-            for raw in self.read(file, options.language):
-                row = self._checked(raw, file, split, seen, gold=not options.unscored)
-                if isinstance(row, Reject):
-                    rejects.append(row)
-                rows += not isinstance(row, Reject)
-                yield row
-            check_rejects(file, rows, rejects, self.name)
-
-    def _checked(
-        self, raw: Mapping[str, Any] | Reject, file: Path, split: str | None, seen: set[str], *, gold: bool
-    ) -> Mapping[str, Any] | Reject:
-        if isinstance(raw, Reject):
-            return raw
-        own = f"{split}-{raw['id']}" if self.prefixed and split else str(raw["id"])
-        if own in seen:
-            return Reject(str(file), f"question {own}", "its id is used by another question")
-        try:
-            row = canonical({**raw, "id": own, "split": split}, gold=gold)
-        except ValueError as fault:
-            return Reject(str(file), f"question {own}", str(fault))
-        seen.add(own)
-        return row
+            for rows, (where, value) in enumerate(self.rows(file), start=1):
+                try:
+                    row = self._question(RowSource(file, split, rows, options), value)
+                    if row is not None and row["id"] in seen:
+                        raise ValueError(f"its id is already used in {seen[row['id']]}; give each its own")
+                except ValueError as fault:
+                    rejects.append(Reject(str(file), where, str(fault)))
+                    if not self.strict:
+                        yield rejects[-1]
+                    continue
+                if row is None:
+                    unanswered += 1
+                else:
+                    seen[row["id"]] = where
+                    yield row
+            if self.strict:
+                check_faults(file, [f"{reject.row}: {reject.reason}" for reject in rejects])
+            _check_rejects(file, rows, rejects, self.name)
+        if unanswered and not seen:
+            raise QuestionFileError(
+                f"the answers of the {unanswered:,} questions of {path_of(options)} are not published, so that they "
+                "cannot be scored; answer them by `kgqa answer`, and measure on dev (questions.test_from: dev)"
+            )
+        if unanswered:
+            _LOG.info(
+                "%d questions have no published answers and are not scored; set questions.test_from: dev", unanswered
+            )
 
     def loader(self, complete: Complete | None = None, *, without_dev: bool = False) -> Loader:
         """The loader of these files."""
         return Loader(
             lambda options: list(self.files(options)),
-            lambda options, seed: self.rows(options),
+            lambda options, seed: self.read(options),
             complete,
-            validated=True,
             without_dev=without_dev,
         )
 
+    def _question(self, source: RowSource, value: Any) -> RawQuestion | None:
+        raw = self.question(read_row(value, self.struct), source)
+        if raw is None:
+            return None
+        given = {name: raw[name] for name in ("sparql", "without_form") if self.forms_given and raw.get(name)}
+        raw = {name: item for name, item in raw.items() if name not in given} | {"split": source.split}
+        if self.prefixed and source.split:
+            raw["id"] = f"{source.split}-{raw['id']}"
+        return canonical(raw, gold=not source.options.unscored) | given
 
-def check_rejects(file: Path, rows: int, rejects: Sequence[Reject], name: str) -> None:
+
+def _check_rejects(file: Path, rows: int, rejects: Sequence[Reject], name: str) -> None:
     """Raises QuestionFileError for a file without rows, or in which more rows are rejected than read."""
-    if not rows and not rejects:
+    if not rows:
         raise QuestionFileError(f"{file} holds no questions; is it a file of {name}?")
-    if len(rejects) > rows:
+    if 2 * len(rejects) > rows:
         raise QuestionFileError(
-            f"{file}: {len(rejects):,} of its {rows + len(rejects):,} rows cannot be read, so that it is no file of "
-            f"{name}, or of another version; the first is {rejects[0].row}: {rejects[0].reason}"
+            f"{file}: {len(rejects):,} of its {rows:,} rows cannot be read, so that it is no file of {name}, or of "
+            f"another version; the first is {rejects[0].row}: {rejects[0].reason}"
         )
-
-
-def convert_rows(
-    file: Path, rows: Iterable[tuple[str, Any]], convert: Callable[[Any], Mapping[str, Any]]
-) -> Iterator[Mapping[str, Any] | Reject]:
-    """Each row converted, or a `Reject` with the message of the ValueError that `convert` raises.
-
-    rows: where a row is (its line or number) and its value.
-    """
-    for place, value in rows:
-        try:
-            yield convert(value)
-        except ValueError as fault:
-            yield Reject(str(file), place, str(fault))
-
-
-def numbered(rows: Iterable[Any], id_field: str | None = None) -> Iterator[tuple[str, Any]]:
-    """Rows of a document with their place: `question 17 (id 9ace9041)`."""
-    for number, row in enumerate(rows, start=1):
-        own = row.get(id_field) if isinstance(row, dict) and id_field else None
-        known = isinstance(own, str | int) and not isinstance(own, bool)
-        yield f"question {number}" + (f" (id {own})" if known else ""), row

@@ -12,32 +12,18 @@ name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.files.jsonl import RawQuestion, canonical
-from kgqa_core.datasets.published.base import DatasetSpec, Reject
-from kgqa_core.datasets.published.documents import read_list
+from msgspec import Struct, field
+
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
 from kgqa_core.datasets.published.form_fields import form_fields
 from kgqa_core.datasets.published.iris import entities_of_sparql
-from kgqa_core.datasets.published.json_rows import (
-    SplitFiles,
-    need_text,
-    objects,
-    optional_text,
-    read_each,
-    read_published,
-    split_files,
-    split_loader,
-)
+from kgqa_core.datasets.published.rows import Text, choose, list_rows
 from kgqa_core.errors import FormError
 from kgqa_core.logic.paths import to_paths
-
-NAMES = {split: (f"ComplexWebQuestions_{split}.json",) for split in ("train", "dev", "test")}
+from kgqa_core.types import SPLITS
 
 COMPLEXITY = {
     "composition": "multi-hop",
@@ -48,136 +34,91 @@ COMPLEXITY = {
 """Type of composition → type of `types.COMPLEXITY_TYPES`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComplexAnswer:
+class ComplexAnswer(Struct, frozen=True):
     """An answer: its Freebase id, or None of a value; its name, or None; further names."""
 
-    id: str | None
-    name: str | None
-    aliases: tuple[str, ...]
+    id: Text | None = field(name="answer_id", default=None)
+    name: Text | None = field(name="answer", default=None)
+    aliases: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.id is None and self.name is None:
+            raise ValueError("it has neither answer_id nor answer; give it one")
 
     @property
     def key(self) -> str:
-        """The id, or else the value.  Raises ValueError where there is neither."""
-        if self.id is None and self.name is None:
-            raise ValueError("field 'answers' has an answer with neither answer_id nor answer; give it one")
+        """The id, or else the value."""
         return self.id or self.name or ""
 
-
-@dataclass(frozen=True, slots=True)
-class ComplexQuestion:
-    """A row of ComplexWebQuestions.
-
-    split: None where the file does not say it.  answers: None where they are not published.  topics: entities of the
-    query, each once, in its order.
-    """
-
-    id: str
-    text: str
-    split: str | None
-    answers: tuple[ComplexAnswer, ...] | None
-    sparql: str | None
-    composition: str | None
-    webqsp_id: str | None
-    webqsp_question: str | None
-    machine_question: str | None
-    topics: tuple[str, ...]
+    @property
+    def is_entity(self) -> bool:
+        """Whether it is an entity of Freebase."""
+        return self.id is not None and re.match(r"[mg]\.", self.id) is not None
 
 
-def question_files(path: Path) -> SplitFiles:
-    """(split, file) of what is there.  Raises QuestionFileError when it is not ComplexWebQuestions."""
-    return split_files(path, NAMES, "ComplexWebQuestions")
+class ComplexQuestion(Struct, frozen=True):
+    """A row of ComplexWebQuestions.  answers: None where they are not published."""
+
+    id: Text = field(name="ID")
+    text: Text = field(name="question")
+    answers: tuple[ComplexAnswer, ...] | None = None
+    sparql: Text | None = None
+    composition: Text | None = field(name="compositionality_type", default=None)
+    webqsp_id: Text | None = field(name="webqsp_ID", default=None)
+    webqsp_question: Text | None = None
+    machine_question: Text | None = None
+
+    def __post_init__(self) -> None:
+        if self.composition is not None:
+            choose("compositionality_type", self.composition, COMPLEXITY)
 
 
-def read_records(path: Path) -> Iterator[ComplexQuestion | Reject]:
-    """The rows of a folder or file, in file order.  Raises QuestionFileError where a file is no array."""
-    for split, file in question_files(path):
-        yield from read_each(file, read_list(file), partial(read_row, split=split), "ComplexWebQuestions")
-
-
-def read_row(value: Mapping[str, Any], split: str | None) -> ComplexQuestion:
-    """One row.  Raises ValueError that names the field."""
-    name = need_text(value, "ID", "the id of the question")
-    text = need_text(value, "question", "its text")
-    answers = None
-    if value.get("answers") is not None or split not in ("test", None):
-        answers = tuple(map(_answer, objects(value, "answers", "answers, objects with answer, answer_id and aliases")))
-    sparql = optional_text(value, "sparql")
-    composition = optional_text(value, "compositionality_type")
-    if composition is not None and composition not in COMPLEXITY:
-        raise ValueError(
-            f"field 'compositionality_type' must be one of {', '.join(COMPLEXITY)}, but it is {composition!r}"
-        )
-    return ComplexQuestion(
-        name,
-        text,
-        split,
-        answers,
-        sparql,
-        composition,
-        optional_text(value, "webqsp_ID"),
-        optional_text(value, "webqsp_question"),
-        optional_text(value, "machine_question"),
-        tuple(entities_of_sparql(sparql or "")),
-    )
-
-
-def _answer(value: Mapping[str, Any]) -> ComplexAnswer:
-    aliases = value.get("aliases") or []
-    if not isinstance(aliases, list):
-        raise ValueError(f"field 'aliases' must list names, but it is {aliases!r}")
-    names = tuple(str(alias).strip() for alias in aliases if str(alias).strip())
-    return ComplexAnswer(optional_text(value, "answer_id"), optional_text(value, "answer"), names)
-
-
-def raw_question(record: ComplexQuestion) -> RawQuestion:
-    """A row as a canonical raw question.  Raises ValueError."""
-    answers = record.answers or ()
+def raw_question(row: ComplexQuestion, source: RowSource) -> RawQuestion | None:
+    """A row as a raw question.  Raises ValueError."""
+    if row.answers is None and source.split not in ("test", None):
+        raise ValueError("field 'answers' is missing")
+    if row.answers is None and not source.options.unscored:
+        return None
+    answers = row.answers or ()
     names: dict[str, dict[str, None]] = {}
     for answer in answers:
-        own = [name for name in (answer.name, *answer.aliases) if name and name != answer.key]
-        names.setdefault(answer.key, {}).update(dict.fromkeys(own))
-    row: dict[str, Any] = {
-        "id": record.id,
-        "question": record.text,
-        "topic_entities": list(record.topics),
+        others = (name for name in (answer.name, *answer.aliases) if name and name != answer.key)
+        names.setdefault(answer.key, {}).update(dict.fromkeys(others))
+    raw: RawQuestion = {
+        "id": row.id,
+        "question": row.text,
+        "topic_entities": entities_of_sparql(row.sparql or ""),
         "answers": [answer.key for answer in answers],
-        "answer_type": "entities" if answers and all(_is_entity(answer) for answer in answers) else None,
-        "answer_aliases": {key: list(own) for key, own in names.items()},
-        "split": record.split,
+        "answer_type": "entities" if answers and all(answer.is_entity for answer in answers) else None,
+        "answer_aliases": {key: list(aliases) for key, aliases in names.items()},
+        "sparql": row.sparql,
     }
-    without_form = None
-    if record.sparql is not None:
+    if row.sparql is not None:
         try:
-            row |= _of_query(record)
+            raw |= _of_query(row.sparql, raw["topic_entities"])
         except (FormError, RecursionError) as fault:
-            without_form = f"sparql: {fault}"
-    if record.composition is not None:
-        row["complexity"] = COMPLEXITY[record.composition]
-    found = canonical(row)
-    if record.sparql is not None:
-        found["sparql"] = record.sparql
-    if without_form is not None:
-        found["without_form"] = without_form
-    return found
+            raw["without_form"] = f"sparql: {fault}"
+    if row.composition is not None:
+        raw["complexity"] = COMPLEXITY[row.composition]
+    return raw
 
 
-def _of_query(record: ComplexQuestion) -> dict[str, Any]:
+def _of_query(sparql: str, entities: list[str]) -> dict[str, Any]:
     from kgqa_core.logic.sparql import from_sparql  # rdflib takes 0.2 s to import
 
-    form = from_sparql(record.sparql or "")
-    topics = list(dict.fromkeys([*(path.topic for path in to_paths(form)), *record.topics]))
+    form = from_sparql(sparql)
+    topics = list(dict.fromkeys([*(path.topic for path in to_paths(form)), *entities]))
     return {"topic_entities": topics, **form_fields(form, topics)}
 
 
-def _is_entity(answer: ComplexAnswer) -> bool:
-    return answer.id is not None and re.match(r"[mg]\.", answer.id) is not None
-
-
-def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
-    """Canonical raw questions; rows without published answers only where questions are unscored."""
-    return read_published(options, question_files, read_row, raw_question, "ComplexWebQuestions")
-
+FILES = PublishedFiles(
+    "ComplexWebQuestions",
+    folder_files("ComplexWebQuestions", {split: (f"ComplexWebQuestions_{split}.json",) for split in SPLITS}),
+    list_rows,
+    ComplexQuestion,
+    raw_question,
+    forms_given=True,
+)
 
 CWQ = DatasetSpec(
     "CWQ",
@@ -188,7 +129,7 @@ CWQ = DatasetSpec(
     "see its page",
     ("cwq/ComplexWebQuestions_*.json", "ComplexWebQuestions_*.json"),
     source="cwq",
-    loader=split_loader(question_files, read),
+    loader=FILES.loader(),
     recognise=lambda head: head.shape == "list" and head.has("ID", "question", "webqsp_ID"),
     fields="a list with ID, question, sparql, answers, webqsp_ID",
 )

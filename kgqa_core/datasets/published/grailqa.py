@@ -11,128 +11,79 @@ Another array of such rows is read by the path of its file; its questions have n
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.files.jsonl import RawQuestion, canonical
-from kgqa_core.datasets.published.base import DatasetSpec, Reject
-from kgqa_core.datasets.published.documents import read_list
+from msgspec import Struct, field
+
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
 from kgqa_core.datasets.published.form_fields import form_fields
-from kgqa_core.datasets.published.json_rows import (
-    SplitFiles,
-    need_text,
-    objects,
-    optional_text,
-    read_each,
-    read_published,
-    split_files,
-    split_loader,
-)
+from kgqa_core.datasets.published.rows import Text, choose, list_rows
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.graph_query import from_graph_query
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import to_paths
 
-NAMES = {
+SPLIT_FILES = {
     "train": ("grailqa_v1.0_train.json",),
     "dev": ("grailqa_v1.0_dev.json",),
     "test": ("grailqa_v1.0_test_public.json", "grailqa_v1.0_test.json"),
 }
 
 LEVELS = {"i.i.d.": "iid", "iid": "iid", "compositional": "compositional", "zero-shot": "zero-shot"}
+"""Level of a row → one of `types.GENERALIZATION`."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrailAnswer:
+class GrailAnswer(Struct, frozen=True):
     """An answer: a Freebase id with its name, or a value without."""
 
-    argument: str
-    entity: bool
-    name: str | None
+    kind: Text = field(name="answer_type")
+    argument: Text = field(name="answer_argument")
+    name: Text | None = field(name="entity_name", default=None)
+
+    def __post_init__(self) -> None:
+        choose("answer_type", self.kind, ("Entity", "Value"))
+
+    @property
+    def entity(self) -> bool:
+        """Whether it is an entity."""
+        return self.kind == "Entity"
 
 
-@dataclass(frozen=True, slots=True)
-class GrailQuestion:
+class GrailQuestion(Struct, frozen=True, kw_only=True):
     """A row of GrailQA.
 
-    split: None where the file does not say it.  answers: None where they are not published.  function: `none`, `count`,
-    `argmax`, `argmin` or a comparison.  level: one of `types.GENERALIZATION`.  topics: entities of the query, in the
-    order of the s-expression.
+    answers: None where they are not published.  function: `none`, `count`, `argmax`, `argmin` or a comparison.
+    named_topics: of the sample of ToG, key → name.
     """
 
-    id: str
-    text: str
-    split: str | None
-    answers: tuple[GrailAnswer, ...] | None
-    function: str
-    nodes: int | None
-    edges: int | None
-    graph_query: Mapping[str, Any] | None
-    sparql: str | None
-    s_expression: str | None
-    domains: tuple[str, ...]
-    level: str | None
-    topics: tuple[str, ...]
+    id: Text = field(name="qid")
+    text: Text = field(name="question")
+    answers: tuple[GrailAnswer, ...] | None = field(name="answer", default=None)
+    function: Text = Text("none")
+    graph_query: dict[str, Any] | None = None
+    sparql: Text | None = field(name="sparql_query", default=None)
+    s_expression: Text | None = None
+    level_name: Text | None = field(name="level", default=None)
+    named_topics: Any = field(name="topic_entity", default=None)
 
+    def __post_init__(self) -> None:
+        if self.level_name is not None:
+            choose("level", self.level_name, LEVELS)
+        if self.s_expression is not None and self.answers is None:
+            raise ValueError("field 'answer' is missing")
 
-def question_files(path: Path) -> SplitFiles:
-    """(split, file) of what is there.  Raises QuestionFileError when it is not GrailQA."""
-    return split_files(path, NAMES, "GrailQA")
+    @property
+    def level(self) -> str | None:
+        """One of `types.GENERALIZATION`."""
+        return LEVELS[self.level_name] if self.level_name is not None else None
 
-
-def read_records(path: Path) -> Iterator[GrailQuestion | Reject]:
-    """The rows of a folder or file, in file order.  Raises QuestionFileError where a file is no array."""
-    for split, file in question_files(path):
-        yield from read_each(file, read_list(file), partial(read_row, split=split), "GrailQA")
-
-
-def read_row(value: Mapping[str, Any], split: str | None) -> GrailQuestion:
-    """One row.  Raises ValueError that names the field."""
-    name = need_text(value, "qid", "the number of the question")
-    text = need_text(value, "question", "its text")
-    answers = None
-    if value.get("answer") is not None or split not in ("test", None) or value.get("s_expression") is not None:
-        answers = read_answers(value, "answer")
-    level = optional_text(value, "level")
-    if level is not None and level not in LEVELS:
-        raise ValueError(f"field 'level' must be one of {', '.join(LEVELS)}, but it is {level!r}")
-    graph_query = value.get("graph_query")
-    if graph_query is not None and not isinstance(graph_query, dict):
-        raise ValueError("field 'graph_query' must be an object with nodes and edges")
-    s_expression = optional_text(value, "s_expression")
-    domains = value.get("domains") or ()
-    return GrailQuestion(
-        name,
-        text,
-        split,
-        answers,
-        optional_text(value, "function") or "none",
-        _number(value, "num_node"),
-        _number(value, "num_edge"),
-        graph_query,
-        optional_text(value, "sparql_query"),
-        s_expression,
-        tuple(map(str, domains)) if isinstance(domains, list) else (),
-        LEVELS[level] if level else None,
-        topics_of(s_expression, graph_query, value.get("topic_entity")),
-    )
-
-
-def read_answers(value: Mapping[str, Any], field: str) -> tuple[GrailAnswer, ...]:
-    """The answers of a row.  Raises ValueError."""
-    found = []
-    for answer in objects(value, field, "answers, objects with answer_type, answer_argument and entity_name"):
-        kind = need_text(answer, "answer_type", "`Entity` or `Value`")
-        if kind not in ("Entity", "Value"):
-            raise ValueError(f"field '{field}': answer_type must be `Entity` or `Value`, but it is {kind!r}")
-        argument = need_text(answer, "answer_argument", "a Freebase id or a value")
-        found.append(GrailAnswer(argument, kind == "Entity", optional_text(answer, "entity_name")))
-    return tuple(found)
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Entities of the query, in the order of the s-expression."""
+        return topics_of(self.s_expression, self.graph_query, self.named_topics)
 
 
 def form_of(s_expression: str | None, graph_query: Mapping[str, Any] | None) -> Form:
@@ -157,52 +108,45 @@ def topics_of(s_expression: str | None, graph_query: Mapping[str, Any] | None, n
     return tuple(dict.fromkeys(keys))
 
 
-def raw_question(record: GrailQuestion) -> RawQuestion:
-    """A row as a canonical raw question, with paths where its form has them.  Raises ValueError."""
-    answers = record.answers or ()
+def raw_question(row: GrailQuestion, source: RowSource) -> RawQuestion | None:
+    """A row as a raw question, with paths where its form has them.  Raises ValueError."""
+    if row.answers is None and source.split not in ("test", None):
+        raise ValueError("field 'answer' is missing")
+    if row.answers is None and not source.options.unscored:
+        return None
+    return answered_question(row)
+
+
+def answered_question(row: GrailQuestion) -> RawQuestion:
+    """A row as a raw question, whether or not its answers are known."""
+    answers, topics = row.answers or (), row.topics
     names: dict[str, list[str]] = {}
     for answer in answers:
         if answer.name and answer.name != answer.argument:
             names.setdefault(answer.argument, []).append(answer.name)
-    row: dict[str, Any] = {
-        "id": record.id,
-        "question": record.text,
-        "topic_entities": list(record.topics),
+    raw: RawQuestion = {
+        "id": row.id,
+        "question": row.text,
+        "topic_entities": list(topics),
         "answers": [answer.argument for answer in answers],
         "answer_aliases": names,
-        "split": record.split,
-        "generalization": record.level,
-        "sparql": record.sparql,
+        "generalization": row.level,
+        "sparql": row.sparql,
     }
-    if record.function == "count":
-        row["answer_type"] = "number"
+    if row.function == "count":
+        raw["answer_type"] = "number"
     elif answers and all(answer.entity for answer in answers):
-        row["answer_type"] = "entities"
-    without_form = None
+        raw["answer_type"] = "entities"
     try:
-        form = form_of(record.s_expression, record.graph_query)
+        raw |= form_fields(form_of(row.s_expression, row.graph_query), topics)
     except FormError as fault:
-        without_form = f"s_expression: {fault}" if record.s_expression else None
-        row.pop("sparql")  # read again, it would make a form that the data set does not give
-    else:
-        row |= form_fields(form, record.topics)
-    found = canonical(row)
-    if record.sparql is not None:
-        found["sparql"] = record.sparql
-    if without_form is not None:
-        found["without_form"] = without_form
-    return found
+        raw["without_form"] = f"s_expression: {fault}" if row.s_expression else None
+    return raw
 
 
-def _number(value: Mapping[str, Any], name: str) -> int | None:
-    found = value.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
-
-
-def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
-    """Canonical raw questions; rows without published answers only where questions are unscored."""
-    return read_published(options, question_files, read_row, raw_question, "GrailQA")
-
+FILES = PublishedFiles(
+    "GrailQA", folder_files("GrailQA", SPLIT_FILES), list_rows, GrailQuestion, raw_question, forms_given=True
+)
 
 GRAILQA = DatasetSpec(
     "GrailQA",
@@ -213,7 +157,7 @@ GRAILQA = DatasetSpec(
     "see its page",
     ("grailqa/*.json", "grailqa/tog/*.json", "GrailQA*/grailqa_*.json", "grailqa_*.json"),
     source="grailqa",
-    loader=split_loader(question_files, read),
+    loader=FILES.loader(),
     recognise=lambda head: head.shape == "list" and head.has("qid", "question") and not head.has("qType"),
     fields="a list with qid, question, answer, s_expression",
 )

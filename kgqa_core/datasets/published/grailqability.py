@@ -15,20 +15,20 @@ ideal form.  `read_records` has both sides of every question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.files.jsonl import RawQuestion, canonical
-from kgqa_core.datasets.published.base import DatasetSpec, Reject, path_of
-from kgqa_core.datasets.published.documents import read_json, read_list
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, Reject, RowSource, path_of
+from kgqa_core.datasets.published.documents import read_json
 from kgqa_core.datasets.published.form_fields import form_fields
-from kgqa_core.datasets.published.grailqa import GrailAnswer, GrailQuestion, read_answers, read_row, topics_of
-from kgqa_core.datasets.published.grailqa import raw_question as answerable_question
-from kgqa_core.datasets.published.json_rows import SplitFiles, need_text, optional_text, read_each, split_loader
+from kgqa_core.datasets.published.grailqa import GrailAnswer, GrailQuestion, answered_question, topics_of
+from kgqa_core.datasets.published.rows import Rows, Text, choose, list_rows
 from kgqa_core.errors import FormError, QuestionFileError
 from kgqa_core.logic.parser import parse
 from kgqa_core.types import ENTITY, FACT, RELATION, SPLITS
@@ -50,20 +50,55 @@ NO_FORM = ("NK", "no logical form", "")
 """What `s_expression` is where the modified graph has no form for the question."""
 
 
+class AbilityRow(GrailQuestion, frozen=True, kw_only=True):
+    """A row of GrailQAbility, a question of GrailQA as the modified graph has it."""
+
+    kind: Text = field(name="qType")
+    ideal_answers: tuple[GrailAnswer, ...] | None = field(name="Organswer", default=None)
+    ideal_form: Text | None = field(name="Orgs_expression", default=None)
+    missing_elements: Any = field(name="Missing_KB_elements", default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose("qType", self.kind, ("A", "U", "NA"))
+        if self.answers is None:
+            raise ValueError("field 'answer' is missing")
+        if not self.answerable and self.ideal_answers is None:
+            raise ValueError("field 'Organswer' is missing")
+        assert self.missing is not None  # raises where the letters are unknown
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the modified graph answers it."""
+        return self.kind == "A"
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Kinds of what is missing, in the order of the row.  Raises ValueError."""
+        if self.answerable:
+            return ()
+        letters = [self.missing_elements] if isinstance(self.missing_elements, str) else self.missing_elements
+        if not isinstance(letters, list) or not letters or not all(letter in MISSING for letter in letters):
+            raise ValueError(
+                f"field 'Missing_KB_elements' must list some of {', '.join(MISSING)} of a question that is not "
+                f"answerable, but it is {self.missing_elements!r}"
+            )
+        return tuple(dict.fromkeys(MISSING[letter] for letter in letters))
+
+
 @dataclass(frozen=True, slots=True)
 class AbilityQuestion:
     """A question of GrailQAbility in the modified and in the ideal graph.
 
     question: as the modified graph has it, its form None where that has none (NK) and its answers empty, or `0` of a
-    count, where that finds none (NA).  missing: kinds of what is missing.  drops: kinds of drop under which the folders
-    list it.  novelty: `iid`, `zero-shot`, `partial` or `full`, as the folders say; None in train and where answerable.
+    count, where that finds none (NA).  drops: kinds of drop under which the folders list it.  novelty: `iid`,
+    `zero-shot`, `partial` or `full`, as the folders say; None in train and where answerable.
     """
 
-    question: GrailQuestion
-    answerable: bool
+    question: AbilityRow
+    split: str | None
     ideal_answers: tuple[GrailAnswer, ...]
     ideal_form: str | None
-    missing: tuple[str, ...]
     drops: tuple[str, ...]
     novelty: str | None
 
@@ -71,6 +106,16 @@ class AbilityQuestion:
     def id(self) -> str:
         """The id."""
         return self.question.id
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the modified graph answers it."""
+        return self.question.answerable
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Kinds of what is missing."""
+        return self.question.missing
 
     @property
     def answer_label(self) -> str:
@@ -95,26 +140,31 @@ class ListedQuestion:
     novelty: str | None
 
 
-def question_files(path: Path) -> SplitFiles:
-    """(split, file) of the questions anywhere below a folder, or the one file.  Raises QuestionFileError."""
+def question_files(options: QuestionSource) -> dict[Path, str | None]:
+    """The files of the questions anywhere below a folder, with their splits, or the one file.
+
+    Raises QuestionFileError.
+    """
+    path = path_of(options)
     if path.is_file():
-        return [(None, path)]
+        return {path: None}
     if not path.is_dir():
         raise QuestionFileError(
             f"{path} is neither a file nor a folder; questions.path must name the folder of GrailQAbility or one file"
         )
-    files: SplitFiles = [
-        (split, file) for split in SPLITS for file in sorted(path.rglob(f"*_{split}_a_na_reference.json"))
-    ]
+    files: dict[Path, str | None] = {}
+    for split in SPLITS:
+        matches = sorted(path.rglob(f"*_{split}_a_na_reference.json"))
+        if len(matches) > 1:
+            raise QuestionFileError(
+                f"{path} holds the {split} questions twice: {matches[0]} and {matches[1]}; keep one"
+            )
+        files |= dict.fromkeys(matches, split)
     if not files:
         raise QuestionFileError(
             f"{path} holds no GrailQAbility_v1.0_{{train,dev,test}}_a_na_reference.json; unpack "
             "GrailQAbility_dataset.zip there"
         )
-    for split in SPLITS:
-        own = [file for name, file in files if name == split]
-        if len(own) > 1:
-            raise QuestionFileError(f"{path} holds the {split} questions twice: {own[0]} and {own[1]}; keep one")
     return files
 
 
@@ -129,7 +179,7 @@ def read_deletions(path: Path) -> dict[str, ListedQuestion]:
     listed: dict[str, ListedQuestion] = {}
     for file in deletion_files(path):
         parts = file.parts[:-1]
-        folder = max(place for place, part in enumerate(parts) if part in DELETIONS)
+        folder = max(index for index, part in enumerate(parts) if part in DELETIONS)
         kind, inner = DELETIONS[parts[folder]], parts[folder + 1 :]
         split = next((split for split in SPLITS if split in inner), None)
         if split is None:
@@ -154,36 +204,26 @@ def _ids(file: Path) -> list[str]:
 def read_records(path: Path) -> Iterator[AbilityQuestion | Reject]:
     """The rows of a folder or file with what the folders of deletions say.  Raises QuestionFileError."""
     listed = read_deletions(path)
-    for split, file in question_files(path):
-        yield from read_each(file, read_list(file), partial(read_ability, split=split, listed=listed), "GrailQAbility")
+    for source, row in FILES.records(path):
+        if isinstance(row, Reject):
+            yield row
+            continue
+        ideal = row.ideal_form or (row.s_expression if row.answerable else None)
+        answers = row.ideal_answers if row.ideal_answers is not None else row.answers or ()
+        about = listed.get(row.id)
+        drops, novelty = (about.kinds, about.novelty) if about is not None else ((), None)
+        yield AbilityQuestion(row, source.split, answers, ideal, drops, novelty)
 
 
-def read_ability(value: Mapping[str, Any], split: str | None, listed: Mapping[str, ListedQuestion]) -> AbilityQuestion:
-    """One row.  Raises ValueError that names the field."""
-    kind = need_text(value, "qType", "`A` or `U`")
-    if kind not in ("A", "U", "NA"):
-        raise ValueError(f"field 'qType' must be `A` or `U`, but it is {kind!r}")
-    answerable = kind == "A"
-    form = optional_text(value, "s_expression")
-    row = {**value, "s_expression": None if form in NO_FORM else form}
-    if not answerable:
-        row["answer"] = _no_answers(value.get("answer"))
-    question = read_row(row, split)
-    ideal = optional_text(value, "Orgs_expression") or (question.s_expression if answerable else None)
-    if answerable and value.get("Organswer") is None:
-        answers = question.answers or ()
-    else:
-        answers = read_answers(value, "Organswer")
-    about = listed.get(question.id)
-    return AbilityQuestion(
-        question,
-        answerable,
-        answers,
-        ideal,
-        () if answerable else _missing(value),
-        about.kinds if about is not None else (),
-        about.novelty if about is not None else None,
-    )
+def _rows(path: Path) -> Rows:
+    """Rows without the words for no form, with a list of answers where the file has another value for none."""
+    for where, value in list_rows(path):
+        if isinstance(value, dict):
+            if value.get("s_expression") in NO_FORM:
+                value = {**value, "s_expression": None}
+            if value.get("qType") != "A":
+                value = {**value, "answer": _no_answers(value.get("answer"))}
+        yield where, value
 
 
 def _no_answers(answer: Any) -> list[dict[str, str]]:
@@ -196,54 +236,32 @@ def _no_answers(answer: Any) -> list[dict[str, str]]:
     return found
 
 
-def _missing(value: Mapping[str, Any]) -> tuple[str, ...]:
-    found = value.get("Missing_KB_elements")
-    letters = [found] if isinstance(found, str) else found
-    if not isinstance(letters, list) or not letters or not all(letter in MISSING for letter in letters):
-        raise ValueError(
-            f"field 'Missing_KB_elements' must list some of {', '.join(MISSING)} of a question that is not answerable, "
-            f"but it is {found!r}"
-        )
-    return tuple(dict.fromkeys(MISSING[letter] for letter in letters))
-
-
-def raw_question(record: AbilityQuestion) -> RawQuestion:
-    """A question as the modified graph has it, canonical; one that is not answerable is marked.  Raises ValueError."""
-    question = record.question
-    if record.answerable:
-        return answerable_question(question)
+def raw_question(row: AbilityRow, source: RowSource | None = None) -> RawQuestion:
+    """A question as the modified graph has it; one that is not answerable is marked."""
+    if row.answerable:
+        return answered_question(row)
     # The query is that of the ideal graph and would give the form away.
-    topics = question.topics or topics_of(record.ideal_form, None)
-    row: dict[str, Any] = {
-        "id": question.id,
-        "question": question.text,
+    topics = row.topics or topics_of(row.ideal_form, None)
+    raw: RawQuestion = {
+        "id": row.id,
+        "question": row.text,
         "topic_entities": list(topics),
         "answers": [],
-        "split": question.split,
-        "generalization": question.level,
+        "generalization": row.level,
         "answerable": False,
-        "reason": ", ".join(REASON[kind] for kind in record.missing),
-        "missing": ", ".join(record.missing),
-        "answer_type": "number" if question.function == "count" else None,
+        "reason": ", ".join(REASON[kind] for kind in row.missing),
+        "missing": ", ".join(row.missing),
+        "answer_type": "number" if row.function == "count" else None,
     }
-    if question.s_expression is not None:
+    if row.s_expression is not None:
         try:
-            form = parse(question.s_expression)
+            raw |= form_fields(parse(row.s_expression), topics)
         except FormError as fault:
-            return canonical(row) | {"without_form": f"s_expression: {fault}"}
-        row |= form_fields(form, topics)
-    return canonical(row)
+            raw["without_form"] = f"s_expression: {fault}"
+    return raw
 
 
-def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
-    """Canonical raw questions.  Raises QuestionFileError."""
-    for split, file in question_files(path_of(options)):
-        yield from read_each(file, read_list(file), partial(_read_raw, split=split), "GrailQAbility")
-
-
-def _read_raw(value: Mapping[str, Any], split: str | None) -> RawQuestion:
-    return raw_question(read_ability(value, split, {}))
-
+FILES = PublishedFiles("GrailQAbility", question_files, _rows, AbilityRow, raw_question, forms_given=True)
 
 GRAILQABILITY = DatasetSpec(
     "GrailQAbility",
@@ -254,7 +272,7 @@ GRAILQABILITY = DatasetSpec(
     "see its page",
     ("grailqa/grailqability/**/*.json", "grailqability/**/*.json", "GrailQAbility/**/*.json"),
     source="grailqability",
-    loader=split_loader(question_files, read),
+    loader=FILES.loader(),
     recognise=lambda head: head.shape == "list" and head.has("qid", "question", "qType"),
     fields="a list with qid, question, qType, Missing_KB_elements",
 )

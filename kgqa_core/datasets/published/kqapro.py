@@ -9,15 +9,14 @@ vocabulary of its authors (`<pred:name>`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
-from kgqa_core.datasets.files.fields import kind_of, object_of, read_text
+from msgspec import Struct
+
 from kgqa_core.datasets.files.jsonl import RawQuestion
 from kgqa_core.datasets.files.link import NUMBER
-from kgqa_core.datasets.published.base import DatasetSpec, OfficialFiles, Reject, convert_rows, numbered
-from kgqa_core.datasets.published.documents import FileHead, read_list
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
+from kgqa_core.datasets.published.documents import FileHead
+from kgqa_core.datasets.published.rows import list_rows
 
 _DATE = re.compile(r"[+-]?\d{4,}-\d{2}-\d{2}")
 
@@ -28,45 +27,36 @@ ENTITIES = ("What", "QueryName", "SelectBetween", "SelectAmong")
 """Last functions whose answer is the name of an entity."""
 
 
-def read_kqapro(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a file.  Raises QuestionFileError when it is no list of questions."""
-    rows = ((place, (number, value)) for number, (place, value) in enumerate(numbered(read_list(path)), start=1))
-    return convert_rows(path, rows, lambda row: _question(row[0], object_of(row[1])))
+class Function(Struct, frozen=True):
+    """A step of a program."""
+
+    function: str
+    inputs: tuple[str, ...] = ()
 
 
-def _question(number: int, value: Mapping[str, Any]) -> RawQuestion:
-    program = _program(value.get("program"))
-    last = program[-1][0] if program else ""
-    answer = value.get("answer")
-    if answer is not None and not isinstance(answer, str):
-        raise ValueError(f"field 'answer' must be a string, but it is {kind_of(answer)}")
-    row: RawQuestion = {
-        "id": f"kqapro-{number:06d}",
-        "question": read_text(value, "question"),
-        "topic_entities": list(dict.fromkeys(inputs[0] for name, inputs in program if name == "Find" and inputs)),
-        "answers": [] if answer is None else [_answer(answer, last)],
-        "answer_type": None if answer is None else _answer_type(answer, last),
-        "complexity": _complexity([name for name, _ in program]),
+class KqaQuestion(Struct, frozen=True):
+    """A row of KQA Pro."""
+
+    question: str
+    program: tuple[Function, ...] = ()
+    answer: str | None = None
+    sparql: str | None = None
+
+
+def raw_question(row: KqaQuestion, source: RowSource) -> RawQuestion:
+    """A row as a raw question.  Raises ValueError."""
+    names = [step.function for step in row.program]
+    last = names[-1] if names else ""
+    topics = [step.inputs[0] for step in row.program if step.function == "Find" and step.inputs]
+    return {
+        "id": f"kqapro-{source.number:06d}",
+        "question": row.question,
+        "topic_entities": list(dict.fromkeys(topics)),
+        "answers": [] if row.answer is None else [_answer(row.answer, last)],
+        "answer_type": None if row.answer is None else _answer_type(row.answer, last),
+        "complexity": _complexity(names),
+        "sparql": row.sparql,
     }
-    if value.get("sparql") is not None:
-        row["sparql"] = read_text(value, "sparql")
-    return row
-
-
-def _program(value: Any) -> list[tuple[str, list[str]]]:
-    """(function, inputs) of each step; none where the file gives no program."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise ValueError(f"field 'program' must be a list of functions, but it is {kind_of(value)}")
-    steps = []
-    for item in value:
-        step = object_of(item, "program")
-        inputs = step.get("inputs") or []
-        if not isinstance(inputs, list) or not all(isinstance(one, str) for one in inputs):
-            raise ValueError(f"field 'inputs' of a function must be a list of strings, but it is {inputs!r}")
-        steps.append((read_text(step, "function"), inputs))
-    return steps
 
 
 def _complexity(functions: list[str]) -> str | None:
@@ -100,6 +90,15 @@ def _recognise(head: FileHead) -> bool:
     return head.shape == "list" and head.has("question", "choices")
 
 
+FILES = PublishedFiles(
+    "KQA Pro",
+    folder_files("KQA Pro", {"train": ("train.json",), "dev": ("val.json",), "test": ("test.json",)}),
+    list_rows,
+    KqaQuestion,
+    raw_question,
+    prefixed=True,
+)
+
 KQAPRO = DatasetSpec(
     "KQA Pro",
     "compositional, with programs, SPARQL and choices",
@@ -109,9 +108,7 @@ KQAPRO = DatasetSpec(
     "see its page",
     ("kqapro/*.json", "KQAPro*/**/*.json", "KQA-Pro*/**/*.json"),
     source="kqapro",
-    loader=OfficialFiles(
-        "KQA Pro", {"train": ("train.json",), "dev": ("val.json",), "test": ("test.json",)}, read_kqapro, prefixed=True
-    ).loader(),
+    loader=FILES.loader(),
     recognise=_recognise,
     fields="a list with question, choices, program, sparql, answer",
 )

@@ -11,86 +11,63 @@ No file has answers: they are the result of the query.  `gold_answers.by_query` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+
+from msgspec import Struct, field
 
 from kgqa_core.datasets.derived.gold_answers import by_query
-from kgqa_core.datasets.files.fields import object_of, read_text
-from kgqa_core.datasets.files.jsonl import RawQuestion, check_faults, read_json_lines
-from kgqa_core.datasets.published.base import DatasetSpec, OfficialFiles, Reject, convert_rows, numbered
-from kgqa_core.datasets.published.documents import FileHead, read_head, read_list
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
+from kgqa_core.datasets.published.documents import FileHead
 from kgqa_core.datasets.published.iris import entities_of_sparql
+from kgqa_core.datasets.published.rows import Text, list_or_line_rows
 from kgqa_core.logic.sparql_dialect import standard_count
 
-TEXTS = ("paraphrased_question", "question", "NNQT_question")
-"""Fields that may hold the text of a question of LC-QuAD 2, the best first: some are empty or `n/a`."""
+
+class LinkedQuestion(Struct, frozen=True):
+    """A line of IBM's relation linking; the rows of LC-QuAD have other fields instead."""
+
+    id: Text | None = field(name="q_id", default=None)
+    text: Text | None = None
+    query: Text | None = None
 
 
-def read_lcquad2(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a file of LC-QuAD 2, with the paraphrase as text where there is one.
+class LcQuad2Question(LinkedQuestion, frozen=True):
+    """A row of LC-QuAD 2."""
 
-    Raises QuestionFileError when it is no list of questions.
-    """
-    if _is_lines(path):
-        return _read_lines(path)
-    return convert_rows(path, numbered(read_list(path), "uid"), _second)
-
-
-def read_lcquad1(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a file of LC-QuAD 1.  Raises QuestionFileError when it is no list of questions."""
-    if _is_lines(path):
-        return _read_lines(path)
-    return convert_rows(path, numbered(read_list(path), "_id"), _first)
+    uid: Text | None = None
+    paraphrase: Text | None = field(name="paraphrased_question", default=None)
+    question: Text | None = None
+    draft: Text | None = field(name="NNQT_question", default=None)
+    sparql: Text | None = field(name="sparql_wikidata", default=None)
 
 
-def _is_lines(path: Path) -> bool:
-    head = read_head(path)
-    return head is not None and head.shape != "list"
+class LcQuad1Question(LinkedQuestion, frozen=True):
+    """A row of LC-QuAD 1."""
+
+    uid: Text | None = field(name="_id", default=None)
+    question: Text | None = field(name="corrected_question", default=None)
+    sparql: Text | None = field(name="sparql_query", default=None)
 
 
-def _second(value: Any) -> RawQuestion:
-    row = object_of(value)
-    return _question(row, row.get("uid"), _text(row), "sparql_wikidata")
-
-
-def _first(value: Any) -> RawQuestion:
-    row = object_of(value)
-    return _question(row, row.get("_id"), read_text(row, "corrected_question"), "sparql_query")
-
-
-def _linked(value: Any) -> RawQuestion:
-    row = object_of(value)
-    return _question(row, row.get("q_id"), read_text(row, "text"), "query")
-
-
-def _text(row: Mapping[str, Any]) -> str:
-    for name in TEXTS:
-        text = row.get(name)
-        if isinstance(text, str) and text.strip() and text.strip().casefold() not in ("n/a", "na"):
-            return text.strip()
-    raise ValueError(f"none of the fields {', '.join(TEXTS)} has a text")
-
-
-def _question(row: Mapping[str, Any], own: Any, text: str, query: str) -> RawQuestion:
-    if isinstance(own, bool) or not isinstance(own, str | int) or own == "":
-        raise ValueError(f"its id must be a number or a text, but it is {own!r}")
-    sparql = standard_count(read_text(row, query))
-    template = row.get("template") or row.get("sparql_template_id")
+def raw_question(row: LcQuad2Question | LcQuad1Question, source: RowSource) -> RawQuestion:
+    """A row as a raw question, with the paraphrase as text where there is one.  Raises ValueError."""
+    texts = [row.text, row.question]
+    if isinstance(row, LcQuad2Question):
+        texts = [row.text, row.paraphrase, row.question, row.draft]
+    text = next((text for text in texts if text is not None and text.casefold() not in ("n/a", "na")), None)
+    identity, query = row.uid or row.id, row.sparql or row.query
+    for what, value in (("id", identity), ("text", text), ("query", query)):
+        if value is None:
+            raise ValueError(f"it has no {what} in any of the fields of LC-QuAD")
+    sparql = standard_count(query or "")
     return {
-        "id": str(own),
+        "id": identity,
         "question": text,
         "topic_entities": entities_of_sparql(sparql),
         "answers": [],
         "sparql": sparql,
-    } | ({"template": template} if template is not None else {})
-
-
-def _read_lines(path: Path) -> Iterator[Mapping[str, Any] | Reject]:
-    faults: list[str] = []
-    lines = ((f"line {number}", value) for number, value in read_json_lines(path, faults))
-    yield from convert_rows(path, lines, _linked)
-    check_faults(path, faults)
+    }
 
 
 def _is_linked(head: FileHead, wikidata: bool) -> bool:
@@ -114,13 +91,18 @@ LCQUAD2 = DatasetSpec(
     "see its page",
     ("lcquad2/**/*.json*", "LC-QuAD2*/**/*.json"),
     source="lcquad2",
-    loader=OfficialFiles(
+    loader=PublishedFiles(
         "LC-QuAD 2",
-        {
-            "train": ("train.json", "dataset/train.json"),
-            "test": ("test.json", "dataset/test.json", "**/lcquad2_test_validated.jsonl"),
-        },
-        read_lcquad2,
+        folder_files(
+            "LC-QuAD 2",
+            {
+                "train": ("train.json", "dataset/train.json"),
+                "test": ("test.json", "dataset/test.json", "**/lcquad2_test_validated.jsonl"),
+            },
+        ),
+        list_or_line_rows,
+        LcQuad2Question,
+        raw_question,
     ).loader(by_query, without_dev=True),
     recognise=_recognise("uid", "sparql_wikidata", wikidata=True),
     fields="a list with uid, question, sparql_wikidata",
@@ -135,10 +117,15 @@ LCQUAD1 = DatasetSpec(
     "GPL-3.0",
     ("relation_linking/lcquad1/*.json*", "lcquad1/*.json", "LC-QuAD/*-data.json"),
     source="lcquad1",
-    loader=OfficialFiles(
+    loader=PublishedFiles(
         "LC-QuAD 1",
-        {"train": ("train-data.json",), "test": ("test-data.json", "lcquad1_test_validated.jsonl")},
-        read_lcquad1,
+        folder_files(
+            "LC-QuAD 1",
+            {"train": ("train-data.json",), "test": ("test-data.json", "lcquad1_test_validated.jsonl")},
+        ),
+        list_or_line_rows,
+        LcQuad1Question,
+        raw_question,
     ).loader(by_query, without_dev=True),
     recognise=_recognise("_id", "corrected_question", "sparql_query", wikidata=False),
     fields="a list with _id, corrected_question, sparql_query",

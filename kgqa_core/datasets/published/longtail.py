@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-from kgqa_core.datasets.files.fields import object_of, read_text, read_texts
+from msgspec import Struct, field
+
+from kgqa_core.datasets.files.fields import read_texts
 from kgqa_core.datasets.files.jsonl import RawQuestion
-from kgqa_core.datasets.published.base import DatasetSpec, OfficialFiles, Reject, convert_rows, numbered
-from kgqa_core.datasets.published.documents import FileHead, read_list, read_table
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
+from kgqa_core.datasets.published.documents import FileHead
 from kgqa_core.datasets.published.iris import key_of_iri
-from kgqa_core.errors import nearest
+from kgqa_core.datasets.published.rows import Rows, choose, list_rows, table_rows
 from kgqa_core.types import SPLITS
 
 PROPERTIES = {
@@ -76,27 +77,72 @@ _ITEM, _PROPERTY = re.compile(r"Q\d+"), re.compile(r"P\d+")
 _FILE = re.compile(r"(P\d+)\.(\w+)\.json")
 
 
-def read_popqa(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a table of PopQA.  Raises QuestionFileError when it cannot be read."""
-    return convert_rows(path, _lines(path), lambda row: _popqa(*row))
+class PopQuestion(Struct, frozen=True):
+    """A row of PopQA."""
+
+    question: str
+    names: str = field(name="possible_answers")
+    property: str = field(name="prop")
+    subject: str = field(name="s_uri")
+    object: str = field(name="o_uri")
+    id: str | None = None
 
 
-def read_witqa(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a table of WiTQA.  Raises QuestionFileError when it cannot be read."""
-    return convert_rows(path, _lines(path), lambda row: _witqa(*row))
+class WitQuestion(Struct, frozen=True):
+    """A row of WiTQA."""
+
+    question: str
+    names: str = field(name="possible_answers")
+    subject: str
+    predicate: str
+    object: str
 
 
-def read_entity_questions(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a file of EntityQuestions, whose name says the relation, or of its disambiguated table.
+class EntityQuestion(Struct, frozen=True):
+    """A row of EntityQuestions; of its disambiguated table where it has an `answer`."""
 
-    Raises QuestionFileError when it cannot be read.
-    """
-    if path.suffix == ".csv":
-        return convert_rows(path, _lines(path), lambda row: _disambiguated(*row))
-    named = _FILE.match(path.name)
-    relation, stem = (named[1], f"{named[1]}-{named[2]}") if named else (None, "eq")
-    rows = ((place, (number, value)) for number, (place, value) in enumerate(numbered(read_list(path)), start=1))
-    return convert_rows(path, rows, lambda row: _entity_question(*row, relation=relation, stem=stem))
+    question: str
+    answers: str | list[str] | None = None
+    answer: str | None = None
+    subject: str | None = field(name="wikidata_id", default=None)
+    relation: str | None = None
+
+
+def _popqa(row: PopQuestion, source: RowSource) -> RawQuestion:
+    choose("prop", row.property, PROPERTIES)
+    subject, answer = (
+        _key(key_of_iri(uri), _ITEM, column) for uri, column in ((row.subject, "s_uri"), (row.object, "o_uri"))
+    )
+    names = _names(row.names)
+    identity = row.id or f"popqa-{source.number:05d}"
+    return _fact(identity, row.question, subject, PROPERTIES[row.property], [answer]) | {
+        "answer_aliases": {answer: names}
+    }
+
+
+def _witqa(row: WitQuestion, source: RowSource) -> RawQuestion:
+    subject, answer = _key(row.subject, _ITEM, "subject"), _key(row.object, _ITEM, "object")
+    relation = _key(row.predicate, _PROPERTY, "predicate")
+    return _fact(f"witqa-{source.number:05d}", row.question, subject, relation, [answer]) | {
+        "answer_aliases": {answer: _names(row.names)}
+    }
+
+
+def _entity_question(row: EntityQuestion, source: RowSource) -> RawQuestion:
+    """A question whose relation the name of its file says, or its column."""
+    if source.file.suffix == ".csv":
+        subject = _key(row.subject, _ITEM, "wikidata_id")
+        relation = _key(row.relation, _PROPERTY, "relation")
+        return _fact(f"eq-{source.number:05d}", row.question, subject, relation, [row.answer])
+    named = _FILE.match(source.file.name)
+    stem = f"{named[1]}-{named[2]}" if named else "eq"
+    topic = subject_of(row.question.strip(), named[1]) if named else None
+    answers = read_texts({"answers": row.answers}, "answers", required=True)
+    return _fact(f"{stem}-{source.number:05d}", row.question, topic, named[1] if named else None, answers)
+
+
+def _list_or_table_rows(path: Path) -> Rows:
+    return table_rows(path) if path.suffix == ".csv" else list_rows(path)
 
 
 def subject_of(question: str, relation: str) -> str | None:
@@ -111,70 +157,15 @@ def subject_of(question: str, relation: str) -> str | None:
     return question[len(before) : len(question) - len(after)].strip() or None
 
 
-def _lines(path: Path) -> Iterator[tuple[str, tuple[int, dict[str, str]]]]:
-    return ((f"line {line}", (number, row)) for number, (line, row) in enumerate(read_table(path), start=1))
-
-
-def _popqa(number: int, row: dict[str, str]) -> RawQuestion:
-    name = read_text(row, "prop")
-    if name not in PROPERTIES:
-        raise ValueError(f"relation {name!r} is unknown{nearest(name, PROPERTIES)}; known are {', '.join(PROPERTIES)}")
-    subject, answer = (_key(key_of_iri(read_text(row, column)), _ITEM, column) for column in ("s_uri", "o_uri"))
-    return _fact(row.get("id") or f"popqa-{number:05d}", row, subject, PROPERTIES[name], answer)
-
-
-def _witqa(number: int, row: dict[str, str]) -> RawQuestion:
-    subject, answer = (_key(read_text(row, column), _ITEM, column) for column in ("subject", "object"))
-    relation = _key(read_text(row, "predicate"), _PROPERTY, "predicate")
-    return _fact(f"witqa-{number:05d}", row, subject, relation, answer)
-
-
-def _fact(own: str, row: dict[str, str], subject: str, relation: str, answer: str) -> RawQuestion:
-    """A question about one fact, with the names that count as its answer."""
-    text = read_text(row, "possible_answers")
-    try:
-        listed = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
-        listed = None
-    if not isinstance(listed, list):
-        raise ValueError(f"field 'possible_answers' must be a list in JSON, but it is {text[:60]!r}")
-    named = [name for name in listed if not isinstance(name, str) or name.strip()]  # WiTQA has empty names among them
-    names = read_texts({"possible_answers": named}, "possible_answers", required=True)
+def _fact(
+    identity: str, text: str, topic: str | None, relation: str | None, answers: Sequence[str | None]
+) -> RawQuestion:
+    """A question about one fact."""
     return {
-        "id": own,
-        "question": read_text(row, "question"),
-        "topic_entities": [subject],
-        "answers": [answer],
-        "answer_type": "entities",
-        "answer_aliases": {answer: names},
-        "relation_path": [relation],
-        "complexity": "generic",
-        "hops": 1,
-    }
-
-
-def _disambiguated(number: int, row: dict[str, str]) -> RawQuestion:
-    return {
-        "id": f"eq-{number:05d}",
-        "question": read_text(row, "question"),
-        "topic_entities": [_key(read_text(row, "wikidata_id"), _ITEM, "wikidata_id")],
-        "answers": [read_text(row, "answer")],
-        "answer_type": "entities",
-        "relation_path": [_key(read_text(row, "relation"), _PROPERTY, "relation")],
-        "complexity": "generic",
-        "hops": 1,
-    }
-
-
-def _entity_question(number: int, value: Any, *, relation: str | None, stem: str) -> RawQuestion:
-    row = object_of(value)
-    text = read_text(row, "question")
-    subject = subject_of(text, relation) if relation else None
-    return {
-        "id": f"{stem}-{number:05d}",
+        "id": identity,
         "question": text,
-        "topic_entities": [subject] if subject else [],
-        "answers": read_texts(row, "answers", required=True),
+        "topic_entities": [topic] if topic else [],
+        "answers": list(answers),
         "answer_type": "entities",
         "relation_path": [relation] if relation else [],
         "complexity": "generic",
@@ -182,10 +173,22 @@ def _entity_question(number: int, value: Any, *, relation: str | None, stem: str
     }
 
 
-def _key(text: str, form: re.Pattern[str], column: str) -> str:
-    if not form.fullmatch(text):
+def _names(text: str) -> list[str]:
+    """The names that count as an answer, a list in JSON."""
+    try:
+        listed = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        listed = None
+    if not isinstance(listed, list):
+        raise ValueError(f"field 'possible_answers' must be a list in JSON, but it is {text[:60]!r}")
+    named = [name for name in listed if not isinstance(name, str) or name.strip()]  # WiTQA has empty names among them
+    return read_texts({"possible_answers": named}, "possible_answers", required=True)
+
+
+def _key(text: str | None, form: re.Pattern[str], column: str) -> str:
+    if text is None or not form.fullmatch(text.strip()):
         raise ValueError(f"field '{column}' must hold an id of Wikidata, but it is {text!r}")
-    return text
+    return text.strip()
 
 
 def _table_with(*columns: str) -> Callable[[FileHead], bool]:
@@ -207,8 +210,8 @@ POPQA = DatasetSpec(
     "MIT",
     ("longtail/**/*[Pp]op[Qq][Aa]*.csv", "popqa/*.tsv", "popQA.tsv"),
     source="popqa",
-    loader=OfficialFiles(
-        "PopQA", {"test": ("**/*[Pp]op[Qq][Aa]*.tsv", "**/*[Pp]op[Qq][Aa]*.csv")}, read_popqa
+    loader=PublishedFiles(
+        "PopQA", folder_files("PopQA", {"test": ("**/*[Pp]op[Qq][Aa]*.[tc]sv",)}), table_rows, PopQuestion, _popqa
     ).loader(),
     recognise=_table_with("question", "possible_answers", "prop", "s_uri", "o_uri"),
     fields="a table with question, possible_answers, prop, s_uri, o_uri",
@@ -223,10 +226,15 @@ ENTITY_QUESTIONS = DatasetSpec(
     "see its page",
     ("longtail/**/*EntityQA*.csv", "entityquestions/**/P*.json", "EntityQuestions/**/P*.json"),
     source="entityquestions",
-    loader=OfficialFiles(
+    loader=PublishedFiles(
         "EntityQuestions",
-        {split: (f"**/P*.{split}.json",) for split in SPLITS} | {"": ("**/*EntityQA*.csv",)},
-        read_entity_questions,
+        folder_files(
+            "EntityQuestions",
+            {split: (f"**/P*.{split}.json",) for split in SPLITS} | {"": ("**/*EntityQA*.csv",)},
+        ),
+        _list_or_table_rows,
+        EntityQuestion,
+        _entity_question,
     ).loader(),
     recognise=_is_entity_questions,
     fields="a list with question, answers; the name of the file says the relation",
@@ -241,7 +249,9 @@ WITQA = DatasetSpec(
     "see its page",
     ("longtail/**/*WITQA*.csv", "witqa/*.csv"),
     source="witqa",
-    loader=OfficialFiles("WiTQA", {"test": ("**/*[Ww][Ii][Tt][Qq][Aa]*.csv",)}, read_witqa).loader(),
+    loader=PublishedFiles(
+        "WiTQA", folder_files("WiTQA", {"test": ("**/*[Ww][Ii][Tt][Qq][Aa]*.csv",)}), table_rows, WitQuestion, _witqa
+    ).loader(),
     recognise=_table_with("question", "possible_answers", "subject", "predicate", "object"),
     fields="a table with question, possible_answers, subject, predicate, object",
 )

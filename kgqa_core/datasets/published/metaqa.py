@@ -9,12 +9,14 @@ Gold answers of two and three hops leave out the topic entity at every hop (`rig
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.files.jsonl import RawQuestion, check_faults, read_lines
-from kgqa_core.datasets.published.base import DatasetSpec, Loader, path_of
+from kgqa_core.datasets.files.jsonl import RawQuestion, read_lines
+from kgqa_core.datasets.published.base import DatasetSpec, Loader, PublishedFiles, RowSource, path_of
+from kgqa_core.datasets.published.rows import Rows
 from kgqa_core.errors import QuestionFileError, nearest
 from kgqa_core.types import INVERSE, SPLITS
 
@@ -56,65 +58,75 @@ def relation_path(question_type: str) -> list[str]:
     return path
 
 
-def question_files(folder: Path, hops: Sequence[int] = ()) -> dict[tuple[int, str], tuple[Path, Path | None]]:
-    """(hops, split) → question file and file of types, for what is there.  Raises QuestionFileError."""
+class MetaQuestion(Struct, frozen=True):
+    """A line of MetaQA.  kinds: its question type, where there is a file of these."""
+
+    hops: int
+    text: str
+    answers: str
+    kinds: str | None = None
+
+
+def question_files(options: QuestionSource) -> dict[Path, str | None]:
+    """The files of the hops of the options, with their splits.  Raises QuestionFileError."""
+    folder = path_of(options)
     if not folder.is_dir():
         raise QuestionFileError(f"{folder} is not a folder; questions.path must name the folder of MetaQA")
-    files: dict[tuple[int, str], tuple[Path, Path | None]] = {}
-    for hop in hops or HOPS:
+    files: dict[Path, str | None] = {}
+    for hop in options.hops or HOPS:
         home = folder / f"{hop}-hop"
-        for split in SPLITS:
-            places = (home / f"{split}.txt", home / "vanilla" / f"qa_{split}.txt")
-            text = next((place for place in places if place.is_file()), None)
-            types = home / f"qa_{split}_qtype.txt"
-            if text is not None:
-                files[hop, split] = text, types if types.is_file() else None
-        if not any(found == hop for found, _ in files):
+        names = {split: (home / f"{split}.txt", home / "vanilla" / f"qa_{split}.txt") for split in SPLITS}
+        here = {path: split for split, paths in names.items() for path in [p for p in paths if p.is_file()][:1]}
+        if not here:
             raise QuestionFileError(
                 f"{home} holds no questions; questions.path must be the folder of MetaQA, questions.hops among 1, 2, 3"
             )
+        files |= here
     return files
 
 
-def read_metaqa(folder: Path, hops: Sequence[int] = ()) -> Iterator[RawQuestion]:
-    """Raw questions of the given hop counts (all when empty).  Raises QuestionFileError naming file and line."""
-    for (hop, split), (path, types_path) in question_files(folder, hops).items():
-        faults: list[str] = []
-        lines = [line for line in read_lines(path) if line.strip()]
-        types = [line for line in read_lines(types_path) if line.strip()] if types_path else None
-        if types is not None and len(types) != len(lines):
-            raise QuestionFileError(
-                f"{types_path} has {len(types)} lines, but {path} has {len(lines)}; fetch both again"
-            )
-        for number, line in enumerate(lines, start=1):
-            text, tab, answers = line.decode("utf-8", errors="replace").strip("\r\n").partition("\t")
-            topic = TOPIC.search(text)
-            if not tab or topic is None or not answers.strip():
-                faults.append(f"line {number}: `question with [topic]<TAB>answers` is needed, got {text!r}")
-                continue
-            row: RawQuestion = {
-                "id": f"metaqa-{hop}-{split}-{number:05d}",
-                "question": TOPIC.sub(r"\1", text).strip(),
-                "topic_entities": [topic.group(1).strip()],
-                "answers": [answer.strip() for answer in answers.split("|") if answer.strip()],
-                "answer_type": "entities",
-                "split": split,
-                "complexity": "generic" if hop == 1 else "multi-hop",
-                "hops": hop,
-            }
-            if types is not None:
-                try:
-                    row["relation_path"] = relation_path(types[number - 1].decode("utf-8", errors="replace"))
-                except ValueError as fault:
-                    faults.append(f"line {number} of {types_path.name if types_path else ''}: {fault}")
-                    continue
-            yield row
-        check_faults(path, faults)
+def types_file(path: Path) -> Path | None:
+    """The file of question types beside a question file, where there is one."""
+    home = path.parents[1] if path.parent.name == "vanilla" else path.parent
+    types = home / f"qa_{path.stem.removeprefix('qa_')}_qtype.txt"
+    return types if types.is_file() else None
+
+
+def question_rows(path: Path) -> Rows:
+    """Lines of a question file, with their types.  Raises QuestionFileError where these are of another number."""
+    home = path.parents[1] if path.parent.name == "vanilla" else path.parent
+    lines = [line for line in read_lines(path) if line.strip()]
+    types_path = types_file(path)
+    types = [line for line in read_lines(types_path) if line.strip()] if types_path else [b""] * len(lines)
+    if len(types) != len(lines):
+        raise QuestionFileError(f"{types_path} has {len(types)} lines, but {path} has {len(lines)}; fetch both again")
+    for number, (line, kinds) in enumerate(zip(lines, types, strict=True), start=1):
+        text, _, answers = line.decode("utf-8", errors="replace").strip("\r\n").partition("\t")
+        row = {"hops": int(home.name[0]), "text": text, "answers": answers}
+        yield f"line {number}", row | {"kinds": kinds.decode("utf-8", errors="replace")}
+
+
+def raw_question(row: MetaQuestion, source: RowSource) -> RawQuestion:
+    """A line as a raw question.  Raises ValueError."""
+    topic = TOPIC.search(row.text)
+    if topic is None:
+        raise ValueError(f"`question with [topic]<TAB>answers` is needed, got {row.text!r}")
+    return {
+        "id": f"metaqa-{row.hops}-{source.split}-{source.number:05d}",
+        "question": TOPIC.sub(r"\1", row.text).strip(),
+        "topic_entities": [topic.group(1).strip()],
+        "answers": [answer.strip() for answer in row.answers.split("|") if answer.strip()],
+        "answer_type": "entities",
+        "complexity": "generic" if row.hops == 1 else "multi-hop",
+        "hops": row.hops,
+    } | ({"relation_path": relation_path(row.kinds)} if row.kinds is not None else {})
+
+
+FILES = PublishedFiles("MetaQA", question_files, question_rows, MetaQuestion, raw_question, strict=True)
 
 
 def _input_files(options: QuestionSource) -> list[Path]:
-    files = question_files(path_of(options), options.hops)
-    return [file for pair in files.values() for file in pair if file is not None]
+    return [file for path in question_files(options) for file in (path, types_file(path)) if file is not None]
 
 
 METAQA = DatasetSpec(
@@ -126,5 +138,5 @@ METAQA = DatasetSpec(
     "CC BY 3.0",
     ("metaqa/*-hop/*.txt", "MetaQA/*-hop/vanilla/*.txt", "*-hop/*.txt", "*-hop/vanilla/*.txt"),
     source="metaqa",
-    loader=Loader(_input_files, lambda options, seed: read_metaqa(path_of(options), options.hops)),
+    loader=Loader(_input_files, lambda options, seed: FILES.read(options)),
 )

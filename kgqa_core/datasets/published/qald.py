@@ -9,15 +9,17 @@ a folder get the split in front.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from kgqa_core.datasets.files.fields import kind_of, object_of, read_id, read_text
+from msgspec import Struct, field
+
 from kgqa_core.datasets.files.jsonl import RawQuestion
-from kgqa_core.datasets.published.base import DatasetSpec, OfficialFiles, Reject, convert_rows, numbered
-from kgqa_core.datasets.published.documents import FileHead, read_list
+from kgqa_core.datasets.published.base import DatasetSpec, Loader, PublishedFiles, RowSource, folder_files
+from kgqa_core.datasets.published.documents import FileHead
 from kgqa_core.datasets.published.iris import entities_of_sparql, key_of_iri
+from kgqa_core.datasets.published.rows import Text, list_rows, read_row
 from kgqa_core.kg.vocabulary import XSD
 
 NUMBERS = {
@@ -48,78 +50,104 @@ GIVEN_TYPES = {
 """Answer types as `answertype` names them; results of the query count first."""
 
 
-def read_qald(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a file in a language.  Raises QuestionFileError when it is no object with `questions`."""
-    rows = numbered(read_list(path, "questions"), "id")
-    return convert_rows(path, rows, lambda value: _question(object_of(value), language))
+class Wording(Struct, frozen=True):
+    """The text of a question in a language."""
+
+    language: Text | None = None
+    string: Any = None
 
 
-def _question(value: Mapping[str, Any], language: str) -> RawQuestion:
-    query = value.get("query")
-    sparql = object_of(query, "query").get("sparql") if query is not None else None
-    known = isinstance(sparql, str) and bool(sparql.strip())
-    answer_type, answers = _answers(value.get("answers"))
-    if answer_type is None:
-        answer_type = GIVEN_TYPES.get(str(value.get("answertype") or "").casefold()) if answers else None
+class Term(Struct, frozen=True):
+    """A bound term of a result in JSON."""
+
+    value: str
+    type: Text | None = None
+    datatype: Any = None
+
+
+class Query(Struct, frozen=True):
+    """The query of a question."""
+
+    sparql: Any = None
+
+
+class Header(Struct, frozen=True):
+    """The variables of a result."""
+
+    variables: tuple[str, ...] = field(name="vars", default=())
+
+
+class Bindings(Struct, frozen=True):
+    """The rows of a result, a term by variable."""
+
+    bindings: tuple[dict[str, Term], ...] = ()
+
+
+class QueryResult(Struct, frozen=True):
+    """The result of a query in SPARQL's JSON: a truth value, or bindings."""
+
+    head: Header = Header()
+    results: Bindings = Bindings()
+    boolean: bool | None = None
+
+
+class QaldQuestion(Struct, frozen=True):
+    """A question of QALD JSON.  answers: a list with the result of its query, or that alone."""
+
+    id: str | int
+    question: tuple[Wording, ...]
+    query: Query = Query()
+    answers: Any = None
+    answer_type: Any = field(name="answertype", default=None)
+
+
+def raw_question(row: QaldQuestion, source: RowSource) -> RawQuestion:
+    """A row as a raw question in the language of the options.  Raises ValueError."""
+    language = source.options.language
+    texts = (each.string for each in row.question if each.language == language and isinstance(each.string, str))
+    text = next(texts, None)
+    if text is None:
+        known = ", ".join(dict.fromkeys(str(each.language) for each in row.question)) or "none"
+        raise ValueError(f"it has no text in the language {language!r}, only in {known}")
+    sparql = row.query.sparql if isinstance(row.query.sparql, str) else None
+    answer_type, answers = _answers(row.answers)
+    if answer_type is None and answers:
+        answer_type = GIVEN_TYPES.get(str(row.answer_type or "").casefold())
     return {
-        "id": read_id(value),
-        "question": _text(value, language),
-        "topic_entities": entities_of_sparql(str(sparql)) if known else [],
+        "id": row.id,
+        "question": text,
+        "topic_entities": entities_of_sparql(sparql or ""),
         "answers": answers,
         "answer_type": answer_type,
         "language": language,
-    } | ({"sparql": sparql} if known else {})
-
-
-def _text(value: Mapping[str, Any], language: str) -> str:
-    texts = value.get("question")
-    if not isinstance(texts, list):
-        raise ValueError(f"field 'question' must be a list of language and string, but it is {kind_of(texts)}")
-    languages = []
-    for item in texts:
-        one = object_of(item, "question")
-        languages.append(str(one.get("language")))
-        if one.get("language") == language and isinstance(one.get("string"), str) and one["string"].strip():
-            return read_text(one, "string")
-    known = ", ".join(dict.fromkeys(languages)) or "none"
-    raise ValueError(f"it has no text in the language {language!r}, only in {known}")
+        "sparql": sparql,
+    }
 
 
 def _answers(value: Any) -> tuple[str | None, list[Any]]:
     """Answer type and answers of the results of a query."""
     if value is None or value == []:
         return None, []
-    results = object_of(value[0] if isinstance(value, list) else value, "answers")
-    truth = results.get("boolean")
-    if truth is not None:
-        if not isinstance(truth, bool):
-            raise ValueError(f"field 'boolean' of the answers must be true or false, but it is {kind_of(truth)}")
-        return "yes/no", [truth]
-    bindings = object_of(results.get("results") or {}, "results").get("bindings") or []
-    if not isinstance(bindings, list):
-        raise ValueError(f"field 'bindings' of the answers must be a list, but it is {kind_of(bindings)}")
-    names = object_of(results.get("head") or {}, "head").get("vars") or []
-    found: dict[Any, str] = {}
-    for binding in bindings:
-        row = object_of(binding, "bindings")
-        name = next((name for name in names if name in row), next(iter(row), None))
+    result = read_row(value[0] if isinstance(value, list) else value, QueryResult)
+    if result.boolean is not None:
+        return "yes/no", [result.boolean]
+    answers: dict[str, str] = {}
+    for row in result.results.bindings:
+        name = next((name for name in result.head.variables if name in row), next(iter(row), None))
         if name is not None:
-            term = object_of(row[name], str(name))
-            kind, answer = _term(term)
-            found.setdefault(answer, kind)
-    kinds = set(found.values())
-    return (kinds.pop() if len(kinds) == 1 else "text" if kinds else None), list(found)
+            kind, answer = _answer(row[name])
+            answers.setdefault(answer, kind)
+    kinds = set(answers.values())
+    return (kinds.pop() if len(kinds) == 1 else "text" if kinds else None), list(answers)
 
 
-def _term(term: Mapping[str, Any]) -> tuple[str, str]:
+def _answer(term: Term) -> tuple[str, str]:
     """Answer type and key of one bound term."""
-    value = read_text(term, "value")
-    if term.get("type") == "uri":
-        return "entities", key_of_iri(value)
-    datatype = term.get("datatype")
-    if datatype in DATES:
-        return "date", value
-    return ("number" if datatype in NUMBERS else "text"), value
+    if term.type == "uri":
+        return "entities", key_of_iri(term.value.strip())
+    if term.datatype in DATES:
+        return "date", term.value.strip()
+    return ("number" if term.datatype in NUMBERS else "text"), term.value.strip()
 
 
 def _recognise(head: FileHead) -> bool:
@@ -127,13 +155,19 @@ def _recognise(head: FileHead) -> bool:
     rows = head.first.get("questions") if head.shape in ("object", "lines") else None
     if not isinstance(rows, list):
         return False
-    return not rows or (isinstance(rows[0], Mapping) and isinstance(rows[0].get("question"), list))
+    return not rows or (isinstance(rows[0], dict) and isinstance(rows[0].get("question"), list))
 
 
 def _of_wikidata(head: FileHead) -> bool:
     """Whether the first query, or the first answer, of a QALD file is of Wikidata."""
     rows = head.first.get("questions") or [{}]
     return "wikidata.org" in str(rows[0]) or "wdt:" in str(rows[0].get("query"))
+
+
+def _loader(name: str, splits: Mapping[str, Sequence[str]]) -> Loader:
+    rows = partial(list_rows, within="questions")
+    files = PublishedFiles(name, folder_files(name, splits), rows, QaldQuestion, raw_question, prefixed=True)
+    return files.loader(without_dev=True)
 
 
 QALD9 = DatasetSpec(
@@ -145,16 +179,11 @@ QALD9 = DatasetSpec(
     "see its page",
     ("relation_linking/qald9/*.json", "qald9/*.json", "amr/qald-9-amr/**/*.txt", "qald-9-*.json"),
     source="qald9",
-    loader=OfficialFiles(
-        "QALD-9",
-        {"train": ("**/qald-9-train*.json",), "test": ("**/qald-9-test*.json",)},
-        read_qald,
-        prefixed=True,
-    ).loader(without_dev=True),
+    loader=_loader("QALD-9", {"train": ("**/qald-9-train*.json",), "test": ("**/qald-9-test*.json",)}),
     language="several",
     recognise=lambda head: _recognise(head) and not _of_wikidata(head),
     fields="an object with `questions`, as QALD JSON",
-)  # fmt: skip
+)
 
 QALD10 = DatasetSpec(
     "QALD-10",
@@ -165,13 +194,8 @@ QALD10 = DatasetSpec(
     "MIT",
     ("qald10/**/*.json", "qald-10/**/*.json", "QALD-10/**/*.json", "qald_10*.json"),
     source="qald10",
-    loader=OfficialFiles(
-        "QALD-10",
-        {"train": ("**/qald_9_plus_train_wikidata*.json",), "test": ("**/qald_10.json",)},
-        read_qald,
-        prefixed=True,
-    ).loader(without_dev=True),
+    loader=_loader("QALD-10", {"train": ("**/qald_9_plus_train_wikidata*.json",), "test": ("**/qald_10.json",)}),
     language="several",
     recognise=lambda head: _recognise(head) and _of_wikidata(head),
     fields="the same over Wikidata",
-)  # fmt: skip
+)

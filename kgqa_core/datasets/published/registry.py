@@ -60,7 +60,6 @@ BENCHMARKS: tuple[DatasetSpec, ...] = (
 QUESTION_FILE = Loader(
     lambda options: [question_file(path_of(options))],
     lambda options, seed: read_question_file(path_of(options), gold=not options.unscored),
-    validated=True,
 )
 """Reads a question file of ours (`jsonl`)."""
 
@@ -72,7 +71,6 @@ GENERATED = "generated"
 REAL_QUESTIONS = Loader(
     lambda options: [question_file(path_of(options))] if options.path else [],
     lambda options, seed: read_question_file(path_of(options)) if options.path else [],
-    validated=True,
 )
 """Reads the real questions of `generated`."""
 

@@ -12,43 +12,34 @@ distinguished (`annotated`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
+from msgspec import Struct
 
-from kgqa_core.datasets.files.jsonl import RawQuestion, check_faults, read_lines
-from kgqa_core.datasets.published.base import DatasetSpec, folder_loader
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
 from kgqa_core.datasets.published.documents import FileHead
-from kgqa_core.errors import QuestionFileError
+from kgqa_core.datasets.published.rows import tabbed_rows
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import INVERSE, Question
 
 SPLIT_FILES = {
-    "train": "annotated_wd_data_train_answerable.txt",
-    "dev": "annotated_wd_data_valid_answerable.txt",
-    "test": "annotated_wd_data_test_answerable.txt",
+    "train": ("annotated_wd_data_train_answerable.txt",),
+    "dev": ("annotated_wd_data_valid_answerable.txt",),
+    "test": ("annotated_wd_data_test_answerable.txt",),
 }
 
 
-def question_files(folder: Path) -> dict[str | None, Path]:
-    """File of each split that is there; a file alone has no split.
+class SimpleQuestion(Struct, frozen=True):
+    """A line of SimpleQuestions, over Wikidata or Freebase."""
 
-    Raises QuestionFileError when the folder is not SimpleQuestions.
-    """
-    if folder.is_file():
-        return {None: folder}
-    if not folder.is_dir():
-        raise QuestionFileError(f"{folder} is not a folder; questions.path must name the folder of SimpleQuestions")
-    files: dict[str | None, Path] = {
-        split: folder / name for split, name in SPLIT_FILES.items() if (folder / name).is_file()
-    }
-    if not files:
-        raise QuestionFileError(
-            f"{folder} holds none of {', '.join(SPLIT_FILES.values())}; is it the folder of SimpleQuestions?"
-        )
-    return files
+    line: int
+    topic: str
+    relation: str
+    object: str
+    question: str
 
 
 def relation_key(text: str) -> str:
@@ -58,35 +49,24 @@ def relation_key(text: str) -> str:
     return ("" if text[0] == "P" else INVERSE) + "P" + text[1:]
 
 
-def read_simplequestions(folder: Path) -> Iterator[RawQuestion]:
-    """Raw questions of the splits that are there, `valid` as dev.  Raises QuestionFileError naming file and line."""
-    for split, path in question_files(folder).items():
-        faults: list[str] = []
-        for number, line in enumerate(read_lines(path), start=1):
-            if not line.strip():
-                continue
-            fields = [field.strip() for field in line.decode("utf-8", errors="replace").strip("\r\n").split("\t")]
-            if len(fields) != 4 or not all(fields):
-                faults.append(f"line {number}: 4 fields (topic, relation, object, question) are needed, got {fields!r}")
-                continue
-            topic, relation, answer, text = fields
-            try:
-                path_of_one = [relation_key(relation)]
-            except ValueError as fault:
-                faults.append(f"line {number}: {fault}")
-                continue
-            yield {
-                "id": f"sq-{split}-{number:05d}" if split else f"sq-{number:05d}",
-                "question": text,
-                "topic_entities": [topic],
-                "answers": [answer],
-                "answer_type": "entities",
-                "relation_path": path_of_one,
-                "split": split,
-                "complexity": "generic",
-                "hops": 1,
-            }
-        check_faults(path, faults)
+def raw_question(row: SimpleQuestion, source: RowSource) -> RawQuestion:
+    """A line as a raw question.  Raises ValueError."""
+    name = f"sq-{source.split}-{row.line:05d}" if source.split else f"sq-{row.line:05d}"
+    return fact_question(name, row.question, row.topic, relation_key(row.relation), row.object)
+
+
+def fact_question(name: str, text: str, topic: str, relation: str, answer: str) -> RawQuestion:
+    """The raw question of one fact."""
+    return {
+        "id": name,
+        "question": text,
+        "topic_entities": [topic],
+        "answers": [answer],
+        "answer_type": "entities",
+        "relation_path": [relation],
+        "complexity": "generic",
+        "hops": 1,
+    }
 
 
 def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
@@ -148,6 +128,15 @@ def _recognise(head: FileHead) -> bool:
     return all(re.fullmatch(form, one) for form, one in zip((r"Q\d+", r"[PR]\d+"), columns, strict=False))
 
 
+FILES = PublishedFiles(
+    "SimpleQuestions",
+    folder_files("SimpleQuestions", SPLIT_FILES),
+    tabbed_rows("topic", "relation", "object", "question"),
+    SimpleQuestion,
+    raw_question,
+    strict=True,
+)
+
 SIMPLEQUESTIONS = DatasetSpec(
     "SimpleQuestions-Wikidata",
     "one fact each, mapped from Freebase",
@@ -157,7 +146,7 @@ SIMPLEQUESTIONS = DatasetSpec(
     "CC BY 3.0",
     ("simplequestions_wikidata/annotated_wd_data_*.txt", "annotated_wd_data_*.txt"),
     source="simplequestions",
-    loader=folder_loader(question_files, read_simplequestions, complete),
+    loader=FILES.loader(complete),
     recognise=_recognise,
     fields="lines of subject, relation, object as ids of Wikidata, and question",
 )

@@ -9,14 +9,12 @@ holds many: as with Wikidata, everything that the relation leads to is gold, the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
-from kgqa_core.datasets.files.jsonl import RawQuestion, read_lines
-from kgqa_core.datasets.published.base import DatasetSpec, OfficialFiles, Reject, convert_rows
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
 from kgqa_core.datasets.published.documents import FileHead
-from kgqa_core.datasets.published.simplequestions import complete
+from kgqa_core.datasets.published.rows import tabbed_rows
+from kgqa_core.datasets.published.simplequestions import SimpleQuestion, complete, fact_question
 
 _SPACE = "www.freebase.com/"
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)*")
@@ -30,27 +28,10 @@ def freebase_key(text: str) -> str:
     return name.replace("/", ".")
 
 
-def read_simplequestions_freebase(path: Path, language: str = "en") -> Iterator[Mapping[str, Any] | Reject]:
-    """Raw questions of a file.  Raises QuestionFileError when it cannot be read."""
-    lines = ((number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip())
-    return convert_rows(path, ((f"line {number}", (number, line)) for number, line in lines), lambda row: _fact(*row))
-
-
-def _fact(number: int, line: bytes) -> RawQuestion:
-    fields = [field.strip() for field in line.decode("utf-8", errors="replace").strip("\r\n").split("\t")]
-    if len(fields) != 4 or not all(fields):
-        raise ValueError(f"4 fields (subject, relation, object, question) are needed, got {fields!r}")
-    subject, relation, answer = (freebase_key(field) for field in fields[:3])
-    return {
-        "id": f"sqf-{number:06d}",
-        "question": fields[3],
-        "topic_entities": [subject],
-        "answers": [answer],
-        "answer_type": "entities",
-        "relation_path": [relation],
-        "complexity": "generic",
-        "hops": 1,
-    }
+def raw_question(row: SimpleQuestion, source: RowSource) -> RawQuestion:
+    """A line as a raw question.  Raises ValueError."""
+    topic, relation, answer = map(freebase_key, (row.topic, row.relation, row.object))
+    return fact_question(f"sqf-{row.line:06d}", row.question, topic, relation, answer)
 
 
 def _recognise(head: FileHead) -> bool:
@@ -66,13 +47,21 @@ SIMPLEQUESTIONS_FREEBASE = DatasetSpec(
     "CC BY 3.0",
     ("SimpleQuestions_v2/annotated_fb_data_*.txt", "simplequestions/annotated_fb_data_*.txt"),
     source="simplequestions_freebase",
-    loader=OfficialFiles(
+    loader=PublishedFiles(
         "SimpleQuestions",
-        {split: (f"annotated_fb_data_{name}.txt",) for split, name in
-         (("train", "train"), ("dev", "valid"), ("test", "test"))},
-        read_simplequestions_freebase,
+        folder_files(
+            "SimpleQuestions",
+            {
+                "train": ("annotated_fb_data_train.txt",),
+                "dev": ("annotated_fb_data_valid.txt",),
+                "test": ("annotated_fb_data_test.txt",),
+            },
+        ),
+        tabbed_rows("topic", "relation", "object", "question"),
+        SimpleQuestion,
+        raw_question,
         prefixed=True,
     ).loader(complete),
     recognise=_recognise,
     fields="lines of subject, relation, object as www.freebase.com/…, and question",
-)  # fmt: skip
+)

@@ -12,148 +12,64 @@ an answer of is marked as not answerable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.files.jsonl import RawQuestion, canonical, check_faults
-from kgqa_core.datasets.published.base import DatasetSpec, Loader, Reject, path_of
-from kgqa_core.datasets.published.documents import FileHead, read_list
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
+from kgqa_core.datasets.published.documents import FileHead
 from kgqa_core.datasets.published.form_fields import complexity_of
-from kgqa_core.datasets.published.json_rows import read_each
-from kgqa_core.datasets.published.webqsp_parses import (
-    WebQspParse,
-    WebQspQuestion,
-    form_of,
-    read_question,
-    read_questions,
-)
-from kgqa_core.errors import FormError, QuestionFileError
+from kgqa_core.datasets.published.rows import list_rows
+from kgqa_core.datasets.published.webqsp_parses import WebQspParse, WebQspQuestion, form_of
+from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Form
 
-SPLIT_FILES = {"train": "WebQSP.train.json", "test": "WebQSP.test.json"}
+
+def raw_question(question: WebQspQuestion, source: RowSource) -> RawQuestion:
+    """A question as a raw question, of its first parse or of every one."""
+    if source.options.parses == "all":
+        return _of_every_parse(question, source.file.name)
+    first = question.parses[0] if question.parses else WebQspParse()
+    hops = len(first.chain)
+    return {
+        "id": question.id,
+        "question": question.text,
+        "topic_entities": [first.topic] if first.topic else [],
+        "answers": [answer.argument for answer in first.answers],
+        "answer_type": "entities" if first.answers and all(answer.entity for answer in first.answers) else None,
+        "answer_aliases": {
+            answer.argument: [answer.name] for answer in first.answers if answer.name and answer.name != answer.argument
+        },
+        "relation_path": list(first.chain),
+        "complexity": None if not hops else "generic" if hops == 1 else "multi-hop",
+        "hops": hops or None,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedQuestion:
-    """A question with its first parse.
-
-    mention: the words of the question that name the topic.  topic: a Freebase id such as `m.06w2sn5`.
-    chain: relations from topic to answers; empty where the parse has none.  answers: id or value, and name or None.
-    entities: whether all answers are entities.
-    """
-
-    id: str
-    text: str
-    split: str
-    mention: str | None
-    topic: str | None
-    topic_name: str | None
-    chain: tuple[str, ...]
-    answers: tuple[tuple[str, str | None], ...]
-    entities: bool
-
-
-def question_files(folder: Path) -> dict[str, Path]:
-    """File of each split that is there, or the split `""` and the one file that `folder` is.
-
-    Raises QuestionFileError when it is not WebQSP.
-    """
-    if not folder.is_dir() and folder.exists():
-        return {"": folder}
-    if not folder.is_dir():
-        raise QuestionFileError(f"{folder} is not a folder; questions.path must name the folder of WebQSP")
-    home = folder / "data" if (folder / "data").is_dir() else folder
-    files = {split: home / name for split, name in SPLIT_FILES.items() if (home / name).is_file()}
-    if not files:
-        raise QuestionFileError(f"{home} holds none of {', '.join(SPLIT_FILES.values())}; is it the folder of WebQSP?")
-    return files
-
-
-def read_parsed(folder: Path) -> Iterator[ParsedQuestion]:
-    """Questions with their first parse, in file order.  Raises QuestionFileError naming file and question."""
-    for split, path in question_files(folder).items():
-        faults: list[str] = []
-        for number, value in enumerate(read_list(path, "Questions"), start=1):
-            try:
-                yield _parsed(value, split)
-            except (KeyError, TypeError, AttributeError, ValueError) as fault:
-                name = value.get("QuestionId") if isinstance(value, dict) else None
-                faults.append(f"question {name or number}: {type(fault).__name__}: {fault}")
-        check_faults(path, faults)
-
-
-def read_parses(folder: Path) -> Iterator[WebQspQuestion | Reject]:
-    """Questions with all their parses, in file order.  Raises QuestionFileError where a file is no WebQSP."""
-    for split, path in question_files(folder).items():
-        yield from read_questions(path, read_list(path, "Questions"), split)
-
-
-def read_webqsp(folder: Path, *, every_parse: bool = False) -> Iterator[RawQuestion | Reject]:
-    """Raw questions of the splits that are there, of the first parse or of every one.  Raises QuestionFileError."""
-    for split, path in question_files(folder).items():
-        read_row = partial(_of_every_parse, file=path.name) if every_parse else _of_first_parse
-        yield from read_each(path, read_list(path, "Questions"), partial(read_row, split=split), "WebQSP")
-
-
-def _of_first_parse(value: dict[str, Any], split: str) -> RawQuestion:
-    try:
-        parsed = _parsed(value, split)
-    except (KeyError, TypeError, AttributeError) as fault:
-        raise ValueError(
-            f"{type(fault).__name__}: {fault}; a row of WebQSP has QuestionId, RawQuestion, Parses"
-        ) from None
-    hops = len(parsed.chain)
-    return canonical(
-        {
-            "id": parsed.id,
-            "question": parsed.text,
-            "topic_entities": [parsed.topic] if parsed.topic else [],
-            "answers": [answer for answer, _ in parsed.answers],
-            "answer_type": "entities" if parsed.entities else None,
-            "answer_aliases": {answer: [name] for answer, name in parsed.answers if name and name != answer},
-            "relation_path": list(parsed.chain),
-            "split": parsed.split or None,
-            "complexity": None if not hops else "generic" if hops == 1 else "multi-hop",
-            "hops": hops or None,
-        }
-    )
-
-
-def _of_every_parse(value: dict[str, Any], split: str, file: str) -> RawQuestion:
-    question = read_question(value, split)
+def _of_every_parse(question: WebQspQuestion, file: str) -> RawQuestion:
     answers = [answer for parse in question.parses for answer in parse.answers]
     names: dict[str, dict[str, None]] = {}
     for answer in answers:
         if answer.name and answer.name != answer.argument:
             names.setdefault(answer.argument, {})[answer.name] = None
     chains = list(dict.fromkeys(parse.chain for parse in question.parses if parse.chain))
-    row: dict[str, Any] = {
+    raw: RawQuestion = {
         "id": question.id,
         "question": question.text,
         "topic_entities": list(dict.fromkeys(parse.topic for parse in question.parses if parse.topic)),
         "answers": [answer.argument for answer in answers],
         "answer_type": "entities" if answers and all(answer.entity for answer in answers) else None,
-        "answer_aliases": {argument: list(own) for argument, own in names.items()},
+        "answer_aliases": {argument: list(aliases) for argument, aliases in names.items()},
         "relation_paths": [list(chain) for chain in chains],
-        "split": split or None,
         "hops": max(map(len, chains), default=None),
     }
     if not answers:
         lost = "no parse has an answer" if question.parses else "it has no parse"
-        row |= {"answerable": False, "reason": f"{lost} in {file}"}
+        raw |= {"answerable": False, "reason": f"{lost} in {file}"}
     parse, form, reason = _first_form(question.parses)
     if form is not None:
-        row |= {"s_expression": str(form), "complexity": complexity_of(form)}
-    found = canonical(row)
-    if reason is not None:
-        found["without_form"] = reason
-    if parse is not None and parse.sparql is not None:
-        found["sparql"] = parse.sparql
-    return found
+        raw |= {"s_expression": str(form), "complexity": complexity_of(form)}
+    return raw | {"without_form": reason, "sparql": parse.sparql if parse is not None else None}
 
 
 def _first_form(parses: Sequence[WebQspParse]) -> tuple[WebQspParse | None, Form | None, str | None]:
@@ -167,29 +83,14 @@ def _first_form(parses: Sequence[WebQspParse]) -> tuple[WebQspParse | None, Form
     return (parses[0] if parses else None), None, reason
 
 
-def _parsed(value: dict[str, Any], split: str) -> ParsedQuestion:
-    parses = value["Parses"]
-    first: dict[str, Any] = parses[0] if parses else {}
-    answers = [
-        (str(answer["AnswerArgument"]).strip(), answer.get("EntityName"), answer.get("AnswerType"))
-        for answer in first.get("Answers") or ()
-    ]
-    return ParsedQuestion(
-        value["QuestionId"],
-        value["RawQuestion"].strip(),
-        split,
-        first.get("PotentialTopicEntityMention") or None,
-        first.get("TopicEntityMid") or None,
-        first.get("TopicEntityName") or None,
-        tuple(first.get("InferentialChain") or ()),
-        tuple((answer, name) for answer, name, _ in answers),
-        bool(answers) and all(kind == "Entity" for _, _, kind in answers),
-    )
-
-
-def read(options: QuestionSource, seed: int) -> Iterator[RawQuestion | Reject]:
-    """Canonical raw questions, as the options take them."""
-    return read_webqsp(path_of(options), every_parse=options.parses == "all")
+FILES = PublishedFiles(
+    "WebQSP",
+    folder_files("WebQSP", {split: (f"WebQSP.{split}.json",) for split in ("train", "test")}),
+    partial(list_rows, within="Questions"),
+    WebQspQuestion,
+    raw_question,
+    forms_given=True,
+)
 
 
 def _is_webqsp(head: FileHead) -> bool:
@@ -208,12 +109,7 @@ WEBQSP = DatasetSpec(
     "see its page",
     ("webqsp/WebQSP.*.json", "WebQSP/data/WebQSP.*.json", "WebQSP.*.json"),
     source="webqsp",
-    loader=Loader(
-        lambda options: list(question_files(path_of(options)).values()),
-        read,
-        validated=True,
-        without_dev=True,
-    ),
+    loader=FILES.loader(without_dev=True),
     recognise=_is_webqsp,
     fields="an object with Questions, each with QuestionId, RawQuestion, Parses",
 )

@@ -9,13 +9,11 @@ members of a node by a value.  Parses that were written by hand have no chain, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-from kgqa_core.datasets.published.base import Reject
-from kgqa_core.datasets.published.json_rows import need, need_text, objects, optional_text, read_each
+from msgspec import Struct, field
+
+from kgqa_core.datasets.published.rows import Text, choose
 from kgqa_core.errors import FormError
 from kgqa_core.kg.vocabulary import STRING, XSD
 from kgqa_core.logic.forms import And, Arg, Compare, Entity, Form, Join, Literal, Nth, Step, TimeConstraint
@@ -26,169 +24,116 @@ OPERATORS = {"Equal": "eq", "LessOrEqual": "le", "GreaterOrEqual": "ge", "LessTh
 _DATATYPES = {"DateTime": "date", "Number": "decimal"}
 
 
-@dataclass(frozen=True, slots=True)
-class ParseConstraint:
+class ParseConstraint(Struct, frozen=True):
     """A relation of a node to an entity or value.
 
-    operator: `eq`, `le`, `ge`, `lt` or `gt`.  entity: whether the argument is a Freebase id.  node: 0 or 1.
-    value_type: `String`, `DateTime` or `Number`.
+    kind: of the argument; `Entity` where it is a Freebase id.  node: 0 or 1.  value_type: `String`, `DateTime` or
+    `Number`.
     """
 
-    operator: str
-    entity: bool
-    argument: str
-    name: str | None
-    node: int
-    relation: str
-    value_type: str
+    sign: Text = field(name="Operator")
+    kind: Text = field(name="ArgumentType")
+    argument: Text = field(name="Argument")
+    node: int = field(name="SourceNodeIndex")
+    relation: Text = field(name="NodePredicate")
+    name: Text | None = field(name="EntityName", default=None)
+    value_type: Text = field(name="ValueType", default=Text("String"))
+
+    def __post_init__(self) -> None:
+        choose("Operator", self.sign, OPERATORS)
+
+    @property
+    def operator(self) -> str:
+        """`eq`, `le`, `ge`, `lt` or `gt`."""
+        return OPERATORS[self.sign]
+
+    @property
+    def entity(self) -> bool:
+        """Whether the argument is a Freebase id."""
+        return self.kind == "Entity"
 
 
-@dataclass(frozen=True, slots=True)
-class ParseOrder:
-    """The members of a node from the place `start` (0 is the first), `count` of them, ranked by a relation's value.
+class ParseOrder(Struct, frozen=True):
+    """The members of a node from the index `start` on, `count` of them, ranked by a relation's value.
 
     relation: None where the answers are dates and ranked by themselves.
     """
 
-    falling: bool
-    start: int
-    count: int
-    node: int
-    relation: str | None
-    value_type: str
+    order: Text = field(name="SortOrder")
+    start: int = field(name="Start")
+    count: int = field(name="Count")
+    node: int = field(name="SourceNodeIndex")
+    relation: Text | None = field(name="NodePredicate", default=None)
+    value_type: Text = field(name="ValueType", default=Text("DateTime"))
+
+    @property
+    def falling(self) -> bool:
+        """Whether the largest is the first."""
+        return self.order == "Descending"
 
 
-@dataclass(frozen=True, slots=True)
-class ParseTime:
+class ParseTime(Struct, frozen=True):
     """A condition on time; constraints: the numbers of its constraints.  start, end: `0000-00-00` where it is now."""
 
-    now: bool
-    start: str
-    end: str
-    constraints: tuple[int, ...]
-    mention: str | None
+    start: Text = field(name="Start")
+    end: Text = field(name="End")
+    constraints: tuple[int, ...] = field(name="AssociatedConstraints")
+    now: bool = field(name="IsRelativeToNow", default=False)
+    mention: Text | None = field(name="PotentialTimeMention", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class ParseAnswer:
+class ParseAnswer(Struct, frozen=True):
     """An answer: a Freebase id with its name, or a value."""
 
-    argument: str
-    entity: bool
-    name: str | None
+    argument: Text = field(name="AnswerArgument")
+    kind: Text | None = field(name="AnswerType", default=None)
+    name: Text | None = field(name="EntityName", default=None)
+
+    @property
+    def entity(self) -> bool:
+        """Whether it is a Freebase id."""
+        return self.kind == "Entity"
 
 
-@dataclass(frozen=True, slots=True)
-class WebQspParse:
-    """One parse.
+class ParseComment(Struct, frozen=True):
+    """What the annotators say of a question and its parse."""
 
-    complete: whether the annotators call question and parse good and complete, as the official evaluation requires.
-    by_hand: its SPARQL was written by hand, so that chain, constraints, time and order do not say it all.
-    """
-
-    id: str
-    topic: str | None
-    topic_name: str | None
-    mention: str | None
-    chain: tuple[str, ...]
-    constraints: tuple[ParseConstraint, ...]
-    time: ParseTime | None
-    order: ParseOrder | None
-    sparql: str | None
-    answers: tuple[ParseAnswer, ...]
-    complete: bool
-    by_hand: bool
+    question: Text | None = field(name="QuestionQuality", default=None)
+    parse: Text | None = field(name="ParseQuality", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class WebQspQuestion:
+class WebQspParse(Struct, frozen=True):
+    """One parse.  chain: relations from the topic to the answers; empty where the parse has none."""
+
+    id: Text = field(name="ParseId", default=Text())
+    topic: Text | None = field(name="TopicEntityMid", default=None)
+    topic_name: Text | None = field(name="TopicEntityName", default=None)
+    mention: Text | None = field(name="PotentialTopicEntityMention", default=None)
+    chain: tuple[str, ...] = field(name="InferentialChain", default=())
+    constraints: tuple[ParseConstraint, ...] = field(name="Constraints", default=())
+    time: ParseTime | None = field(name="Time", default=None)
+    order: ParseOrder | None = field(name="Order", default=None)
+    sparql: Text | None = field(name="Sparql", default=None)
+    answers: tuple[ParseAnswer, ...] = field(name="Answers", default=())
+    comment: ParseComment = field(name="AnnotatorComment", default=ParseComment())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the annotators call question and parse good and complete, as the official evaluation requires."""
+        return (self.comment.question, self.comment.parse) == ("Good", "Complete")
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether its SPARQL was written by hand, so that chain, constraints, time and order do not say it all."""
+        return self.sparql is not None and self.sparql.upper().startswith("#MANUAL")
+
+
+class WebQspQuestion(Struct, frozen=True):
     """A question with all its parses."""
 
-    id: str
-    text: str
-    split: str
-    parses: tuple[WebQspParse, ...]
-
-
-def read_questions(path: Path, rows: Sequence[Any], split: str) -> Iterator[WebQspQuestion | Reject]:
-    """The questions of a document of WebQSP, in file order."""
-    return read_each(path, rows, lambda value: read_question(value, split), "WebQSP")
-
-
-def read_question(value: Mapping[str, Any], split: str) -> WebQspQuestion:
-    """One question.  Raises ValueError that names the field."""
-    name = need_text(value, "QuestionId", "its id, such as WebQTrn-0")
-    text = need_text(value, "RawQuestion", "its text")
-    return WebQspQuestion(name, text, split, tuple(map(_parse, objects(value, "Parses", "a list of parses"))))
-
-
-def _parse(value: dict[str, Any]) -> WebQspParse:
-    comment = value.get("AnnotatorComment") or {}
-    sparql = optional_text(value, "Sparql")
-    order, time = value.get("Order"), value.get("Time")
-    chain = value.get("InferentialChain") or []
-    if not isinstance(chain, list) or not all(isinstance(relation, str) for relation in chain):
-        raise ValueError(f"field 'InferentialChain' must list relations, but it is {chain!r}")
-    constraints = objects(value, "Constraints", "a list of constraints") if value.get("Constraints") else []
-    answers = objects(value, "Answers", "a list of answers") if value.get("Answers") else []
-    return WebQspParse(
-        optional_text(value, "ParseId") or "",
-        optional_text(value, "TopicEntityMid"),
-        optional_text(value, "TopicEntityName"),
-        optional_text(value, "PotentialTopicEntityMention"),
-        tuple(chain),
-        tuple(map(_constraint, constraints)),
-        _time(time) if time else None,
-        _order(order) if order else None,
-        sparql,
-        tuple(map(_answer, answers)),
-        comment.get("QuestionQuality") == "Good" and comment.get("ParseQuality") == "Complete",
-        sparql is not None and sparql.upper().startswith("#MANUAL"),
-    )
-
-
-def _constraint(value: Mapping[str, Any]) -> ParseConstraint:
-    operator = need_text(value, "Operator", f"one of {', '.join(OPERATORS)}")
-    if operator not in OPERATORS:
-        raise ValueError(f"field 'Operator' must be one of {', '.join(OPERATORS)}, but it is {operator!r}")
-    return ParseConstraint(
-        OPERATORS[operator],
-        need_text(value, "ArgumentType", "`Entity` or `Value`") == "Entity",
-        need_text(value, "Argument", "a Freebase id or a value"),
-        optional_text(value, "EntityName"),
-        need(value, "SourceNodeIndex", int, "the number of a node"),
-        need_text(value, "NodePredicate", "a relation"),
-        optional_text(value, "ValueType") or "String",
-    )
-
-
-def _order(value: Mapping[str, Any]) -> ParseOrder:
-    return ParseOrder(
-        need_text(value, "SortOrder", "`Ascending` or `Descending`") == "Descending",
-        need(value, "Start", int, "a place from 0"),
-        need(value, "Count", int, "how many"),
-        need(value, "SourceNodeIndex", int, "the number of a node"),
-        optional_text(value, "NodePredicate"),
-        optional_text(value, "ValueType") or "DateTime",
-    )
-
-
-def _time(value: Mapping[str, Any]) -> ParseTime:
-    return ParseTime(
-        bool(value.get("IsRelativeToNow")),
-        need_text(value, "Start", "a date"),
-        need_text(value, "End", "a date"),
-        tuple(need(value, "AssociatedConstraints", list, "numbers of constraints")),
-        optional_text(value, "PotentialTimeMention"),
-    )
-
-
-def _answer(value: Mapping[str, Any]) -> ParseAnswer:
-    return ParseAnswer(
-        need_text(value, "AnswerArgument", "a Freebase id or a value"),
-        optional_text(value, "AnswerType") == "Entity",
-        optional_text(value, "EntityName"),
-    )
+    id: Text = field(name="QuestionId")
+    text: Text = field(name="RawQuestion")
+    parses: tuple[WebQspParse, ...] = field(name="Parses")
 
 
 def form_of(parse: WebQspParse) -> Form:
@@ -217,7 +162,7 @@ def form_of_chain(parse: WebQspParse) -> Form:
     form: Form = Entity(parse.topic)
     for node, relation in enumerate(parse.chain):
         form = _constrained(Join((Step(relation, inverse=True),), form), node, parse)
-    nodes = {one.node for one in parse.constraints} | ({parse.order.node} if parse.order else set())
+    nodes = {constraint.node for constraint in parse.constraints} | ({parse.order.node} if parse.order else set())
     if not nodes <= set(range(len(parse.chain))):
         raise FormError("a constraint is on a node that the chain does not have")
     return form
@@ -226,10 +171,10 @@ def form_of_chain(parse: WebQspParse) -> Form:
 def _constrained(form: Form, node: int, parse: WebQspParse) -> Form:
     """A node with its constraints, its condition on time and its order, in this order."""
     timed = set(parse.time.constraints) if parse.time else set()
-    own = [(number, one) for number, one in enumerate(parse.constraints) if one.node == node]
-    parts = [form, *(_part(one) for number, one in own if number not in timed)]
+    here = [(number, part) for number, part in enumerate(parse.constraints) if part.node == node]
+    parts = [form, *(_part(constraint) for number, constraint in here if number not in timed)]
     form = And(tuple(parts)) if len(parts) > 1 else form
-    times = [one for number, one in own if number in timed]
+    times = [constraint for number, constraint in here if number in timed]
     if times:
         form = _at_time(form, times)
     if parse.order is not None and parse.order.node == node:
@@ -237,18 +182,20 @@ def _constrained(form: Form, node: int, parse: WebQspParse) -> Form:
     return form
 
 
-def _part(one: ParseConstraint) -> Form:
-    step = (Step(one.relation),)
-    if one.operator == "eq":
-        return Join(step, Entity(one.argument) if one.entity else Literal(one.argument, STRING))
-    if one.entity:
-        raise FormError(f"an entity is compared by {one.operator}")
-    return Compare(one.operator, step, Literal(one.argument, XSD + _DATATYPES.get(one.value_type, "string")))
+def _part(constraint: ParseConstraint) -> Form:
+    step = (Step(constraint.relation),)
+    if constraint.operator == "eq":
+        return Join(step, Entity(constraint.argument) if constraint.entity else Literal(constraint.argument, STRING))
+    if constraint.entity:
+        raise FormError(f"an entity is compared by {constraint.operator}")
+    return Compare(
+        constraint.operator, step, Literal(constraint.argument, XSD + _DATATYPES.get(constraint.value_type, "string"))
+    )
 
 
 def _at_time(form: Form, times: Sequence[ParseConstraint]) -> Form:
-    begins = [one for one in times if one.operator == "le"]
-    ends = [one for one in times if one.operator == "ge"]
+    begins = [part for part in times if part.operator == "le"]
+    ends = [part for part in times if part.operator == "ge"]
     if (len(begins), len(ends)) != (1, 1) or ending(begins[0].relation) != ends[0].relation:
         raise FormError("a condition on time that is no beginning and end")
     first, last = ends[0].argument, begins[0].argument

@@ -10,29 +10,17 @@ tenth of train.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-from kgqa_core.config import QuestionSource
-from kgqa_core.datasets.files.jsonl import RawQuestion, canonical
-from kgqa_core.datasets.published.base import DatasetSpec, Reject, path_of
-from kgqa_core.datasets.published.documents import read_list
-from kgqa_core.datasets.published.json_rows import (
-    SplitFiles,
-    need_text,
-    optional_text,
-    read_each,
-    split_files,
-    split_loader,
-)
+from msgspec import Struct, field
+
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
+from kgqa_core.datasets.published.rows import Text, list_rows
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import Question
-
-NAMES = {split: (f"webquestions.examples.{split}.json",) for split in ("train", "test")}
 
 PREFIX = {"train": "WebQTrn", "test": "WebQTest", None: "WebQ"}
 """Split → first part of its ids."""
@@ -41,9 +29,12 @@ _DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()"]+))\)')
 _KEY_CHARACTER = re.compile(r"\$([0-9A-F]{4})")
 
 
-def question_files(path: Path) -> SplitFiles:
-    """(split, file) of what is there.  Raises QuestionFileError when it is not WebQuestions."""
-    return split_files(path, NAMES, "WebQuestions")
+class WebQuestion(Struct, frozen=True):
+    """A row of WebQuestions."""
+
+    text: Text = field(name="utterance")
+    target: Text = field(name="targetValue")
+    url: Text = Text()
 
 
 def answers_of(target: str) -> list[str]:
@@ -70,33 +61,19 @@ def topic_of(url: str) -> str | None:
     page = re.search(r"/view/(?:en/)?([^/?#]+)/?$", url)
     if page is None:
         return None
-    name = _KEY_CHARACTER.sub(lambda found: chr(int(found[1], 16)), unquote(page[1]))
+    name = _KEY_CHARACTER.sub(lambda code: chr(int(code[1], 16)), unquote(page[1]))
     return name.replace("_", " ").strip() or None
 
 
-def read(options: QuestionSource) -> Iterator[RawQuestion | Reject]:
-    """Canonical raw questions.  Raises QuestionFileError where a file is no array."""
-    for split, file in question_files(path_of(options)):
-        rows = [
-            {**value, "id": f"{PREFIX[split]}-{place}"} if isinstance(value, dict) else value
-            for place, value in enumerate(read_list(file))
-        ]
-        yield from read_each(file, rows, partial(_row, split=split), "WebQuestions")
-
-
-def _row(value: Mapping[str, Any], split: str | None) -> RawQuestion:
-    topic = topic_of(optional_text(value, "url") or "")
-    text = need_text(value, "utterance", "the question")
-    answers = answers_of(need_text(value, "targetValue", "the answers, `(list (description NAME) …)`"))
-    return canonical(
-        {
-            "id": value["id"],
-            "question": text,
-            "topic_entities": [topic] if topic else [],
-            "answers": answers,
-            "split": split,
-        }
-    )
+def raw_question(row: WebQuestion, source: RowSource) -> RawQuestion:
+    """A row as a raw question.  Raises ValueError."""
+    topic = topic_of(row.url)
+    return {
+        "id": f"{PREFIX[source.split]}-{source.number - 1}",
+        "question": row.text,
+        "topic_entities": [topic] if topic else [],
+        "answers": answers_of(row.target),
+    }
 
 
 def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
@@ -135,6 +112,14 @@ def _with_topics(question: Question, topics: tuple[int, ...]) -> Question:
     return replace(question, topic_entities=topics, unlinkable=reason)
 
 
+FILES = PublishedFiles(
+    "WebQuestions",
+    folder_files("WebQuestions", {split: (f"webquestions.examples.{split}.json",) for split in ("train", "test")}),
+    list_rows,
+    WebQuestion,
+    raw_question,
+)
+
 WEBQUESTIONS = DatasetSpec(
     "WebQuestions",
     "questions asked to a search engine",
@@ -144,7 +129,7 @@ WEBQUESTIONS = DatasetSpec(
     "CC BY 4.0",
     ("webquestions/*.json", "WebQuestions/*.json"),
     source="webquestions",
-    loader=split_loader(question_files, read, complete, without_dev=True),
+    loader=FILES.loader(complete, without_dev=True),
     recognise=lambda head: head.shape == "list" and head.has("utterance", "targetValue"),
     fields="a list with url, utterance, targetValue",
 )

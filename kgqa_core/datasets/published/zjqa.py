@@ -6,52 +6,49 @@ answers are separated by `|` and every relation is followed forward.  The graph 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from msgspec import Struct
 
-from kgqa_core.datasets.files.jsonl import RawQuestion, check_faults, read_lines
-from kgqa_core.datasets.published.base import DatasetSpec, folder_loader
-from kgqa_core.errors import QuestionFileError
-
-SPLIT_FILES = {"train": "train.txt", "dev": "valid.txt", "test": "test.txt"}
+from kgqa_core.datasets.files.jsonl import RawQuestion
+from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
+from kgqa_core.datasets.published.rows import tabbed_rows
 
 
-def question_files(folder: Path) -> dict[str, Path]:
-    """File of each split that is there.  Raises QuestionFileError when the folder is not ZJQA."""
-    if not folder.is_dir():
-        raise QuestionFileError(f"{folder} is not a folder; questions.path must name the folder of ZJQA")
-    home = folder / "data" if (folder / "data").is_dir() else folder
-    files = {split: home / name for split, name in SPLIT_FILES.items() if (home / name).is_file()}
-    if not files:
-        raise QuestionFileError(f"{home} holds none of {', '.join(SPLIT_FILES.values())}; is it the folder of ZJQA?")
-    return files
+class ZjqaQuestion(Struct, frozen=True):
+    """A line of ZJQA."""
+
+    line: int
+    question: str
+    topic: str
+    relations: str
+    answers: str
+    hops: str
 
 
-def read_zjqa(folder: Path) -> Iterator[RawQuestion]:
-    """Raw questions of the splits that are there, `valid` as dev.  Raises QuestionFileError naming file and line."""
-    for split, path in question_files(folder).items():
-        faults: list[str] = []
-        for number, line in enumerate(read_lines(path), start=1):
-            if not line.strip():
-                continue
-            fields = line.decode("utf-8", errors="replace").strip("\r\n").split("\t")
-            if len(fields) != 5 or not fields[4].strip().isdigit():
-                faults.append(f"line {number}: 5 fields with the number of hops last are needed, got {fields!r}")
-                continue
-            text, topic, relations, answers, hops = (field.strip() for field in fields)
-            yield {
-                "id": f"zjqa-{split}-{number:05d}",
-                "question": text,
-                "topic_entities": [topic],
-                "answers": answers.split("|"),
-                "answer_type": "entities",
-                "relation_path": relations.split("|"),
-                "split": split,
-                "complexity": "generic" if int(hops) == 1 else "multi-hop",
-                "hops": int(hops),
-            }
-        check_faults(path, faults)
+def raw_question(row: ZjqaQuestion, source: RowSource) -> RawQuestion:
+    """A line as a raw question.  Raises ValueError."""
+    if not row.hops.isdigit():
+        raise ValueError(f"the number of hops must be last, but it is {row.hops!r}")
+    hops = int(row.hops)
+    return {
+        "id": f"zjqa-{source.split}-{row.line:05d}" if source.split else f"zjqa-{row.line:05d}",
+        "question": row.question,
+        "topic_entities": [row.topic],
+        "answers": row.answers.split("|"),
+        "answer_type": "entities",
+        "relation_path": row.relations.split("|"),
+        "complexity": "generic" if hops == 1 else "multi-hop",
+        "hops": hops,
+    }
 
+
+FILES = PublishedFiles(
+    "ZJQA",
+    folder_files("ZJQA", {"train": ("train.txt",), "dev": ("valid.txt",), "test": ("test.txt",)}),
+    tabbed_rows("question", "topic", "relations", "answers", "hops"),
+    ZjqaQuestion,
+    raw_question,
+    strict=True,
+)
 
 ZJQA = DatasetSpec(
     "ZJQA",
@@ -62,6 +59,6 @@ ZJQA = DatasetSpec(
     "none stated",
     ("zjqa/data/*.txt", "data/valid.txt"),
     source="zjqa",
-    loader=folder_loader(question_files, read_zjqa),
+    loader=FILES.loader(),
     language="zh",
 )

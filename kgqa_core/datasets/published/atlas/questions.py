@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from kgqa_core.datasets.files.jsonl import canonical
 from kgqa_core.datasets.published.atlas.drafts import QuestionDraft, World
 from kgqa_core.datasets.published.atlas.graph import AtlasGraph, atlas_path
 from kgqa_core.datasets.published.atlas.operators import OPERATORS
@@ -217,6 +218,6 @@ ATLAS = DatasetSpec(
     "CC BY 4.0 (GeoNames)",
     (),
     source="atlas",
-    loader=Loader(lambda options: [], lambda options, seed: questions(seed)),
+    loader=Loader(lambda options: [], lambda options, seed: map(canonical, questions(seed))),
     bundled=True,
 )

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.config import QuestionsOptions
+from kgqa_core.config import QuestionsOptions, QuestionSource
+from kgqa_core.datasets.files.jsonl import canonical
 from kgqa_core.datasets.load import read_raw
-from kgqa_core.datasets.published.metaqa import read_metaqa, relation_path
+from kgqa_core.datasets.published.metaqa import relation_path
 from kgqa_core.datasets.published.registry import BENCHMARKS, catalogue, local_files
-from kgqa_core.datasets.published.zjqa import read_zjqa
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.types import INVERSE
 
@@ -41,52 +41,60 @@ def test_an_unknown_question_type_is_refused(question_type: str) -> None:
         relation_path(question_type)
 
 
+def read(source: str, folder: Path, hops: tuple[int, ...] = ()) -> list[dict[str, Any]]:
+    return read_raw(QuestionSource(source=source, path=str(folder), hops=hops), 7)
+
+
 @pytest.mark.parametrize("names", [("1-hop/test.txt",), ("1-hop/vanilla/qa_test.txt",)])
 def test_metaqa_is_read_in_both_layouts(tmp_path: Path, names: tuple[str, ...]) -> None:
     path = tmp_path / names[0]
     path.parent.mkdir(parents=True)
     path.write_text("what does [Grégoire Colin] appear in\tBefore the Rain|Beau travail\n", encoding="utf-8")
     (tmp_path / "1-hop" / "qa_test_qtype.txt").write_text("actor_to_movie\n", encoding="utf-8")
-    assert list(read_metaqa(tmp_path, (1,))) == [
-        {
-            "id": "metaqa-1-test-00001",
-            "question": "what does Grégoire Colin appear in",
-            "topic_entities": ["Grégoire Colin"],
-            "answers": ["Before the Rain", "Beau travail"],
-            "answer_type": "entities",
-            "relation_path": ["<inv>-starred_actors"],
-            "split": "test",
-            "complexity": "generic",
-            "hops": 1,
-        }
+    assert read("metaqa", tmp_path, (1,)) == [
+        canonical(
+            {
+                "id": "metaqa-1-test-00001",
+                "question": "what does Grégoire Colin appear in",
+                "topic_entities": ["Grégoire Colin"],
+                "answers": ["Before the Rain", "Beau travail"],
+                "answer_type": "entities",
+                "relation_path": ["<inv>-starred_actors"],
+                "split": "test",
+                "complexity": "generic",
+                "hops": 1,
+            }
+        )
     ]
 
 
 def test_metaqa_faults_name_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(QuestionFileError, match=r"1-hop holds no questions"):
-        list(read_metaqa(tmp_path))
+        read("metaqa", tmp_path)
     home = tmp_path / "2-hop"
     home.mkdir()
     (home / "dev.txt").write_text("who is [A]\tB\nno topic\tB\n", encoding="utf-8")
     with pytest.raises(QuestionFileError, match=r"dev.txt line 2"):
-        list(read_metaqa(tmp_path, (2,)))
+        read("metaqa", tmp_path, (2,))
     (home / "qa_dev_qtype.txt").write_text("actor_to_movie\n", encoding="utf-8")
     with pytest.raises(QuestionFileError, match=r"has 1 lines, but .* has 2"):
-        list(read_metaqa(tmp_path, (2,)))
+        read("metaqa", tmp_path, (2,))
 
 
 def test_zjqa_faults_name_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(QuestionFileError, match="is it the folder of ZJQA"):
-        list(read_zjqa(tmp_path))
+        read("zjqa", tmp_path)
     (tmp_path / "train.txt").write_text("q\tt\tr\ta\t1\nq\tt\tr\ta\n", encoding="utf-8")
     with pytest.raises(QuestionFileError, match=r"train.txt line 2"):
-        list(read_zjqa(tmp_path))
+        read("zjqa", tmp_path)
 
 
 def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
-    for read in (read_zjqa, read_metaqa, local_files):
-        with pytest.raises(QuestionFileError, match="is not a folder"):
-            list(read(tmp_path / "nothing"))
+    for source in ("zjqa", "metaqa"):
+        with pytest.raises(QuestionFileError, match=r"is not a folder|neither a file nor a folder"):
+            read(source, tmp_path / "nothing")
+    with pytest.raises(QuestionFileError, match="is not a folder"):
+        local_files(tmp_path / "nothing")
 
 
 def test_the_catalogue_finds_what_is_there(tmp_path: Path) -> None:

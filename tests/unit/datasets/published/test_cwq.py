@@ -10,7 +10,7 @@ import pytest
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import read_raw, read_source
-from kgqa_core.datasets.published.cwq import read_records
+from kgqa_core.datasets.published.cwq import FILES, ComplexQuestion
 from tests.unit.datasets.published.official import graph, loaded, stored
 
 QUERY = """PREFIX ns: <http://rdf.freebase.com/ns/>
@@ -63,9 +63,10 @@ def test_a_row_becomes_a_question_with_the_form_and_paths_of_its_query(tmp_path:
     }
     assert (row["answers"], row["answer_aliases"]) == (["m.09", "m.10"], [["Big Arena", "The Arena"], []])
     assert row["s_expression"].startswith("(AND (JOIN ") and row["sparql"] == QUERY.strip()
-    (record,) = read_records(tmp_path)
-    assert (record.webqsp_id, record.composition) == ("WebQTrn-1", "composition")  # type: ignore[union-attr]
-    assert record.machine_question == "where does the team with mascot Lou play and is in Ohio"  # type: ignore[union-attr]
+    ((_, record),) = FILES.records(tmp_path)
+    assert isinstance(record, ComplexQuestion)
+    assert (record.webqsp_id, record.composition) == ("WebQTrn-1", "composition")
+    assert record.machine_question == "where does the team with mascot Lou play and is in Ohio"
 
 
 def test_types_of_composition_are_complexity_types_and_values_have_no_id(tmp_path: Path) -> None:
@@ -96,7 +97,10 @@ def test_test_without_answers_is_read_only_to_be_answered(tmp_path: Path) -> Non
     [
         (question("b", compositionality_type="other"), "compositionality_type"),
         (question("b", answers=[{"aliases": []}]), "neither answer_id nor answer"),
-        (question("b", answers=[{"answer_id": "m.1", "aliases": "x"}]), "'aliases' must list names"),
+        (
+            question("b", answers=[{"answer_id": "m.1", "aliases": "x"}]),
+            "'answers[0].aliases' must be a list",
+        ),
         ({"ID": "b", "question": "q"}, "field 'answers' is missing"),
         ({"question": "q"}, "field 'ID' is missing"),
     ],

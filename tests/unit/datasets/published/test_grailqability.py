@@ -109,11 +109,11 @@ def test_the_stage_scores_the_answerable_ones_and_lists_the_others(tmp_path: Pat
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (question(1, qType="X"), "field 'qType' must be `A` or `U`"),
+        (question(1, qType="X"), "field 'qType' must be one of A, U, NA"),
         ({"qid": 1, "question": "who?"}, "field 'qType' is missing"),
         (unanswerable(1, ["none"]), "field 'Missing_KB_elements' must list some of T, R, E, F"),
         (unanswerable(1, None), "field 'Missing_KB_elements'"),
-        ({**unanswerable(1, ["E"]), "Organswer": "Bob"}, "field 'Organswer' must hold answers"),
+        ({**unanswerable(1, ["E"]), "Organswer": "Bob"}, "field 'Organswer' must be a list"),
     ],
 )
 def test_a_bad_row_is_rejected_and_the_others_stay(tmp_path: Path, row: Any, reason: str) -> None:

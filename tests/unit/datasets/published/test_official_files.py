@@ -90,7 +90,7 @@ def test_mintaka_is_read_in_each_language(tmp_path: Path) -> None:
     assert {row["id"]: row["question"] for row in rows}["m1"] == "Welcher Fluss fließt durch Graz?"
     assert {row["language"] for row in rows} == {"de"}
     assert rows[0]["answer_aliases"] == [["Mur (Fluss)", "Mur"]]
-    assert [reject.row for reject in rejects] == ["question 5 (id m5)"]
+    assert [reject.row for reject in rejects] == ["row 5 (m5)"]
     assert "not there in the language 'de', only in en, fr" in rejects[0].reason
 
 
@@ -181,7 +181,7 @@ def test_qald_10_has_short_keys_and_other_languages(tmp_path: Path) -> None:
     assert picked(row, "question", "topic_entities", "answers", "language") == [
         "格拉茨在哪个国家？", ["Q13298"], ["Q40"], "zh",
     ]  # fmt: skip
-    with pytest.raises(QuestionFileError, match=r"question 1 \(id 0\).* no text in the language 'ja', only in en"):
+    with pytest.raises(QuestionFileError, match=r"row 1 \(0\).* no text in the language 'ja', only in en"):
         rows_of(path, language="ja")
 
 
@@ -237,9 +237,12 @@ def test_bad_rows_are_listed_and_the_others_stay(tmp_path: Path) -> None:
     rows, rejects = read_source(QuestionSource(path=str(path)), 7)
     assert [row["id"] for row in rows] == ["m1", "m2", "m3", "m4", "m5"]
     assert [(reject.file, reject.row) for reject in rejects] == [
-        (str(path), "question 6 (id bad)"), (str(path), "question 7"), (str(path), "question m1"),
+        (str(path), "row 6 (bad)"), (str(path), "row 7"), (str(path), "row 8 (m1)"),
     ]  # fmt: skip
-    assert "answerType 'entities' is unknown; did you mean 'entity'" in rejects[0].reason
+    assert (
+        "field 'answer.answerType' must be one of entity, boolean, numerical, date, string, but it is 'entities'"
+        in rejects[0].reason
+    )
     assert rejects[1].reason == "a row must be an object, but it is a string"
 
 
@@ -254,7 +257,7 @@ def test_the_stage_writes_the_rejected_rows(tmp_path: Path) -> None:
     counts = load(Workspace(tmp_path / "questions"), kg=tmp_path / "kg", options=options, seed=7)
     assert counts["rejects"] == 1
     (line,) = (tmp_path / "questions" / REJECTS).read_text(encoding="utf-8").splitlines()
-    assert json.loads(line)["row"] == "question 6 (id x)"
+    assert json.loads(line)["row"] == "row 6 (x)"
 
 
 def test_a_file_whose_rows_are_mostly_bad_is_refused(tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgqa_core.config import KgOptions, QuestionsOptions
+from kgqa_core.datasets.files.jsonl import canonical
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import input_files, load, read_raw
 from kgqa_core.datasets.published.registry import BENCHMARKS
-from kgqa_core.datasets.published.simplequestions import SPLIT_FILES, annotated, read_simplequestions, relation_key
+from kgqa_core.datasets.published.simplequestions import SPLIT_FILES, annotated, relation_key
 from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
 from kgqa_core.workspace import Workspace
@@ -37,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     home = tmp_path / "sq"
     home.mkdir()
     for split, lines in LINES.items():
-        (home / SPLIT_FILES[split]).write_text(lines, encoding="utf-8")
+        (home / SPLIT_FILES[split][0]).write_text(lines, encoding="utf-8")
     return home
 
 
@@ -52,21 +54,27 @@ def kg(tmp_path: Path) -> Path:
     return tmp_path / "kg"
 
 
+def read(folder: Path) -> list[dict[str, Any]]:
+    return read_raw(QuestionsOptions(source="simplequestions", path=str(folder)), 7)
+
+
 def test_a_line_becomes_a_raw_question_with_its_direction(folder: Path) -> None:
-    rows = {row["id"]: row for row in read_simplequestions(folder)}
+    rows = {row["id"]: row for row in read(folder)}
     assert list(rows) == ["sq-train-00001", "sq-train-00002", "sq-dev-00001", "sq-test-00001", "sq-test-00003"]
-    assert rows["sq-train-00002"] == {
-        "id": "sq-train-00002",
-        "question": "who was born in detroit",
-        "topic_entities": ["Q10"],
-        "answers": ["Q2"],
-        "answer_type": "entities",
-        "relation_path": ["<inv>-P19"],
-        "split": "train",
-        "complexity": "generic",
-        "hops": 1,
-    }
-    assert rows["sq-test-00001"]["relation_path"] == ["P106"]
+    assert rows["sq-train-00002"] == canonical(
+        {
+            "id": "sq-train-00002",
+            "question": "who was born in detroit",
+            "topic_entities": ["Q10"],
+            "answers": ["Q2"],
+            "answer_type": "entities",
+            "relation_path": ["<inv>-P19"],
+            "split": "train",
+            "complexity": "generic",
+            "hops": 1,
+        }
+    )
+    assert rows["sq-test-00001"]["relation_paths"] == [["P106"]]
 
 
 @pytest.mark.parametrize("text", ["P", "Q19", "R1a", "19", "p19", "P１９"])
@@ -76,15 +84,15 @@ def test_a_relation_that_is_none_is_refused(text: str) -> None:
 
 
 def test_faults_name_file_and_line(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(QuestionFileError, match="is not a folder"):
-        list(read_simplequestions(tmp_path / "nothing"))
+    with pytest.raises(QuestionFileError, match="neither a file nor a folder"):
+        read(tmp_path / "nothing")
     with pytest.raises(QuestionFileError, match="is it the folder of SimpleQuestions"):
-        list(read_simplequestions(tmp_path))
-    (folder / SPLIT_FILES["dev"]).write_text("Q1\tP19\tQ10\tq\nQ1\tP19\tQ10\nQ1\tX19\tQ10\tq\n", encoding="utf-8")
+        read(tmp_path)
+    (folder / SPLIT_FILES["dev"][0]).write_text("Q1\tP19\tQ10\tq\nQ1\tP19\tQ10\nQ1\tX19\tQ10\tq\n", encoding="utf-8")
     with pytest.raises(
         QuestionFileError, match=r"(?s)valid_answerable.txt has 2 faults.*line 2: 4 fields.*line 3: rel"
     ):
-        list(read_simplequestions(folder))
+        read(folder)
 
 
 def test_answers_are_all_that_the_relation_leads_to_and_the_annotated_one_comes_first(
@@ -107,7 +115,7 @@ def test_answers_are_all_that_the_relation_leads_to_and_the_annotated_one_comes_
 
 def test_the_stage_reads_every_file_and_the_catalogue_names_the_loader(folder: Path) -> None:
     options = QuestionsOptions(source="simplequestions", path=str(folder))
-    assert input_files(options) == [folder / name for name in SPLIT_FILES.values()]
+    assert input_files(options) == [folder / name for (name,) in SPLIT_FILES.values()]
     assert {benchmark.source for benchmark in BENCHMARKS if "SimpleQuestions-W" in benchmark.name} == {
         "simplequestions"
     }

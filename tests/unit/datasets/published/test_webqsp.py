@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from kgqa_core.config import KgOptions, QuestionsOptions
+from kgqa_core.config import KgOptions, QuestionsOptions, QuestionSource
 from kgqa_core.datasets.files.jsonl import canonical
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import input_files, load, read_raw, read_source
 from kgqa_core.datasets.published.base import Reject
 from kgqa_core.datasets.published.registry import BENCHMARKS
-from kgqa_core.datasets.published.webqsp import SPLIT_FILES, read_parsed, read_parses, read_webqsp
+from kgqa_core.datasets.published.webqsp import FILES
 from kgqa_core.datasets.published.webqsp_parses import WebQspQuestion, form_of_chain
 from kgqa_core.errors import FormError, QuestionFileError
 from kgqa_core.kg.build import build
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.sparql import from_sparql
 from kgqa_core.workspace import Workspace
+
+SPLIT_FILES = {split: f"WebQSP.{split}.json" for split in ("train", "test")}
+
+
+def read(folder: Path, parses: Literal["first", "all"] = "first") -> list[Any]:
+    return list(FILES.read(QuestionSource(path=str(folder), parses=parses)))
+
+
+def questions_of(folder: Path) -> list[tuple[str | None, WebQspQuestion]]:
+    return [(source.split, row) for source, row in FILES.records(folder) if isinstance(row, WebQspQuestion)]
 
 
 def parsed(name: str, **more: Any) -> dict[str, Any]:
@@ -48,7 +58,7 @@ def stored(folder: Path, split: str, questions: list[Any]) -> Path:
 
 def test_the_first_parse_becomes_a_raw_question(tmp_path: Path) -> None:
     stored(tmp_path, "test", [parsed("WebQTest-0")])
-    assert list(read_webqsp(tmp_path)) == [
+    assert read(tmp_path) == [
         canonical(
             {
                 "id": "WebQTest-0",
@@ -64,7 +74,9 @@ def test_the_first_parse_becomes_a_raw_question(tmp_path: Path) -> None:
             }
         )
     ]
-    assert [(question.mention, question.topic_name) for question in read_parsed(tmp_path)] == [("jamaican", "Jamaica")]
+    assert [
+        (parse.mention, parse.topic_name) for _, question in questions_of(tmp_path) for parse in question.parses[:1]
+    ] == [("jamaican", "Jamaica")]
 
 
 def test_a_question_without_chain_topic_or_answer_stays_without_them(tmp_path: Path) -> None:
@@ -99,19 +111,14 @@ def test_a_seeded_tenth_of_train_is_dev(tmp_path: Path) -> None:
 
 
 def test_faults_name_file_and_question(tmp_path: Path) -> None:
-    with pytest.raises(QuestionFileError, match="is not a folder"):
-        list(read_webqsp(tmp_path / "nothing"))
+    with pytest.raises(QuestionFileError, match="neither a file nor a folder"):
+        read(tmp_path / "nothing")
     with pytest.raises(QuestionFileError, match="is it the folder of WebQSP"):
-        list(read_webqsp(tmp_path))
-    bad = parsed("WebQTrn-7")
-    del bad["RawQuestion"]
-    stored(tmp_path, "train", [parsed("WebQTrn-0"), bad, "no object"])
-    with pytest.raises(QuestionFileError, match=r"(?s)train.json has 2 faults.*question WebQTrn-7.*question 3"):
-        list(read_parsed(tmp_path))
+        read(tmp_path)
     for text in ("{", "[]", '{"Questions": {}}', '{"questions": []}'):
         (tmp_path / SPLIT_FILES["train"]).write_text(text, encoding="utf-8")
         with pytest.raises(QuestionFileError, match=r"WebQSP.train.json"):
-            list(read_webqsp(tmp_path))
+            read(tmp_path)
 
 
 @pytest.mark.parametrize("parses", ["first", "all"])
@@ -135,7 +142,7 @@ def test_a_row_that_cannot_be_read_is_rejected_and_the_others_stay(tmp_path: Pat
 
 def everything(tmp_path: Path, *questions: dict[str, Any]) -> list[dict[str, Any]]:
     stored(tmp_path, "train", list(questions))
-    return [row for row in read_webqsp(tmp_path, every_parse=True) if not isinstance(row, Reject)]
+    return [row for row in read(tmp_path, "all") if not isinstance(row, Reject)]
 
 
 def constraint(operator: str, kind: str, argument: str, relation: str, node: int = 0, value: str = "String") -> Any:
@@ -257,8 +264,8 @@ def test_the_stage_links_ids_and_chains_to_a_graph(tmp_path: Path) -> None:
 def test_form_and_sparql_of_the_parses_of_train_agree(shared_data: Path) -> None:
     parses = [
         parse
-        for question in read_parses(shared_data / "webqsp")
-        if isinstance(question, WebQspQuestion) and question.split == "train"
+        for split, question in questions_of(shared_data / "webqsp")
+        if split == "train"
         for parse in question.parses
     ]
     assert (len(parses), sum(parse.by_hand for parse in parses)) == (3_453, 105)
@@ -276,10 +283,14 @@ def test_form_and_sparql_of_the_parses_of_train_agree(shared_data: Path) -> None
 
 
 def test_the_official_files_have_the_questions_and_chains_that_are_published(shared_data: Path) -> None:
-    questions = list(read_parsed(shared_data / "webqsp"))
-    by_split = {split: [q for q in questions if q.split == split] for split in ("train", "test")}
-    assert {split: len(own) for split, own in by_split.items()} == {"train": 3_098, "test": 1_639}
-    assert {split: sum(not q.chain for q in own) for split, own in by_split.items()} == {"train": 54, "test": 23}
-    assert sum(not question.answers for question in by_split["test"]) == 11
-    assert {len(question.chain) for question in questions} == {0, 1, 2}
-    assert len({relation for question in questions for relation in question.chain}) == 555
+    rows = questions_of(shared_data / "webqsp")
+    by_split = {split: [q.parses[0] for own, q in rows if own == split and q.parses] for split in ("train", "test")}
+    assert {split: sum(own == split for own, _ in rows) for split in by_split} == {"train": 3_098, "test": 1_639}
+    assert {split: sum(not parse.chain for parse in own) for split, own in by_split.items()} == {
+        "train": 54,
+        "test": 23,
+    }
+    assert sum(not parse.answers for parse in by_split["test"]) == 11
+    parses = [parse for own in by_split.values() for parse in own]
+    assert {len(parse.chain) for parse in parses} == {0, 1, 2}
+    assert len({relation for parse in parses for relation in parse.chain}) == 555
