@@ -1,9 +1,8 @@
-"""GrailQAbility: both graphs' forms and answers, labels, levels of the folders of deletions."""
+"""GrailQAbility: answerable and marked questions, rejected rows."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import read_raw, read_source
-from kgqa_core.datasets.published.grailqability import AbilityQuestion, read_deletions, read_records
 from kgqa_core.errors import QuestionFileError
 from tests.unit.datasets.published.official import graph, loaded, stored
 
@@ -46,33 +44,11 @@ def files(folder: Path) -> Path:
     count = unanswerable(5, ["T", "R"], function="count", answer="0", level="zero-shot")
     stored(folder / name.format("train"), [question(1), unanswerable(2, ["E"])])
     stored(folder / name.format("dev"), [question(3), no_fact, count])
-    stored(folder / "entity_deletion" / "train" / "GrailQAbility_v1.0_train_entity.json", [2])
-    stored(folder / "fact_deletion" / "dev" / "iid" / "x.json", [4])
-    stored(folder / "entity_type_deletion" / "dev" / "zero-shot" / "x.json", [5])
-    stored(folder / "entity_type_deletion" / "dev" / "zero-shot" / "full" / "x.json", [5])
     return folder
 
 
 def options(path: Path, **more: Any) -> QuestionsOptions:
     return QuestionsOptions(source="grailqability", path=str(path), **more)
-
-
-def test_records_have_both_graphs_labels_and_novelty(tmp_path: Path) -> None:
-    records = {one.id: one for one in read_records(files(tmp_path)) if isinstance(one, AbilityQuestion)}
-    labels = {name: (one.answer_label, one.form_label) for name, one in records.items()}
-    assert labels == {"1": ("A", "K"), "2": ("NA", "NK"), "3": ("A", "K"), "4": ("NA", "K"), "5": ("NA", "NK")}
-    assert {name: one.missing for name, one in records.items() if one.missing} == {
-        "2": ("entity",),
-        "4": ("fact",),
-        "5": ("type", "relation"),
-    }
-    assert {name: (one.drops, one.novelty) for name, one in records.items() if one.drops} == {
-        "2": (("entity",), None),
-        "4": (("fact",), "iid"),
-        "5": (("type",), "full"),
-    }
-    assert all(one.ideal_form == FORM and one.ideal_answers[0].argument == "m.02" for one in records.values())
-    assert [answer.argument for answer in records["5"].question.answers or ()] == ["0"]
 
 
 def test_raw_questions_mark_what_cannot_be_answered_and_hide_its_ideal_form(tmp_path: Path) -> None:
@@ -124,33 +100,9 @@ def test_a_bad_row_is_rejected_and_the_others_stay(tmp_path: Path, row: Any, rea
 
 
 def test_a_folder_without_questions_or_with_two_sets_of_them_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(QuestionFileError, match=r"unpack GrailQAbility_dataset\.zip there"):
+    with pytest.raises(QuestionFileError, match=r"is it the folder of GrailQAbility"):
         read_source(options(tmp_path), 7)
     for home in ("a", "b"):
         stored(tmp_path / home / "GrailQAbility_v1.0_dev_a_na_reference.json", [question(7)])
-    with pytest.raises(QuestionFileError, match="holds the dev questions twice"):
+    with pytest.raises(QuestionFileError, match="the dev questions are there twice"):
         read_source(options(tmp_path), 7)
-    stored(tmp_path / "fact_deletion" / "dev" / "x.json", {"a": 1})
-    with pytest.raises(QuestionFileError, match="no array of question ids"):
-        read_deletions(tmp_path)
-
-
-def test_the_published_folders_list_each_question_under_one_kind(shared_data: Path) -> None:
-    listed = read_deletions(shared_data / "grailqa" / "grailqability")
-    assert Counter(one.kinds for one in listed.values()) == {
-        ("entity",): 4_210,
-        ("fact",): 4_208,
-        ("relation",): 4_022,
-        ("type",): 3_927,
-    }
-    assert Counter((one.split, one.novelty) for one in listed.values()) == {
-        ("train", None): 11_350,
-        ("dev", "iid"): 778,
-        ("dev", "zero-shot"): 479,
-        ("dev", "partial"): 300,
-        ("dev", "full"): 102,
-        ("test", "iid"): 1_570,
-        ("test", "zero-shot"): 957,
-        ("test", "partial"): 628,
-        ("test", "full"): 203,
-    }
