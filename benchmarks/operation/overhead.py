@@ -159,7 +159,7 @@ def main() -> None:
     given = parser.parse_args()
     from flows.cli import _session as session
 
-    session.prepare(None)
+    session.Session().prepare()
     result = measure(session.choose_profile(given.profile), given.runs, given.top)
     print(f"cached run: {result['median_seconds']} s, {result['stages']} stages, {result['seconds_a_stage']} s a stage")
     for name, part in sorted(result["spent_on"].items(), key=lambda row: -row[1]["seconds"]):

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -55,20 +55,63 @@ class JsonSession:
         return err if self.as_json else out
 
     def prepare(self) -> Home:
-        """A home that can be written; see `prepare`."""
-        return prepare(self.home, verbose=self.verbose)
+        """A home that can be written, and the environment of what runs in it.  Must precede the import of Prefect.
 
-    def look(self) -> Home:
-        """A home that is only read; see `look`."""
-        return look(self.home, verbose=self.verbose)
+        Raises StorageError when the home cannot be written or has no room for a run.
+        """
+        chosen = _choose(self.home).prepare()
+        check_room(chosen.root)
+        watch_room(chosen.root, log.error)
+        follow_home(chosen)
+        return _set_environment(chosen, verbose=self.verbose)
+
+    def look(self, *, missing: bool = False) -> Home:
+        """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`.
+
+        missing: whether there may be none.  Raises InputError where there is none and must be.
+        """
+        without_pandas()
+        chosen = _choose(self.home).look() if missing else existing(self.home)
+        return _set_environment(chosen, verbose=self.verbose)
+
+    def working_homes(self) -> tuple[Home, Home]:
+        """The home that is read, and the home to work in: itself, or where it cannot be written a temporary one.
+
+        Raises InputError where there is no home, and as `prepare`.
+        """
+        chosen = existing(self.home)
+        if chosen.writable:
+            return chosen, self.prepare()
+        err.print(f"the home {chosen.root} cannot be written; this command works in a temporary folder", soft_wrap=True)
+        folder = tempfile.mkdtemp(prefix="kgqa-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return chosen, replace(self, home=Path(folder)).prepare()
 
     def begin(self, profile: Profile) -> Home:
-        """Everything set up for a flow; see `begin`."""
-        return begin(profile, self.home, verbose=self.verbose)
+        """Set everything up for a flow, and refuse inputs that are known to be wrong; the home."""
+        chosen = self.prepare()
+        self.start_logging()
+        if (message := choose_threads(os.environ)) is not None:  # before torch is imported
+            err.print(message, highlight=False)
+        with err.status("checking the inputs …"):
+            check_data(profile)
+            from tasks.servers import early
+
+            early.launch()  # it starts while the rest is imported
+            from flows.preflight import check
+
+            check(profile)
+            from tasks.tracking.mlflow_store import import_client, tracking_uri
+
+            import_client(tracking_uri(chosen))  # a flow would wait for its server first
+        return chosen
 
     def start_logging(self) -> None:
         """Send the library's log to stderr."""
-        start_logging(verbose=self.verbose)
+        logger = logging.getLogger("kgqa")
+        logger.setLevel(logging.DEBUG if self.verbose else logging.INFO)
+        if not any(isinstance(handler, RichHandler) for handler in logger.handlers):
+            logger.addHandler(log_handler(err, show_level=self.verbose))
 
 
 class HomeSession(JsonSession):
@@ -81,41 +124,6 @@ class Session(JsonSession):
     """A command that runs something in a home."""
 
     options = ("home", "as_json", "verbose")
-
-
-def prepare(home: Path | None, *, verbose: bool = False) -> Home:
-    """A home that can be written, and the environment of what runs in it.  Must precede the import of Prefect.
-
-    Raises StorageError when the home cannot be written or has no room for a run.
-    """
-    chosen = _choose(home).prepare()
-    check_room(chosen.root)
-    watch_room(chosen.root, log.error)
-    follow_home(chosen)
-    return _set_environment(chosen, verbose=verbose)
-
-
-def look(home: Path | None, *, verbose: bool = False, missing: bool = False) -> Home:
-    """A home that is only read, so that a full or read-only one can be; the environment as of `prepare`.
-
-    missing: whether there may be none.  Raises InputError where there is none and must be.
-    """
-    without_pandas()
-    return _set_environment(_choose(home).look() if missing else existing(home), verbose=verbose)
-
-
-def working_homes(home: Path | None, *, verbose: bool = False) -> tuple[Home, Home]:
-    """The home that is read, and the home to work in: itself, or where it cannot be written a temporary one.
-
-    Raises InputError where there is no home, and as `prepare`.
-    """
-    chosen = existing(home)
-    if chosen.writable:
-        return chosen, prepare(home, verbose=verbose)
-    err.print(f"the home {chosen.root} cannot be written; this command works in a temporary folder", soft_wrap=True)
-    folder = tempfile.mkdtemp(prefix="kgqa-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return chosen, prepare(Path(folder), verbose=verbose)
 
 
 def existing(home: Path | None) -> Home:
@@ -165,34 +173,6 @@ def _numba_can_cache() -> bool:
     while not user.exists() and user != user.parent:
         user = user.parent
     return any(os.access(folder, os.W_OK) for folder in (Path(__file__).parents[2] / "kgqa_core" / "dkg", user))
-
-
-def begin(profile: Profile, home: Path | None, *, verbose: bool = False) -> Home:
-    """Set everything up for a flow, and refuse inputs that are known to be wrong; the home."""
-    chosen = prepare(home, verbose=verbose)
-    start_logging(verbose=verbose)
-    if (message := choose_threads(os.environ)) is not None:  # before torch is imported
-        err.print(message, highlight=False)
-    with err.status("checking the inputs …"):
-        check_data(profile)
-        from tasks.servers import early
-
-        early.launch()  # it starts while the rest is imported
-        from flows.preflight import check
-
-        check(profile)
-        from tasks.tracking.mlflow_store import import_client, tracking_uri
-
-        import_client(tracking_uri(chosen))  # a flow would wait for its server first
-    return chosen
-
-
-def start_logging(*, verbose: bool = False) -> None:
-    """Send the library's log to stderr."""
-    logger = logging.getLogger("kgqa")
-    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
-    if not any(isinstance(handler, RichHandler) for handler in logger.handlers):
-        logger.addHandler(log_handler(err, show_level=verbose))
 
 
 def profile_names() -> list[str]:

@@ -115,7 +115,7 @@ def answer(
     force: ForceOption = False,
 ) -> None:
     """Answer a file of questions with the champion's graph, retriever and model, else the newest finished run's."""
-    chosen, _ = common.working_homes(session.home, verbose=session.verbose)
+    chosen, _ = session.working_homes()
     session.start_logging()
     record = answering_run(chosen, choice.run_id)
     from flows.answer import answer_file

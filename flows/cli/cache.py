@@ -77,4 +77,4 @@ def clear(
 def _open(home: Path | None) -> ResponseCache:
     from kgqa_core.llm.cache import open_cache
 
-    return open_cache(common.look(home).cache)
+    return open_cache(HomeSession(home).look().cache)

@@ -387,7 +387,7 @@ def _show_found(found: dict[str, Any], limit: int) -> None:
 
 
 def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:
-    return kg or stage_artifact(newest_run(common.look(home), run_id), "kg").folder
+    return kg or stage_artifact(newest_run(HomeSession(home).look(), run_id), "kg").folder
 
 
 def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:

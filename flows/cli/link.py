@@ -55,7 +55,7 @@ def link(
     It links as `ask` does: with the section `linking` of the run's profile, unless an option says otherwise.
     """
     session.start_logging()
-    chosen = common.look(session.home, verbose=session.verbose, missing=kg is not None)
+    chosen = session.look(missing=kg is not None)
     record = newest_run(chosen, run_id) if kg is None else None
     given = {"threshold": threshold, "typos": typos, "context": context}
     options = _options(record, {name: value for name, value in given.items() if value is not None})

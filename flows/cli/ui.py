@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.cli._options import HomeOption
-from flows.cli._session import prepare
+from flows.cli._session import JsonSession
 
 
 def ui(
@@ -21,7 +21,7 @@ def ui(
     ] = None,
 ) -> None:
     """Start the Prefect and MLflow UIs on this machine and print their links; Ctrl-C stops both."""
-    chosen = prepare(home)
+    chosen = JsonSession(home).prepare()
     from flows.cli.servers import serve
 
     serve(chosen, host, prefect_port, mlflow_port, allowed_host or [])

@@ -283,10 +283,10 @@ def test_compiled_code_goes_to_a_temporary_folder_where_no_other_can_be_written(
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")  # so that it is as before when the test ends
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     Home(own_home).prepare()
-    session.look(own_home)
+    session.HomeSession(own_home).look()
     assert "NUMBA_CACHE_DIR" not in os.environ
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    session.look(own_home)
+    session.HomeSession(own_home).look()
     folder = Path(os.environ["NUMBA_CACHE_DIR"])
     assert folder.is_dir() and folder.stat().st_mode & 0o077 == 0
     folder.rmdir()
