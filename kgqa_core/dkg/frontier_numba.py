@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from kgqa_core.dkg import kernels, plan_kernels, ranked_kernels
 from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.plan_kernels import FrontierArrays
 from kgqa_core.dkg.weights import EntityWeights
 from kgqa_core.errors import GraphMismatch
 
@@ -129,11 +130,10 @@ class Frontier:
         self.ranges = _ranges(follows, self.bound)
 
     @property
-    def rows(self) -> tuple[Any, ...]:
-        """The arguments that every kernel takes after its range."""
-        return (
-            self.dkg.rel, self.dkg.tail, self.xptr, self.start, self.stop, self.weight, self.r, self.epsilon,
-        )  # fmt: skip
+    def arrays(self) -> FrontierArrays:
+        """What every kernel takes after its range."""
+        ends = self.dkg.rel, self.dkg.tail, self.xptr
+        return FrontierArrays(*ends, self.start, self.stop, self.weight, self.r, self.epsilon)
 
     def forward(self) -> tuple[Array, Array, Array]:
         """ptr [B + 1], entity [n] and weight [n] of what is reached."""
@@ -145,10 +145,10 @@ class Frontier:
             with kernel_scratch(self.dkg, self.weight.dtype) as scratch:
                 if scratch.dense:
                     sums = self.cost, scratch.acc, scratch.words, scratch.groups
-                    written = kernels.forward(first, last, *self.rows, *sums, entity, value, count)
+                    written = kernels.forward(first, last, self.arrays, *sums, entity, value, count)
                 else:
                     marks = scratch.words, scratch.groups, scratch.tops
-                    written = ranked_kernels.forward(first, last, *self.rows, *marks, entity, value, count)
+                    written = ranked_kernels.forward(first, last, self.arrays, *marks, entity, value, count)
             if 2 * written >= bound:
                 return entity[:written], value[:written]
             return entity[:written].copy(), value[:written].copy()
@@ -171,7 +171,7 @@ class Frontier:
             with kernel_scratch(self.dkg, self.weight.dtype) as scratch:
                 kernel = kernels.backward if scratch.dense else ranked_kernels.backward
                 reached = scratch.seen if scratch.dense else scratch.words
-                kernel(first, last, *self.rows, ptr, entity, grads, reached, grad_x, grad_r)
+                kernel(first, last, self.arrays, ptr, entity, grads, reached, grad_x, grad_r)
 
         over(self.ranges, work)
         return grad_x, grad_r
@@ -211,9 +211,9 @@ def trace(
     frontier = Frontier(dkg, x, x.weight, r, epsilon, edge_budget)
     edge = np.zeros((x.batch, k), dtype=np.int64)
     weight, count = np.zeros((x.batch, k), dtype=frontier.weight.dtype), np.zeros(x.batch, dtype=np.int64)
-    rel, _, *rest = frontier.rows
+    arrays = frontier.arrays
     over(
         frontier.ranges,
-        lambda first, last: kernels.heaviest(first, last, rel, *rest, k, edge, weight, count),
+        lambda first, last: kernels.heaviest(first, last, arrays, k, edge, weight, count),
     )
     return [(edge[b, : count[b]].copy(), weight[b, : count[b]].copy()) for b in range(x.batch)]

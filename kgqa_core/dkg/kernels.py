@@ -8,15 +8,10 @@ A question's sums are stored in one of two ways.  Here: a number for every entit
 was touched, which is read back in ascending order without sorting.  For graphs too large for that, see
 `ranked_kernels`.
 
-Arguments that the kernels of both modules share, B questions and n source entities in all:
+Arguments that the kernels of both modules share, for B questions and n source entities in all:
 
     first, last      questions [first, last) are treated
-    rel, tail        [edges] relation and end of each edge of the DKG
-    xptr             [B + 1] which of the n sources are a question's
-    start, stop      [n] the edges of each source's row that may be followed
-    weight           [n] x of each source
-    r                [B, 2R] weight of each directed relation
-    epsilon          relations that weigh less are skipped
+    frontier         what is followed (`plan_kernels.FrontierArrays`)
     cost             [B] edges out of a question's sources, before any budget
     optr, oentity    [B + 1], [m] what each question reached, as `forward` returned it
     grad             [m] gradients of the weights of what was reached
@@ -32,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.plan_kernels import lowest_bit, prefetch, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, lowest_bit, prefetch, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -55,14 +50,7 @@ def look_ahead(rel: Array, tail: Array, start: Array, i: int) -> None:
 def forward(
     first: int,
     last: int,
-    rel: Array,
-    tail: Array,
-    xptr: Array,
-    start: Array,
-    stop: Array,
-    weight: Array,
-    r: Array,
-    epsilon: float,
+    frontier: FrontierArrays,
     cost: Array,
     acc: Array,
     words: Array,
@@ -76,6 +64,7 @@ def forward(
     acc [E]: sums of weights.  words [E / 64], groups [E / 4096]: bitmaps of the entities that were touched, and of the
     words that are not 0.  All are zeros before and after.  Returns entities written.
     """
+    rel, tail, xptr, start, stop, weight, r, epsilon = frontier
     written = 0
     for b in range(first, last):
         flat = words.shape[0] <= 2 * cost[b]  # then all words are read, and nobody marks their groups
@@ -145,14 +134,7 @@ def _harvest(index: np.uint64, acc: Array, words: Array, out_entity: Array, out_
 def backward(
     first: int,
     last: int,
-    rel: Array,
-    tail: Array,
-    xptr: Array,
-    start: Array,
-    stop: Array,
-    weight: Array,
-    r: Array,
-    epsilon: float,
+    frontier: FrontierArrays,
     optr: Array,
     oentity: Array,
     grad: Array,
@@ -164,6 +146,7 @@ def backward(
 
     acc [E]: anything; only what the question reached is read, and that is written before.
     """
+    rel, tail, xptr, start, stop, weight, r, epsilon = frontier
     for b in range(first, last):
         row, to_row = r[b], grad_r[b]
         for j in range(optr[b], optr[b + 1]):
@@ -203,13 +186,7 @@ def backward(
 def heaviest(
     first: int,
     last: int,
-    rel: Array,
-    xptr: Array,
-    start: Array,
-    stop: Array,
-    weight: Array,
-    r: Array,
-    epsilon: float,
+    frontier: FrontierArrays,
     k: int,
     out_edge: Array,
     out_weight: Array,
@@ -219,6 +196,7 @@ def heaviest(
 
     Edges of one run weigh the same, so a run costs its first k edges at most.
     """
+    rel, _, xptr, start, stop, weight, r, epsilon = frontier
     for b in range(first, last):
         n = 0
         edge, heavy = out_edge[b], out_weight[b]

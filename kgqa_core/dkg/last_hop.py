@@ -146,7 +146,7 @@ class _Arriving:
 
         def work(first: int, last: int) -> None:
             arrive(
-                first, last, *frontier.rows, frontier.source, whole, dkg.rows, dkg.relations, self.ptr, self.answer,
+                first, last, frontier.arrays, frontier.source, whole, dkg.rows, dkg.relations, self.ptr, self.answer,
                 self.one_way, back, mass, total, grad_x, grad_r,
             )  # fmt: skip
 

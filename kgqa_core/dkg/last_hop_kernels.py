@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kgqa_core.dkg.lookup_kernels import first_index
-from kgqa_core.dkg.plan_kernels import prefetch, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, prefetch, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -85,14 +85,7 @@ def fill_runs(
 def arrive(
     first: int,
     last: int,
-    rel: Array,
-    tail: Array,
-    xptr: Array,
-    start: Array,
-    stop: Array,
-    weight: Array,
-    r: Array,
-    epsilon: float,
+    frontier: FrontierArrays,
     source: Array,
     whole: Array,
     rows: Array,
@@ -110,6 +103,7 @@ def arrive(
 
     Answers are met from their own rows, whose inverse edges lead back to the sources: a hub's edges are only counted.
     """
+    rel, tail, xptr, start, stop, weight, r, epsilon = frontier
     for b in range(first, last):
         begin, end = xptr[b], xptr[b + 1]
         searched = False

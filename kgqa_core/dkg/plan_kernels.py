@@ -7,7 +7,7 @@ Three machine instructions that numba has no name for are made here: lowest set 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -17,6 +17,24 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 _intrinsic: Any = intrinsic
+
+
+class FrontierArrays(NamedTuple):
+    """The edges that a hop follows, of B questions and n source entities in all, as kernels take it.
+
+    rel, tail: [edges] relation and end of each edge of the DKG.  xptr: [B + 1] which sources are a question's.
+    start, stop: [n] the edges of each source's row that may be followed.  weight: [n] x of each source.
+    r: [B, 2R] weight of each directed relation; those below `epsilon` are skipped.
+    """
+
+    rel: Array
+    tail: Array
+    xptr: Array
+    start: Array
+    stop: Array
+    weight: Array
+    r: Array
+    epsilon: float
 
 
 @_intrinsic

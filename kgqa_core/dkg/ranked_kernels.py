@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kgqa_core.dkg.kernels import SHORT_ROW, look_ahead
-from kgqa_core.dkg.plan_kernels import bit_count, lowest_bit, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, bit_count, lowest_bit, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -49,14 +49,7 @@ def _rank(table: Array, entity: int) -> Any:
 def forward(
     first: int,
     last: int,
-    rel: Array,
-    tail: Array,
-    xptr: Array,
-    start: Array,
-    stop: Array,
-    weight: Array,
-    r: Array,
-    epsilon: float,
+    frontier: FrontierArrays,
     table: Array,
     groups: Array,
     tops: Array,
@@ -68,6 +61,7 @@ def forward(
 
     table [E / 64, 2], groups [E / 4096], tops [E / 262144]: the bitmap of `_mark`, zeros before and after.
     """
+    rel, tail, xptr, start, stop, weight, r, epsilon = frontier
     written = 0
     for b in range(first, last):
         row = r[b]
@@ -137,14 +131,7 @@ def forward(
 def backward(
     first: int,
     last: int,
-    rel: Array,
-    tail: Array,
-    xptr: Array,
-    start: Array,
-    stop: Array,
-    weight: Array,
-    r: Array,
-    epsilon: float,
+    frontier: FrontierArrays,
     optr: Array,
     oentity: Array,
     grad: Array,
@@ -156,6 +143,7 @@ def backward(
 
     table [E / 64, 2]: the bitmap of `_mark`, its first column zeros before and after.
     """
+    rel, tail, xptr, start, stop, weight, r, epsilon = frontier
     for b in range(first, last):
         row, to_row = r[b], grad_r[b]
         for j in range(optr[b], optr[b + 1]):
