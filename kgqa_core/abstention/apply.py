@@ -75,27 +75,27 @@ class AbstentionJudge:
         """A verdict on each question."""
         if not evidence:
             return []
-        if any(_judgement(one) for one in evidence):
-            return [self._by_answerer(one) if _judgement(one) else self._by_rule(one) for one in evidence]
+        if any(_judgement(item) for item in evidence):
+            return [self._by_answerer(item) if _judgement(item) else self._by_rule(item) for item in evidence]
         if self.abstainer is None:
-            return [self._by_rule(one) for one in evidence]
+            return [self._by_rule(item) for item in evidence]
         least = self.abstainer.threshold if self.threshold is None else self.threshold
         read = self.abstainer.read(evidence, self.store)
         confidences = self.abstainer.confidence(read).round(6).tolist()
         chances = self.abstainer.reasons(read)
         texts = masked_words(evidence, self.store)
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         for number, (one, sure, shares, text) in enumerate(zip(evidence, confidences, chances, texts, strict=True), 1):
             if number % PROGRESS_EVERY == 0 or number == len(evidence):
                 monitor.progress(number, len(evidence), "questions")
             if sure >= least:
-                found.append(Verdict(sure, True, True, None, least))
+                verdicts.append(Verdict(sure, True, True, None, least))
                 continue
             kind, share = _kind(one, shares)
             runs = sorted(self.abstainer.wordings.strange(text), key=lambda run: run[0] - run[1])
             strange = [in_a_row(text[first:stop]) for first, stop in runs]
-            found.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share), least))
-        return found
+            verdicts.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share), least))
+        return verdicts
 
     def _by_rule(self, one: Evidence) -> Verdict:
         kind = by_rule(one)
@@ -143,7 +143,7 @@ def apply(
         index(store)
         judge = AbstentionJudge(store, model, min_confidence)
         verdicts = judge.judge(evidence, workspace.monitor)
-    rows = [_row(one, verdict) for one, verdict in zip(evidence, verdicts, strict=True)]
+    rows = [_row(item, verdict) for item, verdict in zip(evidence, verdicts, strict=True)]
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").sort("question")
     frame.write_parquet(workspace.out / FILE, compression="zstd", statistics=False)
     reasons = Counter(verdict.reason.kind for verdict in verdicts if verdict.reason is not None)

@@ -43,7 +43,7 @@ class AdditiveClassifier:
     ) -> AdditiveClassifier:
         """Learns from features [n, names] and what came of them.  strength: of the prior that parts are level."""
         values, happened = np.asarray(features, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
-        cuts = tuple(_cuts(values[:, place]) for place in range(len(names)))
+        cuts = tuple(_cuts(values[:, index]) for index in range(len(names)))
         spread = _spread(values, cuts)
         size = spread.shape[1]
         prior = np.full(size, strength)
@@ -96,8 +96,8 @@ def _cuts(values: Array) -> tuple[float, ...]:
 def _spread(values: Array, cuts: Sequence[Sequence[float]]) -> Array:
     """[n, 1 + Σ (1 + cuts)]: 1, and of each feature how much each cut has of its value, the two beside it sharing."""
     columns = [np.ones((len(values), 1))]
-    for place, own in enumerate(cuts):
-        column = values[:, place]
+    for index, own in enumerate(cuts):
+        column = values[:, index]
         missing = np.isnan(column)
         at = np.array(own)
         inside = np.clip(np.where(missing, at[0], column), at[0], at[-1])

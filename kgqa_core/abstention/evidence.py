@@ -50,20 +50,20 @@ class ModelAnswer:
 class Evidence:
     """All that is known of one question when it is to be decided whether to answer it.
 
-    question: with the topics that retrieval started from.  found: what each retriever found, by its name.
+    question: with the topics that retrieval started from.  retrieved: what each retriever gave, by its name.
     paths: relation paths that the path retriever predicted, with their probabilities, best first.
     model_answer: None where no model was queried.
     """
 
     question: Question
-    found: Mapping[str, Retrieved] = field(default_factory=dict)
+    retrieved: Mapping[str, Retrieved] = field(default_factory=dict)
     paths: tuple[tuple[RelationPath, float], ...] = ()
     model_answer: ModelAnswer | None = None
 
     @classmethod
-    def of(cls, question: Question, found: Mapping[str, Retrieved], model_answer: ModelAnswer) -> Evidence:
+    def of(cls, question: Question, retrieved: Mapping[str, Retrieved], model_answer: ModelAnswer) -> Evidence:
         """With the paths of the first retriever that predicts some."""
-        return cls(question, found, next((one.paths for one in found.values() if one.paths), ()), model_answer)
+        return cls(question, retrieved, next((one.paths for one in retrieved.values() if one.paths), ()), model_answer)
 
 
 def read_evidence(questions: Sequence[Question], facts: Mapping[str, Path], answers: Iterable[Path]) -> list[Evidence]:
@@ -75,11 +75,11 @@ def read_evidence(questions: Sequence[Question], facts: Mapping[str, Path], answ
     model_answer: dict[str, ModelAnswer] = {}
     for folder in answers:
         model_answer |= _model_answers(folder)
-    found = {name: read_retrieved(folder, model_answer.keys()) for name, folder in sorted(facts.items())}
+    retrieved = {name: read_retrieved(folder, model_answer.keys()) for name, folder in sorted(facts.items())}
     return [
         Evidence.of(
             question,
-            {name: own.get(question.id, Retrieved(question.id)) for name, own in found.items()},
+            {name: own.get(question.id, Retrieved(question.id)) for name, own in retrieved.items()},
             model_answer[question.id],
         )
         for question in questions

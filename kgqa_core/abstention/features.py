@@ -41,23 +41,23 @@ VERDICTS = frozenset({"yes", "no", "true", "false", "是", "否", "不是"})
 
 def feature_names(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
     """Names of the features, in order.  retrievers: sorted names.  groups: of `AbstentionOptions.features`."""
-    found: list[str] = []
+    names: list[str] = []
     if "links" in groups:
-        found += LINKS
+        names += LINKS
     if "facts" in groups:
-        found += [f"{name}_{feature}" for name in retrievers for feature in RETRIEVED]
-        found += PATHS if "hop_path" in retrievers else ()
-        found += AGREEMENT if len(retrievers) > 1 else ()
+        names += [f"{name}_{feature}" for name in retrievers for feature in RETRIEVED]
+        names += PATHS if "hop_path" in retrievers else ()
+        names += AGREEMENT if len(retrievers) > 1 else ()
     if "model" in groups:
-        found += [*MODEL, *(f"heard_{name}" for name in retrievers)]
+        names += [*MODEL, *(f"heard_{name}" for name in retrievers)]
     if "wording" in groups:
-        found += WORDING
-    return tuple(found)
+        names += WORDING
+    return tuple(names)
 
 
 def findings(names: Sequence[str]) -> list[int]:
     """Places of the features that also count as differences from their usual values: all but links and wording."""
-    return [place for place, name in enumerate(names) if name not in {*LINKS, *WORDING}]
+    return [index for index, name in enumerate(names) if name not in {*LINKS, *WORDING}]
 
 
 def features(
@@ -73,14 +73,14 @@ def features(
     degrees = _popularity(evidence, store) if "links" in groups else {}
     triples = _triples(evidence, store) if "facts" in groups else {}
     rows = np.full((len(evidence), len(names)), math.nan)
-    for place, (one, similarity) in enumerate(zip(evidence, wording, strict=True)):
+    for index, (one, similarity) in enumerate(zip(evidence, wording, strict=True)):
         own = _links(one, degrees) | dict(zip(WORDING, similarity.tolist(), strict=True))
         for name in retrievers:
-            found = one.found.get(name)
-            if found is not None:
-                own |= {f"{name}_{feature}": value for feature, value in _retrieved(found).items()}
+            retrieved = one.retrieved.get(name)
+            if retrieved is not None:
+                own |= {f"{name}_{feature}": value for feature, value in _retrieved(retrieved).items()}
         own |= _paths(one) | _chains(one, triples) | _agreement(one, retrievers) | _model(one, retrievers, forms)
-        rows[place] = [own.get(name, math.nan) for name in names]
+        rows[index] = [own.get(name, math.nan) for name in names]
     return rows
 
 
@@ -93,27 +93,27 @@ def _links(one: Evidence, degrees: Mapping[int, float]) -> dict[str, float]:
     return {"topics": float(len(topics)), "rho_least": min(sure), "rho_best": max(sure), "popularity": least}
 
 
-def _retrieved(found: Retrieved) -> dict[str, float]:
-    scores = [score for _, score in found.entities]
+def _retrieved(retrieved: Retrieved) -> dict[str, float]:
+    scores = [score for _, score in retrieved.entities]
     best, second = (scores[0] if scores else 0.0), (scores[1] if len(scores) > 1 else 0.0)
     return {
         "best": math.log(best + NOTHING),
         "margin": best - second,
         "mass": math.log(sum(scores) + NOTHING),
         "width": math.log1p(sum(score >= best / 2 > 0 for score in scores)),
-        "facts": math.log1p(len(found.facts)),
-        "strongest": math.log(max((fact.score for fact in found.facts), default=0.0) + NOTHING),
-        "cut": math.log1p(found.truncated),
-        "hop": max(found.hop_attention, default=0.0),
+        "facts": math.log1p(len(retrieved.facts)),
+        "strongest": math.log(max((fact.score for fact in retrieved.facts), default=0.0) + NOTHING),
+        "cut": math.log1p(retrieved.truncated),
+        "hop": max(retrieved.hop_attention, default=0.0),
     }
 
 
 def _paths(one: Evidence) -> dict[str, float]:
-    found = one.found.get("hop_path")
-    if found is None or not one.paths:
+    retrieved = one.retrieved.get("hop_path")
+    if retrieved is None or not one.paths:
         return {}
     best = one.paths[0][1]
-    alive = max((score for _, score in found.entities), default=0.0)
+    alive = max((score for _, score in retrieved.entities), default=0.0)
     dead = sum(score for _, score in one.paths if score > alive + NOTHING)
     return {
         "path_best": math.log(best + NOTHING),
@@ -124,13 +124,13 @@ def _paths(one: Evidence) -> dict[str, float]:
 
 def _chains(one: Evidence, triples: Mapping[int, tuple[int, int, int]]) -> dict[str, float]:
     """Of the chains of the best path that the path retriever grounded."""
-    found, topics = one.found.get("hop_path"), set(one.question.topic_entities)
-    if found is None or not topics:
+    retrieved, topics = one.retrieved.get("hop_path"), set(one.question.topic_entities)
+    if retrieved is None or not topics:
         return {}
-    best = max((fact.score for fact in found.facts), default=0.0)
+    best = max((fact.score for fact in retrieved.facts), default=0.0)
     starts: dict[int, int] = {}
     ends: dict[int, int] = {}
-    for fact in sorted(found.facts, key=lambda fact: (fact.path, fact.hop)):
+    for fact in sorted(retrieved.facts, key=lambda fact: (fact.path, fact.hop)):
         if fact.score >= best - NOTHING and fact.triple in triples:
             head, _, tail = triples[fact.triple]
             begin, end = (head, tail) if fact.direction > 0 else (tail, head)
@@ -148,20 +148,20 @@ def _chains(one: Evidence, triples: Mapping[int, tuple[int, int, int]]) -> dict[
 
 def _agreement(one: Evidence, retrievers: Sequence[str]) -> dict[str, float]:
     """Of the first two retrievers: overlap of their best entities, and whether the best is among the other's best."""
-    pair = [one.found[name] for name in retrievers if name in one.found][:2]
+    pair = [one.retrieved[name] for name in retrievers if name in one.retrieved][:2]
     if len(pair) < 2:
         return {}
-    tops = [_top(found) for found in pair]
+    tops = [_top(retrieved) for retrieved in pair]
     if not all(tops):
         return {"shared": 0.0, "same_best": 0.0}
     shared = len(tops[0] & tops[1]) / min(map(len, tops))
-    firsts = [found.entities[0][0] for found in pair]
+    firsts = [retrieved.entities[0][0] for retrieved in pair]
     return {"shared": shared, "same_best": float(firsts[0] in tops[1] or firsts[1] in tops[0])}
 
 
-def _top(found: Retrieved) -> set[int]:
+def _top(retrieved: Retrieved) -> set[int]:
     """Entities with nearly the best score."""
-    return {entity for entity, score in found.entities if score >= 0.99 * found.entities[0][1] > 0}
+    return {entity for entity, score in retrieved.entities if score >= 0.99 * retrieved.entities[0][1] > 0}
 
 
 def _model(
@@ -184,8 +184,8 @@ def _model(
         }
     padded = f" {' '.join(words)} "
     for name in retrievers:
-        if name in one.found:
-            ranked = one.found[name].entities[:NAMED_ENTITIES]
+        if name in one.retrieved:
+            ranked = one.retrieved[name].entities[:NAMED_ENTITIES]
             own[f"heard_{name}"] = max(
                 (score for entity, score in ranked if _is_in(padded, forms.get(entity, ()))), default=0.0
             )
@@ -200,21 +200,24 @@ def _is_in(padded: str, forms: Sequence[tuple[str, ...]]) -> bool:
 def _forms(evidence: Sequence[Evidence], store: KgStore) -> dict[int, list[tuple[str, ...]]]:
     """Normalised names of the best entities of all questions."""
     wanted = {
-        entity for one in evidence for found in one.found.values() for entity, _ in found.entities[:NAMED_ENTITIES]
+        entity
+        for item in evidence
+        for retrieved in item.retrieved.values()
+        for entity, _ in retrieved.entities[:NAMED_ENTITIES]
     }
     return {entity: [tokens(form) for form in forms] for entity, forms in store.surface_forms(sorted(wanted)).items()}
 
 
 def _triples(evidence: Sequence[Evidence], store: KgStore) -> dict[int, tuple[int, int, int]]:
     """Triples of the chains that the path retriever found."""
-    found = [one.found["hop_path"] for one in evidence if "hop_path" in one.found]
-    wanted = {fact.triple for own in found for fact in own.facts}
+    retrieved = [item.retrieved["hop_path"] for item in evidence if "hop_path" in item.retrieved]
+    wanted = {fact.triple for own in retrieved for fact in own.facts}
     return store.triples(wanted) if wanted else {}
 
 
 def _popularity(evidence: Sequence[Evidence], store: KgStore) -> dict[int, float]:
     """Facts of each topic."""
-    wanted = sorted({entity for one in evidence for entity in one.question.topic_entities})
+    wanted = sorted({entity for item in evidence for entity in item.question.topic_entities})
     if not wanted:
         return {}
     sql = "SELECT id, popularity FROM entities WHERE id IN (SELECT unnest($1::BIGINT[]))"

@@ -108,20 +108,20 @@ def with_differences(
     """Features with, behind them, how far each finding is from what is usual."""
     if usual is None:
         return read
-    places = findings(feature_names(retrievers, groups))
-    return np.concatenate([read, usual.differences(texts, read[:, places], own)], axis=1)
+    indices = findings(feature_names(retrievers, groups))
+    return np.concatenate([read, usual.differences(texts, read[:, indices], own)], axis=1)
 
 
 def names_of(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
     """Names of the features that `with_differences` gives."""
     names = feature_names(retrievers, groups)
-    return names + tuple(f"usual_{names[place]}" for place in findings(names)) if "wording" in groups else names
+    return names + tuple(f"usual_{names[index]}" for index in findings(names)) if "wording" in groups else names
 
 
 def masked_words(evidence: Sequence[Evidence], store: KgStore) -> list[Words]:
     """The words of each question with its topics masked."""
-    names = store.surface_forms(sorted({entity for one in evidence for entity in one.question.topic_entities}))
-    return [words_of(one.question, names) for one in evidence]
+    names = store.surface_forms(sorted({entity for item in evidence for entity in item.question.topic_entities}))
+    return [words_of(item.question, names) for item in evidence]
 
 
 def load_abstainer(folder: Path) -> Abstainer:

@@ -51,8 +51,8 @@ def by_rule(evidence: Evidence) -> str | None:
         return None
     if not evidence.question.topic_entities:
         return ENTITY
-    found = evidence.found.values()
-    return FACT if found and not any(one.facts or one.entities for one in found) else None
+    retrieved = evidence.retrieved.values()
+    return FACT if retrieved and not any(one.facts or one.entities for one in retrieved) else None
 
 
 class Explainer:
@@ -68,8 +68,8 @@ class Explainer:
         confidence.
         """
         makers = {ENTITY: self._entity, RELATION: self._relation, FACT: self._fact, UNREAD: self._unread}
-        found = makers[kind](evidence, strange)
-        return replace(found, confidence=share)
+        reason = makers[kind](evidence, strange)
+        return replace(reason, confidence=share)
 
     def _entity(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
         question = evidence.question
@@ -117,7 +117,7 @@ class Explainer:
 
     def _paths_of_facts(self, evidence: Evidence) -> list[RelationPath]:
         """The relation of the best fact of the first retriever that has one, as a path."""
-        best = next((found.facts[0] for found in evidence.found.values() if found.facts), None)
+        best = next((retrieved.facts[0] for retrieved in evidence.retrieved.values() if retrieved.facts), None)
         if best is None:
             return []
         [(_, relation, _)] = self.store.triples([best.triple]).values()
@@ -129,14 +129,14 @@ class Explainer:
             f"SELECT relation, $2 AS direction, count(*) FROM {self._triples} "
             "WHERE {end} IN (SELECT unnest($1::BIGINT[])) GROUP BY relation"
         )
-        found: Counter[str] = Counter()  # without the members of a type, which are no relation of it
+        relations: Counter[str] = Counter()  # without the members of a type, which are no relation of it
         for end, mark in (("head", ""), ("tail", INVERSE)):
             for relation, direction, count in self.store.connection.execute(
                 sql.format(end=end), [list(entities), mark]
             ).fetchall():
                 if not (direction and self._keys[relation] in TYPE_KEYS):
-                    found[direction + self._keys[relation]] += count
-        return found
+                    relations[direction + self._keys[relation]] += count
+        return relations
 
     def _follow(self, entities: Sequence[int], relation: str) -> list[int]:
         number = self._ids.get(relation.removeprefix(INVERSE))
@@ -209,7 +209,7 @@ def likeness(one: str, other: str) -> float:
 
 def _threes(text: str) -> set[str]:
     padded = f" {' '.join(text.casefold().split())} "
-    return {padded[place : place + 3] for place in range(len(padded) - 2)}
+    return {padded[index : index + 3] for index in range(len(padded) - 2)}
 
 
 def _name_in(text: str) -> str | None:

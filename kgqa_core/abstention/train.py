@@ -73,8 +73,8 @@ def train(
         }
     usual = None
     if "wording" in groups:
-        places = findings(feature_names(retrievers, groups))
-        usual = TypicalFindings.learn(wordings, masked["train"], read["train"][:, places], good["train"])
+        indices = findings(feature_names(retrievers, groups))
+        usual = TypicalFindings.learn(wordings, masked["train"], read["train"][:, indices], good["train"])
     read = {
         split: with_differences(own, masked[split], usual, retrievers, groups, answerable_by_split[split])
         for split, own in read.items()
@@ -93,7 +93,7 @@ def train(
         "questions": {split: len(own) for split, own in sets.items()},
         "answerable": {split: sum(own) for split, own in good.items()},
         "features": len(names),
-        "wordings": len(wordings.places),
+        "wordings": len(wordings.indices),
         "reasons": sorted(why),
         "temperature": answerable.temperature,
         "threshold": round(threshold, 6),
@@ -125,17 +125,17 @@ def _reasons(
     occurs has too few, for the others would share out what belongs to it.  Dev questions calibrate where they have
     enough of both outcomes."""
     reasons = {split: [known[one.question.id].why for one in own] for split, own in sets.items()}
-    places = {split: [place for place, why in enumerate(own) if why is not None] for split, own in reasons.items()}
-    found: dict[str, AdditiveClassifier] = {}
+    indices = {split: [index for index, why in enumerate(own) if why is not None] for split, own in reasons.items()}
+    classifiers: dict[str, AdditiveClassifier] = {}
     for reason in REASONS:
-        here, there = ([reasons[split][place] == reason for place in places[split]] for split in ("train", "dev"))
+        here, there = ([reasons[split][index] == reason for index in indices[split]] for split in ("train", "dev"))
         if not any(here + there):
             continue
         if not _enough(here):
             return {}
-        own = AdditiveClassifier.fit(names, read["train"][places["train"]], here, strength)
-        found[reason] = own.calibrated(read["dev"][places["dev"]], there) if _enough(there) else own
-    return found
+        own = AdditiveClassifier.fit(names, read["train"][indices["train"]], here, strength)
+        classifiers[reason] = own.calibrated(read["dev"][indices["dev"]], there) if _enough(there) else own
+    return classifiers
 
 
 def _enough(outcomes: Sequence[bool]) -> bool:
@@ -146,7 +146,7 @@ def _write(out: Path, names: Sequence[str], sets: Mapping[str, Sequence[Evidence
     """features.parquet: what was learnt from, a row a question."""
     frames = [
         pl.DataFrame({"question": [one.question.id for one in own], "split": [split] * len(own)}).with_columns(
-            pl.Series(name, read[split][:, place].round(6)) for place, name in enumerate(names)
+            pl.Series(name, read[split][:, index].round(6)) for index, name in enumerate(names)
         )
         for split, own in sets.items()
     ]

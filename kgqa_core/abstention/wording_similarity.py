@@ -48,9 +48,9 @@ def words_of(question: Question, names: Mapping[int, Sequence[str]] | None = Non
 class QuestionWordings:
     """The different wordings of training.
 
-    terms: place of each word and pair of words.  weight: of each, the inverse document frequency; unknown ones weigh as
+    terms: index of each word and pair of words.  weight: of each, the inverse document frequency; unknown ones weigh as
     much as the rarest.  counts: answerable questions with each term.  rows: tf-idf of each wording, of length 1.
-    known, unknown: how many answerable and unanswerable questions have each wording.  places: of the wordings.
+    known, unknown: how many answerable and unanswerable questions have each wording.  indices: of the wordings.
     """
 
     terms: dict[str, int]
@@ -59,7 +59,7 @@ class QuestionWordings:
     rows: sparse.csr_matrix
     known: NDArray[np.int64]
     unknown: NDArray[np.int64]
-    places: dict[Words, int]
+    indices: dict[Words, int]
 
     @classmethod
     def learn(cls, texts: Sequence[Words], answerable: Sequence[bool]) -> QuestionWordings:
@@ -74,13 +74,15 @@ class QuestionWordings:
         names = sorted(seen)
         counts = np.array([answered[term] for term in names], dtype=np.int64)
         weight = np.array([np.log(1 + len(texts) / seen[term]) for term in names])
-        places = {text: number for number, text in enumerate(sorted(set(texts)))}
-        known, unknown = np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.int64)
+        indices = {text: number for number, text in enumerate(sorted(set(texts)))}
+        known, unknown = np.zeros(len(indices), dtype=np.int64), np.zeros(len(indices), dtype=np.int64)
         for text, good in zip(texts, answerable, strict=True):
-            (known if good else unknown)[places[text]] += 1
+            (known if good else unknown)[indices[text]] += 1
         empty = _matrix([], [], [0], len(names))
-        found = cls({term: place for place, term in enumerate(names)}, weight, counts, empty, known, unknown, places)
-        return cls(found.terms, weight, counts, found.encoded(list(places)), known, unknown, places)
+        wordings = cls(
+            {term: index for index, term in enumerate(names)}, weight, counts, empty, known, unknown, indices
+        )
+        return cls(wordings.terms, weight, counts, wordings.encoded(list(indices)), known, unknown, indices)
 
     def encoded(self, texts: Sequence[Words]) -> sparse.csr_matrix:
         """[n, terms] of length 1 or less: what a wording has of unknown terms is in its length only."""
@@ -91,11 +93,11 @@ class QuestionWordings:
         for text in texts:
             own = Counter(_terms(text))
             pairs = [(self.terms.get(term), count) for term, count in sorted(own.items())]
-            values = [count * (rarest if place is None else self.weight[place]) for place, count in pairs]
+            values = [count * (rarest if index is None else self.weight[index]) for index, count in pairs]
             length = float(np.sqrt(np.square(values).sum())) or 1.0
-            for (place, _), value in zip(pairs, values, strict=True):
-                if place is not None:
-                    columns.append(place)
+            for (index, _), value in zip(pairs, values, strict=True):
+                if index is not None:
+                    columns.append(index)
                     data.append(value / length)
             ends.append(len(columns))
         return _matrix(data, columns, ends, len(self.terms))
@@ -104,33 +106,33 @@ class QuestionWordings:
         """[n, 4], as NAMES.  own: of a training question whether it is answerable; its features then leave out
         itself; None for others."""
         labels = list(own) if own is not None else [None] * len(texts)
-        found = np.empty((len(texts), len(NAMES)))
+        results = np.empty((len(texts), len(NAMES)))
         rows = self.encoded(texts)
         turned = self.rows.T.tocsc()
         for start in range(0, len(texts), BATCH_SIZE):
             part = slice(start, start + BATCH_SIZE)
             likeness = np.asarray((rows[part] @ turned).todense())
             for number, (text, good) in enumerate(zip(texts[part], labels[part], strict=True)):
-                found[start + number] = self._features(text, likeness[number], good)
-        return found
+                results[start + number] = self._features(text, likeness[number], good)
+        return results
 
     def strange(self, text: Sequence[str], own: bool = False) -> list[tuple[int, int]]:
         """Runs (first, end) of words that no answerable question has, or only one if it is the question's own."""
-        odd = [place for place, word in enumerate(text) if self._count(word) <= int(own)]
+        odd = [index for index, word in enumerate(text) if self._count(word) <= int(own)]
         runs: list[tuple[int, int]] = []
-        for place in odd:
-            if runs and runs[-1][1] == place:
-                runs[-1] = (runs[-1][0], place + 1)
+        for index in odd:
+            if runs and runs[-1][1] == index:
+                runs[-1] = (runs[-1][0], index + 1)
             else:
-                runs.append((place, place + 1))
+                runs.append((index, index + 1))
         return runs
 
     def _features(self, text: Words, likeness: NDArray[np.float64], good: bool | None) -> tuple[float, ...]:
         known, unknown = self.known, self.unknown
-        place = self.places.get(text)
-        if good is not None and place is not None:
+        index = self.indices.get(text)
+        if good is not None and index is not None:
             known, unknown = known.copy(), unknown.copy()
-            (known if good else unknown)[place] -= 1
+            (known if good else unknown)[index] -= 1
         nearest = float(likeness[known > 0].max(initial=0.0))
         there = np.flatnonzero(known + unknown)
         near = there[np.argsort(-likeness[there], kind="stable")[:NEIGHBOURS]]
@@ -145,8 +147,8 @@ class QuestionWordings:
         return nearest, covered / total if total else 0.0, float(longest), against / of_all if of_all else 0.0
 
     def _count(self, word: str) -> int:
-        place = self.terms.get(word)
-        return 0 if place is None else int(self.counts[place])
+        index = self.terms.get(word)
+        return 0 if index is None else int(self.counts[index])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that safetensors store; `to_json` has the rest."""
@@ -158,24 +160,24 @@ class QuestionWordings:
 
     def to_json(self) -> dict[str, Any]:
         """Terms and wordings, in order."""
-        return {"terms": list(self.terms), "wordings": [list(text) for text in self.places]}
+        return {"terms": list(self.terms), "wordings": [list(text) for text in self.indices]}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], stored: Mapping[str, Any]) -> QuestionWordings:
         """Back from `arrays` and `to_json`."""
-        terms = {term: place for place, term in enumerate(stored["terms"])}
-        places = {tuple(text): place for place, text in enumerate(stored["wordings"])}
+        terms = {term: index for index, term in enumerate(stored["terms"])}
+        indices = {tuple(text): index for index, text in enumerate(stored["wordings"])}
         rows = _matrix(arrays["data"], arrays["columns"], arrays["ends"], len(terms))
-        return cls(terms, arrays["weight"], arrays["counts"], rows, arrays["known"], arrays["unknown"], places)
+        return cls(terms, arrays["weight"], arrays["counts"], rows, arrays["known"], arrays["unknown"], indices)
 
 
 def _matrix(data: ArrayLike, columns: ArrayLike, ends: ArrayLike, width: int) -> sparse.csr_matrix:
     """A row for each end but the first.  scipy.sparse takes as long to import as a question to answer."""
     from scipy import sparse
 
-    values, places = np.asarray(data, dtype=np.float64), np.asarray(columns, dtype=np.int32)
+    values, indices = np.asarray(data, dtype=np.float64), np.asarray(columns, dtype=np.int32)
     bounds = np.asarray(ends)
-    return sparse.csr_matrix((values, places, bounds), (len(bounds) - 1, width))
+    return sparse.csr_matrix((values, indices, bounds), (len(bounds) - 1, width))
 
 
 def _terms(text: Words) -> list[str]:
@@ -202,32 +204,32 @@ class TypicalFindings:
         cls, wordings: QuestionWordings, texts: Sequence[Words], findings: Array, answerable: Sequence[bool]
     ) -> TypicalFindings:
         """From findings [n, …] of training questions; NaN is not there."""
-        sums, counts = (np.zeros((len(wordings.places), findings.shape[1])) for _ in range(2))
+        sums, counts = (np.zeros((len(wordings.indices), findings.shape[1])) for _ in range(2))
         for text, row, good in zip(texts, findings, answerable, strict=True):
             if good:
-                place = wordings.places[text]
-                sums[place] += np.nan_to_num(row)
-                counts[place] += ~np.isnan(row)
+                index = wordings.indices[text]
+                sums[index] += np.nan_to_num(row)
+                counts[index] += ~np.isnan(row)
         return cls(wordings, sums, counts)
 
     def differences(self, texts: Sequence[Words], findings: Array, own: Sequence[bool | None] | None = None) -> Array:
         """[n, …] of questions; NaN where either is not there.  own: as of `QuestionWordings.features`."""
         rows, turned = self.wordings.encoded(texts), self.wordings.rows.T.tocsc()
         there = np.flatnonzero(self.counts.any(axis=1))
-        found = np.full(findings.shape, np.nan)
+        differences = np.full(findings.shape, np.nan)
         for start in range(0, len(texts), BATCH_SIZE):
             likeness = np.asarray((rows[start : start + BATCH_SIZE] @ turned).todense())[:, there]
             for number, alike in enumerate(likeness, start):
-                own_place = self.wordings.places.get(texts[number]) if own is not None and own[number] else None
-                found[number] = findings[number] - self._expected(alike, there, own_place, findings[number])
-        return found
+                own_index = self.wordings.indices.get(texts[number]) if own is not None and own[number] else None
+                differences[number] = findings[number] - self._expected(alike, there, own_index, findings[number])
+        return differences
 
-    def _expected(self, alike: Array, there: NDArray[np.int64], own_place: int | None, row: Array) -> Array:
-        """Mean of the nearest; own_place: place of a training question's wording, which then counts without it."""
+    def _expected(self, alike: Array, there: NDArray[np.int64], own_index: int | None, row: Array) -> Array:
+        """Mean of the nearest; own_index: index of a training question's wording, which then counts without it."""
         near = np.argsort(-alike, kind="stable")[: NEIGHBOURS + 1]
         sums, counts = self.sums[there[near]], self.counts[there[near]]
-        if own_place is not None:
-            self_ = there[near] == own_place
+        if own_index is not None:
+            self_ = there[near] == own_index
             sums[self_] -= np.nan_to_num(row)
             counts[self_] -= ~np.isnan(row)
         filled = np.flatnonzero(counts.any(axis=1))[:NEIGHBOURS]

@@ -214,7 +214,7 @@ def test_further_retrievers_start_from_their_own_candidates_and_find_nothing_wit
     hearing.ask("How late is it?")
     [evidence] = judge.seen
     assert len(one.asked) == len(two.asked) == 1
-    assert evidence.found == {name: Retrieved("ask") for name in ("random", "one", "two")}
+    assert evidence.retrieved == {name: Retrieved("ask") for name in ("random", "one", "two")}
 
 
 def test_earlier_turns_are_linked_searched_and_read(system: System) -> None:

@@ -27,8 +27,8 @@ NEW = ("iid", "partial zero-shot", "full zero-shot", "zero-shot")
 
 def rule_of(system: Mapping[str, Any]) -> str:
     """` + T`, ` + N`, or nothing."""
-    found = system.get("thresholds")
-    return "" if not found else " + N" if "nothing" in found else " + T"
+    thresholds = system.get("thresholds")
+    return "" if not thresholds else " + N" if "nothing" in thresholds else " + T"
 
 
 def system_label(system: Mapping[str, Any]) -> str:
@@ -117,13 +117,13 @@ def _grid(
 ) -> Grid:
     systems = aggregates["systems"]
     there = [group for group in groups if any(group in system["scores"][split] for system in systems)]
-    places = [(group, metric) for group in there for metric in metrics]
-    heads = (f"{group} {metric}" if len(metrics) > 1 else group for group, metric in places)
+    indices = [(group, metric) for group in there for metric in metrics]
+    heads = (f"{group} {metric}" if len(metrics) > 1 else group for group, metric in indices)
     rows = tuple(
         (
             system_label(system),
-            tuple(make_cell(system["scores"][split].get(group, {}).get(metric)) for group, metric in places),
+            tuple(make_cell(system["scores"][split].get(group, {}).get(metric)) for group, metric in indices),
         )
         for system in systems
     )
-    return Grid(title, ("Parser and training", *heads), rows if places else (), note)
+    return Grid(title, ("Parser and training", *heads), rows if indices else (), note)

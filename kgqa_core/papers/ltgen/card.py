@@ -61,12 +61,12 @@ def cited_group(number: int) -> str:
 
 def rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The table as the paper prints it: a row a level and one in all."""
-    found = []
+    table_rows = []
     for level, row in [*((level, table["levels"][level]) for level in LEVELS), ("all", table["total"])]:
         counted = {head: row[name] for name, head in COLUMNS[table["kind"]].items()}
         groups = {f"{group} triple" if group == "1" else group: row["by_triples"][group] for group in CITED}
-        found.append({"level": level} | counted | groups)
-    return found
+        table_rows.append({"level": level} | counted | groups)
+    return table_rows
 
 
 def _row(kind: str, level: str | None, subjects: Sequence[Subject], items: Sequence[BenchmarkItem]) -> dict[str, Any]:

@@ -60,16 +60,16 @@ def read_batch(subject: Subject, text: str, mentions: NameMatcher, *, truncated:
     turn_records: list[dict[str, Any]] = []
     seen_queries: set[tuple[str, ...]] = set()
     for turn in turns:
-        found, reason, detail = _check(subject, turn, citable, history, seen_queries, mentions)
-        if found is not None:
-            items.append(found)
+        item, reason, detail = _check(subject, turn, citable, history, seen_queries, mentions)
+        if item is not None:
+            items.append(item)
         else:
             rejects.append(RejectedItem(subject, "turn", reason, turn.number, turn.query, detail))
         turn_records.append(
             {
                 "number": turn.number, "user": turn.query, "agent": turn.reply,
-                "triples": [list(triple.names) for triple in found.triples] if found else [],
-                "question": found is not None, "why_not": reason or None,
+                "triples": [list(triple.names) for triple in item.triples] if item else [],
+                "question": item is not None, "why_not": reason or None,
             }
         )  # fmt: skip
         if turn.cut:
@@ -135,11 +135,11 @@ def _check(
     cited = citable.read(turn.cited)
     if cited.foreign:
         return None, FOREIGN, cited.foreign
-    if not cited.places:
+    if not cited.indices:
         return None, NO_TRIPLE, ""
     if tokens(turn.query) in seen_queries:
         return None, DUPLICATE, "asked before in this dialogue"
-    triples = tuple(subject.triples[place] for place in cited.places)
+    triples = tuple(subject.triples[index] for index in cited.indices)
     topics, answers = _ends(subject, triples, turn.query, history, mentions)
     if not answers:
         return None, GIVEN_AWAY, turn.cited

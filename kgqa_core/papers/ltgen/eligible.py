@@ -76,14 +76,14 @@ def find_eligible(store: KgStore, options: SamplingOptions, seed: int, monitor: 
         CREATE OR REPLACE TEMP TABLE both_ways AS SELECT end_id AS id, count(*) AS triples FROM (
           SELECT head AS end_id FROM usable UNION ALL SELECT tail FROM usable) GROUP BY 1"""
     )
-    found = run(
+    result = run(
         """
         SELECT e.id, e.key, e.popularity, e.views, b.triples FROM both_ways b JOIN entities e USING (id)
         WHERE e.kind = 'entity' AND b.triples BETWEEN ? AND ? ORDER BY sha256(? || e.key), e.key""",
         [options.min_triples, options.max_triples, f"ltgen/{seed}/"],
     )
     candidates: list[EligibleEntity] = []
-    while rows := found.fetchmany(ROWS):
+    while rows := result.fetchmany(ROWS):
         candidates += (EligibleEntity(*row) for row in rows)
     counts = _counts(store, options)
     if not candidates:
@@ -127,10 +127,10 @@ def triples_of(store: KgStore, entities: Iterable[int]) -> dict[int, list[int]]:
         ).fetchall()
     finally:
         store.connection.unregister("drawn")
-    found: dict[int, list[int]] = {}
+    triples_of_entity: dict[int, list[int]] = {}
     for entity, triple in rows:
-        found.setdefault(entity, []).append(triple)
-    return found
+        triples_of_entity.setdefault(entity, []).append(triple)
+    return triples_of_entity
 
 
 def pairs_of(store: KgStore, entities: Iterable[int], max_answers: int) -> dict[int, list[tuple[bool, list[int]]]]:
@@ -155,10 +155,10 @@ def pairs_of(store: KgStore, entities: Iterable[int], max_answers: int) -> dict[
         ).fetchall()
     finally:
         store.connection.unregister("drawn")
-    found: dict[int, list[tuple[bool, list[int]]]] = {}
+    pairs: dict[int, list[tuple[bool, list[int]]]] = {}
     for entity, forward, triples in rows:
-        found.setdefault(entity, []).append((bool(forward), list(triples)))
-    return found
+        pairs.setdefault(entity, []).append((bool(forward), list(triples)))
+    return pairs
 
 
 def _counts(store: KgStore, options: SamplingOptions) -> dict[str, int]:

@@ -122,7 +122,7 @@ class PageViews:
         Raises EndpointError when the API refuses us or fails on an article after all tries; what was answered before is
         kept.  Raises ConfigError when none of the first HOPELESS articles exists.
         """
-        found: dict[str, float] = {}
+        views_of: dict[str, float] = {}
         for number, title in enumerate(titles, start=1):
             url = self.url(title)
             row = self._store.execute("SELECT views FROM views WHERE request = ?", [url]).fetchone()
@@ -132,7 +132,7 @@ class PageViews:
                     self._store.execute("INSERT OR REPLACE INTO views VALUES (?, ?)", [url, views])
             else:
                 views = row[0]
-            found[title] = (views or 0) / self.months
+            views_of[title] = (views or 0) / self.months
             self.looked_up += 1
             self.missing += views is None
             if self.missing == self.looked_up == HOPELESS:
@@ -143,7 +143,7 @@ class PageViews:
                 )
             if number % 20 == 0 or number == len(titles):
                 monitor.progress(number, len(titles), "articles")
-        return found
+        return views_of
 
     def _ask(self, url: str) -> int | None:
         """Views in the period, None where there is no such article."""
@@ -216,9 +216,9 @@ def _total(content: bytes) -> int:
     if not isinstance(items, list):
         raise _Unreadable("the reply has no items")
     views = [item.get("views") if isinstance(item, dict) else None for item in items]
-    if not all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each <= MOST_VIEWS for each in views):
+    if not all(isinstance(view, int) and not isinstance(view, bool) and 0 <= view <= MOST_VIEWS for view in views):
         raise _Unreadable("an item has no number of views")
-    return min(MOST_VIEWS, sum(each for each in views if each is not None))
+    return min(MOST_VIEWS, sum(view for view in views if view is not None))
 
 
 def _retry_after(value: str | None) -> float | None:

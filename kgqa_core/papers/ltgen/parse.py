@@ -59,23 +59,23 @@ def read_qa(text: str, *, truncated: bool = False) -> list[QaField]:
     """
     fields = _fields(text, _QA)
     cut = _cut(fields, truncated)
-    found: list[QaField] = []
+    questions: list[QaField] = []
     pair: Field | None = None
-    for place, field in enumerate(fields):
-        broken = cut and place == len(fields) - 1
+    for index, field in enumerate(fields):
+        broken = cut and index == len(fields) - 1
         if field.label == PAIR:
             if pair is not None:
-                found.append(QaField(pair.text, "", False))
+                questions.append(QaField(pair.text, "", False))
             pair = field
             if broken:
-                found.append(QaField(field.text, "", True))
+                questions.append(QaField(field.text, "", True))
                 pair = None
         else:
-            found.append(QaField(pair.text if pair else "", field.text, broken))
+            questions.append(QaField(pair.text if pair else "", field.text, broken))
             pair = None
     if pair is not None:
-        found.append(QaField(pair.text, "", False))
-    return found
+        questions.append(QaField(pair.text, "", False))
+    return questions
 
 
 def read_conv(text: str, *, truncated: bool = False) -> tuple[list[Field], bool]:
@@ -93,13 +93,13 @@ def _fields(text: str, labels: Mapping[str, str]) -> list[Field]:
     """The labelled texts of an output; what stands before the first label is talk."""
     text = _plain(text)
     marks = list(_marks(text, labels))
-    found = []
+    fields = []
     for number, (label, _, start) in enumerate(marks):
         end = marks[number + 1][1] if number + 1 < len(marks) else len(text)
         if label:
             value, closed = _value(text[start:end], label == TRIPLES)
-            found.append(Field(label, value, closed))
-    return found
+            fields.append(Field(label, value, closed))
+    return fields
 
 
 def _marks(text: str, labels: Mapping[str, str]) -> Iterator[tuple[str, int, int]]:
@@ -186,9 +186,9 @@ Tokens = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """places: of the choices that are cited, in order, each once.  foreign: what looks cited and is no choice."""
+    """indices: of the choices that are cited, in order, each once.  foreign: what looks cited and is no choice."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     foreign: str = ""
 
 
@@ -202,53 +202,53 @@ class Citable:
     def __init__(self, choices: Iterable[Sequence[str]]) -> None:
         self._starts: dict[str, list[tuple[Tokens, int]]] = {}
         seen: set[Tokens] = set()
-        for place, names in enumerate(choices):
+        for index, names in enumerate(choices):
             words = tuple(word for name in names for word in tokens(name))
             if words and words not in seen:
                 seen.add(words)
-                self._starts.setdefault(words[0], []).append((words, place))
-        for found in self._starts.values():
-            found.sort(key=lambda each: -len(each[0]))
+                self._starts.setdefault(words[0], []).append((words, index))
+        for choices_of_word in self._starts.values():
+            choices_of_word.sort(key=lambda each: -len(each[0]))
 
     def read(self, text: str) -> Citation:
         """What a text cites.  A line of talk, without brackets or separators, cites nothing.
 
         >>> citable = Citable([("Oslo", "country", "Norway"), ("Oslo", "population", "700000")])
-        >>> citable.read("1. <Oslo | country | Norway>, (oslo, population, 700,000)").places
+        >>> citable.read("1. <Oslo | country | Norway>, (oslo, population, 700,000)").indices
         (0, 1)
         >>> citable.read("(Oslo, mayor, Anne)").foreign
         '(Oslo, mayor, Anne)'
         """
-        places: dict[int, None] = {}
+        indices: dict[int, None] = {}
         foreign = []
         for line in text.split("\n"):
-            found, rest = self._match(line)
-            places.update(dict.fromkeys(found))
-            if rest and (found or _LOOKS_CITED.search(line)):
+            cited, rest = self._match(line)
+            indices.update(dict.fromkeys(cited))
+            if rest and (cited or _LOOKS_CITED.search(line)):
                 foreign.append(line.strip())
         if foreign and "\n" in text:
-            found, rest = self._match(text)
+            cited, rest = self._match(text)
             if not rest:
-                return Citation(tuple(dict.fromkeys(found)))
-        return Citation(tuple(places), "; ".join(foreign))
+                return Citation(tuple(dict.fromkeys(cited)))
+        return Citation(tuple(indices), "; ".join(foreign))
 
     def _match(self, text: str) -> tuple[list[int], list[str]]:
-        """Cited places from left to right, and the words that belong to none."""
+        """Indices of what is cited, from left to right, and the words that belong to none."""
         words = tokens(text)
-        found: list[int] = []
+        cited: list[int] = []
         rest: list[str] = []
         here = 0
         while here < len(words):
-            for choice, place in self._starts.get(words[here], ()):
+            for choice, index in self._starts.get(words[here], ()):
                 if words[here : here + len(choice)] == choice:
-                    found.append(place)
+                    cited.append(index)
                     here += len(choice)
                     break
             else:
                 if words[here] not in _NOISE and not words[here].isdigit():
                     rest.append(words[here])
                 here += 1
-        return found, rest
+        return cited, rest
 
 
 class NameMatcher:
@@ -270,11 +270,11 @@ class NameMatcher:
         return any(word in words for word in tokens(forms[0]) if len(word) > 2 or is_cjk(word[0])) if forms else False
 
     def _padded(self, forms: tuple[str, ...]) -> tuple[str, ...]:
-        found = self._forms.get(forms)
-        if found is None:
-            distinctive = [tokens(form) for place, form in enumerate(forms) if place == 0 or _is_distinctive(form)]
-            found = self._forms[forms] = tuple(dict.fromkeys(_pad(words) for words in distinctive if words))
-        return found
+        padded = self._forms.get(forms)
+        if padded is None:
+            distinctive = [tokens(form) for index, form in enumerate(forms) if index == 0 or _is_distinctive(form)]
+            padded = self._forms[forms] = tuple(dict.fromkeys(_pad(words) for words in distinctive if words))
+        return padded
 
 
 def _is_distinctive(alias: str) -> bool:

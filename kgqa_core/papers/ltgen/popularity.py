@@ -72,8 +72,8 @@ def read_dumps(
             lines += fields.height + block.rejects.height
             known = fields.drop_nulls()
             unread += fields.height + block.rejects.height - known.height
-            found = known.filter(pl.col("site").is_in(sorted(sites)) & pl.col("title").is_in(wanted.implode()))
-            for title, views in found.group_by("title").agg(pl.col("views").sum()).iter_rows():
+            counted = known.filter(pl.col("site").is_in(sorted(sites)) & pl.col("title").is_in(wanted.implode()))
+            for title, views in counted.group_by("title").agg(pl.col("views").sum()).iter_rows():
                 total[title] = total.get(title, 0) + views
             monitor.progress(number + block.fraction, len(sources), "files of page views")
         if lines and unread == lines:
@@ -92,7 +92,7 @@ def read_table(sources: Sequence[Source], what: str = "views", monitor: Monitor 
 
     Raises KgInputError when no line has two columns.
     """
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     for source in sources:
         lines = bad = 0
         for block in source.blocks():
@@ -100,7 +100,7 @@ def read_table(sources: Sequence[Source], what: str = "views", monitor: Monitor 
                 key, tab, value = text.partition("\t")
                 lines += 1
                 if tab and key.strip() and value.strip():
-                    found[key.strip().removeprefix("<").removesuffix(">")] = value.strip()
+                    table[key.strip().removeprefix("<").removesuffix(">")] = value.strip()
                 else:
                     bad += bool(text.strip())
             bad += block.rejects.height
@@ -108,12 +108,12 @@ def read_table(sources: Sequence[Source], what: str = "views", monitor: Monitor 
             raise KgInputError(f"{source.path}: none of {lines:,} lines is `key<TAB>{what}`; check ltgen.popularity")
         if bad:
             monitor.note(f"{source.label}: {bad:,} of {lines:,} lines are not `key<TAB>{what}`")
-    return found
+    return table
 
 
 def read_views(sources: Sequence[Source], months: int, monitor: Monitor = QUIET) -> dict[str, float]:
     """Mean monthly views by key from tables.  Raises KgInputError when no line has a number."""
-    found: dict[str, float] = {}
+    views: dict[str, float] = {}
     bad = []
     for key, text in read_table(sources, "views", monitor).items():
         try:
@@ -122,17 +122,17 @@ def read_views(sources: Sequence[Source], months: int, monitor: Monitor = QUIET)
             bad.append(text)
             continue
         if value >= 0 and value != float("inf"):
-            found[key] = value / months
+            views[key] = value / months
         else:
             bad.append(text)
-    if not found:
+    if not views:
         raise KgInputError(
             f"{sources[0].path}: no line is `key<TAB>views` with a number (first: {bad[0] if bad else 'empty'!r}); "
             "check ltgen.popularity.files"
         )
     if len(bad) > 1:  # one may be the header
         monitor.note(f"{len(bad):,} lines of page views have no number, for example {bad[0]!r}")
-    return found
+    return views
 
 
 CHUNK = 200
@@ -184,22 +184,26 @@ def measure(
     enough: says of what was found so far whether more is needed; only the API, which costs time, stops for it.
     Raises what the sources raise.
     """
-    source = choose_source(options, any(each.views is not None for each in candidates))
+    source = choose_source(options, any(candidate.views is not None for candidate in candidates))
     if source == "degree":
-        values = {each.entity: float(each.degree) for each in candidates}
+        values = {candidate.entity: float(candidate.degree) for candidate in candidates}
         return _result(values, candidates, source, "triples", "the entity's triples in the graph (no page views)")
     if source == "graph":
-        values = {each.entity: each.views / options.months for each in candidates if each.views is not None}
+        values = {
+            candidate.entity: candidate.views / options.months
+            for candidate in candidates
+            if candidate.views is not None
+        }
         return _result(values, candidates, source, "views a month", "page views that the graph was built with")
     if source == "table":
         table = read_views(sources_of(options.files), options.months, workspace.monitor)
-        values = {each.entity: table[each.key] for each in candidates if each.key in table}
+        values = {candidate.entity: table[candidate.key] for candidate in candidates if candidate.key in table}
         return _result(values, candidates, source, "views a month", "a table of page views by entity")
     titles, shared = _titles(store, candidates, options, workspace.monitor)
     if source == "dump":
         files = sources_of(options.files)
-        found = read_dumps(files, options.project, titles.values(), workspace.monitor)
-        values = {entity: found[title] for entity, title in titles.items() if title in found}
+        views = read_dumps(files, options.project, titles.values(), workspace.monitor)
+        values = {entity: views[title] for entity, title in titles.items() if title in views}
         about = f"published page views of {options.project} in {months_of(files)} months"
         return _result(values, candidates, source, "views a month", about, shared_titles=shared)
     values = {}
@@ -208,8 +212,8 @@ def measure(
         for start in range(0, len(candidates), CHUNK):
             part = candidates[start : start + CHUNK]
             titles_of_part = [titles[each.entity] for each in part if each.entity in titles]
-            found = api.mean(titles_of_part, workspace.monitor)
-            values |= {each.entity: found[titles[each.entity]] for each in part if each.entity in titles}
+            views = api.mean(titles_of_part, workspace.monitor)
+            values |= {each.entity: views[titles[each.entity]] for each in part if each.entity in titles}
             looked += len(part)
             if enough(values):
                 break
@@ -238,10 +242,12 @@ def _titles(
     """Article titles by entity, and how many entities lost theirs to a better connected one of the same label."""
     if options.titles:
         table = read_table(sources_of((options.titles,)), "title", monitor)
-        return {each.entity: _as_title(table[each.key]) for each in candidates if each.key in table}, 0
+        return {
+            candidate.entity: _as_title(table[candidate.key]) for candidate in candidates if candidate.key in table
+        }, 0
     language = options.project.partition(".")[0]
-    names = store.names([each.entity for each in candidates], [language])
-    wanted = {each.entity: _as_title(names[each.entity]) for each in candidates}
+    names = store.names([candidate.entity for candidate in candidates], [language])
+    wanted = {candidate.entity: _as_title(names[candidate.entity]) for candidate in candidates}
     owners = _owners(store, wanted.values(), language)
     own_titles = {each: title for each, title in wanted.items() if owners.get(title, each) == each}
     return own_titles, len(wanted) - len(own_titles)

@@ -68,14 +68,14 @@ def read_batch(
     items: dict[int, BenchmarkItem] = {}
     rejects = []
     for number, field in enumerate(read_qa(text, truncated=truncated), start=1):
-        reason, detail, place = _check(field.pair, field.question, field.cut, citable, pairs, items, mentions)
+        reason, detail, index = _check(field.pair, field.question, field.cut, citable, pairs, items, mentions)
         if reason is not None:
             rejects.append(RejectedItem(subject, "question", reason, number, field.question or field.pair, detail))
             continue
-        pair = pairs[place]
+        pair = pairs[index]
         answers = tuple({triple.tail.id: triple.tail for triple in pair.triples}.values())
-        items[place] = BenchmarkItem(subject, first + place, field.question, pair.triples, (pair.head,), answers)
-    return ReplyItems(tuple(items[place] for place in sorted(items)), tuple(rejects))
+        items[index] = BenchmarkItem(subject, first + index, field.question, pair.triples, (pair.head,), answers)
+    return ReplyItems(tuple(items[index] for index in sorted(items)), tuple(rejects))
 
 
 def _check(
@@ -83,25 +83,25 @@ def _check(
     done: dict[int, BenchmarkItem],
     mentions: NameMatcher,
 ) -> tuple[str | None, str, int]:  # fmt: skip
-    """Why a question is no good, what exactly, and the place of its pair."""
+    """Why a question is no good, what exactly, and the index of its pair."""
     if cut:
         return CUT, pair_text, -1
     if not pair_text.strip():
         return NO_PAIR, "", -1
     cited = citable.read(pair_text)
-    if len(cited.places) != 1 or cited.foreign:
+    if len(cited.indices) != 1 or cited.foreign:
         return UNKNOWN_PAIR, pair_text, -1
-    place = cited.places[0]
-    pair = pairs[place]
-    if place in done:
-        return REPEATED, pair_text, place
+    index = cited.indices[0]
+    pair = pairs[index]
+    if index in done:
+        return REPEATED, pair_text, index
     if not question.strip():
-        return NO_QUESTION, pair_text, place
+        return NO_QUESTION, pair_text, index
     if len(tokens(question)) < 2:
-        return TOO_SHORT, pair_text, place
+        return TOO_SHORT, pair_text, index
     if not mentions.part(pair.head.forms, question):
-        return UNNAMED, pair.head.name, place
+        return UNNAMED, pair.head.name, index
     for triple in pair.triples:
         if mentions.any(triple.tail.forms, question):
-            return GIVEN_AWAY, triple.tail.name, place
-    return None, "", place
+            return GIVEN_AWAY, triple.tail.name, index
+    return None, "", index

@@ -112,7 +112,7 @@ class BenchmarkItem:
 
     def record(self, kind: str) -> dict[str, Any]:
         """The line of the question file."""
-        aliases = {answer.key: found for answer in self.answers if (found := date_forms(answer))}
+        aliases = {answer.key: forms for answer in self.answers if (forms := date_forms(answer))}
         row: dict[str, Any] = {
             "id": f"{kind}/{self.subject.end.key}/{self.number:02d}",
             "question": self.text,
@@ -175,14 +175,16 @@ def read_sample(sample: Path, store: KgStore, options: WritingOptions, seed: int
     wanted = set(frame["triples"].explode().to_list()) | set(pairs["triples"].explode().to_list())
     triples = read_triples(store, (triple for triple in wanted if triple is not None))
     own: dict[int, list[EntityRelationPair]] = {}
-    for entity, forward, found in pairs.iter_rows():
-        own.setdefault(entity, []).append(EntityRelationPair(forward, tuple(triples[triple] for triple in found)))
+    for entity, forward, triple_ids_of_pair in pairs.iter_rows():
+        own.setdefault(entity, []).append(
+            EntityRelationPair(forward, tuple(triples[triple] for triple in triple_ids_of_pair))
+        )
     subjects = []
     for entity, key, level, _, _, triple_ids in frame.iter_rows():
         cited = tuple(triples[triple] for triple in triple_ids)
         end = next(end for triple in cited for end in (triple.head, triple.tail) if end.id == entity)
         subjects.append(Subject(end, level, _split(key, options, seed), cited, tuple(own.get(entity, ()))))
-    order = {level: place for place, level in enumerate(LEVELS)}
+    order = {level: index for index, level in enumerate(LEVELS)}
     return sorted(subjects, key=lambda subject: order[subject.level])
 
 
@@ -212,10 +214,10 @@ def date_forms(end: End) -> list[str]:
     >>> date_forms(End(0, "1867-11-07", ("1867-11-07",), False))
     ['7 November 1867', 'November 7, 1867']
     """
-    found = re.fullmatch(r"\+?(\d{4})-(\d\d)-(\d\d)(?:T00:00:00Z?)?", end.key) if not end.entity else None
-    if found is None or not (1 <= int(found[2]) <= 12 and 1 <= int(found[3]) <= 31):
+    match = re.fullmatch(r"\+?(\d{4})-(\d\d)-(\d\d)(?:T00:00:00Z?)?", end.key) if not end.entity else None
+    if match is None or not (1 <= int(match[2]) <= 12 and 1 <= int(match[3]) <= 31):
         return []
-    year, month, day = str(int(found[1])), MONTHS[int(found[2]) - 1], str(int(found[3]))
+    year, month, day = str(int(match[1])), MONTHS[int(match[2]) - 1], str(int(match[3]))
     return [f"{day} {month} {year}", f"{month} {day}, {year}"]
 
 
@@ -228,7 +230,7 @@ MONTHS = (
 def shuffled(values: Sequence[Any], key: str) -> list[Any]:
     """Values in an order that follows from a key and their places alone."""
     order = sorted(range(len(values)), key=lambda i: hashlib.sha256(f"{key}/{i}".encode()).digest())
-    return [values[place] for place in order]
+    return [values[index] for index in order]
 
 
 def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> int:
@@ -244,10 +246,10 @@ def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> int:
 def _paths(item: BenchmarkItem) -> list[list[str]]:
     """The relation of each triple from the topic."""
     topic = item.topics[0]
-    found: dict[str, None] = {}
+    relations: dict[str, None] = {}
     for triple in item.triples:
-        found[triple.relation_key if triple.head.id == topic.id else f"<inv>-{triple.relation_key}"] = None
-    return [[relation] for relation in found]
+        relations[triple.relation_key if triple.head.id == topic.id else f"<inv>-{triple.relation_key}"] = None
+    return [[relation] for relation in relations]
 
 
 def _split(key: str, options: WritingOptions, seed: int) -> str:

@@ -41,10 +41,10 @@ class Bounds:
         >>> Bounds((10, 100, 1000, 10000), 100000, "absolute").level(1000)
         'II'
         """
-        place = bisect_right(self.lower, value)
-        if place == 0 or (self.upper is not None and value >= self.upper):
+        index = bisect_right(self.lower, value)
+        if index == 0 or (self.upper is not None and value >= self.upper):
             return None
-        return LEVELS[len(LEVELS) - place]
+        return LEVELS[len(LEVELS) - index]
 
     def as_text(self) -> dict[str, str]:
         """Each level's interval, in words."""
@@ -82,14 +82,14 @@ def quantiles(values: Iterable[float]) -> Bounds:
             "levels=absolute"
         )
     left = sum(counts.values())
-    place = 0
+    index = 0
     lower = []
     for levels_left in range(len(LEVELS), 0, -1):
-        lower.append(distinct[place])
+        lower.append(distinct[index])
         share, in_level = left / levels_left, 0
-        while place < len(distinct) - (levels_left - 1) and (in_level == 0 or in_level < share):
-            in_level += counts[distinct[place]]
-            place += 1
+        while index < len(distinct) - (levels_left - 1) and (in_level == 0 or in_level < share):
+            in_level += counts[distinct[index]]
+            index += 1
         left -= in_level
     return Bounds((lower[0], lower[1], lower[2], lower[3]), None, "quantiles")
 
@@ -126,7 +126,7 @@ def draw(
             f"{eligible.counts['eligible']:,} of {eligible.counts['entities']:,} entities have "
             f"{options.min_triples} to {options.max_triples} informative triples"
         )
-        source = choose_source(popularity, any(each.views is not None for each in candidates))
+        source = choose_source(popularity, any(candidate.views is not None for candidate in candidates))
         if source == "api":
             candidates = candidates[:MAX_LOOKUPS]
         fixed = absolute(options.thresholds) if _is_absolute(options, source) else None
@@ -141,9 +141,9 @@ def draw(
         bounds = fixed or quantiles(known.values.values())
         chosen = _levels(candidates, known.values, bounds)
         rows = [
-            (each.entity, each.key, level, known.values[each.entity], place)
+            (each.entity, each.key, level, known.values[each.entity], index)
             for level in LEVELS
-            for place, each in enumerate(chosen[level][: options.per_level])
+            for index, each in enumerate(chosen[level][: options.per_level])
         ]
         if not rows:
             raise InputError(_nothing(known, bounds))
@@ -153,7 +153,7 @@ def draw(
         workspace.out / "entities.parquet"
     )
     pl.DataFrame(
-        [(row[0], forward, found) for row in rows for forward, found in pairs.get(row[0], [])],
+        [(row[0], forward, triple_ids) for row in rows for forward, triple_ids in pairs.get(row[0], [])],
         schema=PAIRS, orient="row",
     ).write_parquet(workspace.out / "pairs.parquet")  # fmt: skip
     sampled = Counter(row[2] for row in rows)
@@ -189,12 +189,12 @@ def _levels(
     candidates: Sequence[EligibleEntity], values: Mapping[int, float], bounds: Bounds
 ) -> dict[str, list[EligibleEntity]]:
     """Candidates of each level, in the order of the draw."""
-    found: dict[str, list[EligibleEntity]] = {level: [] for level in LEVELS}
+    by_level: dict[str, list[EligibleEntity]] = {level: [] for level in LEVELS}
     for each in candidates:
         level = bounds.level(values[each.entity]) if each.entity in values else None
         if level is not None:
-            found[level].append(each)
-    return found
+            by_level[level].append(each)
+    return by_level
 
 
 def _full(chosen: Mapping[str, Sequence[EligibleEntity]], wanted: int) -> bool:

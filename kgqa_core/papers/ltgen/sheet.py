@@ -72,12 +72,12 @@ def write_sheet(out: Path, *, benchmark: Path, kg: Path, share: float, seed: int
 def _rows(store: KgStore, questions: list[dict[str, Any]]) -> list[dict[str, str]]:
     """The items of a sheet, triples and answers by name."""
     keys = {key for row in questions for triple in row["gold_triples"] for key in (triple[0], triple[2])}
-    found = store.resolve(sorted(keys | {key for row in questions for key in row["answers"]}))
-    names = store.names({ids[0] for ids in found.values() if ids})
+    resolved = store.resolve(sorted(keys | {key for row in questions for key in row["answers"]}))
+    names = store.names({ids[0] for ids in resolved.values() if ids})
     relations = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
 
     def called(key: str) -> str:
-        ids = found.get(key)
+        ids = resolved.get(key)
         return names[ids[0]] if ids else key
 
     return [
@@ -157,23 +157,23 @@ def read_sheet(path: Path) -> dict[str, bool | None]:
                 raise InputError(
                     f"{path} is no annotation sheet: it has the columns {', '.join(names) or 'none'}, not id and label"
                 )
-            found: dict[str, bool | None] = {}
+            labels: dict[str, bool | None] = {}
             for row in reader:
                 key, label = (row["id"] or "").strip(), (row["label"] or "").strip().casefold()
                 if not key and not label:
                     continue
-                if key in found:
+                if key in labels:
                     raise InputError(f"{path} line {reader.line_num}: the id '{key}' is there twice")
                 if label and label not in _WORDS:
                     raise InputError(
                         f"{path} line {reader.line_num}: the label '{label}' is neither {CORRECT} nor {INCORRECT}"
                     )
-                found[key] = _WORDS[label] if label else None
+                labels[key] = _WORDS[label] if label else None
     except csv.Error as fault:
         raise InputError(f"{path} cannot be read as a CSV sheet: {fault}") from None
-    if not found:
+    if not labels:
         raise InputError(f"{path} has no items")
-    return found
+    return labels
 
 
 def compare(first: dict[str, bool | None], second: dict[str, bool | None]) -> Agreement:

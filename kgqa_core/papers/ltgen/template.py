@@ -94,15 +94,15 @@ def _turns(subject: Subject, seed: int) -> list[tuple[Triple, ...]]:
         groups.setdefault((triple.head.id == subject.end.id, triple.relation_key), []).append(triple)
     key = f"turns/{seed}/{subject.end.key}"
     fitting = [tuple(group) for group in groups.values() if len(group) <= MOST_CITED]
-    found: list[tuple[Triple, ...]] = []
+    turns: list[tuple[Triple, ...]] = []
     for group in shuffled(fitting, key):
-        joins = found and len(group) == len(found[-1]) == 1 and _noun(group[0]) and _noun(found[-1][0])
-        both = joins and group[0].head.id == found[-1][0].head.id == subject.end.id
-        if both and _dice(key, len(found)) < 0.3:
-            found[-1] = (*found[-1], *group)
+        joins = turns and len(group) == len(turns[-1]) == 1 and _noun(group[0]) and _noun(turns[-1][0])
+        both = joins and group[0].head.id == turns[-1][0].head.id == subject.end.id
+        if both and _dice(key, len(turns)) < 0.3:
+            turns[-1] = (*turns[-1], *group)
         else:
-            found.append(group)
-    return found[:TURNS]
+            turns.append(group)
+    return turns[:TURNS]
 
 
 def _query(subject: Subject, group: tuple[Triple, ...], number: int, seed: int) -> str:
@@ -113,7 +113,7 @@ def _query(subject: Subject, group: tuple[Triple, ...], number: int, seed: int) 
     if group[0].head.id != subject.end.id:
         return about_head(relations[0], shown)
     if len(relations) > 1:
-        return f"What are the {' and the '.join(phrase(each).noun for each in relations)} of {shown}?"
+        return f"What are the {' and the '.join(phrase(relation).noun for relation in relations)} of {shown}?"
     many = len(group) > 1
     if pronoun and _noun(group[0]):
         noun = phrase(relations[0]).noun

@@ -117,22 +117,22 @@ def _qa(writing: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[li
     prompts_of = [0] * len(subjects)
     used: set[tuple[int, str]] = set()
     for turn in range(writing.options.rounds):
-        places, jobs = [], []
-        for place, subject in enumerate(subjects):
-            missing = QUESTIONS_PER_ENTITY - sum(len(batch.items) for batch in batches[place])
+        indices, jobs = [], []
+        for index, subject in enumerate(subjects):
+            missing = QUESTIONS_PER_ENTITY - sum(len(batch.items) for batch in batches[index])
             chosen: list[EntityRelationPair] = []
-            while waiting[place] and len(chosen) < missing:
-                pair = waiting[place].pop(0)
+            while waiting[index] and len(chosen) < missing:
+                pair = waiting[index].pop(0)
                 if pair.key not in used:
                     used.add(pair.key)
                     chosen.append(pair)
             if chosen:
-                places.append(place)
-                jobs.append(_qa_job(subject, chosen, prompts_of[place] + 1, mentions))
-                prompts_of[place] += len(chosen)
+                indices.append(index)
+                jobs.append(_qa_job(subject, chosen, prompts_of[index] + 1, mentions))
+                prompts_of[index] += len(chosen)
         what = "questions" if turn == 0 else f"questions, round {turn + 1}"
-        for place, batch in zip(places, _run(writing, jobs, what), strict=True):
-            batches[place].append(batch)
+        for index, batch in zip(indices, _run(writing, jobs, what), strict=True):
+            batches[index].append(batch)
     return batches
 
 
@@ -166,19 +166,19 @@ def _run(writing: WritingJobs, jobs: Sequence[Job], what: str) -> list[ReplyItem
     """The batch of each job.  Rejects of attempts before the last are in it too."""
     writing.counts["prompts"] += len(jobs)
     if writing.model is None:
-        found = []
+        batches = []
         for number, job in enumerate(jobs, start=1):
-            found.append(job.read(job.by_rule(), False))
+            batches.append(job.read(job.by_rule(), False))
             if number % 100 == 0 or number == len(jobs):
                 writing.monitor.progress(number, len(jobs), what)
-        return found
+        return batches
     earlier: dict[str, list[ReplyItems]] = {}
 
-    def validate(place: int, text: str) -> str | None:
-        batch = jobs[place].read(text, False)
+    def validate(index: int, text: str) -> str | None:
+        batch = jobs[index].read(text, False)
         if batch.items:
             return None
-        earlier.setdefault(jobs[place].prompt, []).append(batch)
+        earlier.setdefault(jobs[index].prompt, []).append(batch)
         return f"{NOTHING_USABLE}: {batch.rejects[0].reason}" if batch.rejects else NOTHING_USABLE
 
     outcomes = _ask(writing, jobs, validate, earlier, what)

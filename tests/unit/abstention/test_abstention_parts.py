@@ -156,7 +156,7 @@ def test_features_read_what_each_part_of_the_road_left(store: KgStore) -> None:
     assert values["rigel_margin"] == pytest.approx(0.7) and values["rigel_cut"] == pytest.approx(math.log(4))
     assert (values["path_lost"], values["path_dead"], values["shared"], values["same_best"]) == (0.0, 0.0, 1.0, 1.0)
     assert (values["heard_rigel"], values["heard_hop_path"], values["likely"]) == (0.8, 0.6, -0.25)
-    dead = replace(one, found={"rigel": rigel, "hop_path": replace(paths, entities=((zweiburg, 0.3),))})
+    dead = replace(one, retrieved={"rigel": rigel, "hop_path": replace(paths, entities=((zweiburg, 0.3),))})
     row = features([dead], np.zeros((1, 4)), ("hop_path", "rigel"), AbstentionOptions().features, store)
     values = dict(zip(names, row[0].tolist(), strict=True))
     assert values["path_lost"] == pytest.approx(math.log(2), abs=1e-4) and values["path_dead"] == pytest.approx(2 / 3)

@@ -225,17 +225,17 @@ def _splits(
 ) -> tuple[list[str], list[str | None], SplitResult]:
     """Split and level of each question, and how groups were split."""
     members: dict[str, list[int]] = {}
-    for place, ideal in enumerate(ideals):
-        members.setdefault(form_key(ideal.form), []).append(place)
+    for index, ideal in enumerate(ideals):
+        members.setdefault(form_key(ideal.form), []).append(index)
     groups = [
         FormGroup(
-            members=tuple(places),
+            members=tuple(indices),
             kind=None if labels[first].answerable else dropped.steps[labels[first].step].kind,
             missing=frozenset(labels[first].missing),
             touched=frozenset(labels[first].touched),
             elements=elements_of(ideals[first]),
         )
-        for first, places in ((places[0], places) for places in members.values())
+        for first, indices in ((indices[0], indices) for indices in members.values())
     ]
     shares = Shares(options.split_shares, options.zero_shot, options.full_zero_shot)
     result = split(groups, shares, seed)
@@ -251,7 +251,7 @@ def _splits(
 def _full_zero_shot(result: SplitResult, store: KgStore, goal: float) -> dict[str, Any]:
     """What the splitter says of full zero-shot questions, with keys in place of ids."""
     answerable, unanswerable, zero_shot = result.room
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "goal": goal,
         "wanted": result.wanted,
         "room": {"answerable": answerable, "unanswerable": unanswerable, "zero_shot": zero_shot},
@@ -261,14 +261,14 @@ def _full_zero_shot(result: SplitResult, store: KgStore, goal: float) -> dict[st
         relations = store.relation_keys()
         ids = [(element[0], int(element[1:])) for element in sorted(result.obstacle.elements)]
         types = store.entity_keys([number for kind, number in ids if kind == "t"])
-        found["obstacle"] = {
+        record["obstacle"] = {
             "relations": sorted(relations[number] for kind, number in ids if kind == "r"),
             "types": sorted(types[number] for kind, number in ids if kind == "t"),
             "answerable": result.obstacle.answerable,
             "unanswerable": result.obstacle.unanswerable,
             "zero_shot": result.obstacle.zero_shot,
         }
-    return found
+    return record
 
 
 def elements_of(ideal: Ideal) -> frozenset[str]:
@@ -286,12 +286,12 @@ def _rows(
     known |= {i for label in labels if label.result is not None for i in label.result.nodes}
     keys = store.entity_keys(sorted(known))
     rows = []
-    for ideal, label, place, new in zip(ideals, labels, where, level, strict=True):
+    for ideal, label, index, new in zip(ideals, labels, where, level, strict=True):
         question, form = ideal.question, str(ideal.form)
         rows.append(
             (
                 BenchmarkQuestion(
-                    id=question.id, question=question.text, split=place, answerable=label.answerable,
+                    id=question.id, question=question.text, split=index, answerable=label.answerable,
                     s_expression=form if label.known else None,
                     answers=answer_texts(ideal.form, label.result, keys, answerable=label.answerable),
                     answer_type=question.answer_type,

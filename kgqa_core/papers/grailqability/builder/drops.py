@@ -131,15 +131,15 @@ class Dropper:
         sums = np.cumsum(weights)
         if not len(sums) or sums[-1] <= 0:
             return None
-        place = int(np.searchsorted(sums, self._random.random() * sums[-1], "right"))
-        return min(place, int(np.flatnonzero(weights)[-1]))
+        index = int(np.searchsorted(sums, self._random.random() * sums[-1], "right"))
+        return min(index, int(np.flatnonzero(weights)[-1]))
 
     def _popularity(self, kind: str) -> Weights:
         if kind == TYPE:
-            found = np.ones(self.graph.entities)
+            popularity = np.ones(self.graph.entities)
             for info in self.types.values():
-                found[info.id] = max(1, info.popularity)
-            return found
+                popularity[info.id] = max(1, info.popularity)
+            return popularity
         if kind == RELATION:
             return np.maximum(1, np.bincount(self.graph.relation, minlength=self.graph.relations)).astype(np.float64)
         return np.ones(self.graph.entities if kind == ENTITY else len(self.graph.head))
@@ -149,26 +149,26 @@ class Dropper:
         if kind == FACT:
             return np.where(self.graph.alive, self.uses.facts.spread(self.answerable, even=True), 0.0)
         if kind == RELATION:
-            found = self.uses.relations.spread(self.answerable, even=False)
-            found[list(self.dropped.relations)] = 0.0
-            return found
+            importance = self.uses.relations.spread(self.answerable, even=False)
+            importance[list(self.dropped.relations)] = 0.0
+            return importance
         if kind == ENTITY:
-            found = self.uses.names.spread(self.answerable, even=False)
-            found += self.uses.entities.spread(self.answerable, even=True)
-            found[list(self.types)] = 0.0
-            return np.where(self.graph.there & ~self.graph.literal, found, 0.0)
-        found = np.zeros(self.graph.entities)
+            importance = self.uses.names.spread(self.answerable, even=False)
+            importance += self.uses.entities.spread(self.answerable, even=True)
+            importance[list(self.types)] = 0.0
+            return np.where(self.graph.there & ~self.graph.literal, importance, 0.0)
+        importance = np.zeros(self.graph.entities)
         alone = self.tracer.members.alone()
         for info in self.types.values():
             if self.graph.there[info.id]:
-                found[info.id] = len(self._naming(info.relations, (info.id, *alone.get(info.id, ()))))
-        return found
+                importance[info.id] = len(self._naming(info.relations, (info.id, *alone.get(info.id, ()))))
+        return importance
 
     def _naming(self, relations: Sequence[int], entities: Sequence[int]) -> Ints:
         """Answerable questions whose forms name any of these."""
         both = (self.uses.relations.questions(relations), self.uses.names.questions(entities))
-        found = np.unique(np.concatenate(both))
-        return found[self.answerable[found]]
+        questions = np.unique(np.concatenate(both))
+        return questions[self.answerable[questions]]
 
     def _try(self, kind: str, element: int) -> _Effect:
         """Takes an element out of the graph, and finds the questions that are lost with it."""

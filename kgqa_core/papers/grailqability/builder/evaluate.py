@@ -115,24 +115,26 @@ def tune_nothing(doubted: Sequence[Doubted], min_exact: float = LEAST_EXACT) -> 
 
     It lies halfway between two that were seen; of equal ones the largest, which believes most forms.
     """
-    values = np.unique([one.nothing for one in doubted])
+    values = np.unique([question.nothing for question in doubted])
     cuts = [2.0, *((values[1:] + values[:-1]) / 2)[::-1].tolist()]
-    known = [one for one in doubted if one.answerable]
-    lost = [one for one in doubted if not one.answerable]
-    best, found = (-1, -np.inf), 2.0
+    known = [question for question in doubted if question.answerable]
+    lost = [question for question in doubted if not question.answerable]
+    best, threshold = (-1, -np.inf), 2.0
     for cut in cuts:
         kept = _mean_exact(known, cut)
         low = kept - Z95 * math.sqrt(kept * (1 - kept) / max(1, len(known)))
         rank = (1, _mean_exact(lost, cut)) if low >= min_exact else (0, kept)
         if rank > best:
-            best, found = rank, cut
-    return found
+            best, threshold = rank, cut
+    return threshold
 
 
 def _mean_exact(doubted: Sequence[Doubted], cut: float) -> float:
     if not doubted:
         return 1.0
-    return sum(one.dropped if one.nothing >= cut else one.believed for one in doubted) / len(doubted)
+    return sum(question.dropped if question.nothing >= cut else question.believed for question in doubted) / len(
+        doubted
+    )
 
 
 def tune(tried: Sequence[Tried]) -> Thresholds:
@@ -142,19 +144,19 @@ def tune(tried: Sequence[Tried]) -> Thresholds:
     """
     if not tried:
         return Thresholds()
-    rho = np.array([one.rho for one in tried])
-    order = np.argsort([-one.probability for one in tried], kind="stable")
-    probability = np.array([tried[place].probability for place in order])
-    gain = np.array([tried[place].believed - tried[place].dropped for place in order])
+    rho = np.array([trial.rho for trial in tried])
+    order = np.argsort([-trial.probability for trial in tried], kind="stable")
+    probability = np.array([tried[index].probability for index in order])
+    gain = np.array([tried[index].believed - tried[index].dropped for index in order])
     ends = np.append(probability[1:] != probability[:-1], True)  # a threshold cannot part what is equal
-    best, found = -np.inf, Thresholds()
+    best, thresholds = -np.inf, Thresholds()
     for entity in _cuts(rho):
         sums = np.append(0.0, np.cumsum(np.where(rho[order] >= entity, gain, 0.0)))
         sums[1:][~ends] = -np.inf
-        place = len(sums) - 1 - int(np.argmax(sums[::-1]))
-        if sums[place] > best:
-            best, found = float(sums[place]), Thresholds(entity, _between(probability, place))
-    return found
+        index = len(sums) - 1 - int(np.argmax(sums[::-1]))
+        if sums[index] > best:
+            best, thresholds = float(sums[index]), Thresholds(entity, _between(probability, index))
+    return thresholds
 
 
 def _cuts(values: Floats) -> list[float]:
@@ -203,7 +205,7 @@ def evaluate(workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path
         if (least := nothing_on(made, forms)) is not None:
             ruled.append(("N", least))
         for rule, thresholds in ruled:
-            predicted = {one.id: decide(forms.get(one.id, ()), thresholds) for one in made.questions}
+            predicted = {question.id: decide(forms.get(question.id, ()), thresholds) for question in made.questions}
             given = {question: one for question, one in predicted.items() if one is not None}
             system: dict[str, Any] = {"parser": parser, "training": training, "thresholds": None, "scores": {}}
             if thresholds is not None:
@@ -213,14 +215,14 @@ def evaluate(workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path
                 scored = score(made, given, split)
                 system["scores"][split] = {group: _cells(members, seed) for group, members in by_group(scored).items()}
                 row_key = (parser, training, rule == "T", rule, split)
-                rows += [(*row_key, *_row(one, given.get(one.question.id))) for one in scored]
+                rows += [(*row_key, *_row(answer, given.get(answer.question.id))) for answer in scored]
             systems.append(system)
         workspace.monitor.progress(number, len(parsed), "parsers")
     pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(workspace.out / SCORES, compression="zstd")
     write_json(workspace.out / AGGREGATES, {"systems": systems, "statistics": made.statistics})
     return {
         "systems": len(systems),
-        "questions": sum(one.split == TEST for one in made.questions),
+        "questions": sum(question.split == TEST for question in made.questions),
         **_headline(systems),
     }
 
@@ -257,17 +259,18 @@ def nothing_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]],
 
 
 def _check(name: str, forms: Mapping[str, Sequence[ParsedForm]], benchmark: Benchmark) -> None:
-    known = {one.id for one in benchmark.questions}
+    known = {question.id for question in benchmark.questions}
     other = sorted(set(forms) - known)
     if other:
         raise InputError(f"{name} parsed {len(other)} questions that are not in {benchmark.folder}, as {other[0]!r}")
-    if not any(one.split == TEST and one.id in forms for one in benchmark.questions):
+    if not any(question.split == TEST and question.id in forms for question in benchmark.questions):
         raise InputError(f"{name} parsed no test question of {benchmark.folder}; parse dev and test")
 
 
 def _cells(scored: Sequence[Scored], seed: int) -> dict[str, Any]:
     return {
-        metric: bootstrap_interval([one.values[metric] for one in scored], seed=seed).rounded() for metric in METRICS
+        metric: bootstrap_interval([answer.values[metric] for answer in scored], seed=seed).rounded()
+        for metric in METRICS
     }
 
 

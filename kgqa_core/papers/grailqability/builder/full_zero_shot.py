@@ -192,5 +192,5 @@ class FullZeroShot:
         self.full |= new_full
         self._full_size += self._count(new_full)
 
-    def _count(self, places: Iterable[int]) -> int:
-        return sum(self.groups[g].size for g in places)
+    def _count(self, indices: Iterable[int]) -> int:
+        return sum(self.groups[g].size for g in indices)

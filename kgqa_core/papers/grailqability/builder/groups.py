@@ -8,7 +8,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class FormGroup:
-    """Questions of one form.  members: their places.  kind: of the drop that made them unanswerable, else None.
+    """Questions of one form.  members: their indices.  kind: of the drop that made them unanswerable, else None.
 
     missing, touched: steps, as of `build.GraphOutcome`.  elements: what the form names, `e1`, `r2`, `t3`.
     """

@@ -69,7 +69,7 @@ def find_ideals(
 ) -> tuple[list[Ideal], dict[str, str]]:
     """The questions that have a form and an answer, in their order, and id → reason of the others."""
     keys = tracer.store.entity_keys(sorted({i for question in questions for i in question.topic_entities}))
-    found, left_out = [], {}
+    ideals, left_out = [], {}
     for number, question in enumerate(questions, start=1):
         if number % 200 == 0 or number == len(questions):
             monitor.progress(number, len(questions), "ideal forms")
@@ -77,10 +77,10 @@ def find_ideals(
             if question.unlinkable:
                 raise FormError("cannot be linked: " + question.unlinkable.partition("(")[0].strip())
             topics = [keys[i] for i in question.topic_entities if i in keys]
-            found.append(_best(question, candidates(question, topics), tracer))
+            ideals.append(_best(question, candidates(question, topics), tracer))
         except (FormError, FormTimeout) as fault:
             left_out[question.id] = str(fault)
-    return found, left_out
+    return ideals, left_out
 
 
 def reasons(left_out: dict[str, str]) -> dict[str, int]:
@@ -177,7 +177,7 @@ def looked_at(form: Form) -> tuple[tuple[Form, Steps], ...]:
 
 def ranking(form: Form) -> list[Form]:
     """The outermost forms within a form that rank or compare."""
-    return [found for child in children(form) for found in ([child] if looked_at(child) else ranking(child))]
+    return [inner for child in children(form) for inner in ([child] if looked_at(child) else ranking(child))]
 
 
 def form_key(form: Form) -> str:

@@ -51,13 +51,13 @@ def benchmark_questions(workspace: Workspace, *, benchmark: Path, kg: Path) -> d
     entries = read_benchmark(benchmark).questions
     with KgStore.open(kg) as store:
         topics = _topics(entries, store)
-        made = link([_raw(one, topics) for one in entries], store, source=SOURCE, gold=False).questions
-    questions = [_there(one, topics, question) for one, question in zip(entries, made, strict=True)]
+        made = link([_raw(entry, topics) for entry in entries], store, source=SOURCE, gold=False).questions
+    questions = [_there(entry, topics, question) for entry, question in zip(entries, made, strict=True)]
     write_questions(workspace.out, questions)
     workspace.monitor.progress(len(questions), len(questions), "questions")
     return {
         "questions": dict(sorted(Counter(question.split for question in questions).items())),
-        "answerable": sum(one.answerable for one in entries),
+        "answerable": sum(entry.answerable for entry in entries),
         "with_topics": sum(bool(question.topic_entities) for question in questions),
     }
 
@@ -94,8 +94,10 @@ def _as_learnt(question: Question, entry: BenchmarkQuestion) -> Question:
         paths = to_paths(parse(entry.s_expression))
     except FormError:
         return question
-    found = tuple(dict.fromkeys(path.relations for path in paths if path.relations))
-    return replace(question, relation_paths=found, hops=question.hops or max(map(len, found), default=None))
+    relation_paths = tuple(dict.fromkeys(path.relations for path in paths if path.relations))
+    return replace(
+        question, relation_paths=relation_paths, hops=question.hops or max(map(len, relation_paths), default=None)
+    )
 
 
 def _label(entry: BenchmarkQuestion, ideal: IdealRecord, there: int, relations: Collection[str]) -> AnswerabilityLabel:
@@ -130,7 +132,7 @@ def _raw(entry: BenchmarkQuestion, topics: dict[str, int]) -> RawQuestion:
 
 def _topics(entries: tuple[BenchmarkQuestion, ...], store: KgStore) -> dict[str, int]:
     """Key → id of the topics that are left; a dropped one is not looked for by its name."""
-    wanted = sorted({key for one in entries for key in one.topic_entities})
+    wanted = sorted({key for entry in entries for key in entry.topic_entities})
     rows = store.connection.execute(
         "SELECT key, id FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))", [wanted]
     ).fetchall()
@@ -138,10 +140,10 @@ def _topics(entries: tuple[BenchmarkQuestion, ...], store: KgStore) -> dict[str,
 
 
 def _there(entry: BenchmarkQuestion, topics: dict[str, int], question: Question) -> Question:
-    found = tuple(topics[key] for key in entry.topic_entities if key in topics)
+    entities = tuple(topics[key] for key in entry.topic_entities if key in topics)
     keys = tuple(key for key in entry.topic_entities if key in topics)
     lost = None if entry.answerable else NO_ANSWER
-    return replace(question, topic_keys=keys, topic_entities=found, unlinkable=lost)
+    return replace(question, topic_keys=keys, topic_entities=entities, unlinkable=lost)
 
 
 TEST = SPLITS[2]
@@ -158,17 +160,19 @@ def benchmark_examples(
     entries = read_benchmark(benchmark).questions
     with KgStore.open(kg) as store:
         topics = _gold(questions, store) if linked is None else linked_topics(linked, store)
-    missing = sorted({one.id for one in entries} - {question.id for question in read_questions(questions)})
+    missing = sorted({entry.id for entry in entries} - {question.id for question in read_questions(questions)})
     if missing:
         raise InputError(f"{len(missing)} questions of {benchmark} are not in {questions}, such as {missing[0]!r}")
-    made = [_example(one, topics.get(one.id, ()), training) for one in entries]
+    made = [_example(entry, topics.get(entry.id, ()), training) for entry in entries]
     write_examples(workspace.out, made)
     workspace.monitor.progress(len(made), len(made), "examples")
     return {
         "questions": len(made),
-        "with_topics": sum(bool(one.topics) for one in made),
-        "with_form": dict(sorted(Counter(one.split for one in made if one.form is not None).items())),
-        "without_form": dict(sorted(Counter(one.split for one in made if one.known and one.form is None).items())),
+        "with_topics": sum(bool(example.topics) for example in made),
+        "with_form": dict(sorted(Counter(example.split for example in made if example.form is not None).items())),
+        "without_form": dict(
+            sorted(Counter(example.split for example in made if example.known and example.form is None).items())
+        ),
     }
 
 

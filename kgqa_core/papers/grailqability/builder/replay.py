@@ -47,9 +47,9 @@ class RemovedByDrops:
             for i, head, relation, tail, head_key, tail_key in batch:
                 steps = [hidden.get(head), relations.get(relation), hidden.get(tail)]
                 steps.append(facts.get((head_key, keys[relation], tail_key)))
-                found = [step for step in steps if step is not None]
-                if found:
-                    self.triples[i] = min(found)
+                removing = [step for step in steps if step is not None]
+                if removing:
+                    self.triples[i] = min(removing)
 
     def unnamed(self, form: Form, classes: Collection[str]) -> set[int]:
         """Steps that removed what a form reads and does not name: types below its classes, ends of its times."""
@@ -137,11 +137,11 @@ class Replay:
         if self._gone.intersection((*used.relations, *used.entities, *used.classes)):
             return False
         try:
-            found = self._graph.execute(form)
+            result = self._graph.execute(form)
             if not isinstance(form, Holds):
-                return bool(found.value if isinstance(form, Count) else found.nodes)
+                return bool(result.value if isinstance(form, Count) else result.nodes)
             if tuple(ideal) == ("yes",):
-                return found.value is True
-            return found.value is False and bool(len(self._graph.nodes(form.of)))
+                return result.value is True
+            return result.value is False and bool(len(self._graph.nodes(form.of)))
         except FormError:
             return False

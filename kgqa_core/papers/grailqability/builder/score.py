@@ -63,8 +63,10 @@ def score(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str =
 
 def by_group(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
     """The groups that have questions, in the order of the table."""
-    found = {name: [one for one in scored if holds(one.question, one.ideal)] for name, holds in GROUPS.items()}
-    return {name: members for name, members in found.items() if members}
+    groups = {
+        name: [answer for answer in scored if holds(answer.question, answer.ideal)] for name, holds in GROUPS.items()
+    }
+    return {name: members for name, members in groups.items() if members}
 
 
 def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test") -> list[dict[str, Any]]:
@@ -97,7 +99,7 @@ def read_predicted(path: Path) -> dict[str, Predicted]:
     Raises QuestionFileError, which lists the first five faults with their lines.
     """
     faults: list[str] = []
-    found: dict[str, Predicted] = {}
+    predictions: dict[str, Predicted] = {}
     for number, value in read_json_lines(path, faults):
         name, form, answers = value.get("id"), value.get("s_expression"), value.get("answers", [])
         if not isinstance(name, str) or not name:
@@ -106,13 +108,13 @@ def read_predicted(path: Path) -> dict[str, Predicted]:
             faults.append(f"line {number}: field 's_expression' must be a text or null, but it is {form!r}")
         elif not isinstance(answers, list):
             faults.append(f"line {number}: field 'answers' must be a list, but it is {answers!r}")
-        elif name in found:
+        elif name in predictions:
             faults.append(f"line {number}: id '{name}' is already used")
         else:
             texts = frozenset(_text(answer) for answer in answers)
-            found[name] = Predicted(form, texts, formless="s_expression" not in value)
+            predictions[name] = Predicted(form, texts, formless="s_expression" not in value)
     check_faults(path, faults)
-    return found
+    return predictions
 
 
 def check_predicted(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str) -> int:
@@ -148,5 +150,5 @@ def _read(text: str) -> Form | None:
         return None
 
 
-def _mean(found: Sequence[Scored], metric: str) -> float:
-    return round(100 * sum(one.values[metric] for one in found) / len(found), 2)
+def _mean(scored: Sequence[Scored], metric: str) -> float:
+    return round(100 * sum(answer.values[metric] for answer in scored) / len(scored), 2)

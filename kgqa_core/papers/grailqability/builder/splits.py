@@ -58,12 +58,12 @@ def split(groups: Sequence[FormGroup], shares: Shares, seed: int) -> SplitResult
 
 def levels(groups: Sequence[FormGroup], where: Sequence[str]) -> list[str | None]:
     """How new each unanswerable group of dev and test is; None for others."""
-    train = [group for group, place in zip(groups, where, strict=True) if place == TRAIN]
+    train = [group for group, index in zip(groups, where, strict=True) if index == TRAIN]
     touched = frozenset().union(*(group.touched for group in train))
     schema = frozenset().union(*(group.schema for group in train))
     return [
-        None if place == TRAIN or group.kind is None else _level(group, touched, schema)
-        for group, place in zip(groups, where, strict=True)
+        None if index == TRAIN or group.kind is None else _level(group, touched, schema)
+        for group, index in zip(groups, where, strict=True)
     ]
 
 
@@ -101,7 +101,7 @@ class _Splitter:
         self._add_iid()
         self._fill(False)
         self._fill(True)
-        return SplitResult([place or TRAIN for place in self.where], full, room, obstacle)
+        return SplitResult([index or TRAIN for index in self.where], full, room, obstacle)
 
     def _hold_steps(self, wanted: float, chosen: set[int], unseen: set[int]) -> None:
         """Chooses further steps for zero-shot, until about `wanted` questions miss them.
@@ -150,8 +150,8 @@ class _Splitter:
             self.held_sizes[self.groups[g].kind is None] += self.groups[g].size
             self.held.add(g)
 
-    def _choose(self, places: Iterable[int]) -> None:
-        for g in places:
+    def _choose(self, indices: Iterable[int]) -> None:
+        for g in indices:
             self.chosen_sizes[self.groups[g].kind] += self.groups[g].size
 
     def _room(self, new: Collection[int]) -> bool:
@@ -218,15 +218,15 @@ class _Splitter:
     def _held_out(self, answerable: bool) -> float:
         return (self.out[DEV] + self.out[TEST]) * self.totals[answerable]
 
-    def _count(self, places: Iterable[int]) -> int:
-        return sum(self.groups[g].size for g in places)
+    def _count(self, indices: Iterable[int]) -> int:
+        return sum(self.groups[g].size for g in indices)
 
     def _size(self, fits: Callable[[FormGroup], bool]) -> int:
         return sum(group.size for group in self.groups if fits(group))
 
     def _index(self, of: Callable[[FormGroup], Iterable[object]]) -> dict[object, list[int]]:
-        found: dict[object, list[int]] = {}
+        index: dict[object, list[int]] = {}
         for g, group in enumerate(self.groups):
             for one in of(group):
-                found.setdefault(one, []).append(g)
-        return found
+                index.setdefault(one, []).append(g)
+        return index

@@ -56,7 +56,7 @@ def statistics(
         ],
         "by_complexity": _by(pairs, lambda pair: pair[0].complexity or "-"),
         "by_hops": _by(pairs, lambda pair: str(pair[0].hops) if pair[0].hops is not None else "-"),
-        "origin_of_forms": dict(sorted(Counter(one.origin for one in ideal).items())),
+        "origin_of_forms": dict(sorted(Counter(record.origin for record in ideal).items())),
         "agreeing_with_annotation": agreeing,
         "goals": dict(goals),
         "full_zero_shot": {**full_zero_shot, **_reached(ideal, full_zero_shot)},
@@ -70,10 +70,10 @@ def _reached(ideal: Sequence[IdealRecord], full: Mapping[str, Any]) -> dict[str,
 
     The files that the authors publish divide the zero-shot questions of dropped types and relations only.
     """
-    zero_shot = [one for one in ideal if one.level in (PARTIAL, FULL)]
+    zero_shot = [record for record in ideal if record.level in (PARTIAL, FULL)]
     of_schema = [one for one in zero_shot if one.drop in (TYPE, RELATION)]
     reached = sum(one.level == FULL for one in zero_shot)
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "zero_shot": len(zero_shot),
         "reached": reached,
         "share": round(reached / max(1, len(zero_shot)), 4),
@@ -83,7 +83,7 @@ def _reached(ideal: Sequence[IdealRecord], full: Mapping[str, Any]) -> dict[str,
     if reached < full["wanted"]:
         obstacle, room = full["obstacle"], full["room"]
         if obstacle is None:
-            found["why_not_more"] = (
+            record["why_not_more"] = (
                 "what the remaining questions of these relations and types miss is touched by more questions than dev "
                 f"and test have room for ({room['answerable']:,} answerable, {room['unanswerable']:,} unanswerable, "
                 f"{room['zero_shot']:,} of them zero-shot)"
@@ -91,13 +91,13 @@ def _reached(ideal: Sequence[IdealRecord], full: Mapping[str, Any]) -> dict[str,
         else:
             names = [*obstacle["relations"], *obstacle["types"]]
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            found["why_not_more"] = (
+            record["why_not_more"] = (
                 f"training would have to do without {', '.join(names[:3])}{more}, the cheapest choice: with what is "
                 f"held out already, that puts {obstacle['answerable']:,} answerable and {obstacle['unanswerable']:,} "
                 f"unanswerable questions, {obstacle['zero_shot']:,} of them zero-shot, into dev and test, which have "
                 f"room for {room['answerable']:,}, {room['unanswerable']:,} and {room['zero_shot']:,}"
             )
-    return found
+    return record
 
 
 def _split_row(name: str, pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -116,9 +116,9 @@ def _split_row(name: str, pairs: Sequence[Pair]) -> dict[str, Any]:
         "NA_only": sum(question.s_expression is not None for question, _ in lost),
         **{level: sum(one.level == level for _, one in lost) for level in LEVELS},
         "forms": len({str(normalise(form)) for form in forms.values()}),
-        "relations": len({key for one in used for key in one.relations}),
-        "types": len({key for one in used for key in one.classes}),
-        "entities": len({key for one in used for key in one.entities}),
+        "relations": len({key for used_elements in used for key in used_elements.relations}),
+        "types": len({key for used_elements in used for key in used_elements.classes}),
+        "entities": len({key for used_elements in used for key in used_elements.entities}),
     }
 
 

@@ -83,8 +83,8 @@ class Tracer:
             case Literal() | Compare():
                 return self._valued(form)
             case Join(path=path, of=of):
-                found = self._join(path, self.denote(of))
-                return self._among(found, self._result(form)) if form.where else found
+                joined = self._join(path, self.denote(of))
+                return self._among(joined, self._result(form)) if form.where else joined
             case And(parts=parts):
                 return _all(self._each(parts))
             case Or(parts=parts):
@@ -116,20 +116,20 @@ class Tracer:
         if not exact and not outside(form):
             result = self.graph.execute(form)
             return NONE if result.value or result.nodes else None
-        found = self.denote(form)
-        wanted = len(self.denote(form.one).nodes) if isinstance(form, Holds) else len(found.nodes)
-        if not len(found.nodes) or len(found.nodes) != wanted:
+        traced = self.denote(form)
+        wanted = len(self.denote(form.one).nodes) if isinstance(form, Holds) else len(traced.nodes)
+        if not len(traced.nodes) or len(traced.nodes) != wanted:
             return None
-        return found.witness() if exact else NONE
+        return traced.witness() if exact else NONE
 
     def along(self, path: Steps, nodes: Ints) -> Ints:
         """The triples on every way along a path from some nodes, ascending."""
-        found = [NONE]
+        runs = [NONE]
         for step in path:
             triples, _, nodes = self._follow(nodes, step, backward=step.inverse)
-            found.append(triples)
+            runs.append(triples)
             nodes = np.unique(nodes)
-        return _union(found)
+        return _union(runs)
 
     def _each(self, parts: Sequence[Form]) -> list[TracedNodes]:
         return [self.denote(part) for part in parts]
@@ -158,27 +158,27 @@ class Tracer:
         for step in path:
             levels.append(self._follow(nodes, step, backward=step.inverse))
             nodes = np.unique(levels[-1][2])
-        for place in reversed(range(len(levels))):
-            fits = np.isin(levels[place][2], nodes)
-            levels[place] = tuple(column[fits] for column in levels[place])
-            nodes = np.unique(levels[place][1])
+        for index in reversed(range(len(levels))):
+            fits = np.isin(levels[index][2], nodes)
+            levels[index] = tuple(column[fits] for column in levels[index])
+            nodes = np.unique(levels[index][1])
 
         def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
-            found, here = of.proof(kept_nodes, one), kept_nodes
+            proofs, here = of.proof(kept_nodes, one), kept_nodes
             for triples, start, end in levels:
                 chosen = np.isin(start, here)
                 if one and chosen.any():
                     chosen = np.arange(len(start)) == int(np.flatnonzero(chosen)[0])
-                found.append(triples[chosen])
+                proofs.append(triples[chosen])
                 here = np.unique(end[chosen])
-            return found
+            return proofs
 
         return TracedNodes(nodes, proof)
 
     def _valued(self, form: Form) -> TracedNodes:
         """A literal, or what has a value that compares so: found once in the whole graph, and still having it."""
-        found = self._there(self._result(form))
-        return self._having(form.path, found) if isinstance(form, Compare) else found
+        literals = self._there(self._result(form))
+        return self._having(form.path, literals) if isinstance(form, Compare) else literals
 
     def _result(self, form: Form) -> Ints:
         if form not in self._static:
@@ -186,22 +186,22 @@ class Tracer:
         return self._static[form]
 
     @staticmethod
-    def _among(found: TracedNodes, allowed: Ints) -> TracedNodes:
-        return TracedNodes(np.intersect1d(found.nodes, allowed, assume_unique=True), found.proof)
+    def _among(traced: TracedNodes, allowed: Ints) -> TracedNodes:
+        return TracedNodes(np.intersect1d(traced.nodes, allowed, assume_unique=True), traced.proof)
 
 
 def _back(levels: Sequence[tuple[Ints, Ints, Ints]], before: Proof) -> Proof:
     """Proof of a chain: from the nodes that are kept back to those it began with."""
 
     def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
-        found: list[Ints] = []
+        proofs: list[Ints] = []
         for triples, start, end in reversed(levels):
             chosen = np.isin(end, kept_nodes)
             if one and chosen.any():
                 chosen = np.arange(len(end)) == int(np.flatnonzero(chosen)[0])
-            found.append(triples[chosen])
+            proofs.append(triples[chosen])
             kept_nodes = np.unique(start[chosen])
-        return found + before(kept_nodes, one)
+        return proofs + before(kept_nodes, one)
 
     return proof
 
@@ -220,13 +220,13 @@ def _any(parts: list[TracedNodes], *, always: bool = False) -> TracedNodes:
     nodes = _union([part.nodes for part in parts])
 
     def proof(kept_nodes: Ints, one: bool) -> list[Ints]:
-        found = []
+        proofs = []
         for part in parts:
             own = part.nodes if always else np.intersect1d(part.nodes, kept_nodes, assume_unique=True)
-            found += part.proof(own[:1] if one else own, one) if len(own) else []
-            if one and found and not always:
+            proofs += part.proof(own[:1] if one else own, one) if len(own) else []
+            if one and proofs and not always:
                 break
-        return found
+        return proofs
 
     return TracedNodes(nodes, proof)
 

@@ -79,7 +79,7 @@ def _nearest(run: Any, end: str, share: float) -> list[tuple[int, int]]:
 Weights = NDArray[np.float64]
 
 
-class Index:
+class ElementIndex:
     """Element → the questions that use it, ascending, and question → its elements."""
 
     def __init__(self, elements: Ints, questions: Ints, size: int) -> None:
@@ -90,11 +90,11 @@ class Index:
         self._shares = 1.0 / counts[self._questions] if len(counts) else np.empty(0)
 
     @classmethod
-    def of(cls, uses: Iterable[Iterable[int]], size: int) -> Index:
+    def of(cls, uses: Iterable[Iterable[int]], size: int) -> ElementIndex:
         """From the elements of each question, in the order of the questions."""
         lists = [np.unique(np.fromiter(used, dtype=np.int64)) for used in uses]
-        places = np.repeat(np.arange(len(lists)), [len(used) for used in lists])
-        return cls(np.concatenate(lists) if lists else NONE, places.astype(np.int64), size)
+        indices = np.repeat(np.arange(len(lists)), [len(used) for used in lists])
+        return cls(np.concatenate(lists) if lists else NONE, indices.astype(np.int64), size)
 
     def questions(self, elements: Sequence[int] | Ints) -> Ints:
         """Questions that use any of the elements, ascending and once."""
@@ -122,10 +122,10 @@ class ElementIndexes:
 
     def __init__(self, ideals: Sequence[Ideal], graph: GraphWithDrops) -> None:
         self.ideals = ideals
-        self.relations = Index.of((ideal.relations for ideal in ideals), graph.relations)
-        self.names = Index.of((ideal.names for ideal in ideals), graph.entities)
-        self.facts = Index.of((ideal.support for ideal in ideals), len(graph.head))
-        self.entities = Index.of((_ends(ideal, graph) for ideal in ideals), graph.entities)
+        self.relations = ElementIndex.of((ideal.relations for ideal in ideals), graph.relations)
+        self.names = ElementIndex.of((ideal.names for ideal in ideals), graph.entities)
+        self.facts = ElementIndex.of((ideal.support for ideal in ideals), len(graph.head))
+        self.entities = ElementIndex.of((_ends(ideal, graph) for ideal in ideals), graph.entities)
 
 
 def _ends(ideal: Ideal, graph: GraphWithDrops) -> Ints:

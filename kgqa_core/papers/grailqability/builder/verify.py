@@ -86,13 +86,13 @@ class _Verifier:
 
     def _cases(self) -> list[Case]:
         """The questions whose ideal form can be read."""
-        found = []
+        cases = []
         for question, ideal in zip(self.benchmark.questions, self.benchmark.ideal, strict=True):
             try:
-                found.append(case_of(question, ideal))
+                cases.append(case_of(question, ideal))
             except FormError as fault:
                 self.checks.that("every form runs", False, f"{question.id}: {fault}")
-        return found
+        return cases
 
     def _dropped(self) -> None:
         """What was dropped is not in the modified graph, nothing else is gone, and the drops say what they did."""
@@ -173,22 +173,22 @@ class _Verifier:
 
     def _modified(self, form: Form, whole: Result, missing: bool) -> tuple[bool, tuple[str, ...]]:
         """Answerability and answers in the modified graph."""
-        found: Result | None = None
+        result: Result | None = None
         if not missing:
             try:
-                found = execute(form, self.modified, rows=ROWS, seconds=60, proof=False)
+                result = execute(form, self.modified, rows=ROWS, seconds=60, proof=False)
             except FormError:
                 return False, ("the form cannot be run",)
         answerable = False
-        if found is not None:
+        if result is not None:
             known = True
             if isinstance(form, Holds):
                 known = bool(execute(form.of, self.modified, rows=1, seconds=60, proof=False).nodes)
             if isinstance(form, Holds):  # a no needs that something is known, a yes that it is still so
-                answerable = found.value == whole.value and (whole.value is True or known)
+                answerable = result.value == whole.value and (whole.value is True or known)
             else:
-                answerable = bool(found.value if isinstance(form, Count) else found.nodes)
-        return answerable, self._texts(form, found, answerable)
+                answerable = bool(result.value if isinstance(form, Count) else result.nodes)
+        return answerable, self._texts(form, result, answerable)
 
     def _support(self, form: Form, whole: Result) -> Iterable[int]:
         """The triples that the ideal answer rests on; of a `no` those of the form that it denies."""

@@ -52,10 +52,10 @@ def check_splits(
             abs(inside - share) <= SHARE_SLACK + largest / max(1, sizes[name]),
             f"{name} has {inside:.3f}, all {share:.3f}",
         )
-    places: dict[str, set[str]] = {}
+    indices: dict[str, set[str]] = {}
     for key, case in zip(keys, cases, strict=True):
-        places.setdefault(key, set()).add(case.question.split)
-    for form, where in sorted(places.items()):
+        indices.setdefault(key, set()).add(case.question.split)
+    for form, where in sorted(indices.items()):
         checks.that("a form is in one split", len(where) == 1, f"{form} is in {sorted(where)}")
     in_train = frozenset().union(
         *(steps for case, steps in zip(cases, touched, strict=True) if case.question.split == SPLITS[0])

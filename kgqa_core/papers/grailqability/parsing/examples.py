@@ -150,15 +150,15 @@ def gold_topics(
     numbers = question.topic_mentions or tuple(range(len(question.topic_entities)))
     weights = question.topic_weights or (1.0,) * len(question.topic_entities)
     paired = len(question.topic_keys) == len(question.topic_entities)
-    found = []
-    for place, (entity, rho, number) in enumerate(zip(question.topic_entities, weights, numbers, strict=True)):
+    topics = []
+    for index, (entity, rho, number) in enumerate(zip(question.topic_entities, weights, numbers, strict=True)):
         if entity not in keys:
             continue
-        forms = {*names.get(entity, ()), *(key_forms(question.topic_keys[place]) if paired else ())}
+        forms = {*names.get(entity, ()), *(key_forms(question.topic_keys[index]) if paired else ())}
         mentioned = [form for form in forms if form.strip() and is_mentioned(question.text, form)]
         best = max(mentioned, key=lambda form: (len(form), form in question.text, form), default="")
-        found.append(Topic(keys[entity], best or labels.get(entity, keys[entity]), rho, number))
-    return tuple(found)
+        topics.append(Topic(keys[entity], best or labels.get(entity, keys[entity]), rho, number))
+    return tuple(topics)
 
 
 def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
@@ -167,17 +167,17 @@ def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
     Mentions that the linker did not select are among them: a word for a type (`influenza`) may be the entity of a form.
     Raises ArtifactError when the links are damaged.
     """
-    places = ["question", "turn", "start", "end"]
-    rows = read_frame(linked / LINKS, [*places, "rank", "entity", "mention", "rho"]).sort(*places, "rank")
+    indices = ["question", "turn", "start", "end"]
+    rows = read_frame(linked / LINKS, [*indices, "rank", "entity", "mention", "rho"]).sort(*indices, "rank")
     keys = store.entity_keys(rows["entity"].unique().to_list())
-    found: dict[str, list[Topic]] = {}
-    for (question, *_), own in rows.group_by(places, maintain_order=True):
-        topics = found.setdefault(str(question), [])
+    by_question: dict[str, list[Topic]] = {}
+    for (question, *_), own in rows.group_by(indices, maintain_order=True):
+        topics = by_question.setdefault(str(question), [])
         number = topics[-1].number + 1 if topics else 0
         for entity, mention, rho in own.select("entity", "mention", "rho").iter_rows():
             if entity in keys:
                 topics.append(Topic(keys[entity], mention, rho, number))
-    return {question: tuple(topics) for question, topics in found.items()}
+    return {question: tuple(topics) for question, topics in by_question.items()}
 
 
 def _gold_forms(
@@ -185,18 +185,18 @@ def _gold_forms(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Gold form by question id, and of the others the reason why there is none."""
     graph.know(keys.values())
-    found, left_out = {}, {}
+    gold, left_out = {}, {}
     for number, question in enumerate(questions, start=1):
         try:
             if question.unlinkable:
                 raise FormError("cannot be linked: " + question.unlinkable.partition("(")[0].strip())
             topics = [keys[i] for i in question.topic_entities if i in keys]
-            found[question.id] = str(_best(question, candidates(question, topics), graph))
+            gold[question.id] = str(_best(question, candidates(question, topics), graph))
         except (FormError, FormTimeout) as fault:
             left_out[question.id] = str(fault)
         if number % PROGRESS_EVERY == 0 or number == len(questions):
             monitor.progress(number, len(questions), "gold forms")
-    return found, left_out
+    return gold, left_out
 
 
 def _best(question: Question, made: Sequence[FormCandidate], graph: MemoryGraph) -> Form:

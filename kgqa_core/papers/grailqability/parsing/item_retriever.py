@@ -95,18 +95,18 @@ class ItemRetriever:
     ) -> Tensor:  # fmt: skip
         """Mean over the gold items of each text of the cross entropy against the items that are not gold.
 
-        words, label_words: of the texts and of the labels.  gold: places in `labels` of each text's items, one at
+        words, label_words: of the texts and of the labels.  gold: indices in `labels` of each text's items, one at
         least.
         """
-        places = list(range(len(labels)))
+        indices = list(range(len(labels)))
         if len(labels) > SAMPLED:
             wanted = set().union(*gold)
             others = torch.randperm(len(labels))[:SAMPLED].tolist()
-            places = sorted(wanted | set(others))
+            indices = sorted(wanted | set(others))
         device = self.network.log_scale.device
-        own = {place: number for number, place in enumerate(places)}
-        scores = self._questions(texts) @ self._labels([labels[place] for place in places]).T
-        shares = torch.from_numpy(crossed(words, label_words.of(places))).float().to(device)
+        own = {index: number for number, index in enumerate(indices)}
+        scores = self._questions(texts) @ self._labels([labels[index] for index in indices]).T
+        shares = torch.from_numpy(crossed(words, label_words.of(indices))).float().to(device)
         scores = (scores + (shares * self.network.shared).sum(-1)) * self.network.log_scale.exp()
         is_gold = torch.zeros(scores.shape, dtype=torch.bool)
         for row, items in enumerate(gold):
@@ -125,13 +125,13 @@ class ItemRetriever:
         distinct, labels = sorted(set(texts), key=lambda text: (len(text), text)), sorted(set(words))
         q = self._encoded(distinct, self._questions)
         i = self._encoded(labels, self._labels)
-        found, weights = q @ i.T, self.network.shared.cpu().double().numpy()
+        scores, weights = q @ i.T, self.network.shared.cpu().double().numpy()
         named = overlap.labels(labels)
         for at in range(0, len(distinct), BATCH):
             shares = crossed(overlap.read(distinct[at : at + BATCH]), named)
-            found[at : at + BATCH] += torch.from_numpy(shares @ weights).float()
-        place, label = ({text: n for n, text in enumerate(own)} for own in (distinct, labels))
-        return found[[place[text] for text in texts]][:, [label[text] for text in words]]
+            scores[at : at + BATCH] += torch.from_numpy(shares @ weights).float()
+        index, label = ({text: n for n, text in enumerate(own)} for own in (distinct, labels))
+        return scores[[index[text] for text in texts]][:, [label[text] for text in words]]
 
     def _encoded(self, texts: Sequence[str], encode) -> Tensor:  # type: ignore[no-untyped-def]
         if not texts:
@@ -150,18 +150,21 @@ class ItemRetriever:
         return ids.to(device), mask.to(device)
 
 
-def gold_items(gold: Sequence[Form | None], place: Mapping[str, int]) -> list[frozenset[int]]:
-    """Places of the items that each gold form uses; none for NK."""
+def gold_items(gold: Sequence[Form | None], index: Mapping[str, int]) -> list[frozenset[int]]:
+    """Indices of the items that each gold form uses; none for NK."""
     used = [Elements() if form is None else elements(form) for form in gold]
-    return [frozenset(place[key] for key in (*one.relations, *one.classes) if key in place) for one in used]
+    return [
+        frozenset(index[key] for key in (*used_elements.relations, *used_elements.classes) if key in index)
+        for used_elements in used
+    ]
 
 
 def recall_at(scores: Tensor, wanted: Sequence[frozenset[int]], relations: int, size: int) -> float | None:
     """Share of the gold relations that are among the `size` best of the graph by score alone; None without any."""
-    found = total = 0
+    hits = total = 0
     for row, items in enumerate(wanted):
         own = {item for item in items if item < relations}
         if own:
             best = set(torch.argsort(scores[row, :relations], descending=True, stable=True)[:size].tolist())
-            found, total = found + len(own & best), total + len(own)
-    return found / total if total else None
+            hits, total = hits + len(own & best), total + len(own)
+    return hits / total if total else None

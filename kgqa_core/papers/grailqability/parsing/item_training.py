@@ -33,11 +33,11 @@ class ItemTexts:
     @classmethod
     def of(cls, texts: Sequence[str], gold: Sequence[frozenset[int]]) -> ItemTexts:
         """The texts that use items at all, each once with all that it uses anywhere."""
-        found: dict[str, frozenset[int]] = {}
+        items_of_text: dict[str, frozenset[int]] = {}
         for text, items in zip(texts, gold, strict=True):
             if items:
-                found[text] = found.get(text, frozenset()) | items
-        return cls(sorted(found), [found[text] for text in sorted(found)])
+                items_of_text[text] = items_of_text.get(text, frozenset()) | items
+        return cls(sorted(items_of_text), [items_of_text[text] for text in sorted(items_of_text)])
 
 
 def fit_retriever(

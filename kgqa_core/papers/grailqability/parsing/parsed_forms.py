@@ -62,10 +62,10 @@ def read_parsed(folder: Path) -> dict[str, list[ParsedForm]]:
     frame = read_frame(path)
     if dict(frame.schema) != SCHEMA:
         raise ArtifactError(f"{path} has other columns than this version writes; delete its folder and run again")
-    found: dict[str, list[ParsedForm]] = {}
+    parsed: dict[str, list[ParsedForm]] = {}
     for row in frame.iter_rows(named=True):
-        found.setdefault(row["question"], []).append(ParsedForm(**{**row, "answers": tuple(row["answers"])}))
-    return found
+        parsed.setdefault(row["question"], []).append(ParsedForm(**{**row, "answers": tuple(row["answers"])}))
+    return parsed
 
 
 Scored = tuple[Form | None, float, float]
@@ -104,16 +104,16 @@ class Runner:
         results = [[self.run(form) for form, _, _ in own] for own in best]
         nodes = {node for own in results for result in own if result is not None for node in result.nodes}
         keys = self.store.entity_keys(sorted(nodes))
-        found = []
+        parsed = []
         for question, own, run in zip(ids, best, results, strict=True):
             rows = []
-            for place, ((form, score, rho), result) in enumerate(zip(own, run, strict=True)):
+            for index, ((form, score, rho), result) in enumerate(zip(own, run, strict=True)):
                 more: dict[str, Any] = {}
                 if form is not None and result is not None:
                     more = {"answers": answer_texts(form, result, keys), "empty": finds_nothing(form, result)}
-                rows.append(ParsedForm(question, place, None if form is None else str(form), score, rho, **more))
-            found.append(rows)
-        return found
+                rows.append(ParsedForm(question, index, None if form is None else str(form), score, rho, **more))
+            parsed.append(rows)
+        return parsed
 
 
 def is_empty(form: Form, runner: Runner) -> bool:

@@ -38,9 +38,9 @@ class TextWords:
     total: Floats
     whole: Floats
 
-    def of(self, places: Sequence[int] | NDArray[np.int64]) -> TextWords:
+    def of(self, indices: Sequence[int] | NDArray[np.int64]) -> TextWords:
         """Those of some of the texts."""
-        own = np.asarray(places, dtype=np.int64)
+        own = np.asarray(indices, dtype=np.int64)
         return TextWords(self.rows[own], self.total[own], self.whole[own])
 
     def followed_by(self, more: TextWords) -> TextWords:
@@ -55,11 +55,11 @@ class WordOverlap:
 
     def __init__(self, labels: Sequence[str]) -> None:
         words = [sorted(set(stems(key_words(label)))) for label in labels]
-        self.vocabulary = {word: place for place, word in enumerate(sorted({word for own in words for word in own}))}
+        self.vocabulary = {word: index for index, word in enumerate(sorted({word for own in words for word in own}))}
         self._by_prefix: dict[str, list[int]] = {}
-        for word, place in self.vocabulary.items():
+        for word, index in self.vocabulary.items():
             if len(word) >= PREFIX:
-                self._by_prefix.setdefault(word[:PREFIX], []).append(place)
+                self._by_prefix.setdefault(word[:PREFIX], []).append(index)
         self._near: dict[str, dict[int, float]] = {}
         having = np.zeros(len(self.vocabulary))
         for own in words:
@@ -69,26 +69,26 @@ class WordOverlap:
 
     def read(self, texts: Sequence[str]) -> TextWords:
         """Of each word of the vocabulary how like it the nearest word of a text is, in [0, 1]."""
-        found, unheard = [], []
+        likenesses, unheard = [], []
         for text in texts:
             own: dict[int, float] = {}
             words = dict.fromkeys(stems(SLOT.sub(" ", text)))
             for word in words:
-                for place, likeness in self._likeness(word).items():
-                    own[place] = max(likeness, own.get(place, 0.0))
-            found.append(own)
+                for index, likeness in self._likeness(word).items():
+                    own[index] = max(likeness, own.get(index, 0.0))
+            likenesses.append(own)
             unheard.append(sum(not self._likeness(word) and word not in FUNCTION_WORDS for word in words))
-        rows = self._rows(found)
+        rows = self._rows(likenesses)
         total: Floats = rows @ self.rarity
         return TextWords(rows, total, total + self.unheard * np.array(unheard, dtype=np.float64))
 
     def labels(self, texts: Sequence[str]) -> TextWords:
         """The rarity of each word that a label has, or a text made of labels."""
-        found = []
+        rarities = []
         for text in texts:
-            places = {self.vocabulary[word] for word in stems(key_words(text)) if word in self.vocabulary}
-            found.append({place: float(self.rarity[place]) for place in places})
-        rows = self._rows(found)
+            indices = {self.vocabulary[word] for word in stems(key_words(text)) if word in self.vocabulary}
+            rarities.append({index: float(self.rarity[index]) for index in indices})
+        rows = self._rows(rarities)
         total: Floats = np.asarray(rows.sum(1)).ravel()
         return TextWords(rows, total, total)
 
@@ -98,11 +98,11 @@ class WordOverlap:
             self._near[word] = near | ({self.vocabulary[word]: 1.0} if word in self.vocabulary else {})
         return self._near[word]
 
-    def _rows(self, found: Sequence[dict[int, float]]) -> csr_array:
-        columns = np.array([place for own in found for place in sorted(own)], dtype=np.int64)
-        values = np.array([own[place] for own in found for place in sorted(own)], dtype=np.float64)
-        ends = np.concatenate(([0], np.cumsum([len(own) for own in found]))).astype(np.int64)
-        return csr_array((values, columns, ends), shape=(len(found), len(self.vocabulary)))
+    def _rows(self, weights: Sequence[dict[int, float]]) -> csr_array:
+        columns = np.array([index for own in weights for index in sorted(own)], dtype=np.int64)
+        values = np.array([own[index] for own in weights for index in sorted(own)], dtype=np.float64)
+        ends = np.concatenate(([0], np.cumsum([len(own) for own in weights]))).astype(np.int64)
+        return csr_array((values, columns, ends), shape=(len(weights), len(self.vocabulary)))
 
 
 def shares(shared: Floats, text: Floats, whole: Floats, label: Floats) -> Floats:

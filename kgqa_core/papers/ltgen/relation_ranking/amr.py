@@ -63,7 +63,7 @@ def reify(triples: Sequence[Triple]) -> AmrGraph:
     triples = _without_links(triples)
     concepts = {source: target for source, role, target in triples if role == INSTANCE and target is not None}
     variables = dict.fromkeys(source for source, _, _ in triples)
-    place = {variable: number for number, variable in enumerate(variables)}
+    index = {variable: number for number, variable in enumerate(variables)}
     labels = [_words(str(concepts.get(variable, variable))) for variable in variables]
     kinds = [CONCEPT] * len(labels)
     edges: list[tuple[int, int]] = []
@@ -73,12 +73,12 @@ def reify(triples: Sequence[Triple]) -> AmrGraph:
         node = len(labels)
         labels.append(role.lstrip(":"))
         kinds.append(ROLE)
-        end = place.get(target)
+        end = index.get(target)
         if end is None:
             end = len(labels)
             labels.append(_words(str(target).strip('"')))
             kinds.append(CONSTANT)
-        edges += [(place[source], node), (node, end)]
+        edges += [(index[source], node), (node, end)]
     return AmrGraph(tuple(labels), tuple(kinds), tuple(edges))
 
 

@@ -71,8 +71,8 @@ class AmrGraphs:
         for question in new:
             self._known[question] = self._read(written.get(question))
         self.counts["without"] += sum(self._known[question] is None for question in new)
-        found = {question: self._known[question] for question in dict.fromkeys(questions)}
-        return {question: graph for question, graph in found.items() if graph is not None}
+        graphs = {question: self._known[question] for question in dict.fromkeys(questions)}
+        return {question: graph for question, graph in graphs.items() if graph is not None}
 
     def _read(self, penman: str | None) -> AmrGraph | None:
         if not penman:
@@ -90,18 +90,18 @@ class AmrGraphs:
             return {}
         rows = self._store.read("SELECT sentence, penman FROM graphs WHERE parser = ?", [self.parser.name])
         known = dict(rows)
-        found = {question: known[question] for question in questions if question in known}
-        self.counts["kept"] += len(found)
+        graphs = {question: known[question] for question in questions if question in known}
+        self.counts["kept"] += len(graphs)
         missing = [question for question in questions if question not in known]
         for start in range(0, len(missing), AT_ONCE):
             part = missing[start : start + AT_ONCE]
             parsed = [graph or "" for graph in self.parser.parse(part)]
             values = [(self.parser.name, *pair) for pair in zip(part, parsed, strict=True)]
             self._store.submit(_insert(values)).result()
-            found |= dict(zip(part, parsed, strict=True))
+            graphs |= dict(zip(part, parsed, strict=True))
             self.counts["parsed"] += len(part)
             monitor.progress(start + len(part), len(missing), "questions parsed")
-        return found
+        return graphs
 
 
 def open_graphs(
@@ -137,18 +137,18 @@ def read_graphs(path: Path) -> dict[str, str]:
     text = read_document(path, needs=_FORMS)
     try:
         if not text.lstrip().startswith("{"):
-            found = _blocks(text)
+            graphs = _blocks(text)
         elif (lines := text.strip().splitlines()) and _is_json(lines[0]) and "question" in json.loads(lines[0]):
             rows = [json.loads(line) for line in lines if line.strip()]
-            found = {row["question"]: row["amr"] for row in rows}
+            graphs = {row["question"]: row["amr"] for row in rows}
         else:
             entries = json.loads(text)
-            found = dict(_entry(question, entry) for question, entry in entries.items())
+            graphs = dict(_entry(question, entry) for question, entry in entries.items())
     except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise InputError(f"{path} cannot be read as AMR graphs ({fault!r}); it needs {_FORMS}") from None
-    if not found:
+    if not graphs:
         raise InputError(f"{path} has no AMR graph with a line '# ::snt QUESTION' before it")
-    return found
+    return graphs
 
 
 def open_parser(spec: str) -> AmrParser | None:
@@ -225,13 +225,13 @@ def _same(question: str) -> str:
 
 
 def _blocks(text: str) -> dict[str, str]:
-    found = {}
+    graphs = {}
     for block in re.split(r"\n\s*\n", text):
         named = re.search(r"^#.*::snt\s+(.*?)(?:\s+::\w+ .*)?$", block, re.MULTILINE)
         graph = "\n".join(line for line in block.splitlines() if not line.lstrip().startswith("#")).strip()
         if named and graph:
-            found[named.group(1).strip()] = graph
-    return found
+            graphs[named.group(1).strip()] = graph
+    return graphs
 
 
 def _entry(question: str, entry: Any) -> tuple[str, str]:

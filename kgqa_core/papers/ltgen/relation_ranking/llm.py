@@ -18,7 +18,7 @@ from kgqa_core.llm.cache import ResponseCache
 from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.ltgen.relation_ranking.ranker import DECIMALS, RankedPlace, RankingQuery
+from kgqa_core.papers.ltgen.relation_ranking.ranker import DECIMALS, RankedRelation, RankingQuery
 from kgqa_core.prompts import chat
 
 SYSTEM: Final = (
@@ -63,20 +63,22 @@ class LlmRanker:
         self.counts = dict.fromkeys(("asked", "unknown_lines", "named", "silent", "failed"), 0)
         self.unknown: list[str] = []
 
-    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
-        """At most `most` places of each; those that the model did not name are left out.
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedRelation]]:
+        """At most `most` relations of each; those that the model did not name are left out.
 
         Raises BudgetReached after the billed completions are cached, EndpointError, ModelError.
         """
-        places = [number for number, one in enumerate(queries) if len(one.relations) > most]
-        outcomes = self._ask([ranking_prompt(queries[number], most) for number in places], monitor)
+        indices = [number for number, one in enumerate(queries) if len(one.relations) > most]
+        outcomes = self._ask([ranking_prompt(queries[number], most) for number in indices], monitor)
         # Of an entity that has at most `most` relations all are returned, in their order.
-        found = [[_place(place, place) for place in range(min(most, len(one.relations)))] for one in queries]
-        for number, outcome in zip(places, outcomes, strict=True):
-            found[number] = self._read(queries[number], outcome, most)
-        return found
+        rankings = [
+            [_ranked_relation(index, index) for index in range(min(most, len(query.relations)))] for query in queries
+        ]
+        for number, outcome in zip(indices, outcomes, strict=True):
+            rankings[number] = self._read(queries[number], outcome, most)
+        return rankings
 
-    def _read(self, query: RankingQuery, outcome: Outcome, most: int) -> list[RankedPlace]:
+    def _read(self, query: RankingQuery, outcome: Outcome, most: int) -> list[RankedRelation]:
         self.counts["asked"] += 1
         completion = outcome.completion
         if completion is None or completion.finish == "error":
@@ -84,10 +86,10 @@ class LlmRanker:
             return []
         ranking = read_ranking(completion.text, query.relations, most)
         self.counts["unknown_lines"] += len(ranking.unknown)
-        self.counts["named"] += len(ranking.places)
-        self.counts["silent"] += not ranking.places
+        self.counts["named"] += len(ranking.indices)
+        self.counts["silent"] += not ranking.indices
         self.unknown += ranking.unknown[: SHOWN - len(self.unknown)]
-        return [_place(place, rank) for rank, place in enumerate(ranking.places)]
+        return [_ranked_relation(index, rank) for rank, index in enumerate(ranking.indices)]
 
     def _ask(self, prompts: Sequence[str], monitor: Monitor) -> list[Outcome]:
         """`ask`; prompts on which the endpoint failed are sent again in further passes."""
@@ -101,8 +103,8 @@ class LlmRanker:
         )
 
 
-def _place(place: int, rank: int) -> RankedPlace:
-    return place, round(1 / (rank + 1), DECIMALS)
+def _ranked_relation(index: int, rank: int) -> RankedRelation:
+    return index, round(1 / (rank + 1), DECIMALS)
 
 
 _BULLET = re.compile(r"^(?:[-*+•‣◦·–—>#]+|\(?\d{1,3}\s*[.):\]]|\(?[a-zA-Z][.)])\s+|^(?:[•‣◦·]|\d{1,3}[.):\]])\s*")
@@ -116,28 +118,28 @@ _PAIRS = (("<<<", ">>>"), ("**", "**"), ('"', '"'), ("'", "'"), ("`", "`"), ("�
 class ParsedRanking:
     """The candidates that an output names.
 
-    places: candidates in the order in which they are named.  unknown: lines that name none, as they stand.
+    indices: candidates in the order in which they are named.  unknown: lines that name none, as they stand.
     """
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     unknown: tuple[str, ...]
 
 
 def read_ranking(text: str, candidates: Sequence[str], most: int) -> ParsedRanking:
     """The first `most` candidates that the lines of a text name, and the lines that name none."""
     exact, folded = dict[str, list[int]](), dict[str, list[int]]()
-    for place, candidate in enumerate(candidates):
-        exact.setdefault(" ".join(candidate.split()), []).append(place)
-        folded.setdefault(fold(candidate), []).append(place)
+    for index, candidate in enumerate(candidates):
+        exact.setdefault(" ".join(candidate.split()), []).append(index)
+        folded.setdefault(fold(candidate), []).append(index)
     chosen: dict[int, None] = {}
     unknown: list[str] = []
 
     def take(name: str) -> bool:
-        places = exact.get(" ".join(name.split())) or folded.get(fold(name)) or []
-        free = [place for place in places if place not in chosen]
+        indices = exact.get(" ".join(name.split())) or folded.get(fold(name)) or []
+        free = [index for index in indices if index not in chosen]
         if free:
             chosen[free[0]] = None
-        return bool(places)
+        return bool(indices)
 
     for line in text.splitlines():
         stripped = line.strip()

@@ -102,14 +102,14 @@ class AmrNetwork(nn.Module):
         """Logits [pair] of ids [pair, length]; graph_places: [pair] the graph of each pair."""
         pair = self.encoder(ids, mask)
         nodes, there = self._padded(self.nodes(graphs), graphs)
-        found, _ = self.attention(
+        attended, _ = self.attention(
             pair.unsqueeze(1),
             nodes[graph_places],
             nodes[graph_places],
             key_padding_mask=~there[graph_places],
             need_weights=False,
         )
-        logits: Tensor = self.score(torch.cat([pair, found.squeeze(1)], dim=-1)).squeeze(-1)
+        logits: Tensor = self.score(torch.cat([pair, attended.squeeze(1)], dim=-1)).squeeze(-1)
         return logits
 
     def nodes(self, graphs: GraphBatch) -> Tensor:
@@ -124,9 +124,9 @@ class AmrNetwork(nn.Module):
     def _padded(state: Tensor, graphs: GraphBatch) -> tuple[Tensor, Tensor]:
         """Nodes by graph, [graph, most nodes, width], and where there is one."""
         counts = torch.bincount(graphs.owner, minlength=graphs.graphs)
-        place = torch.arange(len(graphs.owner), device=state.device) - (counts.cumsum(0) - counts)[graphs.owner]
+        index = torch.arange(len(graphs.owner), device=state.device) - (counts.cumsum(0) - counts)[graphs.owner]
         nodes = state.new_zeros(graphs.graphs, int(counts.max()), state.shape[-1])
-        nodes = nodes.index_put((graphs.owner, place), state)
+        nodes = nodes.index_put((graphs.owner, index), state)
         return nodes, torch.arange(nodes.shape[1], device=state.device) < counts.unsqueeze(1)
 
 

@@ -17,8 +17,8 @@ from kgqa_core.types import INVERSE
 
 DECIMALS = 6
 """Digits of a score that count: what differs less is a tie."""
-RankedPlace = tuple[int, float]
-"""Place of a relation among the candidates, and its score in [0, 1], higher is better."""
+RankedRelation = tuple[int, float]
+"""Index of a relation among the candidates, and its score in [0, 1], higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +42,20 @@ class Ranker(Protocol):
     name: str
     counts: dict[str, int]
 
-    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
-        """At most `most` places of each, best first; empty where there are no candidates or the output names none."""
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedRelation]]:
+        """At most `most` relations of each, best first; empty without candidates, or where the output names none."""
         ...
 
 
-def best_first(scores: Iterable[float], most: int) -> list[RankedPlace]:
-    """Places of the greatest scores, ties to the smaller place.
+def best_first(scores: Iterable[float], most: int) -> list[RankedRelation]:
+    """Indices of the greatest scores, ties to the smaller index.
 
     >>> best_first([0.1, 0.9, 0.9, 0.3], 3)
     [(1, 0.9), (2, 0.9), (3, 0.3)]
     """
     rounded = [round(score, DECIMALS) for score in scores]
-    order = sorted(range(len(rounded)), key=lambda place: (-rounded[place], place))
-    return [(place, rounded[place]) for place in order[:most]]
+    order = sorted(range(len(rounded)), key=lambda index: (-rounded[index], index))
+    return [(index, rounded[index]) for index in order[:most]]
 
 
 def recall(selected: Sequence[Iterable[str]], gold: Sequence[Iterable[str]]) -> tuple[int, int]:
@@ -66,12 +66,12 @@ def recall(selected: Sequence[Iterable[str]], gold: Sequence[Iterable[str]]) -> 
     >>> recall([["a", "b"], ["c"]], [["a"], ["c", "d"]])
     (2, 3)
     """
-    found = wanted = 0
+    hits = wanted = 0
     for own, right in zip(selected, gold, strict=True):
         distinct = set(right)
-        found += len(distinct & set(own))
+        hits += len(distinct & set(own))
         wanted += len(distinct)
-    return found, wanted
+    return hits, wanted
 
 
 class EmbeddingRanker:
@@ -88,20 +88,20 @@ class EmbeddingRanker:
         self.encoder, self.cache = encoder, cache
         self.counts = {"texts": 0}
 
-    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
-        """At most `most` places of each, ties to the smaller place."""
-        wording = {text: relation_text(text) for text in {text for one in queries for text in one.relations}}
-        distinct = sorted({one.question for one in queries} | set(wording.values()))
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedRelation]]:
+        """At most `most` relations of each, ties to the smaller index."""
+        wording = {text: relation_text(text) for text in {text for query in queries for text in query.relations}}
+        distinct = sorted({query.question for query in queries} | set(wording.values()))
         self.counts["texts"] += len(distinct)
         with open_vectors(self.cache, self.encoder.digest, self.encoder.width) as store:
             vectors = CachedEncoder(self.encoder, store).vectors(distinct, monitor)
-        place = {text: number for number, text in enumerate(distinct)}
-        found: list[list[RankedPlace]] = []
+        index = {text: number for number, text in enumerate(distinct)}
+        rankings: list[list[RankedRelation]] = []
         for one in queries:
-            rows = np.array([place[wording[text]] for text in one.relations], dtype=np.int64)
-            scores = dots(vectors[rows], vectors[[place[one.question]]])[:, 0] / ONE**2
-            found.append(best_first(np.clip(scores, 0.0, 1.0).tolist(), most))
-        return found
+            rows = np.array([index[wording[text]] for text in one.relations], dtype=np.int64)
+            scores = dots(vectors[rows], vectors[[index[one.question]]])[:, 0] / ONE**2
+            rankings.append(best_first(np.clip(scores, 0.0, 1.0).tolist(), most))
+        return rankings
 
 
 def relation_text(text: str) -> str:

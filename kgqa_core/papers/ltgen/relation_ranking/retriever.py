@@ -18,7 +18,7 @@ from kgqa_core.config import RelationRankingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedPlace, Ranker, RankingQuery
+from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedRelation, Ranker, RankingQuery
 from kgqa_core.retrieval.api import Retriever
 from kgqa_core.retrieval.relation_texts import relation_texts
 from kgqa_core.types import INVERSE, Fact, Question, Retrieved
@@ -57,12 +57,12 @@ def candidates(dkg: Dkg, entity: int, most: int) -> EntityRelations:
     return EntityRelations(entity, row[first[chosen]].astype(np.int64), start + first[chosen], count[chosen], cut)
 
 
-def draw_edges(found: EntityRelations, place: int, most: int, seed: int, question: str) -> IntArray:
+def draw_edges(relations: EntityRelations, index: int, most: int, seed: int, question: str) -> IntArray:
     """At most `most` edges of one relation, ascending; which ones depends on seed, question, entity and relation."""
-    first, count = int(found.first[place]), int(found.count[place])
+    first, count = int(relations.first[index]), int(relations.count[index])
     if count <= most:
         return first + np.arange(count, dtype=np.int64)
-    named = f"{seed}\n{question}\n{found.entity}\n{int(found.relation[place])}"
+    named = f"{seed}\n{question}\n{relations.entity}\n{int(relations.relation[index])}"
     digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
     generator = np.random.default_rng(int.from_bytes(digest[:8], "little"))
     return first + np.sort(generator.choice(count, size=most, replace=False)).astype(np.int64)
@@ -105,7 +105,7 @@ class RelationRanking(Retriever):
         """Facts by falling score of their relation, and the entities that they lead to; none without a topic."""
         names = self._names(questions)
         near: dict[int, EntityRelations] = {}
-        places: list[tuple[int, EntityRelations]] = []
+        indices: list[tuple[int, EntityRelations]] = []
         queries: list[RankingQuery] = []
         for number, question in enumerate(questions):
             keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
@@ -114,24 +114,26 @@ class RelationRanking(Retriever):
                     near[entity] = candidates(self.dkg, entity, self.ranking.max_relations)
                 texts = tuple(self.texts[relation] for relation in near[entity].relation.tolist())
                 queries.append(RankingQuery(question.text, names.get(entity) or keys.get(entity, ""), texts))
-                places.append((number, near[entity]))
+                indices.append((number, near[entity]))
         rankings = self.ranker.rank(queries, self.ranking.relations, monitor)
-        own: list[list[tuple[EntityRelations, list[RankedPlace]]]] = [[] for _ in questions]
-        for (number, found), ranking in zip(places, rankings, strict=True):
-            own[number].append((found, ranking))
+        own: list[list[tuple[EntityRelations, list[RankedRelation]]]] = [[] for _ in questions]
+        for (number, relations), ranking in zip(indices, rankings, strict=True):
+            own[number].append((relations, ranking))
         return [self._retrieved(question, parts) for question, parts in zip(questions, own, strict=True)]
 
-    def _retrieved(self, question: Question, parts: Sequence[tuple[EntityRelations, list[RankedPlace]]]) -> Retrieved:
+    def _retrieved(
+        self, question: Question, parts: Sequence[tuple[EntityRelations, list[RankedRelation]]]
+    ) -> Retrieved:
         ranked = sorted(
-            ((-score, turn, rank, found, place) for turn, (found, ranking) in enumerate(parts)
-             for rank, (place, score) in enumerate(ranking)),
+            ((-score, turn, rank, relations, index) for turn, (relations, ranking) in enumerate(parts)
+             for rank, (index, score) in enumerate(ranking)),
             key=lambda item: item[:3],
         )  # fmt: skip
         topics = set(question.topic_entities)
         facts: dict[int, Fact] = {}
         entities: dict[int, float] = {}
-        for score, _, _, found, place in ranked:
-            edges = draw_edges(found, place, self.ranking.triples, self.seed, question.id)
+        for score, _, _, relations, index in ranked:
+            edges = draw_edges(relations, index, self.ranking.triples, self.seed, question.id)
             triples, directions = self.dkg.triple_of(edges).tolist(), self.dkg.direction_of(edges).tolist()
             for triple, direction, end in zip(triples, directions, self.dkg.tail[edges].tolist(), strict=True):
                 facts.setdefault(triple, Fact(len(facts), -score, 1, triple, direction))
@@ -141,8 +143,10 @@ class RelationRanking(Retriever):
             question.id,
             tuple(facts.values()),
             tuple(list(entities.items())[: self.options.candidates]),
-            sum(found.cut for found, _ in parts),
-            pairs=tuple((found.entity, int(found.relation[place]), -score) for score, _, _, found, place in ranked),
+            sum(relations.cut for relations, _ in parts),
+            pairs=tuple(
+                (relations.entity, int(relations.relation[index]), -score) for score, _, _, relations, index in ranked
+            ),
         )
 
     def _names(self, questions: Sequence[Question]) -> dict[int, str]:

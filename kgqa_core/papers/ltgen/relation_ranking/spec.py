@@ -54,12 +54,12 @@ def trained_ranker(name: str) -> Callable[[RetrieverInputs, RelationRankingOptio
 
 
 def _amr(options: RelationRankingOptions) -> list[ExternalInput]:
-    found = []
+    inputs = []
     if options.amr_parser:
-        found.append(ExternalInput("amr_parser", "file", "amr_parser", options.amr_parser.partition(":")[2], True))
+        inputs.append(ExternalInput("amr_parser", "file", "amr_parser", options.amr_parser.partition(":")[2], True))
     if options.amr_graphs:
-        found.append(ExternalInput("amr_graphs", "file", "amr_graphs", options.amr_graphs, True))
-    return found
+        inputs.append(ExternalInput("amr_graphs", "file", "amr_graphs", options.amr_graphs, True))
+    return inputs
 
 
 def _trains_on(options: RelationRankingOptions) -> list[ExternalInput]:

@@ -72,26 +72,26 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
             "relation in this graph; give relation_path or gold_triples in the question file, or name relation-linking "
             "files in relation_ranking.training_sets"
         )
-    found: dict[str, Any] = {"lessons": {split: len(own) for split, own in examples.items()}, "from": counts}
+    facts: dict[str, Any] = {"lessons": {split: len(own) for split, own in examples.items()}, "from": counts}
     key = hashlib.sha256(repr(sorted(examples.items())).encode()).hexdigest()
     pair, amr = workspace.sub("pair"), workspace.sub("amr")
     fitted = fit(pair, examples["train"], examples["dev"], options, inputs.seed, "pair", key=key)
-    found["pair"] = _write(pair.out, fitted)
+    facts["pair"] = _write(pair.out, fitted)
     write_curves(workspace.out, fitted.progress)
     graphs = _graphs(workspace, examples, options)
     own = {split: [example for example in part if example.question in graphs] for split, part in examples.items()}
-    found["amr_graphs"] = len(graphs)
+    facts["amr_graphs"] = len(graphs)
     if own["train"]:
         graphs_key = hashlib.sha256(repr(sorted(graphs.items())).encode()).hexdigest()
         fitted = fit(amr, own["train"], own["dev"], options, inputs.seed, "amr", graphs=graphs, key=key + graphs_key)
-        found["amr"] = _write(amr.out, fitted) | {"lessons": {split: len(part) for split, part in own.items()}}
+        facts["amr"] = _write(amr.out, fitted) | {"lessons": {split: len(part) for split, part in own.items()}}
     elif options.amr_graphs or options.amr_parser:
         note = "no training question has an AMR graph; rank_amr is not trained and ranks as rank_pair does"
         workspace.monitor.note(note)
     for work in (pair.work, amr.work):
         if work is not None:
             (work / CHECKPOINT).unlink(missing_ok=True)
-    return found
+    return facts
 
 
 def _training_examples(
@@ -215,17 +215,17 @@ def measure(
     """recall: share of gold relations among the first `most` of their entity, in [0, 1]; loss: mean over all pairs."""
     pairs = [pair for example in examples for pair in _pairs(example)]
     logits = trained.scores(pairs, graphs)
-    found = wanted = done = 0
+    hits = wanted = done = 0
     right = np.zeros(len(pairs), dtype=bool)
     for example in examples:
         own = logits[done : done + len(example.relations)]
-        selected = {place for place, _ in best_first(own.tolist(), most)}
-        found += len(selected & set(example.gold))
+        selected = {index for index, _ in best_first(own.tolist(), most)}
+        hits += len(selected & set(example.gold))
         wanted += len(example.gold)
-        right[[done + place for place in example.gold]] = True
+        right[[done + index for index in example.gold]] = True
         done += len(example.relations)
     losses = np.logaddexp(0.0, np.where(right, -logits, logits))
-    return {"recall": found / max(1, wanted), "loss": float(losses.mean()) if len(losses) else 0.0}
+    return {"recall": hits / max(1, wanted), "loss": float(losses.mean()) if len(losses) else 0.0}
 
 
 class _ExamplePairs:
@@ -251,7 +251,7 @@ class _ExamplePairs:
                 example = self.examples[number]
                 others = np.setdiff1d(np.arange(len(example.relations)), example.gold)
                 sampled = generator.choice(others, size=min(negatives, len(others)), replace=False)
-                numbers += [int(self.start[number]) + place for place in (*example.gold, *sorted(sampled.tolist()))]
+                numbers += [int(self.start[number]) + index for index in (*example.gold, *sorted(sampled.tolist()))]
             batches.append(torch.tensor(numbers, dtype=torch.int64))
         return batches
 
@@ -261,9 +261,9 @@ class _ExamplePairs:
         for number in numbers:
             example_number = int(np.searchsorted(self.start, number, side="right")) - 1
             example = self.examples[example_number]
-            place = number - int(self.start[example_number])
-            pairs.append((example.question, example.entity, example.relations[place]))
-            right.append(float(place in example.gold))
+            index = number - int(self.start[example_number])
+            pairs.append((example.question, example.entity, example.relations[index]))
+            right.append(float(index in example.gold))
         rows = read_pairs(self.trained.reader, pairs)
         logits = self.trained.logits(rows, [question for question, _, _ in pairs], self.graphs)
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, torch.tensor(right, device=logits.device))
@@ -274,7 +274,7 @@ def _pairs(example: RankingExample) -> list[EntityRelationPair]:
 
 
 def _gold_pairs(example: RankingExample) -> list[EntityRelationPair]:
-    return [(example.question, example.entity, example.relations[place]) for place in example.gold]
+    return [(example.question, example.entity, example.relations[index]) for index in example.gold]
 
 
 def _vocabulary(examples: Sequence[RankingExample], graphs: Mapping[str, AmrGraph]) -> list[str]:

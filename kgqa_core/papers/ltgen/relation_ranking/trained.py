@@ -20,7 +20,7 @@ from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.papers.ltgen.relation_ranking.amr import AmrGraph
 from kgqa_core.papers.ltgen.relation_ranking.amr_source import AmrGraphs, open_graphs
 from kgqa_core.papers.ltgen.relation_ranking.network import AmrNetwork, Network, PairNetwork, join_graphs
-from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedPlace, RankingQuery, best_first
+from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedRelation, RankingQuery, best_first
 
 VERSION = 1
 """Version of the stored model's layout."""
@@ -53,19 +53,19 @@ class TrainedRanker:
         distinct = sorted(set(pairs))
         rows = read_pairs(self.reader, distinct)
         groups: dict[int, list[int]] = {}
-        for place, row in enumerate(rows):
-            groups.setdefault(-(-len(row) // STEP) * STEP, []).append(place)
-        found = np.empty(len(distinct))
+        for index, row in enumerate(rows):
+            groups.setdefault(-(-len(row) // STEP) * STEP, []).append(index)
+        scores = np.empty(len(distinct))
         self.network.eval()
         with torch.inference_mode():
-            for length, places in sorted(groups.items()):
-                for start in range(0, len(places), BATCH):
-                    part = places[start : start + BATCH]
-                    logits = self.logits([rows[place] for place in part], [distinct[place][0] for place in part],
+            for length, indices in sorted(groups.items()):
+                for start in range(0, len(indices), BATCH):
+                    part = indices[start : start + BATCH]
+                    logits = self.logits([rows[index] for index in part], [distinct[index][0] for index in part],
                                          graphs or {}, length)  # fmt: skip
-                    found[part] = logits.double().cpu().numpy()
-        number = {pair: place for place, pair in enumerate(distinct)}
-        return found[[number[pair] for pair in pairs]]
+                    scores[part] = logits.double().cpu().numpy()
+        number = {pair: index for index, pair in enumerate(distinct)}
+        return scores[[number[pair] for pair in pairs]]
 
     def logits(
         self,
@@ -83,12 +83,12 @@ class TrainedRanker:
         device = device_of(self.network)
         ids, mask = ids.to(device), mask.to(device)
         if isinstance(self.network, PairNetwork):
-            found: torch.Tensor = self.network(ids, mask)
-            return found
+            logits: torch.Tensor = self.network(ids, mask)
+            return logits
         own = list(dict.fromkeys(questions))
-        place = {question: number for number, question in enumerate(own)}
+        index = {question: number for number, question in enumerate(own)}
         batch = join_graphs([graphs[question] for question in own], self.reader).to(device)
-        graph_places = torch.tensor([place[question] for question in questions], device=device)
+        graph_places = torch.tensor([index[question] for question in questions], device=device)
         with_graphs: torch.Tensor = self.network(ids, mask, batch, graph_places)
         return with_graphs
 
@@ -145,11 +145,11 @@ class PairRanker:
             if one is not None:
                 one.network.to(device)
 
-    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
-        """At most `most` places of each, ties to the smaller place."""
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedRelation]]:
+        """At most `most` relations of each, ties to the smaller index."""
         graphs: dict[str, AmrGraph] = {}
         if isinstance(self.trained.network, AmrNetwork) and self.graphs is not None:
-            questions = sorted({one.question for one in queries})
+            questions = sorted({query.question for query in queries})
             graphs = self.graphs.of(questions, monitor)
             self.counts["with_amr"] += len(graphs)
             self.counts["without_amr"] += len(questions) - len(graphs)
@@ -158,7 +158,7 @@ class PairRanker:
                     f"{len(questions) - len(graphs)} of {len(questions)} questions have no AMR graph and are ranked as "
                     "rank_pair does"
                 )
-        found: list[list[RankedPlace]] = []
+        rankings: list[list[RankedRelation]] = []
         for start in range(0, len(queries), CHUNK):
             part = queries[start : start + CHUNK]
             pairs = [(one.question, one.entity, text) for one in part for text in one.relations]
@@ -169,23 +169,23 @@ class PairRanker:
                 own = logits[done : done + len(one.relations)]
                 done += len(one.relations)
                 ranking = best_first(own.tolist(), most)
-                found.append([(place, round(float(_sigmoid(logit)), 6)) for place, logit in ranking])
-            monitor.progress(len(found), len(queries), "entities ranked")
-        return found
+                rankings.append([(index, round(float(_sigmoid(logit)), 6)) for index, logit in ranking])
+            monitor.progress(len(rankings), len(queries), "entities ranked")
+        return rankings
 
     def _scores(self, pairs: Sequence[EntityRelationPair], graphs: Mapping[str, AmrGraph]) -> NDArray[np.float64]:
         if not isinstance(self.trained.network, AmrNetwork):
             return self.trained.scores(pairs)
         scores = np.empty(len(pairs))
         with_graph = np.array([question in graphs for question, _, _ in pairs], dtype=bool)
-        for places, ranker in (
+        for indices, ranker in (
             (np.flatnonzero(with_graph), self.trained),
             (np.flatnonzero(~with_graph), self.fallback),
         ):
-            if len(places):
+            if len(indices):
                 if ranker is None:
                     raise ArtifactError("a question has no AMR graph and there is no ranker 'pair' to rank for it")
-                scores[places] = ranker.scores([pairs[place] for place in places.tolist()], graphs)
+                scores[indices] = ranker.scores([pairs[index] for index in indices.tolist()], graphs)
         return scores
 
 

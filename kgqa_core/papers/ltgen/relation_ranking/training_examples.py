@@ -33,7 +33,7 @@ HELD_OUT = 0.1
 class RankingExample:
     """An entity of a question with the words of its relations, all different.
 
-    gold: places of the relations that lead on to the answer.
+    gold: indices of the relations that lead on to the answer.
     """
 
     question: str
@@ -79,22 +79,22 @@ def examples_of_questions(
 def gold_relations(question: Question, dkg: Dkg) -> dict[int, set[int]]:
     """Directed gold relations of each topic entity that has one."""
     ids = dkg.relation_ids
-    found: dict[int, set[int]] = {}
+    gold: dict[int, set[int]] = {}
     for path in gold_paths(question, dkg, searched=0):
-        found.setdefault(path.topic, set()).add(ids[path.relations[0]])
+        gold.setdefault(path.topic, set()).add(ids[path.relations[0]])
     topics = dict(zip(question.topic_keys, question.topic_entities, strict=False))
     for head, relation, tail in question.gold_triples:
         for key, directed in ((head, relation), (tail, INVERSE + relation)):
             if key in topics and directed in ids:
-                found.setdefault(topics[key], set()).add(ids[directed])
-    return found
+                gold.setdefault(topics[key], set()).add(ids[directed])
+    return gold
 
 
-def examples_of_linking(found: LinkingSet, seed: int) -> tuple[list[RankingExample], list[RankingExample]]:
+def examples_of_linking(linking: LinkingSet, seed: int) -> tuple[list[RankingExample], list[RankingExample]]:
     """Examples to learn from and to measure on, of a relation-linking set: a seeded tenth of its questions."""
-    held = hold_out(sorted({one.question_id for one in found.linked}), HELD_OUT, seed)
+    held = hold_out(sorted({one.question_id for one in linking.linked}), HELD_OUT, seed)
     parts: tuple[list[RankingExample], list[RankingExample]] = [], []
-    for one in found.linked:
+    for one in linking.linked:
         example = make_example(one.question, one.entity, one.relations, one.gold)
         if example is not None:
             parts[one.question_id in held].append(example)
@@ -104,8 +104,8 @@ def examples_of_linking(found: LinkingSet, seed: int) -> tuple[list[RankingExamp
 def make_example(question: str, entity: str, relations: Iterable[str], gold: Iterable[str]) -> RankingExample | None:
     """An example; None where no gold relation is among the candidates."""
     distinct = tuple(dict.fromkeys(relations))
-    place = {text: number for number, text in enumerate(distinct)}
-    right = tuple(sorted({place[text] for text in gold if text in place}))
+    index = {text: number for number, text in enumerate(distinct)}
+    right = tuple(sorted({index[text] for text in gold if text in index}))
     return RankingExample(question, entity, distinct, right) if right else None
 
 

@@ -118,9 +118,9 @@ class GraphAgent:
     def _send(self, runs: Sequence[_Run], attempts: int) -> None:
         forms = [run.waiting.forms for run in runs if run.waiting is not None]
 
-        def fault(place: int, text: str) -> str | None:
+        def fault(index: int, text: str) -> str | None:
             try:
-                self.protocol.read(text, forms[place])
+                self.protocol.read(text, forms[index])
             except UnreadableStep as why:
                 return str(why)
             return None

@@ -64,8 +64,12 @@ class NamedGraph:
     def relations(self, entity: int, *, out: bool) -> list[int]:
         """Forward ids of the relations out of an entity, or into it, ascending."""
         start, stop = (int(bound) for bound in self.dkg.row_bounds(entity))
-        found = np.unique(self.dkg.rel[start:stop]).astype(np.int64)
-        chosen = found[found < self.dkg.relations] if out else found[found >= self.dkg.relations] - self.dkg.relations
+        relations = np.unique(self.dkg.rel[start:stop]).astype(np.int64)
+        chosen = (
+            relations[relations < self.dkg.relations]
+            if out
+            else relations[relations >= self.dkg.relations] - self.dkg.relations
+        )
         return [number for number in chosen.tolist() if not self.relation_names[number].startswith(REMOVED)]
 
     def follow(self, entity: int, relation: int, *, out: bool) -> np.ndarray:
@@ -105,10 +109,10 @@ class ExplorationSession:
 
     def entity(self, name: str) -> int:
         """The entity of a name that was shown; also in other case.  Raises OperationRefused."""
-        found = self.find(name)
-        if found is None:
+        entity = self.find(name)
+        if entity is None:
             raise OperationRefused(f"no entity {name!r} was shown; name one that was")
-        return found
+        return entity
 
     def find(self, name: str) -> int | None:
         """The entity of a name that was shown, in any case where only one has it so; None without one."""
@@ -120,18 +124,18 @@ class ExplorationSession:
 
     def relation(self, name: str) -> int:
         """The forward relation of a name.  Raises OperationRefused."""
-        found = self.view.relation_ids.get(name)
-        if found is None:
+        relation = self.view.relation_ids.get(name)
+        if relation is None:
             raise OperationRefused(f"no relation is called {name!r}; name one that was shown")
-        return found
+        return relation
 
     def relations(self, entity: int, *, out: bool) -> Observation:
         """Relations out of an entity or into it."""
         self.operations += 1
-        found = self.view.relations(entity, out=out)
+        relations = self.view.relations(entity, out=out)
         names = self.view.relation_names
-        shown = found[: self.view.shown]
-        return Observation(tuple(names[number] for number in shown), len(found) - len(shown))
+        shown = relations[: self.view.shown]
+        return Observation(tuple(names[number] for number in shown), len(relations) - len(shown))
 
     def follow(self, entity: int, relation: int, *, out: bool, without: Iterable[int] = ()) -> tuple[list[int], int]:
         """Entities that a relation leads to, in order of id, at most `shown`, and how many more there are.

@@ -149,19 +149,19 @@ def beam(question: str, session: ExplorationSession, options: AgentOptions, prog
     seen = set(session.topics)
     facts: list[str] = []
     for depth in range(1, options.depth + 1):
-        found: dict[int, tuple[float, int, int, bool]] = {}
+        reached: dict[int, tuple[float, int, int, bool]] = {}
         for one in frontier:
             if progress.closing:
                 break
-            yield from _grow(asked, one, seen, session, options, progress, found)
-        kept = sorted(found.items(), key=lambda item: (-item[1][0], item[0]))[: options.width]
+            yield from _grow(asked, one, seen, session, options, progress, reached)
+        kept = sorted(reached.items(), key=lambda item: (-item[1][0], item[0]))[: options.width]
         if not kept:
             break
         for entity, (_, source, relation, out) in kept:
             session.visit(source, relation, [entity], out=out)
             facts.append(_fact(session, source, relation, entity, out=out))
         frontier = [Beam(entity, row[0]) for entity, row in kept]
-        seen.update(found)
+        seen.update(reached)
         if depth == options.depth or progress.closing:
             break
         reply = yield StepRequest(BEAM, f"{asked}\nFacts: {as_json(facts)}", (JUDGE,))
@@ -183,9 +183,9 @@ def _grow(
     session: ExplorationSession,
     options: AgentOptions,
     progress: Progress,
-    found: dict[int, tuple[float, int, int, bool]],
+    paths: dict[int, tuple[float, int, int, bool]],
 ) -> Generator[StepRequest, ParsedReply | None, None]:
-    """Adds to `found` what the model keeps behind one entity: entity → (score, source, relation, direction)."""
+    """Adds to `paths` what the model keeps behind one entity: entity → (score, source, relation, direction)."""
     name = session.names[one.entity]
     ways = {"out": session.relations(one.entity, out=True), "in": session.relations(one.entity, out=False)}
     if not any(listed.names for listed in ways.values()):
@@ -228,8 +228,8 @@ def _grow(
         )
         for entity, score in best:
             total = one.score * _score(row) * score
-            if entity not in found or total > found[entity][0]:
-                found[entity] = (total, one.entity, relation, out)
+            if entity not in paths or total > paths[entity][0]:
+                paths[entity] = (total, one.entity, relation, out)
 
 
 def _score(row: Mapping[str, object]) -> float:

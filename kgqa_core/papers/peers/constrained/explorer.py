@@ -69,12 +69,12 @@ class ConstrainedReasoner:
 
     def explore(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Exploration]:
         """One exploration per question; what was decoded is in the cache as soon as it is known."""
-        found = []
+        explorations = []
         for number, question in enumerate(questions, start=1):
-            found.append(self._explore(question))
+            explorations.append(self._explore(question))
             monitor.progress(number, len(questions), "questions")
         self.cache.flush()
-        return found
+        return explorations
 
     def _explore(self, question: Question) -> Exploration:
         trie = GraphTrie(
@@ -90,7 +90,7 @@ class ConstrainedReasoner:
         constraint = trie.constraint()
         known = [self.view.dkg.digest, list(question.topic_entities), self.options.hops, self.options.max_edges]
         written, spent = self._decode(prompt, constraint, self.options.beams, known)
-        paths = [self._path(trie, constraint, one) for one in written]
+        paths = [self._path(trie, constraint, sequence) for sequence in written]
         facts = tuple(dict.fromkeys(triple for path in paths for triple in path.triples))
         done = Exploration(
             question.id, "answered" if paths else "limit", facts=facts, steps=tuple(_step(path) for path in paths),
@@ -125,8 +125,8 @@ class ConstrainedReasoner:
         written, spent = self._decode(prompt, constraint, max(self.options.answers, self.options.beams), known)
         chosen = [
             entity
-            for one in written[: self.options.answers]
-            for branch in constraint.branches(one.ids)
+            for sequence in written[: self.options.answers]
+            for branch in constraint.branches(sequence.ids)
             for entity in branch.entities
         ]
         done = replace(
@@ -161,11 +161,11 @@ class ConstrainedReasoner:
             rows = json.loads(stored.completion.text)
             counted = (stored.completion.prompt_tokens, stored.completion.completion_tokens)
             return [ConstrainedSequence(tuple(ids), score) for ids, score in rows], counted
-        found, read = constrained_beams(self.model, prompt, constraint, beams, self.options.max_path_tokens)
-        text = json.dumps([[list(one.ids), one.score] for one in found])
-        tokens = sum(len(one.ids) + 1 for one in found)
+        sequences, read = constrained_beams(self.model, prompt, constraint, beams, self.options.max_path_tokens)
+        text = json.dumps([[list(one.ids), one.score] for one in sequences])
+        tokens = sum(len(one.ids) + 1 for one in sequences)
         self.cache.put(request, Completion(text, "stop", read, tokens))
-        return found, (read, tokens)
+        return sequences, (read, tokens)
 
 
 def _relations(branch: Branch) -> tuple[str, ...]:

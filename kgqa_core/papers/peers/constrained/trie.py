@@ -41,8 +41,8 @@ class SegmentTokens:
         return [self._known[text] for text in texts]
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        found: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-        return found
+        ids: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
 
 
 @dataclass(eq=False, slots=True)
@@ -195,8 +195,8 @@ class GraphTrie:
         """The trie of the entities that the relations of a branch lead to."""
         assert branch.before is not None
         dkg = self.view.dkg
-        found = [edges[np.isin(dkg.rel[edges], branch.relations)] for edges in self._edges(branch.before)]
-        tails = np.unique(np.concatenate([dkg.tail[edges] for edges in found]))
+        edges_of_relations = [edges[np.isin(dkg.rel[edges], branch.relations)] for edges in self._edges(branch.before)]
+        tails = np.unique(np.concatenate([dkg.tail[edges] for edges in edges_of_relations]))
         self.truncated += max(0, len(tails) - self.max_edges)
         return self._entities(branch, tails[: self.max_edges].tolist(), " ")
 
@@ -250,12 +250,12 @@ class GraphTrie:
 
     def _between(self, sources: np.ndarray, relations: Sequence[int], targets: Sequence[int]) -> np.ndarray:
         """Edges from some entities along some directed relations to some entities, ascending."""
-        dkg, found = self.view.dkg, [np.empty(0, dtype=np.int64)]
+        dkg, edges = self.view.dkg, [np.empty(0, dtype=np.int64)]
         for source in sources.tolist():
             start, stop = (int(bound) for bound in dkg.row_bounds(source))
             own = np.isin(dkg.rel[start:stop], relations) & np.isin(dkg.tail[start:stop], targets)
-            found.append(start + np.flatnonzero(own))
-        return np.concatenate(found)
+            edges.append(start + np.flatnonzero(own))
+        return np.concatenate(edges)
 
 
 def names_constraint(tokens: SegmentTokens, names: Mapping[int, str]) -> TrieConstraint:

@@ -92,7 +92,7 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         developing, _ = _examples(develop, reader, names, graph, hops)
         unknown = reader.unknown_share(texts)
         note_unknown_tokens(unknown, "questions'", options.encoder, "transfernet", workspace.monitor)
-        trainer = _Trainer(network, reader, graph, options, device)
+        trainer = _TransferNetTrainer(network, reader, graph, options, device)
         per_epoch = math.ceil(len(learn) / options.batch_size)
         epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
         together = 1 if options.encoder == "scratch" else GROUP
@@ -152,7 +152,7 @@ def squared_error(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Te
     return total / (POSITIVE_WEIGHT * overlap.answers).clamp(min=1)
 
 
-class _Trainer:
+class _TransferNetTrainer:
     """The loss and the dev metrics of a network."""
 
     def __init__(
@@ -184,8 +184,8 @@ class _Trainer:
                 loss += float(squared_error(scores, answers).sum())
                 right += int((queries.plan.attention.argmax(1) + 1 == examples.hops[batch]).sum())
         said = int((examples.hops > 0).sum())
-        found = {"hits_at_1": hits / len(questions), "loss": loss / len(questions)}
-        return found | ({"hop_accuracy": right / said} if said else {})
+        metrics = {"hits_at_1": hits / len(questions), "loss": loss / len(questions)}
+        return metrics | ({"hop_accuracy": right / said} if said else {})
 
     def _scores(self, examples: _Examples, batch: Tensor) -> tuple[QueryBatch, EntityWeights, list[tuple[int, ...]]]:
         queries = plan_batch(self.network, self.reader, examples.encoded, batch, self.device)

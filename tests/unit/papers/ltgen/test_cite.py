@@ -37,7 +37,7 @@ TRIPLES = (
 )
 def test_triples_are_found_however_they_are_written(text: str, places: tuple[int, ...]) -> None:
     found = Citable(TRIPLES).read(text)
-    assert (found.places, found.foreign) == (places, "")
+    assert (found.indices, found.foreign) == (places, "")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_is_no_triple_of_the_prompt_is_foreign(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "None", "N/A", "T:", "No triples were used", "-", "(none)"])
 def test_no_citation_is_no_foreign_one(text: str) -> None:
     found = Citable(TRIPLES).read(text)
-    assert (found.places, found.foreign) == ((), "")
+    assert (found.indices, found.foreign) == ((), "")
 
 
 NAME = st.text(alphabet="abcdefgh ,.-'()0123456789é巴黎", min_size=1, max_size=12).filter(lambda text: text.strip())
@@ -67,7 +67,7 @@ NAME = st.text(alphabet="abcdefgh ,.-'()0123456789é巴黎", min_size=1, max_siz
 
 @given(st.lists(st.tuples(NAME, NAME, NAME), min_size=1, max_size=6), st.sampled_from([", ", " | ", " - ", "; "]))
 def test_a_list_of_all_choices_cites_nothing_foreign(choices: list[tuple[str, str, str]], joint: str) -> None:
-    wordy = [choice for choice in choices if Citable([choice]).read(" ".join(choice)).places]
+    wordy = [choice for choice in choices if Citable([choice]).read(" ".join(choice)).indices]
     for choice in wordy:
         assert Citable([choice]).read(f"({joint.join(choice)})") == Citation((0,))
 

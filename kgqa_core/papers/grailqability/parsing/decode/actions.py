@@ -89,9 +89,9 @@ class Slots:
 
     def step(self, action: int) -> Step:
         """The step of a relation's action."""
-        place = action - self.first_relation
-        inverse = place >= len(self.relations)
-        return Step(self.relations[place - inverse * len(self.relations)], inverse)
+        index = action - self.first_relation
+        inverse = index >= len(self.relations)
+        return Step(self.relations[index - inverse * len(self.relations)], inverse)
 
     def name(self, action: int) -> str:
         """How an action is shown."""

@@ -281,5 +281,5 @@ def _leaves(kinds: Kinds, slots: Slots, entities: Mapping[str, frozenset[str]]) 
     topics = [kinds.entity(entities.get(key)) for key in slots.topics]
     classes = [kinds.of_class(key) for key in slots.classes]
     literals = [kinds.literal(literal) for literal in slots.literals]
-    found = enumerate([*topics, *classes, *literals], start=len(FIXED))
-    return {action: kind for action, kind in found if kind is not None and kind.may}
+    leaves = enumerate([*topics, *classes, *literals], start=len(FIXED))
+    return {action: kind for action, kind in leaves if kind is not None and kind.may}

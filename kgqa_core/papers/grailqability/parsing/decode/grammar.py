@@ -52,8 +52,8 @@ class Kinds:
         for relation in schema.relations.values():
             types |= relation.domain | relation.range
             dimensions |= relation.dimensions
-        self._types = {key: 1 << place for place, key in enumerate(sorted(types))}
-        self._dimensions = {key: 1 << len(types) + place for place, key in enumerate(sorted(dimensions))}
+        self._types = {key: 1 << index for index, key in enumerate(sorted(types))}
+        self._dimensions = {key: 1 << len(types) + index for index, key in enumerate(sorted(dimensions))}
         self.anything = Kind((1 << len(types) + len(dimensions)) - 1)
         self.number, self.time = self._dimensions[""], self.dimension(TIME)
         self.measured = sum(bit for key, bit in self._dimensions.items() if key != TEXT)
@@ -71,8 +71,8 @@ class Kinds:
 
     def literal(self, literal: Literal) -> Kind:
         """Of a literal; one of a dimension that no relation has fits nothing."""
-        found = measure(literal)
-        return Kind(self.dimension(TEXT if found is None else found.dim))
+        measured = measure(literal)
+        return Kind(self.dimension(TEXT if measured is None else measured.dim))
 
     def dimension(self, key: str) -> int:
         """The bit of a dimension; 0 where no relation has values of it."""
@@ -211,11 +211,11 @@ class Costs:
     def path(self, wanted: int, steps: int) -> dict[int, int]:
         """Fewest actions of a path of at most so many steps that begins with each relation and leads to `wanted`."""
         if (wanted, steps) not in self._paths:
-            found = {a: 1 if wanted == COUNTED or far.may & wanted else NEVER for a, (_, far) in self.ends.items()}
+            costs = {a: 1 if wanted == COUNTED or far.may & wanted else NEVER for a, (_, far) in self.ends.items()}
             if steps > 1:
                 longer = self.path(wanted, steps - 1)
-                found = {a: min([cost, *[2 + longer[b] for b in self._next[a]], NEVER]) for a, cost in found.items()}
-            self._paths[wanted, steps] = found
+                costs = {a: min([cost, *[2 + longer[b] for b in self._next[a]], NEVER]) for a, cost in costs.items()}
+            self._paths[wanted, steps] = costs
         return self._paths[wanted, steps]
 
     def continuation(self, action: int, wanted: int, steps: int) -> int:

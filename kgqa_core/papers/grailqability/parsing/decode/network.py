@@ -96,10 +96,10 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
         """
         width = states.shape[-1]
         at = batch.item.clamp(min=0) + batch.mask.sum(1, keepdim=True)
-        place = (at.clamp(max=states.shape[1] - 1) * 3 + batch.role).unsqueeze(-1).expand(-1, -1, width)
+        index = (at.clamp(max=states.shape[1] - 1) * 3 + batch.role).unsqueeze(-1).expand(-1, -1, width)
         fixed = self.actions.weight.unsqueeze(0).expand(len(states), -1, -1)
         keys, values = (
-            torch.cat([fixed, layer(states).unflatten(-1, (3, width)).flatten(1, 2).gather(1, place)], 1)
+            torch.cat([fixed, layer(states).unflatten(-1, (3, width)).flatten(1, 2).gather(1, index)], 1)
             for layer in (self.keys, self.values)
         )
         return {
@@ -146,14 +146,14 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
         states, mask = self.encoded(batch, hide)
         before = nn.functional.pad(actions[:, :-1], (1, 0), value=NUMBER[START])
         outputs = BaseModelOutput(last_hidden_state=states)
-        found: Tensor = self(
+        logits: Tensor = self(
             attention_mask=mask,
             decoder_input_ids=before,
             encoder_outputs=outputs,
             use_cache=False,
             **self.pointers(states, batch),
         ).logits
-        return found
+        return logits
 
 
 def new_network(

@@ -74,23 +74,25 @@ class DecodeParser:
     def decode(self, batch: QuestionBatch, rows: Sequence[DecoderRow]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
         order = sorted(range(len(rows)), key=lambda i: (len(rows[i].text), len(rows[i].labels), i))
-        found: list[list[Scored]] = [[] for _ in rows]
+        decoded_forms: list[list[Scored]] = [[] for _ in rows]
         for start in range(0, len(order), BATCH):
             own = order[start : start + BATCH]
             automata = [batch.automaton(rows[i], self.options, no_form=self.no_form) for i in own]
             decoded = self.decoder.search([rows[i] for i in own], automata, self.options.beam)
             for i, forms in zip(own, decoded, strict=True):
-                found[i] = self._weighed(batch, i, forms)
-        return self.runner.rows([example.id for example in batch.examples], [self._judged(own) for own in found])
+                decoded_forms[i] = self._weighed(batch, i, forms)
+        return self.runner.rows(
+            [example.id for example in batch.examples], [self._judged(own) for own in decoded_forms]
+        )
 
     def _weighed(self, batch: QuestionBatch, number: int, forms: Sequence[tuple[Form | None, float]]) -> list[Scored]:
         """Forms by falling probability among these, the linker's confidence counted in; never above 0."""
         rhos = {topic.key: topic.rho for topic, _ in batch.words[number].topics}
-        found = []
+        weighed = []
         for form, score in forms:
             rho = min((rhos[key] for key in elements(form).entities), default=1.0) if form is not None else 1.0
-            found.append((form, score + math.log(max(rho, 1e-6)), rho))
-        return normalise_scores(found)
+            weighed.append((form, score + math.log(max(rho, 1e-6)), rho))
+        return normalise_scores(weighed)
 
     def _judged(self, own: list[Scored]) -> list[Scored]:
         """Where a best form that finds nothing says that there is no form, it does so with its probability."""

@@ -38,8 +38,8 @@ class Ground:
         return cls(schema, Kinds(schema), items_of(store, schema))
 
     @cached_property
-    def place(self) -> Mapping[str, int]:
-        """Place of each item in `items.keys`."""
+    def index(self) -> Mapping[str, int]:
+        """Index of each item in `items.keys`."""
         return {key: number for number, key in enumerate(self.items.keys)}
 
 
@@ -74,7 +74,7 @@ class QuestionBatch:
 
         scores: [questions, items].  Items stand by their score, so that their order does not depend on what is gold.
         """
-        items, found = self.ground.items, []
+        items, rows = self.ground.items, []
         for number, words in enumerate(self.words):
             anchored = {key for topic, _ in words.topics for key in self.nearby.get(topic.key, ())}
             relations, classes = chosen(scores[number], items, anchored, options.relations, options.classes)
@@ -84,16 +84,16 @@ class QuestionBatch:
                 relations = _with(needed.relations, relations, options.relations)
                 classes = _with(needed.classes, classes, options.classes)
             own = {
-                key: float(scores[number, self.ground.place[key]])
+                key: float(scores[number, self.ground.index[key]])
                 for key in (*relations, *classes)
-                if key in self.ground.place
+                if key in self.ground.index
             }
             relations, classes = (
                 sorted((key for key in keys if key in own), key=lambda key: (-own[key], key))
                 for keys in (relations, classes)
             )
-            found.append(make_row(words, relations, classes, own, items, self.nearby, self.types))
-        return found
+            rows.append(make_row(words, relations, classes, own, items, self.nearby, self.types))
+        return rows
 
     def automaton(self, row: DecoderRow, options: DecodeOptions, *, no_form: bool) -> Automaton:
         """What may be decoded of a row."""
@@ -104,18 +104,20 @@ class QuestionBatch:
         self, rows: Sequence[DecoderRow], gold: Sequence[Form | None], options: DecodeOptions
     ) -> list[DecoderRow | str]:
         """The rows with the actions of their gold forms, or the reason why a form cannot be decoded."""
-        found: list[DecoderRow | str] = []
+        with_actions: list[DecoderRow | str] = []
         for row, form in zip(rows, gold, strict=True):
             try:
                 line = [*written(form, row.slots), NUMBER[END]]
             except FormError as fault:
-                found.append(str(fault))
+                with_actions.append(str(fault))
                 continue
             if walk(self.automaton(row, options, no_form=True), line) is None:
-                found.append(f"{form} is longer than {options.max_actions} actions, or its parts do not go together")
+                with_actions.append(
+                    f"{form} is longer than {options.max_actions} actions, or its parts do not go together"
+                )
                 continue
-            found.append(replace(row, actions=tuple(line)))
-        return found
+            with_actions.append(replace(row, actions=tuple(line)))
+        return with_actions
 
 
 def gold_forms(examples: Sequence[ParseExample]) -> list[Form | None]:

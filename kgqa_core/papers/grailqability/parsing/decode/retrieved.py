@@ -26,10 +26,10 @@ def near(store: KgStore, keys: Iterable[str]) -> Near:
         "ON t.id = w.id JOIN relations r ON r.id = t.relation GROUP BY 1, 2 ORDER BY 1, 2",
         [sorted(set(keys))],
     ).fetchall()
-    found: dict[str, dict[str, tuple[bool, bool]]] = {}
+    nearby: dict[str, dict[str, tuple[bool, bool]]] = {}
     for entity, relation, head, tail in rows:
-        found.setdefault(entity, {})[relation] = (bool(head), bool(tail))
-    return found
+        nearby.setdefault(entity, {})[relation] = (bool(head), bool(tail))
+    return nearby
 
 
 def chosen(
@@ -41,8 +41,8 @@ def chosen(
     topics have (`anchored`), then the next best.
     """
     order = torch.argsort(scores[: len(items.relations)], descending=True, stable=True).tolist()
-    ranked = [items.relations[place] for place in order]
+    ranked = [items.relations[index] for index in order]
     sure = math.ceil(relations * 2 / 3)
-    found = [*ranked[:sure], *sorted(ranked[sure:], key=lambda key: key not in anchored)][:relations]
+    chosen_relations = [*ranked[:sure], *sorted(ranked[sure:], key=lambda key: key not in anchored)][:relations]
     of_classes = torch.argsort(scores[len(items.relations) :], descending=True, stable=True)[:classes].tolist()
-    return found, [items.classes[place] for place in of_classes]
+    return chosen_relations, [items.classes[index] for index in of_classes]

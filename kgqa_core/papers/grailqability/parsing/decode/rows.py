@@ -58,13 +58,13 @@ def worded(example: ParseExample, known: Mapping[str, object], mentions: int, ca
     values = values_in(mask_names(text, [([words], " ") for _, words in own]))
     masked = mask_names(masked, [([value.text], token) for value, token in zip(values, LITERALS, strict=False)])
     slots: dict[str, tuple[Topic, int]] = {}
-    for place, (number, _) in enumerate(own):
+    for index, (number, _) in enumerate(own):
         of_mention = sorted((t for t in topics if t.number == number), key=lambda t: (-t.rho, t.key))
         for topic in list({t.key: t for t in of_mention if t.key not in slots}.values())[:candidates]:
-            slots[topic.key] = (topic, place)
+            slots[topic.key] = (topic, index)
     literals = [
-        (literal, place)
-        for place, value in enumerate(values)
+        (literal, index)
+        for index, value in enumerate(values)
         for literal in (value.number, value.time)
         if literal is not None
     ]
@@ -116,26 +116,26 @@ def make_row(
     )  # fmt: skip
     nothing = (0.0,) * FEATURES
     labels, features = [], []
-    for topic, place in words.topics:
+    for topic, index in words.topics:
         own = sorted(types.get(topic.key, ()))[:TYPES_READ]
-        labels.append(" ".join([MENTIONS[place], *(items.words.get(key, "") for key in own)]).strip())
+        labels.append(" ".join([MENTIONS[index], *(items.words.get(key, "") for key in own)]).strip())
         is_of = [0.0] * MOST_MENTIONS
-        is_of[place] = 1.0
+        is_of[index] = 1.0
         features.append((topic.rho, *nothing[1:-MOST_MENTIONS], *is_of))
     for key in classes:
         labels.append(items.words[key])
         features.append((0.0, scores[key], *nothing[2:]))
-    for literal, place in words.literals:
-        found = measure(literal)
-        labels.append(f"{LITERALS[place]} {'time' if found is not None and found.dim == TIME else 'number'}")
+    for literal, index in words.literals:
+        measured = measure(literal)
+        labels.append(f"{LITERALS[index]} {'time' if measured is not None and measured.dim == TIME else 'number'}")
         features.append(nothing)
     for key in relations:
         labels.append(items.words[key])
         has = [False] * (2 * MOST_MENTIONS)
-        for topic, place in words.topics:
+        for topic, index in words.topics:
             head, tail = nearby.get(topic.key, {}).get(key, (False, False))
-            has[2 * place] |= head
-            has[2 * place + 1] |= tail
+            has[2 * index] |= head
+            has[2 * index + 1] |= tail
         features.append((0.0, scores[key], *map(float, has), *nothing[-MOST_MENTIONS:]))
     sizes = (len(slots.topics), len(slots.classes), len(slots.literals), len(slots.relations))
     kinds = tuple(kind for kind, size in enumerate(sizes) for _ in range(size))
@@ -154,7 +154,7 @@ def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
     lose one that they do not need, for the number of slots must not be informative.  A row without such a one stays.
     """
     draws = torch.rand(len(rows), 3).tolist()
-    found = []
+    fewer = []
     for row, (which, where, kind) in zip(rows, draws, strict=True):
         first, size = row.slots.first_relation, len(row.slots.relations)
         needed = frozenset((action - first) % size for action in row.actions if action >= first)
@@ -164,31 +164,31 @@ def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
         of_class = of_class or (not answerable and not needed)
         own, every = (classes, len(row.slots.classes)) if of_class else (needed, size)
         lost = sorted(set(range(every)) - own if answerable else own)
-        found.append(_without(row, lost[int(where * len(lost))], of_class, answerable) if lost else row)
-    return found
+        fewer.append(_without(row, lost[int(where * len(lost))], of_class, answerable) if lost else row)
+    return fewer
 
 
 def _is_class(slots: Slots, action: int) -> bool:
     return slots.first_class <= action < slots.first_literal
 
 
-def _without(row: DecoderRow, place: int, of_class: bool, answerable: bool) -> DecoderRow:
+def _without(row: DecoderRow, index: int, of_class: bool, answerable: bool) -> DecoderRow:
     """A row without its relation, or type, at a place."""
     slots = row.slots
-    kept = [item for number, item in enumerate(slots.classes if of_class else slots.relations) if number != place]
+    kept = [item for number, item in enumerate(slots.classes if of_class else slots.relations) if number != index]
     fewer = replace(slots, classes=tuple(kept)) if of_class else replace(slots, relations=tuple(kept))
-    own = place + (len(slots.topics) if of_class else slots.items - len(slots.relations))
+    own = index + (len(slots.topics) if of_class else slots.items - len(slots.relations))
     actions = row.actions if answerable else (NUMBER[NK], NUMBER[END])
     first, size = slots.first_relation, len(slots.relations)
 
     def moved(action: int) -> int:
         """The number of an action among fewer: forward ones behind the lost one move by one, inverse ones by two."""
         if of_class:
-            return action - (action > slots.first_class + place)
+            return action - (action > slots.first_class + index)
         if action < first:
             return action
         inverse, relation = divmod(action - first, size)
-        return action - inverse - (relation > place)
+        return action - inverse - (relation > index)
 
     return replace(
         row, slots=fewer, labels=row.labels[:own] + row.labels[own + 1 :], kinds=row.kinds[:own] + row.kinds[own + 1 :],
@@ -231,7 +231,7 @@ class Batcher:
         bare = (torch.rand(len(rows)) < 0.5).tolist() if shuffle else [False] * len(rows)
         own_labels = [row.labels if without else named(row) for row, without in zip(rows, bare, strict=True)]
         distinct = sorted({label for labels in own_labels for label in labels}) or [""]
-        number = {label: place for place, label in enumerate(distinct)}
+        number = {label: index for index, label in enumerate(distinct)}
         labels, labels_mask = self.reader.batch(self.tokens(distinct))
         most = max([1, *(len(row.labels) for row in rows)])
         shape = (len(rows), most)
@@ -239,22 +239,22 @@ class Batcher:
         features = torch.zeros(*shape, FEATURES)
         item = torch.full((len(rows), self.actions), -1)
         role = torch.zeros((len(rows), self.actions), dtype=torch.long)
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             size = len(row.labels)
             if not size:
                 continue
             order = torch.randperm(size) if shuffle else torch.arange(size)
-            label[place, order] = torch.tensor([number[one] for one in own_labels[place]])
-            kind[place, order] = torch.tensor(row.kinds)
-            features[place, order] = torch.tensor(row.features)
-            there[place, :size] = 1
+            label[index, order] = torch.tensor([number[one] for one in own_labels[index]])
+            kind[index, order] = torch.tensor(row.kinds)
+            features[index, order] = torch.tensor(row.features)
+            there[index, :size] = 1
             own, roles = pointed(row.slots)
-            item[place, : len(own)] = order[torch.tensor(own)]
-            role[place, : len(own)] = torch.tensor(roles)
+            item[index, : len(own)] = order[torch.tensor(own)]
+            role[index, : len(own)] = torch.tensor(roles)
         longest = max([1, *(len(row.actions) for row in rows)])
         actions = torch.full((len(rows), longest), NUMBER[PAD])
-        for place, row in enumerate(rows):
-            actions[place, : len(row.actions)] = torch.tensor(row.actions, dtype=torch.long)
+        for index, row in enumerate(rows):
+            actions[index, : len(row.actions)] = torch.tensor(row.actions, dtype=torch.long)
         tensors = (words, mask, labels, labels_mask, label, kind, features, there, item, role)
         return DecoderBatch(*(tensor.to(device) for tensor in tensors)), actions.to(device)
 
@@ -281,8 +281,8 @@ class Orders:
 
     def __init__(self, rows: Sequence[DecoderRow], size: int, repeats: int, seed: int) -> None:
         self.size, self.repeats, self.seed = size, repeats, seed
-        place = {text: number for number, text in enumerate(dict.fromkeys(row.text for row in rows))}
-        self.wording = torch.tensor([place[row.text] for row in rows])
+        index = {text: number for number, text in enumerate(dict.fromkeys(row.text for row in rows))}
+        self.wording = torch.tensor([index[row.text] for row in rows])
         self.lengths = torch.tensor([len(row.text.split()) + len(row.labels) for row in rows])
         total = int(torch.bincount(self.wording).clamp(max=repeats).sum())
         self.per_epoch = -(-total // size)

@@ -51,16 +51,16 @@ class Pieces:
         relations = texts[slots.items - len(slots.relations) :]
         texts = [*words, *texts[len(words) : slots.items - len(relations)], *relations]
         texts += [f"inverse {text}" for text in relations]
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         used: set[Piece] = set()
         for tokens in [*self._fixed, *map(self._tokens, texts)]:
             body = [token for token in tokens if token not in (self.mark, self.end)] or [self._filler]
             while (piece := (*body, self.mark)) in used:
                 body.append(body[-1])
             used.add(piece)
-            found.append(piece)
-        found[_END] = (self.end,)
-        return found
+            pieces.append(piece)
+        pieces[_END] = (self.end,)
+        return pieces
 
     def text(self, row: DecoderRow) -> str:
         """What the model reads: the masked question, and the words of its slots."""
@@ -216,8 +216,8 @@ class TextDecoder(nn.Module):
 
     def loss(self, rows: Sequence[DecoderRow]) -> Tensor:
         """Mean cross entropy of the tokens that write the rows' actions."""
-        found: Tensor = self.encoder(**self._teacher_forced_inputs(rows)).loss
-        return found
+        loss: Tensor = self.encoder(**self._teacher_forced_inputs(rows)).loss
+        return loss
 
     @torch.inference_mode()
     def exact(self, rows: Sequence[DecoderRow]) -> int:
@@ -237,7 +237,7 @@ class TextDecoder(nn.Module):
         self.eval()
         pieces = [self.pieces.of(row) for row in rows]
         longest = max(len(piece) for own in pieces for piece in own)
-        longest = 1 + longest * max(one.limits.actions for one in automata)
+        longest = 1 + longest * max(automaton.limits.actions for automaton in automata)
         prompts = [self._read(row, 0 if self.seq2seq else longest) for row in rows]
         ids, mask = self._padded(prompts, left=not self.seq2seq)
         start = 1 if self.seq2seq else ids.shape[1]
@@ -270,16 +270,16 @@ class TextDecoder(nn.Module):
         whole = [[*prompt, *own] for prompt, own in zip(prompts, targets, strict=True)]
         ids, mask = self._padded(whole)
         labels = ids.masked_fill(mask == 0, IGNORED)
-        for place, prompt in enumerate(prompts):
-            labels[place, : len(prompt)] = IGNORED
+        for index, prompt in enumerate(prompts):
+            labels[index, : len(prompt)] = IGNORED
         return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
     def _padded(self, rows: Sequence[Sequence[int]], left: bool = False) -> tuple[Tensor, Tensor]:
         width = max(1, *(len(row) for row in rows)) if rows else 1
         ids = torch.full((len(rows), width), self.pad)
         mask = torch.zeros_like(ids)
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             where = slice(width - len(row), width) if left else slice(0, len(row))
-            ids[place, where], mask[place, where] = torch.tensor(row, dtype=torch.long), 1
+            ids[index, where], mask[index, where] = torch.tensor(row, dtype=torch.long), 1
         device = next(self.encoder.parameters()).device
         return ids.to(device), mask.to(device)

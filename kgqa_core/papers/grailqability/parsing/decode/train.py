@@ -48,7 +48,7 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
                 for split in ("train", "dev")
             }
         gold = {split: gold_forms(selected.examples) for split, selected in own.items()}
-        wanted = {split: gold_items(forms, ground.place) for split, forms in gold.items()}
+        wanted = {split: gold_items(forms, ground.index) for split, forms in gold.items()}
         if not any(wanted["train"]):
             raise TrainingError(
                 f"none of the {len(own['train'].examples)} training questions has a gold form with a relation of this "
@@ -81,9 +81,9 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
                 **{str(size): _rounded(recall_at(scores[split], wanted[split], len(ground.items.relations), size))
                    for size in RECALLS},
             }  # fmt: skip
-            found = selected.with_gold(selected.rows(scores[split], options, gold[split]), gold[split], options)
-            rows[split] = [row for row in found if isinstance(row, DecoderRow)]
-            left_out[split] = [reason for reason in found if isinstance(reason, str)]
+            decodable = selected.with_gold(selected.rows(scores[split], options, gold[split]), gold[split], options)
+            rows[split] = [row for row in decodable if isinstance(row, DecoderRow)]
+            left_out[split] = [reason for reason in decodable if isinstance(reason, str)]
         if not rows["train"]:
             raise TrainingError(f"no gold form can be decoded; the first reasons are {left_out['train'][:3]}")
         decoder = fit_decoder(workspace.sub("decoder"), rows["train"], rows["dev"], options, seed, key)
@@ -96,7 +96,7 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
             shutil.rmtree(workspace.work / part, ignore_errors=True)
     return {
         "questions": {split: len(selected.examples) for split, selected in own.items()},
-        "learnt": {split: len(found) for split, found in rows.items()},
+        "learnt": {split: len(decodable) for split, decodable in rows.items()},
         "no_form": {split: sum(form is None for form in forms) for split, forms in gold.items()},
         "left_out": {split: len(reasons) for split, reasons in left_out.items()}
         | {"reasons": dict(Counter(left_out["train"]).most_common(SHOWN))},

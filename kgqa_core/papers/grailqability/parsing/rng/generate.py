@@ -138,15 +138,15 @@ class Generator:
         else:
             ids, mask = self._padded([[*s, self.end, *w] for s, w in zip(inputs, wanted, strict=True)], self.pad)
             labels, _ = self._padded([[-100] * (len(s) + 1) + w for s, w in zip(inputs, wanted, strict=True)], -100)
-        found: Tensor = self.body(input_ids=ids, attention_mask=mask, labels=labels).loss
-        return found
+        loss: Tensor = self.body(input_ids=ids, attention_mask=mask, labels=labels).loss
+        return loss
 
     @torch.no_grad()
     def write(self, texts: Sequence[str], options: GeneratorOptions) -> list[list[tuple[str, float]]]:
         """What is written for each text, and its log-probability, best first; each distinct text once."""
         self.body.eval()
         distinct = sorted(set(texts), key=lambda text: (len(text), text))
-        found: dict[str, list[tuple[str, float]]] = {}
+        written: dict[str, list[tuple[str, float]]] = {}
         for start in range(0, len(distinct), options.batch_size):
             own = distinct[start : start + options.batch_size]
             rows = [self.read(text, options.max_tokens) for text in own]
@@ -161,9 +161,9 @@ class Generator:
             scores = out.sequences_scores.tolist() if options.beam > 1 else [0.0] * len(own)
             sequences = out.sequences.tolist()
             for number, text in enumerate(own):
-                place = range(number * options.beam, (number + 1) * options.beam)
-                found[text] = [(self._text(sequences[i], ids.shape[1]), scores[i]) for i in place]
-        return [found[text] for text in texts]
+                index = range(number * options.beam, (number + 1) * options.beam)
+                written[text] = [(self._text(sequences[i], ids.shape[1]), scores[i]) for i in index]
+        return [written[text] for text in texts]
 
     def _text(self, ids: list[int], prompt: int) -> str:
         own = ids if self.seq2seq else ids[prompt:]
@@ -181,9 +181,9 @@ class Generator:
         ids = torch.full((len(rows), longest), fill, dtype=torch.long)
         mask = torch.zeros((len(rows), longest), dtype=torch.long)
         for number, row in enumerate(rows):
-            place = slice(longest - len(row), longest) if left else slice(0, len(row))
-            ids[number, place] = torch.tensor(row)
-            mask[number, place] = 1
+            index = slice(longest - len(row), longest) if left else slice(0, len(row))
+            ids[number, index] = torch.tensor(row)
+            mask[number, index] = 1
         return ids.to(self.device), mask.to(self.device)
 
 

@@ -59,13 +59,13 @@ def train_generator(
 
 def best_forms(reading: Reading, ranked: RankedForms, forms: Forms, most: int) -> list[Form | None]:
     """The best forms of a question with slots of its mentions, each once."""
-    found: dict[Form | None, None] = {}
-    for place in ranked.places.tolist():
-        form = forms.forms[int(reading.candidates.forms[place])]
-        found[None if form is None else reading.among_mentions(int(reading.candidates.views[place]), form)] = None
-        if len(found) == most:
+    best: dict[Form | None, None] = {}
+    for index in ranked.indices.tolist():
+        form = forms.forms[int(reading.candidates.forms[index])]
+        best[None if form is None else reading.among_mentions(int(reading.candidates.views[index]), form)] = None
+        if len(best) == most:
             break
-    return list(found)
+    return list(best)
 
 
 def prompt_text(reading: Reading, ranked: RankedForms, forms: Forms, most: int) -> str:
@@ -75,15 +75,15 @@ def prompt_text(reading: Reading, ranked: RankedForms, forms: Forms, most: int) 
 
 def readable(written: Sequence[tuple[str, float]]) -> tuple[dict[Form | None, float], int]:
     """Forms that were written with their log-probabilities, best first, and how many could not be read."""
-    found: dict[Form | None, float] = {}
+    scores: dict[Form | None, float] = {}
     unreadable = 0
     for text, score in written:
         fine, form = read_form(text)
         if not fine:
             unreadable += 1
         else:
-            found[form] = float(np.logaddexp(found[form], score)) if form in found else score
-    return found, unreadable
+            scores[form] = float(np.logaddexp(scores[form], score)) if form in scores else score
+    return scores, unreadable
 
 
 def named(form: Form, reading: Reading, text: str) -> tuple[Form, float, float] | None:
@@ -97,10 +97,10 @@ def named(form: Form, reading: Reading, text: str) -> tuple[Form, float, float] 
         if len(view.mentions) == 1 and own
     }
     used = [slot for slot in elements(form).entities if slot in MENTIONS]
-    places = [MENTIONS.index(slot) for slot in used]
-    if any(place >= len(reading.mentions) or reading.mentions[place] not in sure for place in places):
+    indices = [MENTIONS.index(slot) for slot in used]
+    if any(index >= len(reading.mentions) or reading.mentions[index] not in sure for index in indices):
         return None
-    fillings = [sure[reading.mentions[place]] for place in places]
+    fillings = [sure[reading.mentions[index]] for index in indices]
     values = values_in(text)
     whole = filled(form, [filling.keys[0] for filling in fillings], values[0] if values else None, used)
     return whole, sum(f.log_rho for f in fillings), min((f.rho for f in fillings), default=1.0)

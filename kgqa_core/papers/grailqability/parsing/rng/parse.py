@@ -89,8 +89,8 @@ class RngParser:
         """All forms of questions, best first, before it counts what they find."""
         forms = self.forms.read()
         ranked = rank(
-            self.ranker, [(one.texts, one.candidates) for one in read], forms, pruned=self.options.preselected_forms,
-            no_form=self.no_form,
+            self.ranker, [(reading.texts, reading.candidates) for reading in read], forms,
+            pruned=self.options.preselected_forms, no_form=self.no_form,
         )  # fmt: skip
         best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
         if self.generator is not None:
@@ -99,11 +99,11 @@ class RngParser:
 
     def _best(self, reading: Reading, ranked: RankedForms) -> list[Scored]:
         """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""
-        found: dict[Form | None, tuple[float, float]] = {}
-        for place, score in zip(ranked.places.tolist(), ranked.scores.tolist(), strict=True):
-            view, number = int(reading.candidates.views[place]), int(reading.candidates.forms[place])
+        scored: dict[Form | None, tuple[float, float]] = {}
+        for index, score in zip(ranked.indices.tolist(), ranked.scores.tolist(), strict=True):
+            view, number = int(reading.candidates.views[index]), int(reading.candidates.forms[index])
             if number == NO_FORM:
-                found[None] = (score, 1.0)
+                scored[None] = (score, 1.0)
                 continue
             form = self.enumerator.forms.forms[number]
             assert form is not None
@@ -112,9 +112,9 @@ class RngParser:
                     whole = filled(form, filling.keys, reading.views[view].value)
                     whole = as_stored(whole, self.enumerator.datatypes)
                     own = score + filling.log_rho
-                    before, rho = found.get(whole, (-math.inf, 0.0))
-                    found[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
-        return normalise_scores([(form, score, rho) for form, (score, rho) in found.items()])
+                    before, rho = scored.get(whole, (-math.inf, 0.0))
+                    scored[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
+        return normalise_scores([(form, score, rho) for form, (score, rho) in scored.items()])
 
     def _rewritten(
         self, read: Sequence[Reading], ranked: Sequence[RankedForms], best: Sequence[list[Scored]]
@@ -123,8 +123,10 @@ class RngParser:
         assert self.generator is not None
         options = self.options.generator
         forms = self.enumerator.forms
-        prompts = [prompt_text(one, own, forms, options.input_forms) for one, own in zip(read, ranked, strict=True)]
-        found = []
+        prompts = [
+            prompt_text(reading, own, forms, options.input_forms) for reading, own in zip(read, ranked, strict=True)
+        ]
+        rewritten = []
         for reading, written, own in zip(read, self.generator.write(prompts, options), best, strict=True):
             readable_forms, unreadable = readable(written)
             self.unreadable += unreadable
@@ -147,8 +149,8 @@ class RngParser:
             if options.executable_first:
                 order = [one for one in order if one[0] is not None]
                 order.sort(key=lambda one: self._finds_nothing(one[0]))
-            found.append([(form, min(0.0, score), rhos[form]) for form, score in order])
-        return found
+            rewritten.append([(form, min(0.0, score), rhos[form]) for form, score in order])
+        return rewritten
 
     def _finds_nothing(self, form: Form | None) -> bool:
         result = self.runner.run(form)

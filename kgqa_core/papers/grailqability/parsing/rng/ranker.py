@@ -150,7 +150,7 @@ class FormRanker:
         form_batch, form_mask = self._batch(form_ids)
         question_states, question = network.question(question_batch, question_mask)
         form_states, form = network.form(form_batch, form_mask)
-        q_row, f_row = (torch.from_numpy(places).to(self.device) for places in (question_places, form_places))
+        q_row, f_row = (torch.from_numpy(indices).to(self.device) for indices in (question_places, form_places))
         shares = self._shares(questions.words, forms.words, question_rows, form_rows)
         apart = network.apart(question[q_row], form[f_row], shares)
         if network.together:
@@ -169,52 +169,52 @@ class FormRanker:
     def _shares(self, questions: TextWords, forms: TextWords, question_rows: Ints, form_rows: Ints) -> Tensor:
         shared = np.asarray(questions.rows[question_rows].multiply(forms.rows[form_rows]).sum(1)).ravel()
         asked = (questions.total[question_rows], questions.whole[question_rows])
-        found = shares(shared, *asked, forms.total[form_rows])
-        return torch.from_numpy(found).float().to(self.device)
+        of_pairs = shares(shared, *asked, forms.total[form_rows])
+        return torch.from_numpy(of_pairs).float().to(self.device)
 
     @torch.no_grad()
     def first(self, questions: ReadTexts, forms: ReadTexts, queries: Sequence[tuple[Ints, Ints]]) -> list[Floats]:
         """First-stage scores of the candidates of each query: (rows of questions, rows of forms) [candidates]."""
         used = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(own for _, own in queries)]))
-        place = np.zeros(len(forms.ids), dtype=np.int64)
-        place[used] = np.arange(len(used))
+        index = np.zeros(len(forms.ids), dtype=np.int64)
+        index[used] = np.arange(len(used))
         question_vectors = self.vectors(questions.ids, forms=False).numpy()
         form_vectors = self.vectors([forms.ids[row] for row in used.tolist()], forms=True).numpy()
         weights = self.network.shared[0].detach().cpu().numpy().astype(np.float64)
-        found = []
+        scores = []
         for asked, formed in queries:
             own, view = np.unique(asked, return_inverse=True)
             each = np.arange(len(formed))
-            near = (form_vectors[place[formed]] @ question_vectors[own].T)[each, view] / self.network.width**0.5
+            near = (form_vectors[index[formed]] @ question_vectors[own].T)[each, view] / self.network.width**0.5
             shared = (forms.words.rows[formed] @ questions.words.rows[own].toarray().T)[each, view]
             own_words = (questions.words.total[asked], questions.words.whole[asked], forms.words.total[formed])
             words = shares(shared, *own_words) @ weights
-            found.append(near + words)
-        return found
+            scores.append(near + words)
+        return scores
 
     @torch.no_grad()
     def vectors(self, rows: Sequence[list[int]], *, forms: bool) -> Tensor:
         """First-stage vectors [texts, width] of questions (times W) or forms."""
         self.network.eval()
-        found = torch.zeros(len(rows), self.network.width)
+        results = torch.zeros(len(rows), self.network.width)
         for own, ids, mask in self.reader.by_length(rows, READ):
             ids, mask = ids.to(self.device), mask.to(self.device)
             vectors = (
                 self.network.form(ids, mask)[1] if forms else self.network.tower(self.network.question(ids, mask)[1])
             )
-            found[own] = vectors.cpu()
-        return found
+            results[own] = vectors.cpu()
+        return results
 
     @torch.no_grad()
     def second(self, questions: ReadTexts, forms: ReadTexts, question_rows: Ints, form_rows: Ints) -> Floats:
         """Second-stage scores of pairs; pairs of one question should stand together."""
         self.network.eval()
-        found = np.zeros(len(question_rows))
+        results = np.zeros(len(question_rows))
         for start in range(0, len(question_rows), CHUNK):
             own = slice(start, start + CHUNK)
             _, scores = self.pair_scores(questions, forms, question_rows[own], form_rows[own])
-            found[own] = scores.double().cpu().numpy()
-        return found
+            results[own] = scores.double().cpu().numpy()
+        return results
 
     def _batch(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
         ids, mask = self.reader.batch(rows)
@@ -264,9 +264,9 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class RankedForms:
-    """FormCandidates of a question, best first: places in its `FormCandidates`, and their scores."""
+    """FormCandidates of a question, best first: indices in its `FormCandidates`, and their scores."""
 
-    places: Ints
+    indices: Ints
     scores: NDArray[np.float64]
 
 
@@ -285,19 +285,19 @@ def rank(
     """
     distinct: dict[tuple[tuple[str, ...], int], int] = {}
     where = [distinct.setdefault((texts, id(own)), len(distinct)) for texts, own in queries]
-    firsts = {number: place for place, number in reversed(list(enumerate(where)))}
+    firsts = {number: index for index, number in reversed(list(enumerate(where)))}
     queried = [queries[firsts[number]] for number in range(len(distinct))]
     texts = sorted({text for own, _ in queried for text in own})
-    place = {text: number for number, text in enumerate(texts)}
+    index = {text: number for number, text in enumerate(texts)}
     questions = ranker.read_questions(texts)
-    asked = [np.array([place[text] for text in own])[candidates.views] for own, candidates in queried]
+    asked = [np.array([index[text] for text in own])[candidates.views] for own, candidates in queried]
     pairs = [(rows, candidates.forms) for rows, (_, candidates) in zip(asked, queried, strict=True)]
     left = []
     for scores in ranker.first(questions, forms, pairs):
         scores[0] = np.inf if no_form else -np.inf
         best = np.argsort(-scores, kind="stable")[: pruned + no_form]
         left.append(best[scores[best] > -np.inf])
-    found: list[RankedForms] = []
+    ranked: list[RankedForms] = []
     for start in range(0, len(queried), BLOCK):
         block = range(start, min(start + BLOCK, len(queried)))
         rows, own_forms = (np.concatenate([pairs[n][side][left[n]] for n in block]) for side in (0, 1))
@@ -305,8 +305,8 @@ def rank(
         ends = np.cumsum([len(left[n]) for n in block])[:-1]
         for n, own_scores in zip(block, np.split(scores, ends), strict=True):
             order = np.argsort(-own_scores, kind="stable")
-            found.append(RankedForms(left[n][order], own_scores[order]))
-    return [found[number] for number in where]
+            ranked.append(RankedForms(left[n][order], own_scores[order]))
+    return [ranked[number] for number in where]
 
 
 def label_words(enumerator: Enumerator, store: KgStore) -> dict[str, str]:

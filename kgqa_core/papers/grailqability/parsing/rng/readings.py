@@ -135,15 +135,15 @@ class Readings:
         for number in view.mentions:
             own = sorted((t for t in example.topics if t.number == number), key=lambda t: (-t.rho, t.key))
             among.append(own[: self.options.candidates])
-        found = []
+        fillings = []
         for topics in product(*among):
             keys = tuple(topic.key for topic in topics)
             if len(set(keys)) == len(keys):
                 starts = tuple(self.enumerator.starts(key) for key in keys)
                 pool = self.enumerator.pool(starts, view, named, alone, keys, whole)
                 rhos = [min(1.0, max(topic.rho, SMALLEST_RHO)) for topic in topics]
-                found.append(Filling(keys, sum(map(math.log, rhos)), min(rhos, default=1.0), pool))
-        return tuple(found)
+                fillings.append(Filling(keys, sum(map(math.log, rhos)), min(rhos, default=1.0), pool))
+        return tuple(fillings)
 
     def _together(self, fillings: Sequence[tuple[Filling, ...]]) -> FormCandidates:
         key = tuple(tuple(sorted({id(filling.pool) for filling in own})) for own in fillings)
@@ -171,9 +171,9 @@ class Readings:
         known = self.enumerator.forms.numbers
         for number, (view, own) in enumerate(zip(views, fillings, strict=True)):
             for filling in own:
-                found = known.get(normal_slots(form, filling.keys, view))
-                if found is not None and filling.has(found):
-                    return (number, found)
+                number_of_form = known.get(normal_slots(form, filling.keys, view))
+                if number_of_form is not None and filling.has(number_of_form):
+                    return (number, number_of_form)
         return None
 
 

@@ -20,5 +20,5 @@ class RelationLikeness:
     def of(self, text: str) -> NDArray[np.float64]:
         """[relations] the share of each label's words that a text has, in [0, 1]; rare words count more."""
         words = self._overlap.read([text]).rows.toarray()[0]
-        found: NDArray[np.float64] = self._labels.rows @ words / np.maximum(1e-9, self._labels.total)
-        return found
+        likeness: NDArray[np.float64] = self._labels.rows @ words / np.maximum(1e-9, self._labels.total)
+        return likeness

@@ -52,14 +52,14 @@ def weighed(own: Sequence[Scored], runner: Runner, weights: ResultWeights, execu
 
 
 def choose_weights(
-    examples: Sequence[ParseExample], found: Sequence[Sequence[Scored]], runner: Runner, executed: int
+    examples: Sequence[ParseExample], scored: Sequence[Sequence[Scored]], runner: Runner, executed: int
 ) -> tuple[ResultWeights, dict[str, float]]:
     """The weights of the best exact match on these questions, and that match without and with them.
 
-    found: forms of each question, best first, unweighed.  Questions of which no form is known, nor that there is none,
+    scored: forms of each question, best first, unweighed.  Questions of which no form is known, nor that there is none,
     are left out.
     """
-    known = [(one, forms) for one, forms in zip(examples, found, strict=True) if one.known and forms]
+    known = [(example, forms) for example, forms in zip(examples, scored, strict=True) if example.known and forms]
     cases = []
     for one, forms in known:
         gold = None if one.form is None else normalise(parse(one.form))

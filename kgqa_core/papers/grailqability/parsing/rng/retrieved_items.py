@@ -33,12 +33,12 @@ BLOCK = 1000
 
 
 class RetrievedItems:
-    """What a retriever finds of each question, relations and types by their places in the ways of a graph."""
+    """What a retriever finds of each question, relations and types by number."""
 
     def __init__(self, retriever: ItemRetriever, store: KgStore, ways: Ways) -> None:
         self.retriever, self.items = retriever, items_of(store, ways.schema)
-        place = {key: number for number, key in enumerate(ways.keys)}
-        self._relations = np.array([place[key] for key in self.items.relations], dtype=np.int64)
+        index = {key: number for number, key in enumerate(ways.keys)}
+        self._relations = np.array([index[key] for key in self.items.relations], dtype=np.int64)
         of_class = {key: number for number, key in enumerate(ways.classes)}
         self._classes = [of_class.get(key, -1) for key in self.items.classes]
         self._found: dict[str, tuple[NDArray[np.int64], NDArray[np.float64], frozenset[int]]] = {}
@@ -58,8 +58,8 @@ class RetrievedItems:
                     for number, share in zip(types.indices[row].tolist(), types.values[row].tolist(), strict=True)
                     if share >= LEAST
                 }
-                places = self._relations[best.indices[row].numpy()]
-                self._found[text] = (places, best.values[row].double().numpy(), frozenset(named - {-1}))
+                indices = self._relations[best.indices[row].numpy()]
+                self._found[text] = (indices, best.values[row].double().numpy(), frozenset(named - {-1}))
 
     def relations(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The likeliest relations of a question, and how likely each is, in [0, 1]."""
@@ -83,12 +83,12 @@ def fit_items(
     workspace: Workspace, selected: Sequence[ParseExample], items: Items, options: RngOptions, seed: int, key: str
 ) -> tuple[ItemRetriever, TrainingState]:
     """A retriever that learns the relations and types of the gold forms; the same as `fit_retriever`."""
-    place = {key: number for number, key in enumerate(items.keys)}
+    index = {key: number for number, key in enumerate(items.keys)}
     texts = {}
     for split in ("train", "dev"):
-        own = [one for one in selected if one.split == split and one.form is not None]
+        own = [example for example in selected if example.split == split and example.form is not None]
         forms = [parse(one.form) for one in own if one.form is not None]
-        texts[split] = ItemTexts.of([whole_of(one, options) for one in own], gold_items(forms, place))
+        texts[split] = ItemTexts.of([whole_of(one, options) for one in own], gold_items(forms, index))
     sha = hashlib.sha256(f"{key} {items.keys}".encode()).hexdigest()
     with seeded(pick_device(options.device, "parsing.rng"), seed):
         return fit_retriever(workspace, texts, items, options, seed, sha, placeholders=MENTIONS, section="parsing.rng")

@@ -68,8 +68,8 @@ def mentions_of(text: str, topics: Sequence[Topic], most: int) -> list[tuple[int
         )
 
     def place(number: int) -> tuple[int, int]:
-        found = low.find(best[number].mention.lower())
-        return (found if found >= 0 else len(low), number)
+        start = low.find(best[number].mention.lower())
+        return (start if start >= 0 else len(low), number)
 
     whole = [number for number in best if not part(number)]
     chosen = sorted(whole, key=lambda number: (-best[number].rho, number))[:most]
@@ -84,15 +84,15 @@ def views_of(text: str, mentions: Sequence[tuple[int, str]]) -> list[View]:
     text = " ".join(text.split())
     masked = mask_names(text, [([words], " ") for _, words in mentions])
     values = values_in(masked)
-    found = []
+    views = []
     for value in (None, *values):
         for size in range(3):
             for own in combinations(mentions, size):
                 spots = [([words], slot) for (_, words), slot in zip(own, ENTITIES, strict=False)]
                 if value is not None:
                     spots.append(([value.text], VALUE))
-                found.append(View(mask_names(text, spots), tuple(number for number, _ in own), value))
-    return found
+                views.append(View(mask_names(text, spots), tuple(number for number, _ in own), value))
+    return views
 
 
 def whole_text(text: str, mentions: Sequence[tuple[int, str]]) -> str:
@@ -135,9 +135,9 @@ def abstract(form: Form, slots: Mapping[str, str], value: SlotValue | None = Non
 
 def _kind_of(node: Literal, value: SlotValue) -> str | None:
     """As what a value of the text says a literal: a number whatever its datatype, a date of the same precision."""
-    if value.number is not None and (found := measure(node)) is not None and found.dim != TIME_DIMENSION:
+    if value.number is not None and (measured := measure(node)) is not None and measured.dim != TIME_DIMENSION:
         own = measure(value.number)
-        if node.text == value.number.text or (own is not None and found.lo == own.lo and node.unit is None):
+        if node.text == value.number.text or (own is not None and measured.lo == own.lo and node.unit is None):
             return NUMBER
     if value.time is not None and (value.time.text, value.time.datatype) == (node.text, node.datatype):
         return TIME

@@ -70,7 +70,7 @@ LEARNT_FORMS = 1_000
 
 @dataclass(frozen=True)
 class RankExample:
-    """A wording.  gold: place of the right candidate, -1 where it is not among them (dev).  weight: questions."""
+    """A wording.  gold: index of the right candidate, -1 where it is not among them (dev).  weight: questions."""
 
     texts: tuple[str, ...]
     candidates: FormCandidates
@@ -129,7 +129,7 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
         words, WordOverlap(sorted(labels.values())), [_schema_items(form) for form in enumerator.forms.forms]
     )
     split = {example.id: example.split for example in selected}
-    own = {name: [one for one in read if split[one.id] == name] for name in ("train", "dev")}
+    own = {name: [reading for reading in read if split[reading.id] == name] for name in ("train", "dev")}
     no_form = options.learn_unanswerable and any(
         example.form is None and split[example.id] == "train" for example in selected
     )
@@ -175,8 +175,8 @@ def weigh_results(
     if not developing:
         return {}
     if len(developing) > QUESTIONS:
-        places = np.random.default_rng([seed, len(developing)]).choice(len(developing), QUESTIONS, replace=False)
-        developing = [developing[place] for place in sorted(places.tolist())]
+        indices = np.random.default_rng([seed, len(developing)]).choice(len(developing), QUESTIONS, replace=False)
+        developing = [developing[index] for index in sorted(indices.tolist())]
     workspace.monitor.note("what forms find is weighed")
     with KgStore.open(kg) as store:
         parser = RngParser(store, workspace.out, options)
@@ -188,7 +188,7 @@ def weigh_results(
 
 def with_types(selected: Sequence[ParseExample]) -> bool:
     """Whether forms with conditions on types are candidates."""
-    forms = dict.fromkeys(one.form for one in selected if one.form is not None and one.split == "train")
+    forms = dict.fromkeys(example.form for example in selected if example.form is not None and example.split == "train")
     return any(elements(parse(form)).classes for form in forms)
 
 
@@ -217,21 +217,21 @@ def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -
     for reading in readings:
         candidates = reading.candidates
         if reading.gold is None:
-            place = -1
+            index = -1
         else:
             view, form = reading.gold
-            place = int(np.flatnonzero((candidates.views == view) & (candidates.forms == form))[0])
-        if (place < 0 and not missed) or (place == 0 and not no_form):
+            index = int(np.flatnonzero((candidates.views == view) & (candidates.forms == form))[0])
+        if (index < 0 and not missed) or (index == 0 and not no_form):
             continue
         own[id(candidates)] = candidates
-        variants = groups.setdefault((reading.texts[0], id(candidates), place), {})
+        variants = groups.setdefault((reading.texts[0], id(candidates), index), {})
         variants[reading.texts] = variants.get(reading.texts, 0) + 1
-    found = []
-    for (_, number, place), variants in groups.items():
+    examples = []
+    for (_, number, index), variants in groups.items():
         selected = list(variants)[: len(variants) if missed else VARIANTS]
         more = (sum(variants.values()) - sum(variants[texts] for texts in selected)) / len(selected)
-        found += [RankExample(texts, own[number], place, variants[texts] + more) for texts in selected]
-    return found
+        examples += [RankExample(texts, own[number], index, variants[texts] + more) for texts in selected]
+    return examples
 
 
 def fit(
@@ -284,10 +284,16 @@ def measure(
     ranker: FormRanker, examples: Sequence[RankExample], forms: ReadTexts, pruned: int, no_form: bool
 ) -> dict[str, float]:
     """em: share of questions whose gold form is best; kept: of those to whose second stage it comes; in [0, 1]."""
-    ranked = rank(ranker, [(one.texts, one.candidates) for one in examples], forms, pruned=pruned, no_form=no_form)
+    ranked = rank(
+        ranker, [(example.texts, example.candidates) for example in examples], forms, pruned=pruned, no_form=no_form
+    )
     total = sum(example.weight for example in examples)
-    best = sum(one.weight for one, r in zip(examples, ranked, strict=True) if len(r.places) and r.places[0] == one.gold)
-    reached = sum(one.weight for one, r in zip(examples, ranked, strict=True) if one.gold in r.places)
+    best = sum(
+        example.weight
+        for example, r in zip(examples, ranked, strict=True)
+        if len(r.indices) and r.indices[0] == example.gold
+    )
+    reached = sum(example.weight for example, r in zip(examples, ranked, strict=True) if example.gold in r.indices)
     return {"em": best / max(1, total), "kept": reached / max(1, total)}
 
 
@@ -308,10 +314,10 @@ class _RankerTraining:
         self.forms = ranker.read_forms(forms.words)
         self.schema_items = forms.schema_items
         texts = sorted({text for example in learning for text in example.texts})
-        self.place = {text: number for number, text in enumerate(texts)}
+        self.text_index = {text: number for number, text in enumerate(texts)}
         self.questions = ranker.read_questions(texts)
         self.lengths = [
-            max(len(self.questions.ids[self.place[text]]) for text in example.texts) for example in learning
+            max(len(self.questions.ids[self.text_index[text]]) for text in example.texts) for example in learning
         ]
         self.hard_negatives: list[Ints] = []
         self.epoch = 0
@@ -345,7 +351,8 @@ class _RankerTraining:
             no_form=self.options.learn_unanswerable,
         )
         self.hard_negatives = [
-            own.places[own.places != example.gold][:wanted] for own, example in zip(ranked, self.learning, strict=True)
+            own.indices[own.indices != example.gold][:wanted]
+            for own, example in zip(ranked, self.learning, strict=True)
         ]
 
     def _measure(self) -> dict[str, float]:
@@ -356,7 +363,7 @@ class _RankerTraining:
         )
 
     def _chosen(self, number: int) -> Ints:
-        """Places of the candidates of an example that are compared in this epoch, the right one first."""
+        """Indices of the candidates of an example that are compared in this epoch, the right one first."""
         example = self.learning[number]
         draw = np.random.default_rng([self.seed, self.epoch, number])
         out = np.zeros(len(example.candidates.forms), dtype=np.bool_)
@@ -400,7 +407,7 @@ class _RankerTraining:
         question_texts, formed = [], []
         for number, own in zip(batch, chosen, strict=True):
             example = self.learning[number]
-            texts = np.array([self.place[text] for text in example.texts])
+            texts = np.array([self.text_index[text] for text in example.texts])
             question_texts.append(texts[example.candidates.views[own]])
             formed.append(example.candidates.forms[own])
         device = self.ranker.device

@@ -11,7 +11,7 @@ import pytest
 from kgqa_core.config import RelationRankingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedPlace, RankingQuery, recall
+from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedRelation, RankingQuery, recall
 from kgqa_core.papers.ltgen.relation_ranking.retriever import RelationRanking, candidates, draw_edges
 from kgqa_core.types import Question
 
@@ -36,7 +36,7 @@ class Fixed:
     def __init__(self, order: Sequence[str]) -> None:
         self.order, self.queries, self.counts = list(order), list[RankingQuery](), {"calls": 0}
 
-    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedPlace]]:
+    def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedRelation]]:
         self.queries += queries
         self.counts["calls"] += 1
         found = []

@@ -39,7 +39,7 @@ def test_dressed_candidates_are_read_in_the_order_of_the_output(names: list[str]
         cased = data.draw(st.sampled_from((name, name.upper(), name.title(), name.replace("_", " "))))
         lines.append(data.draw(st.sampled_from(DRESS)).format(cased, n=number))
     found = read_ranking("\n".join(lines), names, len(names))
-    assert found.places == tuple(order)
+    assert found.indices == tuple(order)
     assert found.unknown == ()
 
 
@@ -47,11 +47,11 @@ def test_dressed_candidates_are_read_in_the_order_of_the_output(names: list[str]
 @given(NAMES, st.text(max_size=80), st.integers(1, 5))
 def test_any_text_gives_distinct_candidates_and_loses_no_line(names: list[str], text: str, most: int) -> None:
     found = read_ranking(text, names, most)
-    assert len(set(found.places)) == len(found.places) <= most
-    assert set(found.places) <= set(range(len(names)))
+    assert len(set(found.indices)) == len(found.indices) <= most
+    assert set(found.indices) <= set(range(len(names)))
     lines = [line.strip() for line in text.splitlines()]
     assert all(line in lines for line in found.unknown)
-    if not read_ranking(text, names, len(names)).places:
+    if not read_ranking(text, names, len(names)).indices:
         assert list(found.unknown) == [line for line in lines if line and fold(line)]
 
 
@@ -80,24 +80,24 @@ def test_one_line_names_one_candidate(line: str, place: int) -> None:
 
 
 def test_several_candidates_in_one_line_count_in_their_order() -> None:
-    assert read_ranking("capital, developer, nonsense", CANDIDATES, 5).places == (3, 0)
-    assert read_ranking("Relations: <<<capital; date of birth>>>", CANDIDATES, 5).places == (3, 1)
+    assert read_ranking("capital, developer, nonsense", CANDIDATES, 5).indices == (3, 0)
+    assert read_ranking("Relations: <<<capital; date of birth>>>", CANDIDATES, 5).indices == (3, 1)
 
 
 def test_what_is_no_candidate_is_reported_verbatim() -> None:
     text = "Sure! Here are the top-5 relations:\n\n1. developer\n2. inventor\n```\n3. developer\n- capital"
     found = read_ranking(text, CANDIDATES, 5)
-    assert found.places == (0, 3)  # a name that occurs twice counts once
+    assert found.indices == (0, 3)  # a name that occurs twice counts once
     assert found.unknown == ("Sure! Here are the top-5 relations:", "2. inventor")
 
 
 def test_relations_of_equal_words_are_matched_one_after_the_other() -> None:
-    assert read_ranking("name\nName\nname", ("name", "other", "name"), 5).places == (0, 2)
+    assert read_ranking("name\nName\nname", ("name", "other", "name"), 5).indices == (0, 2)
 
 
 def test_the_case_as_it_stands_goes_before_any_other() -> None:
-    assert read_ranking("Date", ("date", "Date"), 5).places == (1,)
+    assert read_ranking("Date", ("date", "Date"), 5).indices == (1,)
 
 
 def test_no_more_are_returned_than_are_wanted() -> None:
-    assert read_ranking("capital\nx\ndeveloper", CANDIDATES, 2).places == (3, 7)
+    assert read_ranking("capital\nx\ndeveloper", CANDIDATES, 2).indices == (3, 7)
