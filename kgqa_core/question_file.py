@@ -56,8 +56,8 @@ def answer_questions(
             except BudgetReached as reached:
                 left = own.stop - start
                 raise BudgetReached(reached.limit, reached.spent, reached.needed, len(lines), left) from None
-            answered = [json.dumps(one.to_row(), ensure_ascii=False) for one in answers]
-            if kept is not None and not any(one.model_failed for one in answers):
+            answered = [json.dumps(answer.to_row(), ensure_ascii=False) for answer in answers]
+            if kept is not None and not any(answer.model_failed for answer in answers):
                 write_json(kept, answered)
             lines += answered
         workspace.monitor.progress(len(lines), own.stop - own.start, "questions")

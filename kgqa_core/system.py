@@ -218,10 +218,12 @@ class System:
         traces: filled with the trace's id of each question that was traced, by the question's id.  Raises InputError
         when a topic is not in the graph, or when two questions have one id.
         """
-        if twice := [name for name, number in Counter(one.id for one in questions).items() if number > 1]:
+        if twice := [name for name, number in Counter(question.id for question in questions).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
-        faults = {one.id: question_fault(one.text, one.topic_keys, one.dialogue) for one in questions}
-        good = [one for one in questions if not faults[one.id]]
+        faults = {
+            question.id: question_fault(question.text, question.topic_keys, question.dialogue) for question in questions
+        }
+        good = [question for question in questions if not faults[question.id]]
         answers: list[Answer] = []
         with self.lock:
             try:
@@ -233,10 +235,10 @@ class System:
                     answers = [self.answer([one], traces)[0] for one in good]
         made = iter(answers)
         return [
-            Answer(one.id, shown(one.text), None, knowledge=self.knowledge, reject=why)
-            if (why := faults[one.id])
+            Answer(question.id, shown(question.text), None, knowledge=self.knowledge, reject=why)
+            if (why := faults[question.id])
             else next(made)
-            for one in questions
+            for question in questions
         ]
 
     def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:
@@ -267,11 +269,11 @@ class System:
         with clock.step("wording"):
             wordings = self._wordings(batch, [own.text for own in written], computed)
         verdicts = self._judge(linked, retrieved, outputs, completions, computed)
-        for place, (completion, solved) in enumerate(zip(completions, computed, strict=True)):
+        for index, (completion, solved) in enumerate(zip(completions, computed, strict=True)):
             if solved is not None and solved.reject:
-                verdicts[place] = {"reject": solved.reject}
-            elif completion.finish == "error" and not outputs[place]:
-                verdicts[place] = {"reject": MODEL_FAILED + (completion.error or "no completion")}
+                verdicts[index] = {"reject": solved.reject}
+            elif completion.finish == "error" and not outputs[index]:
+                verdicts[index] = {"reject": MODEL_FAILED + (completion.error or "no completion")}
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
         model = answerer_name(self.answering.answerer, self.model.name if self.model is not None else "")
@@ -306,14 +308,14 @@ class System:
                 inputs, written, retrieved, outputs, wordings, verdicts, strict=True
             )
         ]
-        for place, answer in enumerate(answers):
+        for index, answer in enumerate(answers):
             if not self.tracer.wants():
                 continue
             read: dict[str, Any] = {}
             if self.answerer.reads:
-                prompt = answer_prompt(batch[place], inputs[place].text, self.answering)
-                read = {"prompt": prompt, "completion": completions[place]}
-            trace = question_trace(clock, *linked[place], answer, batch=len(batch), **read)
+                prompt = answer_prompt(batch[index], inputs[index].text, self.answering)
+                read = {"prompt": prompt, "completion": completions[index]}
+            trace = question_trace(clock, *linked[index], answer, batch=len(batch), **read)
             if (name := self.tracer.record(trace)) is not None and traces is not None:
                 traces[answer.id] = name
         return answers
@@ -328,16 +330,16 @@ class System:
         self, batch: Sequence[Question], texts: Sequence[str], computed: Sequence[ComputedAnswer | None]
     ) -> list[str | None]:
         """Each computed answer as the language model puts it; None where there is no answer or no such model."""
-        found: list[str | None] = [None] * len(batch)
+        wordings: list[str | None] = [None] * len(batch)
         if self.words is None or self.calculator is None:
-            return found
+            return wordings
         reader = answerer_spec("hybrid")
-        places = [place for place, one in enumerate(computed) if one is not None and one.answers]
-        inputs = [AnswerInput(batch[place], texts[place], computed[place]) for place in places]
+        indices = [index for index, one in enumerate(computed) if one is not None and one.answers]
+        inputs = [AnswerInput(batch[index], texts[index], computed[index]) for index in indices]
         inputs = [replace(given, text=reader.text(given)) for given in inputs]
-        for place, completion in zip(places, reader.complete(inputs, self.words, self.answering), strict=True):
-            found[place] = parse_output(completion.text, self.answering.template) or None
-        return found
+        for index, completion in zip(indices, reader.complete(inputs, self.words, self.answering), strict=True):
+            wordings[index] = parse_output(completion.text, self.answering.template) or None
+        return wordings
 
     def _link(self, question: Question) -> tuple[Question, list[Linked]]:
         """The question with its topics, and all candidates of its mentions where these were linked."""
@@ -363,9 +365,9 @@ class System:
             with_candidates(question, mentions, retriever.candidates) if retriever.candidates else question
             for question, mentions in linked
         ]
-        places = [place for place, question in enumerate(started) if question.topic_entities]
-        for place, own in zip(places, retriever.retrieve([started[place] for place in places]), strict=True):
-            results[place] = own
+        indices = [index for index, question in enumerate(started) if question.topic_entities]
+        for index, own in zip(indices, retriever.retrieve([started[index] for index in indices]), strict=True):
+            results[index] = own
         return results
 
     def _judge(
@@ -382,15 +384,15 @@ class System:
         results = {self.retriever.name: read}
         results |= {other.name: self._retrieve(other, linked) for other in self.others}
         evidence = []
-        for place, (question, _) in enumerate(linked):
-            completion, solved = completions[place], computed[place]
-            declined = is_declined(outputs[place], completion.finish)
+        for index, (question, _) in enumerate(linked):
+            completion, solved = completions[index], computed[index]
+            declined = is_declined(outputs[index], completion.finish)
             proved = solved is not None and bool(solved.answers)
             output = ModelAnswer(
-                outputs[place], declined, completion.log_probability, completion.scored_tokens, proved,
+                outputs[index], declined, completion.log_probability, completion.scored_tokens, proved,
                 _judgement(solved),
             )  # fmt: skip
-            evidence.append(Evidence.of(question, {name: own[place] for name, own in results.items()}, output))
+            evidence.append(Evidence.of(question, {name: own[index] for name, own in results.items()}, output))
         return [verdict.fields() for verdict in self.judge.judge(evidence)]
 
 

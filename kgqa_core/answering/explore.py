@@ -108,9 +108,9 @@ class ExploringCalculator(Calculator):
 
     def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
         """What the explorer finds for each question.  retrieved: not read."""
-        found = self.explorer.explore(questions)
-        self.efforts = {one.question: one.effort() for one in found}
-        return [one.computed(self.kind) for one in found]
+        results = self.explorer.explore(questions)
+        self.efforts = {one.question: one.effort() for one in results}
+        return [one.computed(self.kind) for one in results]
 
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
         """As of `Calculator`, with the effort."""

@@ -69,17 +69,17 @@ def _steps(
     steps["linking"] = (
         asked(question),
         {"topics": topics, "mentions": [
-            {"mention": text, "candidates": [list(one) for one in candidates[:CANDIDATES_SHOWN]]}
+            {"mention": text, "candidates": [list(candidate) for candidate in candidates[:CANDIDATES_SHOWN]]}
             for text, candidates in mentions
         ]},
         None, None,
     )  # fmt: skip
     if answer.facts or answer.entities or topics:
         facts = [asdict(fact) for fact in answer.facts[:FACTS_SHOWN]]
-        found = {"facts": facts, "entities": [asdict(entity) for entity in answer.entities]}
-        steps["retrieval"] = ({"topics": [topic["key"] for topic in topics]}, found, None, None)
+        results = {"facts": facts, "entities": [asdict(entity) for entity in answer.entities]}
+        steps["retrieval"] = ({"topics": [topic["key"] for topic in topics]}, results, None, None)
     if answer.text or answer.passages:
-        passages = [asdict(one) for one in answer.passages or ()]
+        passages = [asdict(passage) for passage in answer.passages or ()]
         steps["knowledge"] = (
             {"format": answer.knowledge}, {"text": answer.text} | ({"passages": passages} if passages else {}),
             None, None,

@@ -61,11 +61,11 @@ def score(
     output = dict(pl.read_parquet(answers / "answers.parquet", glob=False).select("question", "output").iter_rows())
     questions_by_id = {question.id: question for question in read_questions(questions)}
     wrong = np.array([_wrong(questions_by_id[name], known[name], output.get(name) or "") for name in names])
-    found = measure([known[name] for name in names], [verdicts[name] for name in names], wrong, seed, bootstrap)
+    results = measure([known[name] for name in names], [verdicts[name] for name in names], wrong, seed, bootstrap)
     meta = json.loads((answers / "meta.json").read_text(encoding="utf-8"))
-    write_json(workspace.out / SCORES, {"experiment": meta["experiment"], **found})
+    write_json(workspace.out / SCORES, {"experiment": meta["experiment"], **results})
     summary_names = ("auroc", "ece", "area", "accuracy", "wrong_reasons")
-    return {"questions": len(names), **{name: found[name] for name in summary_names if found[name] is not None}}
+    return {"questions": len(names), **{name: results[name] for name in summary_names if results[name] is not None}}
 
 
 def _wrong(question: Question, label: AnswerabilityLabel, output: str) -> float:
@@ -89,7 +89,7 @@ def measure(
     areas = [auroc(sure[own], good[own]) for own in samples if _both(good[own])]
     groups: dict[str, dict[str, list[bool]]] = {"drop": {}, "level": {}, "why": {}}
     for key, own in groups.items():
-        for value in sorted({found for label in labels if (found := getattr(label, key))}):
+        for value in sorted({group for label in labels if (group := getattr(label, key))}):
             own[value] = [getattr(label, key) == value for label in labels]
     return {
         "n": {"answerable": int(good.sum()), "unanswerable": int((~good).sum())},
@@ -127,8 +127,8 @@ def _against(sure: Any, good: Any, held: Any) -> dict[str, float | int]:
 
 def _curve(sure: Any, wrong: Any) -> list[dict[str, float]]:
     points = risk_coverage(sure, wrong)
-    places = np.unique(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int))
-    return [{name: round(value, 6) for name, value in asdict(points[place]).items()} for place in places.tolist()]
+    indices = np.unique(np.linspace(0, len(points) - 1, min(POINTS, len(points))).round().astype(int))
+    return [{name: round(value, 6) for name, value in asdict(points[index]).items()} for index in indices.tolist()]
 
 
 def _reasons(labels: Sequence[AnswerabilityLabel], verdicts: Sequence[Verdict]) -> dict[str, Any]:

@@ -108,27 +108,27 @@ def gains(scores: Mapping[str, Mapping[str, Mapping[str, Cell]]]) -> dict[str, d
 
     The paper's Table 1 measures gain this way.  None where the model without knowledge scores 0.
     """
-    found: dict[str, dict[str, float | None]] = {}
+    results: dict[str, dict[str, float | None]] = {}
     for experiment, by_split in scores.items():
         parsed = Experiment.parse(experiment)
         base = scores.get(str(Experiment("none", format="none", answerer=parsed.answerer)))
         split = main_split(by_split)
         if base is None or split is None or split not in base or parsed.without_knowledge:
             continue
-        found[experiment] = {}
+        results[experiment] = {}
         for metric in metrics_shown("table_1"):
             before, after = base[split][metric]["value"], by_split[split][metric]["value"]
-            found[experiment][metric] = round(100 * (after - before) / before, 6) if before else None
-    return found
+            results[experiment][metric] = round(100 * (after - before) / before, 6) if before else None
+    return results
 
 
 def grouped(
     questions: Iterable[str], by_id: Mapping[str, Question], groups: Callable[[Question], tuple[str, ...]]
 ) -> dict[str, list[str]]:
     """Group → its questions; complexity types in the order of Table 2, other groups by name."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for question in questions:
         for group in groups(by_id[question]):
-            found.setdefault(group, []).append(question)
-    order = {name: place for place, name in enumerate((*COMPLEXITY_TYPES, COMBINED))}
-    return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
+            results.setdefault(group, []).append(question)
+    order = {name: index for index, name in enumerate((*COMPLEXITY_TYPES, COMBINED))}
+    return dict(sorted(results.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))

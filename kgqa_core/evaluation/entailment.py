@@ -122,7 +122,7 @@ def _matrix(response: _Read, index: Mapping[Pair, int], scores: Scores) -> Score
 
 def _judged(judge: EntailmentModel, pairs: Sequence[Pair], workspace: Workspace, progress_name: str) -> Scores:
     """Scores [pairs, 2], chunk by chunk; chunks saved by an earlier try are reused."""
-    found = [np.zeros((0, 2))]
+    results = [np.zeros((0, 2))]
     for start in range(0, len(pairs), CHUNK):
         workspace.monitor.progress(start, len(pairs), progress_name)
         chunk = pairs[start : start + CHUNK]
@@ -135,9 +135,9 @@ def _judged(judge: EntailmentModel, pairs: Sequence[Pair], workspace: Workspace,
                 with scratch.open("wb") as stream:
                     np.save(stream, scores, allow_pickle=False)
                 os.replace(scratch, checkpoint)
-        found.append(scores)
+        results.append(scores)
     workspace.monitor.progress(len(pairs), len(pairs), progress_name)
-    return np.concatenate(found)
+    return np.concatenate(results)
 
 
 def _read_checkpoint(file: Path | None, size: int) -> Scores | None:

@@ -45,7 +45,7 @@ def compare(rows: Mapping[str, Mapping[str, Mapping[str, float]]], records: Sequ
             for metric in METRICS if members else ():
                 judge = _judge(rows[baseline], rows[experiment], metric)
                 total = judge(members)
-                groups = {key: {name: judge(part) for name, part in found.items()} for key, found in parts.items()}
+                groups = {key: {name: judge(part) for name, part in results.items()} for key, results in parts.items()}
                 p = three_digits(mcnemar(total["helpful"], total["harmful"]))
                 named = {"experiment": experiment, "baseline": baseline, "metric": metric, "split": split}
                 compared.append({**named, **total, "p": p, **groups})
@@ -97,7 +97,7 @@ def cost(
     itself, by `prices`, the making of the knowledge not included; `finish`, how many answers ended in which way.
     """
     lengths = _lengths(knowledge, evaluated)
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for experiment, frame in sorted(answers.items()):
         parsed = Experiment.parse(experiment)
         read = str(parsed.variant), parsed.format
@@ -120,22 +120,22 @@ def cost(
         if "finish" in frame.columns:
             counted = dict(frame["finish"].value_counts().iter_rows())
             entry["finish"] = {name: counted[name] for name in FINISHES if name in counted}
-        found[experiment] = entry
-    return found
+        results[experiment] = entry
+    return results
 
 
 def _lengths(knowledge: Mapping[str, Path], evaluated: Collection[str]) -> dict[tuple[str, str], tuple[int, int, int]]:
     """(retriever, format) → words and characters of all texts, and number of questions without text."""
     wanted = pl.Series(sorted(evaluated), dtype=pl.String).implode()
-    found: dict[tuple[str, str], tuple[int, int, int]] = {}
+    lengths: dict[tuple[str, str], tuple[int, int, int]] = {}
     for _, folder in sorted(knowledge.items()):
         frame = read_frame(folder / "knowledge.parquet", ("question", "retriever", "format", "text"))
         frame = frame.filter(pl.col("question").is_in(wanted))
         for (retriever, form), part in frame.group_by("retriever", "format", maintain_order=True):
             texts = [text.strip() for text in part["text"].to_list() if text and text.strip()]
             words, characters = sum(map(count_words, texts)), sum(map(len, texts))
-            found[str(retriever), str(form)] = (words, characters, len(evaluated) - len(texts))
-    return found
+            lengths[str(retriever), str(form)] = (words, characters, len(evaluated) - len(texts))
+    return lengths
 
 
 COMPARED = ("hits_at_1", "exact", "km")
@@ -191,13 +191,13 @@ def linking_costs(rows: Scores, records: Sequence[Question], seed: int = 0) -> l
             if not pairs:
                 continue
             schema = {"before": pl.Float64, "after": pl.Float64}
-            found = difference(pl.DataFrame(pairs, schema=schema, orient="row"), seed=seed).rounded()
+            results = difference(pl.DataFrame(pairs, schema=schema, orient="row"), seed=seed).rounded()
             rows_by_experiment.append(
                 {
                     "experiment": experiment, "against": against, "metric": metric, "split": split,
-                    "gold": found["after"], "linked": found["before"], "loss": found["value"],
-                    "low": found["low"], "high": found["high"], "n": found["n"],
-                    "only_gold": found["won"], "only_linked": found["lost"], "p": found["p"],
+                    "gold": results["after"], "linked": results["before"], "loss": results["value"],
+                    "low": results["low"], "high": results["high"], "n": results["n"],
+                    "only_gold": results["won"], "only_linked": results["lost"], "p": results["p"],
                 }
             )  # fmt: skip
     return rows_by_experiment

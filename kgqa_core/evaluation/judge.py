@@ -95,7 +95,7 @@ def judge_prompt(given: GivenAnswer) -> str:
     shown = [" / ".join(" ".join(name.split()) for name in names[:NAMES]) for names in given.references[:REFERENCES]]
     values = {"question": given.question, "references": "; ".join(shown), "output": given.output}
     parts = re.split(r"\{(\w+)\}", USER)
-    return chat(SYSTEM, "".join(_inner(values[part]) if place % 2 else part for place, part in enumerate(parts)))
+    return chat(SYSTEM, "".join(_inner(values[part]) if index % 2 else part for index, part in enumerate(parts)))
 
 
 def _inner(text: str) -> str:
@@ -131,8 +131,8 @@ def verdicts(
     An empty answer, and one to a question without references, is not correct and not sent.
     Raises BudgetReached after what was paid is cached, EndpointError, ModelError.
     """
-    places = [place for place, one in enumerate(given) if one.output.strip() and one.references]
-    prompts = [judge_prompt(given[place]) for place in places]
+    indices = [place for place, one in enumerate(given) if one.output.strip() and one.references]
+    prompts = [judge_prompt(given[place]) for place in indices]
     responses = open_cache(cache) if cache is not None else None
 
     def once() -> list[Outcome]:
@@ -150,11 +150,11 @@ def verdicts(
             ),
         )
 
-    found: list[bool | None] = [False] * len(given)
-    for place, outcome in zip(places, insist(once, model, what) if prompts else [], strict=True):
+    results: list[bool | None] = [False] * len(given)
+    for place, outcome in zip(indices, insist(once, model, what) if prompts else [], strict=True):
         completion = outcome.completion
-        found[place] = None if completion is None or outcome.failed else read_verdict(completion.text)
-    return found
+        results[place] = None if completion is None or outcome.failed else read_verdict(completion.text)
+    return results
 
 
 def judge_answers(
@@ -174,18 +174,18 @@ def judge_answers(
         GivenAnswer(records[row[0]].text, tuple(tuple(names) for names in records[row[0]].answer_names), row[4] or "")
         for row in rows
     ]
-    found: list[bool | None] = [False] * len(given)
+    results: list[bool | None] = [False] * len(given)
     if given:
         with LOADING:
             judge = workspace.model or load_model(model, llm, budget=workspace.budget)
-        found = verdicts(
+        results = verdicts(
             judge, given, llm, cache=workspace.cache, monitor=workspace.monitor, what=f"verdicts {name}".strip()
         )
     schema = dict.fromkeys(columns[:4], pl.String) | {"judged": pl.Boolean}
-    table = pl.DataFrame([(*row[:4], one) for row, one in zip(rows, found, strict=True)], schema=schema, orient="row")
+    table = pl.DataFrame([(*row[:4], one) for row, one in zip(rows, results, strict=True)], schema=schema, orient="row")
     table.write_parquet(workspace.out / JUDGED, compression="zstd", statistics=False)
     write_json(workspace.out / "meta.json", {"judge": model, "prompt_version": VERSION})
-    return {"answers": len(rows), "correct": sum(one is True for one in found), "unread": found.count(None)}
+    return {"answers": len(rows), "correct": sum(one is True for one in results), "unread": results.count(None)}
 
 
 def read_judged(folder: Path) -> dict[str, dict[str, bool | None]]:
@@ -230,7 +230,7 @@ def _labelled(line: str, where: str) -> LabelledAnswer:
     wrong = [name for name, kind in fields.items() if not isinstance(row.get(name), kind)]
     if wrong:
         raise InputError(f"{where}: {', '.join(wrong)} is missing or of another kind; a line is {_EXAMPLE}")
-    names = [tuple(one) if isinstance(one, list) else (one,) for one in answers or ()]
+    names = [tuple(answer) if isinstance(answer, list) else (answer,) for answer in answers or ()]
     if not names or not all(own and all(isinstance(name, str) for name in own) for own in names):
         raise InputError(f"{where}: answers is a list of names, or of lists of names; a line is {_EXAMPLE}")
     return LabelledAnswer(GivenAnswer(row["question"], tuple(names), row["output"]), row["correct"])
@@ -243,10 +243,10 @@ def agreement(
     """How far the judge `model` agrees with labelled answers.  Raises as `verdicts` does."""
     rows = list(labelled)
     judge = load_model(model, llm, budget=budget)
-    found = verdicts(judge, [row.given for row in rows], llm, cache=cache, monitor=monitor)
-    pairs = [(row.correct, one is True) for row, one in zip(rows, found, strict=True)]
+    results = verdicts(judge, [row.given for row in rows], llm, cache=cache, monitor=monitor)
+    pairs = [(row.correct, one is True) for row, one in zip(rows, results, strict=True)]
     cells = tuple(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False)))
     return JudgeAgreement(
         model=model, answers=len(rows), accuracy=(cells[0] + cells[3]) / len(rows), kappa=kappa(cells),
-        cells=(cells[0], cells[1], cells[2], cells[3]), unread=found.count(None), verdicts=tuple(found),
+        cells=(cells[0], cells[1], cells[2], cells[3]), unread=results.count(None), verdicts=tuple(results),
     )  # fmt: skip

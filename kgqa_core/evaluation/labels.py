@@ -47,7 +47,7 @@ def retriever_label(experiment: str) -> str:
     return RETRIEVER_LABELS.get(parsed.retriever, parsed.retriever) + (_FROM_LINKS if parsed.linked else "")
 
 
-def knowledge_place(experiment: str) -> tuple[int, int, str]:
+def knowledge_order(experiment: str) -> tuple[int, int, str]:
     """Sorts experiments as the tables show them: by retriever, then by format, then by name."""
     parsed = Experiment.parse(experiment)
     retriever, form = parsed.retriever, parsed.format
@@ -61,24 +61,24 @@ def knowledge_place(experiment: str) -> tuple[int, int, str]:
 
 def group_order(group: str) -> tuple[int, int, str]:
     """Sorts groups of questions: complexity types as Mintaka has them, then numbers, then names."""
-    place = COMPLEXITY_TYPES.index(group) if group in COMPLEXITY_TYPES else len(COMPLEXITY_TYPES)
-    return place, int(group) if group.isdecimal() else 0, group
+    index = COMPLEXITY_TYPES.index(group) if group in COMPLEXITY_TYPES else len(COMPLEXITY_TYPES)
+    return index, int(group) if group.isdecimal() else 0, group
 
 
 def model_experiments(experiments: Iterable[str]) -> dict[str, list[str]]:
     """Answerer → its experiments in the order of Table 1; retrievers alone are left out."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for experiment in experiments:
         model = Experiment.parse(experiment).answerer
         if model != "-":
-            found.setdefault(model, []).append(experiment)
-    return {model: sorted(found[model], key=knowledge_place) for model in sorted(found)}
+            results.setdefault(model, []).append(experiment)
+    return {model: sorted(results[model], key=knowledge_order) for model in sorted(results)}
 
 
 def retriever_experiments(experiments: Iterable[str]) -> list[str]:
     """Retrievers alone, in the order of the registry."""
     alone = [name for name in experiments if Experiment.parse(name).alone and name != LINKS]
-    order = {name: place for place, name in enumerate(RETRIEVERS)}
+    order = {name: index for index, name in enumerate(RETRIEVERS)}
     return sorted(alone, key=lambda name: (order.get(Experiment.parse(name).retriever, len(order)), name))
 
 

@@ -79,20 +79,20 @@ def pair_ranks(kg: Path, folder: Path, wanted: Mapping[str, Sequence[Alternative
     frame = frame.filter(pl.col("question").is_in(pl.Series(sorted(wanted), dtype=pl.String).implode()))
     with KgStore.open(kg) as store:
         triples, relations = store.triples(frame["triple"].unique()), store.relation_keys()
-    found: Ranks = {question: [None] * len(pairs) for question, pairs in wanted.items()}
+    ranks: Ranks = {question: [None] * len(pairs) for question, pairs in wanted.items()}
     for (question,), part in frame.sort("question", "rank").group_by("question", maintain_order=True):
         indices_of: dict[Pair, int] = {}
         held: dict[Pair, int] = {}
         for triple, direction in part.select("triple", "direction").iter_rows():
             head, relation, tail = triples[triple]
             both = triple_pairs(head, relations[relation], tail)
-            place = indices_of.setdefault(both[direction < 0], len(indices_of) + 1)
+            index = indices_of.setdefault(both[direction < 0], len(indices_of) + 1)
             for pair in both:
-                held.setdefault(pair, place)
-        found[str(question)] = [
+                held.setdefault(pair, index)
+        ranks[str(question)] = [
             min((held[pair] for pair in pairs if pair in held), default=None) for pairs in wanted[str(question)]
         ]
-    return found
+    return ranks
 
 
 def recall_by_k(
@@ -102,17 +102,17 @@ def recall_by_k(
 
     ranks: by experiment.  evaluated: ids of the questions that count.
     """
-    found = {}
+    results = {}
     for experiment, own in sorted(ranks.items()):
-        counted = [places for question, places in sorted(own.items()) if question in evaluated]
+        counted = [indices for question, indices in sorted(own.items()) if question in evaluated]
         if counted:
-            found[experiment] = {
+            results[experiment] = {
                 str(k): bootstrap_interval(
-                    [recall_at(k, places) for places in counted], samples=samples, seed=seed
+                    [recall_at(k, indices) for indices in counted], samples=samples, seed=seed
                 ).rounded()
                 for k in STEPS
             }
-    return found
+    return results
 
 
 def read_entailment(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
@@ -122,10 +122,10 @@ def read_entailment(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
     """
     metrics = metric_names("entailment")
     frame = read_frame(folder / ENTAILMENT, ("question", "retriever", "format", "model", *metrics))
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    results: dict[str, dict[str, dict[str, float]]] = {}
     for question, retriever, form, model, *values in frame.iter_rows():
-        own = found.setdefault(f"{retriever}/{form}/{model}", {})
+        own = results.setdefault(f"{retriever}/{form}/{model}", {})
         if question in own:
             raise ArtifactError(f"{folder} judges question '{question}' twice; delete it and run again")
         own[question] = dict(zip(metrics, values, strict=True))
-    return found
+    return results

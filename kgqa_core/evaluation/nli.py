@@ -71,9 +71,9 @@ class EntailmentModel:
         """
         import torch
 
-        found = np.zeros((len(pairs), 2))
+        results = np.zeros((len(pairs), 2))
         if not pairs:
-            return found
+            return results
         premises, hypotheses = [premise for premise, _ in pairs], [hypothesis for _, hypothesis in pairs]
         encoded = self.tokenizer(premises, hypotheses, truncation="longest_first", max_length=self.limit)
         order = sorted(range(len(pairs)), key=lambda place: (len(encoded["input_ids"][place]), pairs[place]))
@@ -83,8 +83,8 @@ class EntailmentModel:
             inputs = self.tokenizer.pad(rows, return_tensors="pt").to(self.model.device)
             with torch.inference_mode():
                 logits = self.model(**inputs).logits.float()
-            found[own] = torch.softmax(logits, dim=-1)[:, list(self.places)].double().cpu().numpy()
-        return found
+            results[own] = torch.softmax(logits, dim=-1)[:, list(self.places)].double().cpu().numpy()
+        return results
 
     def _ids(self, texts: list[str], **how: Any) -> list[list[int]]:
         ids: list[list[int]] = self.tokenizer(texts, **how)["input_ids"]
@@ -128,13 +128,13 @@ def fetch(model: str) -> Path:
         return folder
     disable_progress_bars()
     try:
-        found = Path(snapshot_download(hub_name(model), allow_patterns=_FILES))
+        folder = Path(snapshot_download(hub_name(model), allow_patterns=_FILES))
     except Exception as fault:  # the hub's client has many, of several libraries
         raise FileNotFoundError(_first_line(fault)) from fault
-    lacking = [kind for kind in ("config.json", "*.safetensors") if not any(found.glob(kind))]
+    lacking = [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]
     if lacking:
-        raise FileNotFoundError(f"{found} has no {lacking[0]}")
-    return found
+        raise FileNotFoundError(f"{folder} has no {lacking[0]}")
+    return folder
 
 
 def check_folder(folder: Path) -> None:
@@ -148,10 +148,10 @@ def check_folder(folder: Path) -> None:
         )
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        labels = {int(place): str(label) for place, label in config.get("id2label", {}).items()}
+        labels = {int(index): str(label) for index, label in config.get("id2label", {}).items()}
     except (OSError, ValueError, AttributeError) as fault:
         raise ModelError(f"evaluation.nli '{folder}' has a config.json that cannot be read: {fault}") from None
-    label_places(labels, str(folder))
+    label_positions(labels, str(folder))
 
 
 def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> EntailmentModel:
@@ -182,34 +182,34 @@ def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> En
             f"evaluation.nli {model!r} is no trained classifier: its weights lack {min(loading['missing_keys'])}; give "
             "one that was trained on natural language inference"
         )
-    places = label_places(network.config.id2label, model)
+    indices = label_positions(network.config.id2label, model)
     positions = getattr(network.config, "max_position_embeddings", None)  # of which some families keep two
     known = [positions - 2 if positions else None, tokenizer.model_max_length]
     limit = min([max_tokens, *(int(number) for number in known if number and 0 < number < 10**7)])
     network.eval().to(pick_device(device, "evaluation.entailment"))
-    return EntailmentModel(network, tokenizer, places, limit)
+    return EntailmentModel(network, tokenizer, indices, limit)
 
 
-def label_places(id2label: Mapping[int, str], model: str = "the model") -> tuple[int, int]:
+def label_positions(id2label: Mapping[int, str], model: str = "the model") -> tuple[int, int]:
     """Places of entailment and contradiction among a classifier's labels, however these are ordered and capitalised.
 
     Raises ModelError when either cannot be told.
 
-    >>> label_places({0: "CONTRADICTION", 1: "neutral", 2: "Entailment"})
+    >>> label_positions({0: "CONTRADICTION", 1: "neutral", 2: "Entailment"})
     (2, 0)
     """
-    found = {}
+    results = {}
     for meaning, names in _LABELS.items():
-        places = [int(place) for place, label in id2label.items() if str(label).strip().lower() in names]
-        if len(places) != 1:
-            labels = ", ".join(f"{place}: {label!r}" for place, label in sorted(id2label.items())) or "none"
+        indices = [int(index) for index, label in id2label.items() if str(label).strip().lower() in names]
+        if len(indices) != 1:
+            labels = ", ".join(f"{index}: {label!r}" for index, label in sorted(id2label.items())) or "none"
             raise ModelError(
                 f"evaluation.nli {model!r}: which of its labels means {meaning} cannot be told ({labels}); name them "
                 "entailment and contradiction in id2label of its config.json, or give a model of natural language "
                 "inference"
             )
-        found[meaning] = places[0]
-    return found["entailment"], found["contradiction"]
+        results[meaning] = indices[0]
+    return results["entailment"], results["contradiction"]
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[slice]:
@@ -221,10 +221,10 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[slice]:
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """
     start = 0
-    for place in range(1, len(lengths) + 1):
-        if place == len(lengths) or lengths[place] * (place + 1 - start) > budget:
-            yield slice(start, place)
-            start = place
+    for index in range(1, len(lengths) + 1):
+        if index == len(lengths) or lengths[index] * (index + 1 - start) > budget:
+            yield slice(start, index)
+            start = index
 
 
 def runs(lengths: Sequence[int], room: int) -> list[tuple[int, int]]:
@@ -235,14 +235,14 @@ def runs(lengths: Sequence[int], room: int) -> list[tuple[int, int]]:
     >>> runs([4, 4, 5, 20, 1], 10)
     [(0, 2), (2, 3), (3, 4), (4, 5)]
     """
-    found: list[tuple[int, int]] = []
+    results: list[tuple[int, int]] = []
     first = total = 0
-    for place, length in enumerate(lengths):
-        if place > first and total + length > room:
-            found.append((first, place))
-            first, total = place, 0
+    for index, length in enumerate(lengths):
+        if index > first and total + length > room:
+            results.append((first, index))
+            first, total = index, 0
         total += length
-    return [*found, (first, len(lengths))] if lengths else []
+    return [*results, (first, len(lengths))] if lengths else []
 
 
 def _first_line(fault: BaseException) -> str:

@@ -83,12 +83,12 @@ def difference(pairs: pl.DataFrame, *, seed: int = 0, level: float = 0.95, sampl
     if not before.size:
         return Difference(0.0, -1.0, 1.0, 0, 0.0, 0.0, 0, 0, None)
     change = after - before
-    found = bootstrap_interval(change, samples=samples, seed=seed, level=level)
+    interval = bootstrap_interval(change, samples=samples, seed=seed, level=level)
     won, lost = int((change > 0).sum()), int((change < 0).sum())
     binary = bool(np.isin(before, (0.0, 1.0)).all() and np.isin(after, (0.0, 1.0)).all())
     p = three_digits(mcnemar(won, lost)) if binary else None
     return Difference(
-        found.value, found.low, found.high, found.n, float(before.mean()), float(after.mean()), won, lost, p
+        interval.value, interval.low, interval.high, interval.n, float(before.mean()), float(after.mean()), won, lost, p
     )
 
 

@@ -91,7 +91,10 @@ def _surface_forms(kg: Path, texts: Sequence[str]) -> dict[str, list[str]]:
     from kgqa_core.kg.store import KgStore
 
     with KgStore.open(kg) as store:
-        found = store.resolve(sorted(set(texts)))
-        ids = sorted({entity for entities in found.values() for entity in entities})
+        surface_forms = store.resolve(sorted(set(texts)))
+        ids = sorted({entity for entities in surface_forms.values() for entity in entities})
         forms = store.surface_forms(ids)
-    return {text: list(dict.fromkeys(form for entity in ids for form in forms[entity])) for text, ids in found.items()}
+    return {
+        text: list(dict.fromkeys(form for entity in ids for form in forms[entity]))
+        for text, ids in surface_forms.items()
+    }

@@ -39,7 +39,7 @@ def by_road(
     group `declined` has these three alone.
     """
     by_id = {record.id: record for record in records}
-    found = {}
+    results = {}
     for experiment, frame in sorted(answers.items()):
         roads = roads_of(frame)
         split = main_split({by_id[question].split for question in rows[experiment]})
@@ -48,14 +48,14 @@ def by_road(
             continue
         confidences = dict(frame.select("question", "confidence").drop_nulls().iter_rows())
         values = _values(questions, roads, confidences, rows[experiment])
-        found[experiment] = {
+        results[experiment] = {
             road: {
                 name: bootstrap_interval(numbers, samples=samples, seed=seed).rounded()
                 for name, numbers in values[road].items()
             }
             for road in sorted(values, key=road_order)
         }
-    return found
+    return results
 
 
 def _values(
@@ -66,17 +66,17 @@ def _values(
     for question in questions:
         groups.setdefault(roads.get(question.id, DECLINED), []).append(question)
     unlinkable = any(question.unlinkable is not None for question in questions)
-    found: dict[str, dict[str, list[float]]] = {}
+    results: dict[str, dict[str, list[float]]] = {}
     for road, members in groups.items():
-        own = found[road] = {SHARE: [1.0] * len(members) + [0.0] * (len(questions) - len(members))}
-        if known := [confidences[one.id] for one in members if one.id in confidences]:
+        own = results[road] = {SHARE: [1.0] * len(members) + [0.0] * (len(questions) - len(members))}
+        if known := [confidences[member.id] for member in members if member.id in confidences]:
             own[CONFIDENCE] = known
         if unlinkable:
-            own[NOT_IN_GRAPH] = [float(one.unlinkable is not None) for one in members]
+            own[NOT_IN_GRAPH] = [float(member.unlinkable is not None) for member in members]
         for one in members if road != DECLINED else ():
             for metric, value in scored[one.id].items():
                 own.setdefault(metric, []).append(value)
-    return found
+    return results
 
 
 def roads_of(frame: pl.DataFrame) -> dict[str, str]:
@@ -88,14 +88,14 @@ def roads_of(frame: pl.DataFrame) -> dict[str, str]:
 
 def read_roads(answers: Iterable[Path]) -> dict[str, dict[str, str]]:
     """Experiment → question → road of `answers` artifacts.  Raises ArtifactError when one is missing or damaged."""
-    found: dict[str, dict[str, str]] = {}
+    results: dict[str, dict[str, str]] = {}
     for folder in answers:
         columns = ("question", "retriever", "format", "model")
         frame = read_frame(folder / "answers.parquet", columns, tuple(ROAD_SCHEMA))
         for (retriever, form, model), part in frame.group_by("retriever", "format", "model", maintain_order=True):
             if roads := roads_of(part):
-                found[f"{retriever}/{form}/{model}"] = roads
-    return found
+                results[f"{retriever}/{form}/{model}"] = roads
+    return results
 
 
 def road_order(road: str) -> tuple[int, str]:

@@ -170,17 +170,17 @@ def _score_retriever(kg: Path, folder: Path, records: Sequence[Question]) -> dic
     entities = read_frame(folder / "entities.parquet", ("question", "rank", "entity")).sort("question", "rank")
     for (question,), part in entities.filter(pl.col("rank") < 5).group_by("question", maintain_order=True):
         ranked[str(question)] = part["entity"].to_list()
-    found = _fact_entities(kg, folder / "facts.parquet")
+    results = _fact_entities(kg, folder / "facts.parquet")
     paths = _read_paths(folder / "paths.parquet")
     split_of = {record.id: record.split for record in records}
-    splits = {split_of[question] for question in (*ranked, *found) if question in split_of} or {"test"}
+    splits = {split_of[question] for question in (*ranked, *results) if question in split_of} or {"test"}
     rows = {}
     for record in records:
         if record.split not in splits:
             continue
         gold = frozenset(record.answers) if record.unlinkable is None else frozenset[int]()
         rows[record.id] = measure("entities", ranked.get(record.id, []), gold)
-        rows[record.id] |= measure("facts", found.get(record.id, ()), gold)
+        rows[record.id] |= measure("facts", results.get(record.id, ()), gold)
         if paths:
             rows[record.id] |= score_paths(record, paths.get(record.id, ()))
     return rows
@@ -200,11 +200,11 @@ def _read_paths(file: Path) -> dict[str, list[RelationPath]]:
     """Question id → its predicted relation paths, best first; nothing for retrievers that predict none."""
     if not file.is_file():
         return {}
-    found: dict[str, list[RelationPath]] = {}
+    paths: dict[str, list[RelationPath]] = {}
     frame = read_frame(file, ("question", "rank", "path")).sort("question", "rank")
     for question, path in frame.select("question", "path").iter_rows():
-        found.setdefault(question, []).append(tuple(path))
-    return found
+        paths.setdefault(question, []).append(tuple(path))
+    return paths
 
 
 def _fact_entities(kg: Path, facts: Path) -> dict[str, set[int]]:
@@ -212,14 +212,14 @@ def _fact_entities(kg: Path, facts: Path) -> dict[str, set[int]]:
     frame = read_frame(facts, ("question", "triple")).select("question", "triple").unique().sort("question", "triple")
     with KgStore.open(kg) as store:
         ends = {triple: (head, tail) for triple, (head, _, tail) in store.triples(frame["triple"]).items()}
-    found: dict[str, set[int]] = {}
+    fact_entities: dict[str, set[int]] = {}
     for question, triple in frame.iter_rows():
         if triple not in ends:
             raise ArtifactError(
                 f"{facts} names triple {triple}, which is not in the graph {kg}; run the pipeline again"
             )
-        found.setdefault(question, set()).update(ends[triple])
-    return found
+        fact_entities.setdefault(question, set()).update(ends[triple])
+    return fact_entities
 
 
 def _read_answers(key: str, folder: Path) -> list[tuple[str, pl.DataFrame]]:

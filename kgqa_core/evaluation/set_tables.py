@@ -16,7 +16,7 @@ import polars as pl
 from kgqa_core.config import Experiment
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.experiment_tables import baselines
-from kgqa_core.evaluation.labels import knowledge_place
+from kgqa_core.evaluation.labels import knowledge_order
 from kgqa_core.evaluation.paired import difference, pair, read_scored
 from kgqa_core.metrics.registry import metrics_shown
 from kgqa_core.metrics.significance import holm, three_digits
@@ -40,21 +40,21 @@ def tables(
     rows of `compare_set`: every two answerers with the same knowledge, and every knowledge against none and against the
     triples of each retriever, of one answerer.
     """
-    found: dict[str, Any] = {"sets": {}, "models": [], "knowledge": []}
-    for place, (name, folder) in enumerate(scores.items()):
-        workspace.monitor.progress(place, len(scores), "question sets")
+    results: dict[str, Any] = {"sets": {}, "models": [], "knowledge": []}
+    for index, (name, folder) in enumerate(scores.items()):
+        workspace.monitor.progress(index, len(scores), "question sets")
         try:
             aggregates = json.loads((folder / "aggregates.json").read_text(encoding="utf-8"))
         except (OSError, ValueError) as fault:
             raise ArtifactError(f"the scores of question set {name!r} in {folder} cannot be read ({fault})") from None
-        found["sets"][name] = {key: aggregates[key] for key in AGGREGATES if key in aggregates}
+        results["sets"][name] = {key: aggregates[key] for key in AGGREGATES if key in aggregates}
         scored = read_scored(folder, questions[name])
         for key, pairs in (("models", model_pairs), ("knowledge", knowledge_pairs)):
-            found[key] += [{"set": name, **row} for row in compare_set(scored, pairs, seed=seed)]
-    (workspace.out / FILE).write_text(json.dumps(found, sort_keys=True, ensure_ascii=False), encoding="utf-8")
+            results[key] += [{"set": name, **row} for row in compare_set(scored, pairs, seed=seed)]
+    (workspace.out / FILE).write_text(json.dumps(results, sort_keys=True, ensure_ascii=False), encoding="utf-8")
     workspace.monitor.progress(len(scores), len(scores), "question sets")
-    experiments = {name for one in found["sets"].values() for name in one["scores"]}
-    counts = {key: len(found[key]) for key in ("models", "knowledge")}
+    experiments = {name for one in results["sets"].values() for name in one["scores"]}
+    counts = {key: len(results[key]) for key in ("models", "knowledge")}
     return {"sets": len(scores), "experiments": len(experiments), "tests": counts}
 
 
@@ -67,7 +67,7 @@ def compare_set(scored: pl.DataFrame, pairs: Pairs, *, seed: int = 0) -> list[di
     metric (Holm 1979), over the rows returned.
     """
     rows: list[dict[str, Any]] = []
-    names = sorted(scored["experiment"].unique().to_list(), key=knowledge_place)
+    names = sorted(scored["experiment"].unique().to_list(), key=knowledge_order)
     for experiment, against in pairs(names):
         for metric in metrics_shown("set_tests"):
             shared = pair(scored, scored, (against, experiment), metric)

@@ -38,11 +38,11 @@ class QueryBuilder:
 
     def bind(self, value: Any) -> str:
         """The place of a value among the parameters."""
-        place = (type(value), value)
-        if place not in self._places:
+        key = (type(value), value)
+        if key not in self._places:
             self.parameters.append(value)
-            self._places[place] = f"${len(self.parameters)}"
-        return self._places[place]
+            self._places[key] = f"${len(self.parameters)}"
+        return self._places[key]
 
     def table(self, sql: str) -> str:
         """The name of a table that this SQL makes; it may use those made before."""
@@ -63,7 +63,7 @@ class QueryBuilder:
     def forth(self, step: Step, start: str) -> str:
         """Table (id) of what the members of `start(id)` have `step` to."""
         _, far = ends(step)
-        return self.table(f"SELECT DISTINCT t.{far} AS id {self.triples_to(turned(step), NodeTable(start))}")
+        return self.table(f"SELECT DISTINCT t.{far} AS id {self.triples_to(inverse(step), NodeTable(start))}")
 
     def triples_to(self, step: Step, to: NodeTable, joins: str = "") -> str:
         """`FROM … WHERE …` of the triples `t` by which something has `step` to a member of `to`."""
@@ -111,7 +111,7 @@ def ends(step: Step) -> tuple[str, str]:
     return ("tail", "head") if step.inverse else ("head", "tail")
 
 
-def turned(step: Step) -> Step:
+def inverse(step: Step) -> Step:
     """The step from the other end."""
     return Step(step.relation, not step.inverse)
 
@@ -196,11 +196,11 @@ def ranked(builder: QueryBuilder, form: Arg | Nth, members: str, within: str | N
     values_table = builder.table(
         f"SELECT id, dim, {aggregate}(x) AS x FROM {values} WHERE dim = ({dimension}) GROUP BY id, dim",
     )
-    place = builder.bind((form.n if isinstance(form, Nth) else 1) - 1)
+    placeholder = builder.bind((form.n if isinstance(form, Nth) else 1) - 1)
     inside = f" AND id IN (SELECT id FROM {within})" if within else ""
     name = builder.table(
         f"SELECT id FROM {values_table} WHERE x = (SELECT x FROM (SELECT DISTINCT x FROM {values_table}) "
-        f"ORDER BY x {order} LIMIT 1 OFFSET {place}::BIGINT){inside}"
+        f"ORDER BY x {order} LIMIT 1 OFFSET {placeholder}::BIGINT){inside}"
     )
 
     def prove(needed: str) -> None:

@@ -181,12 +181,14 @@ class _Compiler:
 
     def _entities(self, keys: Sequence[str], within: str | None) -> CompiledSet:
         """Entities by their keys, as one table."""
-        places = [self.builder.bind(self.builder.ids.entity(key)) for key in dict.fromkeys(keys)]
-        rows = f"(VALUES {', '.join(f'({place}::INTEGER)' for place in places)}) named(id)"
+        placeholders = [self.builder.bind(self.builder.ids.entity(key)) for key in dict.fromkeys(keys)]
+        rows = f"(VALUES {', '.join(f'({index}::INTEGER)' for index in placeholders)}) named(id)"
         if within:
             name = self.builder.table(f"SELECT id FROM {rows} WHERE id IN (SELECT id FROM {within})")
             return CompiledSet(name, lambda needed: None)
-        return CompiledSet(f"(SELECT id FROM {rows})", lambda needed: None, places[0] if len(places) == 1 else None)
+        return CompiledSet(
+            f"(SELECT id FROM {rows})", lambda needed: None, placeholders[0] if len(placeholders) == 1 else None
+        )
 
     def _compared(self, op: str, value: Literal, within: str | None) -> CompiledSet:
         inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""

@@ -292,8 +292,8 @@ def is_value(form: Form) -> bool:
 
 def children(form: Form) -> tuple[Form, ...]:
     """The forms directly below, in the order in which they are written; values of conditions are not among them."""
-    found = _CHILDREN.get(type(form))
-    return found(form) if found is not None else ()
+    results = _CHILDREN.get(type(form))
+    return results(form) if results is not None else ()
 
 
 _CHILDREN: dict[type, Callable[[Any], tuple[Form, ...]]] = {

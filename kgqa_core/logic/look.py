@@ -134,18 +134,18 @@ def look(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS
     triples their ids, at most `limit`.  more: there are more of either.  why: what cannot be, where there is no answer
     and the types of the graph say so.  Raises FormError and FormTimeout.
     """
-    found = look_up(store, text, limit=limit, seconds=seconds)
-    result = found.result
+    outcome = look_up(store, text, limit=limit, seconds=seconds)
+    result = outcome.result
     named = described(store, result.nodes)
     return {
-        "form": str(found.form),
+        "form": str(outcome.form),
         "value": result.value,
         "answers": [named[i] for i in result.nodes],
         "proof": Wording(store, result.proof, qualifiers=True).texts([(triple, 1) for triple in result.proof]),
         "triples": list(result.proof),
         "more": result.truncated,
-        "why": found.why,
-        "seconds": found.seconds,
+        "why": outcome.why,
+        "seconds": outcome.seconds,
     }
 
 

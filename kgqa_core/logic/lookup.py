@@ -134,8 +134,8 @@ class Ids:
         """Rows (key, id) of a query with places for these keys."""
         if not keys:
             return {}
-        places = [f"${number + 1}" for number in range(len(keys))]
-        text = sql.format(", ".join(places), hashes=", ".join(f"hash({place})" for place in places))
+        placeholders = [f"${number + 1}" for number in range(len(keys))]
+        text = sql.format(", ".join(placeholders), hashes=", ".join(f"hash({position})" for position in placeholders))
         return dict(self._store.connection.execute(text, list(keys)).fetchall())
 
     def relation(self, key: str) -> int:

@@ -81,20 +81,20 @@ class MemoryGraph:
             f"FROM ({measured}) m JOIN entities e ON e.id = m.id ORDER BY m.id"
         ).fetchall()
         self.dimensions: tuple[str, ...] = tuple(sorted({dim for _, dim, _, _ in result}))
-        place = {dim: number for number, dim in enumerate(self.dimensions)}
+        index = {dim: number for number, dim in enumerate(self.dimensions)}
         self.dim: NDArray[np.int16] = np.full(self.entities, -1, dtype=np.int16)
         self.x: NDArray[np.float64] = np.zeros(self.entities)
         self.hi: NDArray[np.float64] = np.zeros(self.entities)
         ids = np.array([row[0] for row in result], dtype=np.int64)
-        self.dim[ids] = [place[row[1]] for row in result]
+        self.dim[ids] = [index[row[1]] for row in result]
         self.x[ids] = [row[2] for row in result]
         self.hi[ids] = [row[3] for row in result]
 
     def know(self, keys: Any) -> dict[str, int]:
         """Ids of the entities with these keys; what the graph has not is left out."""
-        places = {key: bisect_left(self._keys, key) for key in keys}
-        inside = {key: place for key, place in places.items() if place < len(self._keys)}
-        return {key: int(self._ids[place]) for key, place in inside.items() if self._keys[place] == key}
+        indices = {key: bisect_left(self._keys, key) for key in keys}
+        inside = {key: index for key, index in indices.items() if index < len(self._keys)}
+        return {key: int(self._ids[index]) for key, index in inside.items() if self._keys[index] == key}
 
     def execute(self, form: Form) -> Result:
         """The result of a form, without proof.  Raises FormError as `logic.execute` does, FormTimeout where it runs."""
@@ -153,8 +153,8 @@ class MemoryGraph:
         lengths = np.searchsorted(index, keys, "right") - starts
         if not lengths.any():
             return NONE, NONE
-        places = joined_ranges(starts, lengths)
-        return np.repeat(np.arange(len(nodes)), lengths), self._back[places] if backward else places
+        indices = joined_ranges(starts, lengths)
+        return np.repeat(np.arange(len(nodes)), lengths), self._back[indices] if backward else indices
 
     def around(self, node: int) -> tuple[Ints, Ints]:
         """Relations of the triples that leave a node, and of those that lead to it, each once."""
@@ -188,8 +188,8 @@ class MemoryGraph:
         """(place in `nodes`, node) of what the path leads each of them to, each pair once."""
         source, reached = np.arange(len(nodes)), nodes
         for step in path:
-            place, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
-            both = np.unique(np.stack((source[place], reached)), axis=1) if len(place) else np.stack((place, reached))
+            index, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
+            both = np.unique(np.stack((source[index], reached)), axis=1) if len(index) else np.stack((index, reached))
             source, reached = both[0], both[1]
         return source, reached
 
@@ -273,11 +273,11 @@ class MemoryGraph:
         source, x = source[chosen], x[chosen]
         best = np.full(len(members), -np.inf if form.best == "max" else np.inf)
         (np.maximum if form.best == "max" else np.minimum).at(best, source, x)
-        places = np.unique(best[np.unique(source)])
+        indices = np.unique(best[np.unique(source)])
         n = form.n if isinstance(form, Nth) else 1
-        if n > len(places):
+        if n > len(indices):
             return NONE
-        return members[best == (places[-n] if form.best == "max" else places[n - 1])]
+        return members[best == (indices[-n] if form.best == "max" else indices[n - 1])]
 
     def _greater(self, form: Greater) -> Ints:
         pick = np.max if form.best == "max" else np.min

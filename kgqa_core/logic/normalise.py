@@ -45,9 +45,9 @@ def normalise(form: Form, inverses: Mapping[str, str] | None = None) -> Form:
     return _normal(form, pairs)
 
 
-def isomorphic(one: Form, other: Form, inverses: Mapping[str, str] | None = None) -> bool:
+def isomorphic(form: Form, other: Form, inverses: Mapping[str, str] | None = None) -> bool:
     """Whether two forms are the same graph; the EM of Gu et al. 2021 (section 6), which does not look at answers."""
-    return normalise(one, inverses) == normalise(other, inverses)
+    return normalise(form, inverses) == normalise(other, inverses)
 
 
 def _normal(form: Form, inverses: Mapping[str, str]) -> Form:

@@ -241,10 +241,10 @@ def _arg(name: str, operands: list[_Node]) -> Form:
 
 
 def _nth(name: str, operands: list[_Node]) -> Form:
-    place = operands[0]
-    if isinstance(place, _List) or not re.fullmatch(r"[0-9]{1,9}", place.match[0]):
-        _fail(place.at, "a place is a number from 1")
-    return Nth(int(place.match[0]), name[3:].lower(), _form(operands[1]), *_measure(operands[2]))
+    index = operands[0]
+    if isinstance(index, _List) or not re.fullmatch(r"[0-9]{1,9}", index.match[0]):
+        _fail(index.at, "a place is a number from 1")
+    return Nth(int(index.match[0]), name[3:].lower(), _form(operands[1]), *_measure(operands[2]))
 
 
 def _compare(name: str, operands: list[_Node]) -> Form:

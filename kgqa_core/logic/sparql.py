@@ -235,8 +235,8 @@ class _Converter:
             if at == name:
                 form = Minus(form, _Converter(group, name, None).form())
         if ranked is not None and ranked[0] == name:
-            _, path, (_, best, place) = ranked
-            form = Arg(best, form, path) if place == 1 else Nth(place, best, form, path)
+            _, path, (_, best, index) = ranked
+            form = Arg(best, form, path) if index == 1 else Nth(index, best, form, path)
         return form
 
     @staticmethod

@@ -109,8 +109,8 @@ def _node(value: Any, prefixes: dict[str, str], text: str) -> Any:
     if name == "pname":
         prefix = value.prefix or ""
         if prefix not in prefixes:
-            place = text.find(f"{prefix}:") + 1
-            raise FormError(f"SPARQL, character {place}: prefix {prefix!r} is not declared")
+            index = text.find(f"{prefix}:") + 1
+            raise FormError(f"SPARQL, character {index}: prefix {prefix!r} is not declared")
         return URIRef(prefixes[prefix] + value.localname)
     if name == "literal":
         return Literal(value.string, lang=value.lang, datatype=value.datatype, normalize=False)

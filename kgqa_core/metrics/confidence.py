@@ -72,10 +72,10 @@ def fit_temperature(logits: ArrayLike, outcomes: ArrayLike) -> float:
 def reliability(probabilities: ArrayLike, outcomes: ArrayLike, bins: int = BINS) -> list[Bin]:
     """The bins of equal width that hold any prediction, in order; a bin has its lower end, the last one 1 too."""
     p, happened = _pair(probabilities, outcomes)
-    place = np.minimum((p * bins).astype(np.int64), bins - 1)
+    index = np.minimum((p * bins).astype(np.int64), bins - 1)
     results = []
     for number in range(bins):
-        own = place == number
+        own = index == number
         if n := int(own.sum()):
             results.append(
                 Bin(number / bins, (number + 1) / bins, float(p[own].mean()), float(happened[own].mean()), n)
@@ -119,9 +119,9 @@ def auroc(scores: ArrayLike, positives: ArrayLike) -> float:
     ones, others = int(wanted.sum()), int((~wanted).sum())
     if not ones or not others:
         return 0.5
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = np.cumsum(counts) - (counts - 1) / 2  # of equal values the mean of their ranks
-    above = float(ranks[place][wanted].sum()) - ones * (ones + 1) / 2
+    above = float(ranks[index][wanted].sum()) - ones * (ones + 1) / 2
     return above / (ones * others)
 
 
@@ -174,7 +174,7 @@ def best_threshold(confidences: ArrayLike, positives: ArrayLike) -> float:
     levels = np.unique(values)
     cuts = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2, [np.nextafter(1.0, 2.0)]])
     order = np.argsort(values, kind="stable")
-    place = np.searchsorted(values[order], cuts, side="left")
+    index = np.searchsorted(values[order], cuts, side="left")
     wanted = np.concatenate([[0.0], np.cumsum(kinds[order])])
-    right = (wanted[-1] - wanted[place]) + (place - wanted[place])
+    right = (wanted[-1] - wanted[index]) + (index - wanted[index])
     return float(cuts[int(np.argmax(right))])

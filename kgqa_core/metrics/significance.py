@@ -87,8 +87,8 @@ def holm(ps: Sequence[float]) -> list[float]:
     """
     corrected = [0.0] * len(ps)
     least = 0.0
-    for place, index in enumerate(sorted(range(len(ps)), key=lambda one: ps[one])):
-        least = max(least, min(1.0, (len(ps) - place) * ps[index]))
+    for position, index in enumerate(sorted(range(len(ps)), key=lambda one: ps[one])):
+        least = max(least, min(1.0, (len(ps) - position) * ps[index]))
         corrected[index] = least
     return corrected
 

@@ -37,16 +37,16 @@ class Abstention:
 
 def abstention_part(aggregates: Mapping[str, Any]) -> Abstention | None:
     """Tables and plots, or None where abstention was not measured."""
-    found = aggregates.get("abstention")
-    if not found:
+    results = aggregates.get("abstention")
+    if not results:
         return None
     return Abstention(
-        scores_grid(found),
-        groups_grid(found),
-        reasons_grid(found),
-        risk_plot(found["curves"]),
-        reliability_plot(found["reliability"]),
-        tuple((f"s{place}", text) for place, text in enumerate(RISKS.values())),
+        scores_grid(results),
+        groups_grid(results),
+        reasons_grid(results),
+        risk_plot(results["curves"]),
+        reliability_plot(results["reliability"]),
+        tuple((f"s{index}", text) for index, text in enumerate(RISKS.values())),
     )
 
 
@@ -93,8 +93,8 @@ def terminal_tables(found: Mapping[str, Any]) -> list[Table]:
     tables = []
     for grid in (scores_grid(found), groups_grid(found), reasons_grid(found)):
         table = Table(title=grid.title, title_justify="left", title_style="bold")
-        for place, column in enumerate(grid.columns):
-            table.add_column(column, justify="right" if place else "left")
+        for index, column in enumerate(grid.columns):
+            table.add_column(column, justify="right" if index else "left")
         for name, cells in grid.rows:
             table.add_row(VisibleText(name), *(VisibleText("–" if cell is None else str(cell)) for cell in cells))
         tables.append(table)
@@ -104,13 +104,13 @@ def terminal_tables(found: Mapping[str, Any]) -> list[Table]:
 def risk_plot(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Markup:
     """Share of wrong answers against the share of questions that are answered, the surest first."""
     parts = [_axes()]
-    for place, (key, text) in enumerate(RISKS.items()):
+    for index, (key, text) in enumerate(RISKS.items()):
         points = [(point["coverage"], point["risk"]) for point in curves.get(key, ())]
         if points:
             path = "L".join(f"{_x(x):.1f} {_y(y):.1f}" for x, y in points)
             parts.append(
                 Markup('<g class="series s{n}"><path class="run" d="M{path}"><title>{text}</title></path></g>').format(
-                    n=place, path=path, text=text
+                    n=index, path=path, text=text
                 )
             )
     return _framed(parts, "answered, percent", "Errors in percent against coverage")
@@ -118,20 +118,20 @@ def risk_plot(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Markup:
 
 def reliability_plot(bins: Sequence[Mapping[str, float]]) -> Markup:
     """How often the graph holds the answer against the confidence that it does; larger marks are more questions."""
-    total = sum(one["n"] for one in bins) or 1
+    total = sum(bin["n"] for bin in bins) or 1
     parts = [
         _axes(),
         Markup('<path class="grid zero" d="M{a} {b}L{c} {d}"/>').format(a=_x(0), b=_y(0), c=_x(1), d=_y(1)),
     ]
-    for one in bins:
-        radius = SMALLEST + (LARGEST - SMALLEST) * (one["n"] / total) ** 0.5
+    for bin in bins:
+        radius = SMALLEST + (LARGEST - SMALLEST) * (bin["n"] / total) ** 0.5
         parts.append(
             Markup(
                 '<g class="series s0"><circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"><title>confidence '
                 "{mean}: {share} of {n:,}</title></circle></g>"
             ).format(
-                x=_x(one["mean"]), y=_y(one["share"]), r=radius, mean=percent(one["mean"]),
-                share=percent(one["share"]), n=int(one["n"]),
+                x=_x(bin["mean"]), y=_y(bin["share"]), r=radius, mean=percent(bin["mean"]),
+                share=percent(bin["share"]), n=int(bin["n"]),
             )
         )  # fmt: skip
     return _framed(parts, "confidence, percent", "Share that the graph answers in percent against confidence")
@@ -146,12 +146,12 @@ def _y(value: float) -> float:
 
 
 def _axes() -> Markup:
-    found = Markup("")
+    axes = Markup("")
     for tick in TICKS:
-        found += Markup('<path class="grid" d="M{l} {y:.1f}H{r}"/>').format(l=LEFT, y=_y(tick), r=WIDTH - RIGHT)
-        found += _text(LEFT - 7, _y(tick) + 4, f"{100 * tick:g}", "end")
-        found += _text(_x(tick), HEIGHT - BOTTOM + 16, f"{100 * tick:g}", "middle")
-    return found
+        axes += Markup('<path class="grid" d="M{l} {y:.1f}H{r}"/>').format(l=LEFT, y=_y(tick), r=WIDTH - RIGHT)
+        axes += _text(LEFT - 7, _y(tick) + 4, f"{100 * tick:g}", "end")
+        axes += _text(_x(tick), HEIGHT - BOTTOM + 16, f"{100 * tick:g}", "middle")
+    return axes
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> Markup:

@@ -81,7 +81,7 @@ def panel(lines: Sequence[Line], axis: str) -> Markup:
                     x=at(tick, y_low)[0], y=height - bottom + 16, v=f"{tick:,g}"
                 )
             )
-    for place, (split, points) in enumerate(lines):
+    for index, (split, points) in enumerate(lines):
         path = "L".join(f"{x} {y}" for x, y in (at(*point) for point in points))
         dots = points if len(points) <= 30 else points[-1:]
         marks = Markup("").join(
@@ -92,7 +92,7 @@ def panel(lines: Sequence[Line], axis: str) -> Markup:
         )
         parts.append(
             Markup('<g class="line {c}"><path d="M{d}"/>{marks}</g>').format(
-                c=line_class(split, place), d=path, marks=marks
+                c=line_class(split, index), d=path, marks=marks
             )
         )
     label = Markup('<text class="tick" x="{x}" y="{y}" text-anchor="end">{a}</text>').format(
@@ -187,17 +187,17 @@ class ChartPoint:
 
 def lines(series: Sequence[Series], groups: Sequence[str], axis: str, title: str) -> Markup:
     """One chart: groups from left to right, scores in percent upwards, with their intervals."""
-    low, high, ticks = _range([cell for one in series for cell in one.cells if cell is not None])
+    low, high, ticks = _range([cell for sery in series for cell in sery.cells if cell is not None])
     step = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
     apart = min(APART, 0.7 * step / max(1, len(series)))
     parts = [_rules(ticks, low, high)]
-    for place, group in enumerate(groups):
-        parts.append(_text(LEFT + (place + 0.5) * step, HEIGHT - BOTTOM + 16, group, "middle"))
+    for index, group in enumerate(groups):
+        parts.append(_text(LEFT + (index + 0.5) * step, HEIGHT - BOTTOM + 16, group, "middle"))
     for number, one in enumerate(series):
         shift = (number - (len(series) - 1) / 2) * apart
         points = [
-            (LEFT + (place + 0.5) * step + shift, cell, group)
-            for place, (cell, group) in enumerate(zip(one.cells, groups, strict=True))
+            (LEFT + (index + 0.5) * step + shift, cell, group)
+            for index, (cell, group) in enumerate(zip(one.cells, groups, strict=True))
             if cell is not None
         ]
         path = "L".join(f"{x:.1f} {_up(cell.value, low, high):.1f}" for x, cell, _ in points)
@@ -254,14 +254,14 @@ def _up(value: float, low: float, high: float) -> float:
 
 
 def _rules(ticks: Sequence[float], low: float, high: float) -> Markup:
-    found = Markup("")
+    rules = Markup("")
     for tick in ticks:
         y = _up(tick, low, high)
-        found += Markup('<path class="grid{zero}" d="M{left} {y:.1f}H{right}"/>').format(
+        rules += Markup('<path class="grid{zero}" d="M{left} {y:.1f}H{right}"/>').format(
             zero=" zero" if tick == 0 and low < 0 else "", left=LEFT, y=y, right=WIDTH - RIGHT
         )
-        found += _text(LEFT - 7, y + 4, f"{100 * tick:g}".replace("-", "−"), "end")
-    return found
+        rules += _text(LEFT - 7, y + 4, f"{100 * tick:g}".replace("-", "−"), "end")
+    return rules
 
 
 def _mark(

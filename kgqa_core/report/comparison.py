@@ -11,7 +11,7 @@ from kgqa_core.evaluation.labels import (
     LINKS,
     group_order,
     knowledge_label,
-    knowledge_place,
+    knowledge_order,
     model_experiments,
     p_text,
     percent,
@@ -29,7 +29,7 @@ def formats_table(aggregates: Mapping[str, Any], metric: str = "hit_rra") -> Gri
     models = model_experiments(aggregates.get("scores", {}))
     parsed = [Experiment.parse(name) for names in models.values() for name in names]
     rows = []
-    for name in sorted({str(replace(one, answerer="-")) for one in parsed}, key=knowledge_place):
+    for name in sorted({str(replace(one, answerer="-")) for one in parsed}, key=knowledge_order):
         experiments = (str(replace(Experiment.parse(name), answerer=model)) for model in models)
         cells = tuple(score_cell(aggregates, experiment, metric, gains=False) for experiment in experiments)
         rows.append((knowledge_label(name), cells))
@@ -58,21 +58,21 @@ def helpful_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_
     Columns are the baselines: no knowledge and the triples of each retriever; where not `every`, no knowledge and the
     triples of the row's own retriever.
     """
-    found = _comparisons(aggregates, model, metric)
-    names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in found]
+    results = _comparisons(aggregates, model, metric)
+    names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in results]
     none = f"none/none/{model}"
-    bases = sorted({base for name in names for base in found[name]}, key=knowledge_place)
+    bases = sorted({base for name in names for base in results[name]}, key=knowledge_order)
     columns = [(knowledge_label(base), {name: base for name in names}) for base in bases]
     if not every:
         own = {name: str(replace(Experiment.parse(name), format="triples")) for name in names}
         columns = [(knowledge_label(none), dict.fromkeys(names, none)), ("Its own triples", own)]
         columns = [
-            (label, against) for label, against in columns if any(against[name] in found[name] for name in names)
+            (label, against) for label, against in columns if any(against[name] in results[name] for name in names)
         ]
     rows = tuple(
         (
             knowledge_label(name),
-            tuple(_pair(found[name].get(against[name])) for _, against in columns),
+            tuple(_pair(results[name].get(against[name])) for _, against in columns),
         )
         for name in names
     )
@@ -89,14 +89,14 @@ def helpful_groups_table(
 ) -> Grid:
     """Questions fixed and broken by group (`key` by_hops or by_complexity) against `none` or the `triples` of the same
     retriever."""
-    found = _comparisons(aggregates, model, metric)
-    names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in found]
+    results = _comparisons(aggregates, model, metric)
+    names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in results]
     picked = {}
     for name in names:
         own = str(replace(Experiment.parse(name), format="triples"))
         base = f"none/none/{model}" if against == "none" else own
-        if base in found[name]:
-            picked[name] = found[name][base][key]
+        if base in results[name]:
+            picked[name] = results[name][base][key]
     groups = sorted({group for parts in picked.values() for group in parts}, key=group_order)
     rows = tuple(
         (knowledge_label(name), tuple(_pair(parts.get(group)) for group in groups)) for name, parts in picked.items()
@@ -125,7 +125,7 @@ def cost_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_rra
     }
     shown = {head: cells for head, cells in columns.items() if any(cell is not None for cell in cells)}
     rows = tuple(
-        (knowledge_label(name), tuple(cells[place] for cells in shown.values())) for place, name in enumerate(names)
+        (knowledge_label(name), tuple(cells[index] for cells in shown.values())) for index, name in enumerate(names)
     )
     return Grid(f"Length and cost · {model}", ("Knowledge", *shown), rows, compact=True)
 
@@ -133,11 +133,11 @@ def cost_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_rra
 def _comparisons(aggregates: Mapping[str, Any], model: str, metric: str) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Experiment of a model → baseline → comparison."""
     rows: Sequence[Mapping[str, Any]] = aggregates.get("comparisons", ())
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    comparisons: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
         if row["metric"] == metric and Experiment.parse(row["experiment"]).answerer == model:
-            found.setdefault(row["experiment"], {})[row["baseline"]] = row
-    return found
+            comparisons.setdefault(row["experiment"], {})[row["baseline"]] = row
+    return comparisons
 
 
 def _pair(row: Mapping[str, Any] | None) -> PairedCell | None:
@@ -171,7 +171,7 @@ def costs_table(aggregates: Mapping[str, Any]) -> Grid:
     """What each experiment loses when it starts from linked topics instead of gold ones, in points."""
     sorted_rows = sorted(
         aggregates.get("linking", ()),
-        key=lambda row: (Experiment.parse(row["experiment"]).format != "-", knowledge_place(row["experiment"])),
+        key=lambda row: (Experiment.parse(row["experiment"]).format != "-", knowledge_order(row["experiment"])),
     )
     rows = []
     for row in sorted_rows:

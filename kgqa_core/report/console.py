@@ -23,12 +23,12 @@ SHOWN_COUNTS = (
 def stage_names(stages: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the stages of a run are called: their names, or titles where another artifact has the name already."""
     first: dict[str, Any] = {}
-    found = []
+    names = []
     for stage in stages:
         made = (stage.get("artifact") or {}).get("path")
         known = first.setdefault(str(stage["name"]), made)
-        found.append(str(stage["name"] if known == made else stage.get("title") or stage["name"]))
-    return found
+        names.append(str(stage["name"] if known == made else stage.get("title") or stage["name"]))
+    return names
 
 
 def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = None) -> Table:
@@ -80,8 +80,8 @@ def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
         if reply.get("model") == AUTO:
             return []
         return [VisibleText(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
-    found = () if reply["computed"] == reply["answer"] else (("computed ", "dim"), reply["computed"], " ")
-    line = VisibleText.assemble(*found, ("by ", "dim"), reply["form"])
+    results = () if reply["computed"] == reply["answer"] else (("computed ", "dim"), reply["computed"], " ")
+    line = VisibleText.assemble(*results, ("by ", "dim"), reply["form"])
     return [line, *_proof(reply)]
 
 
@@ -122,9 +122,9 @@ def confidence_text(reply: Mapping[str, Any]) -> str:
 def _linked_line(topics: Sequence[Mapping[str, Any]]) -> VisibleText:
     """`linked France (ρ 0.61)`, with the words that it was found by where they are others."""
     line = VisibleText("linked ", style="dim")
-    for place, topic in enumerate(topics):
+    for index, topic in enumerate(topics):
         answer_text = "" if topic["mention"] == topic["name"] else f" by “{topic['mention']}”"
-        line.append(", " if place else "").append(topic["name"], style="bold not dim")
+        line.append(", " if index else "").append(topic["name"], style="bold not dim")
         line.append(f"{answer_text} (ρ {topic['rho']:.2f})")
     return line
 
@@ -226,8 +226,8 @@ def _facts(title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
             VisibleText(row["relation"] + rank), VisibleText(row["text"]), VisibleText(str(row["entity_key"]))
         )
         for number, statement in enumerate(row["qualifiers"]):
-            for place, one in enumerate(statement):
-                mark = "·" if number == 0 or place else "+"  # + begins another statement of the same triple
+            for index, one in enumerate(statement):
+                mark = "·" if number == 0 or index else "+"  # + begins another statement of the same triple
                 table.add_row(
                     VisibleText(f"  {mark} {one['relation']}", style="dim"),
                     VisibleText(one["text"]),

@@ -11,7 +11,7 @@ import polars as pl
 
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.evaluation.labels import HEADLINE, knowledge_place, model_experiments
+from kgqa_core.evaluation.labels import HEADLINE, knowledge_order, model_experiments
 from kgqa_core.evaluation.roads import read_roads
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.text import GoldAnswers, contains
@@ -82,11 +82,11 @@ def _judge(
     record: Question, outputs: Mapping[str, Mapping[str, str]], roads: Mapping[str, Mapping[str, str]]
 ) -> tuple[ExampleOutput, ...]:
     gold = GoldAnswers(record.answer_names)
-    found = []
+    results = []
     for name, table in outputs.items():
         output, road = table.get(record.id, ""), roads.get(name, {}).get(record.id)
-        found.append(ExampleOutput(name, output, bool(contains(gold, output)), road))
-    return tuple(found)
+        results.append(ExampleOutput(name, output, bool(contains(gold, output)), road))
+    return tuple(results)
 
 
 def _deciding(outputs: Mapping[str, Mapping[str, str]], retriever: str) -> dict[str, Mapping[str, str]]:
@@ -109,7 +109,7 @@ def _choose(candidates: Sequence[Question], kinds: Mapping[str, str], n: int, se
     """(kind, question): kinds by PLAN, and within a kind the complexity type shown least so far."""
     pool = sorted(candidates, key=lambda record: record.id)
     random.Random(seed).shuffle(pool)
-    order = {name: place for place, name in enumerate(COMPLEXITY_TYPES)}
+    order = {name: index for index, name in enumerate(COMPLEXITY_TYPES)}
     shown: dict[str | None, int] = {}
     chosen: list[tuple[str, Question]] = []
     for turn in range(n):
@@ -138,10 +138,10 @@ def _describe(
     rows = _rows(facts, "facts.parquet", ids, MOST_FACTS)
     entities = _rows(facts, "entities.parquet", ids, MOST_RANKED)
     with KgStore.open(kg) as store:
-        triples = store.triples({row["triple"] for found in rows.values() for row in found})
+        triples = store.triples({row["triple"] for results in rows.values() for row in results})
         relations = store.relation_names()
         used = {entity for head, _, tail in triples.values() for entity in (head, tail)}
-        used |= {row["entity"] for found in entities.values() for row in found}
+        used |= {row["entity"] for results in entities.values() for row in results}
         used |= {entity for _, record in chosen for entity in record.topic_entities}
         names = store.names(used)
 
@@ -184,7 +184,7 @@ def _read_sentences(
     knowledge: Mapping[str, Path], retriever: str, ids: Sequence[str]
 ) -> dict[str, tuple[tuple[str, str], ...]]:
     """Question id → (format, text) of the knowledge that is in sentences."""
-    found: dict[str, dict[str, str]] = {}
+    sentences: dict[str, dict[str, str]] = {}
     for _, folder in sorted(knowledge.items()):
         frame = pl.read_parquet(
             folder / "knowledge.parquet", columns=["question", "retriever", "format", "text"], glob=False
@@ -194,10 +194,10 @@ def _read_sentences(
         )
         for question, form, text in frame.select("question", "format", "text").iter_rows():
             if text and text.strip():
-                found.setdefault(question, {})[form] = text
+                sentences.setdefault(question, {})[form] = text
     return {
-        question: tuple(sorted(texts.items(), key=lambda item: knowledge_place(f"-/{item[0]}/-")))
-        for question, texts in found.items()
+        question: tuple(sorted(texts.items(), key=lambda item: knowledge_order(f"-/{item[0]}/-")))
+        for question, texts in sentences.items()
     }
 
 
@@ -208,9 +208,9 @@ def _rows(folder: Path | None, file: str, ids: Sequence[str], most: int) -> dict
     frame = (
         pl.read_parquet(folder / file, glob=False).filter(pl.col("question").is_in(list(ids))).sort("question", "rank")
     )
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for row in frame.iter_rows(named=True):
-        members = found.setdefault(row["question"], [])
+        members = rows.setdefault(row["question"], [])
         if len(members) < most:
             members.append(row)
-    return found
+    return rows

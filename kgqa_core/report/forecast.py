@@ -72,7 +72,7 @@ def _tokens(amount: Amount) -> tuple[str, str, str]:
 
 def _limits(budget: BudgetOptions, total: Amount, most: Amount) -> list[str]:
     """A line for each limit that the run would reach, or may."""
-    found = []
+    limits = []
     for name, limit, value, highest in (
         ("max_calls", budget.max_calls, total.calls, most.calls),
         ("max_tokens", budget.max_tokens, total.prompt_tokens + total.completion_tokens,
@@ -83,10 +83,10 @@ def _limits(budget: BudgetOptions, total: Amount, most: Amount) -> list[str]:
             continue
         subject = f"llm.budget.{name} is {limit:,}, the run"
         if value > limit:
-            found.append(f"{subject} would need about {value:,.6g}: it would stop before")
+            limits.append(f"{subject} would need about {value:,.6g}: it would stop before")
         elif highest > limit:
-            found.append(f"{subject} may need up to {highest:,.6g}: it may stop before")
-    return found
+            limits.append(f"{subject} may need up to {highest:,.6g}: it may stop before")
+    return limits
 
 
 def _money(cost: float | None) -> str:

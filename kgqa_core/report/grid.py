@@ -9,7 +9,7 @@ from typing import Any
 from kgqa_core.evaluation.labels import main_split, p_text, percent
 
 WIDE = 6
-"""Columns of cells up to which a grid stands as it is; a wider one is turned, or shown without intervals."""
+"""Columns of cells up to which a grid stands as it is; a wider one is transposed, or shown without intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +60,21 @@ class Grid:
         """Whether any cell shows a gain."""
         return any(isinstance(cell, Cell) and cell.gained for _, cells in self.rows for cell in cells)
 
-    def turned(self, first: str) -> Grid:
+    def transposed(self, first: str) -> Grid:
         """Rows as columns; `first` heads the new first column."""
         rows = tuple(
-            ("Questions" if column == "n" else column, tuple(cells[place] for _, cells in self.rows))
-            for place, column in enumerate(self.columns[1:])
+            ("Questions" if column == "n" else column, tuple(cells[index] for _, cells in self.rows))
+            for index, column in enumerate(self.columns[1:])
         )
         return replace(self, columns=(first, *(name for name, _ in self.rows)), rows=rows)
 
     def fitted(self, first: str | None = None) -> Grid:
-        """The grid itself, or turned where it is wide and that makes it narrower; compact where it stays wide.
+        """The grid itself, or transposed where it is wide and that makes it narrower; compact where it stays wide.
 
-        first: head of the first column should it be turned; without one it is not.
+        first: head of the first column should it be transposed; without one it is not.
         """
         width = len(self.columns) - 1
-        grid = self.turned(first) if first is not None and width > WIDE and len(self.rows) < width else self
+        grid = self.transposed(first) if first is not None and width > WIDE and len(self.rows) < width else self
         return replace(grid, compact=grid.compact or len(grid.columns) - 1 > WIDE)
 
 

@@ -12,7 +12,7 @@ from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     RETRIEVER_LABELS,
     knowledge_label,
-    knowledge_place,
+    knowledge_order,
     model_experiments,
     retriever_experiments,
     retriever_label,
@@ -205,10 +205,10 @@ def _pair_figure(aggregates: Mapping[str, Any]) -> Figure:
         groups = _groups(aggregates, key, names)
         series = []
         for name in names:
-            found = [table.get(name, {}).get(group) for group in groups]
-            cells = tuple(make_cell(cell if metric is None else (cell or {}).get(metric)) for cell in found)
+            results = [table.get(name, {}).get(group) for group in groups]
+            cells = tuple(make_cell(cell if metric is None else (cell or {}).get(metric)) for cell in results)
             series.append(Series(retriever_label(name), cells, *_look(name, names)))
-        series = [one for one in series if any(one.cells)]
+        series = [sery for sery in series if any(sery.cells)]
         if series:
             panels.append((title, lines(series, groups, axis, title)))
     legend = _legend([(name, retriever_label(name)) for name in names], names)
@@ -222,14 +222,14 @@ def _token_figure(aggregates: Mapping[str, Any], models: Mapping[str, Sequence[s
     panels = []
     for metric in metrics:
         points = []
-        for place, (model, own) in enumerate(models.items()):
+        for index, (model, own) in enumerate(models.items()):
             for name in own:
                 tokens = costs.get(name, {}).get("prompt_tokens")
                 cell = score_cell(aggregates, name, metric, gains=False)
                 if tokens is not None and cell is not None:
                     colour, dashed, mark = _look(_setting(name), names)
                     label = knowledge_label(name) + (f", {model}" if len(models) > 1 else "")
-                    shape = place if len(models) > 1 else mark
+                    shape = index if len(models) > 1 else mark
                     points.append(ChartPoint(label, float(tokens), cell, colour, dashed, shape))
         if points:
             title = f"{metric_label(metric)} against tokens of the prompt"
@@ -237,7 +237,7 @@ def _token_figure(aggregates: Mapping[str, Any], models: Mapping[str, Sequence[s
     legend = list(_legend([(name, knowledge_label(name)) for name in names], names, spot=True))
     if len(models) > 1:
         legend = [(style, label, 0) for style, label, _ in legend]
-        legend += [("plain", model, place) for place, model in enumerate(models)]
+        legend += [("plain", model, index) for index, model in enumerate(models)]
     return Figure("What a response costs", tuple(panels), tuple(legend), points=True)
 
 
@@ -246,9 +246,9 @@ def _look(name: str, names: Sequence[str]) -> tuple[int, bool, int]:
 
     The first colour is that of no knowledge.
     """
-    known = list(dict.fromkeys(_gold(other) for other in ("none/none/-", *sorted(names, key=knowledge_place))))
-    place = known.index(_gold(name))
-    return place % COLOURS, Experiment.parse(name).linked, place // COLOURS
+    known = list(dict.fromkeys(_gold(other) for other in ("none/none/-", *sorted(names, key=knowledge_order))))
+    index = known.index(_gold(name))
+    return index % COLOURS, Experiment.parse(name).linked, index // COLOURS
 
 
 def _of_model(scores: Mapping[str, Any], model: str) -> dict[str, Any]:
@@ -267,19 +267,19 @@ def _setting(name: str) -> str:
 def _legend(
     labelled: Iterable[tuple[str, str]], names: Sequence[str], *, spot: bool = False
 ) -> tuple[tuple[str, str, int], ...]:
-    found = []
+    results = []
     for name, label in labelled:
         colour, dashed, mark = _look(name, names)
         style = f"s{colour}{(' hollow' if spot else ' dashed') if dashed else ''}"
-        found.append((style, label, mark))
-    return tuple(found)
+        results.append((style, label, mark))
+    return tuple(results)
 
 
 def _groups(aggregates: Mapping[str, Any], key: str, names: Iterable[str]) -> list[str]:
     """Groups that any of the experiments has: levels by name, numbers by size, `>3` last."""
     table = aggregates.get(key, {})
-    found = {group for name in names for group in table.get(name, {})}
-    return sorted(found, key=lambda group: (int(group) if group.isdecimal() else 10**9, group))
+    groups = {group for name in names for group in table.get(name, {})}
+    return sorted(groups, key=lambda group: (int(group) if group.isdecimal() else 10**9, group))
 
 
 def _group_cells(groups: Mapping[str, Any], metric: str) -> list[Any]:

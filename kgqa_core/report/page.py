@@ -215,25 +215,25 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
     aggregates = data.aggregates
     scores = aggregates.get("scores", {})
     names = model_experiments(scores).get(model or "", [])
-    found: list[dict[str, str]] = []
+    results: list[dict[str, str]] = []
     triples = next((name for first in HEADLINE for name in names if name.startswith(f"{first}/triples/")), None)
     if triples is not None and (cell := score_cell(aggregates, triples, "exact")) is not None:
         interval = f"95 % interval {percent(cell.low)} to {percent(cell.high)}"
         label = f"answered exactly with {knowledge_label(triples)}"
-        found.append({"value": f"{percent(cell.value)} %", "label": label, "detail": interval})
+        results.append({"value": f"{percent(cell.value)} %", "label": label, "detail": interval})
         gains = aggregates.get("gain_over_no_knowledge", {}).get(triples, {})
         metric = next((metric for metric in ("exact", "contains") if gains.get(metric) is not None), None)
         if metric:
             detail = f"{metric_label(metric).lower()}, relative; the paper's mean is +83 %"
-            found.append({"value": gain_text(gains[metric]), "label": "over no knowledge", "detail": detail})
-    found += _notes_of(aggregates, names)
+            results.append({"value": gain_text(gains[metric]), "label": "over no knowledge", "detail": detail})
+    results += _notes_of(aggregates, names)
     alone = next((f"{first}/-/-" for first in HEADLINE if f"{first}/-/-" in scores), None)
     hits = score_cell(aggregates, alone, "hits_at_1")
     if alone is not None and hits is not None:
         recall = f"an answer among the facts: {score_cell(aggregates, alone, 'recall_of_answers')} %"
         label = f"Hits@1 of {retriever_label(alone)} alone"
         detail = "; ".join([recall, *_baselines(aggregates)])
-        found.append({"value": f"{percent(hits.value)} %", "label": label, "detail": detail})
+        results.append({"value": f"{percent(hits.value)} %", "label": label, "detail": detail})
     counted = max((cell["n"] for by in scores.values() for s in by.values() for cell in s.values()), default=0)
     if counted:
         unlinkable = aggregates.get("n_unlinkable", {}).get(main_split(aggregates.get("n_unlinkable", {})) or "", 0)
@@ -241,8 +241,8 @@ def _headline(data: ReportData, model: str | None) -> list[dict[str, str]]:
         answered = max((cell["n"] for name in names for s in scores[name].values() for cell in s.values()), default=0)
         if 0 < answered < counted:
             detail = f"retrieval on all, answers on {answered:,} of them; {detail}"
-        found.append({"value": f"{counted:,}", "label": "questions scored", "detail": detail})
-    return found
+        results.append({"value": f"{counted:,}", "label": "questions scored", "detail": detail})
+    return results
 
 
 def _baselines(aggregates: Mapping[str, Any]) -> list[str]:
@@ -279,11 +279,11 @@ def _measured(aggregates: Mapping[str, Any]) -> set[str]:
 
 
 def _kind_counts(examples: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
+    kind_counts: dict[str, int] = {}
     for example in examples:
         if isinstance(example, Example):
-            found[example.kind] = found.get(example.kind, 0) + 1
-    return found
+            kind_counts[example.kind] = kind_counts.get(example.kind, 0) + 1
+    return kind_counts
 
 
 def _created(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from kgqa_core.evaluation.labels import knowledge_label, knowledge_place
+from kgqa_core.evaluation.labels import knowledge_label, knowledge_order
 from kgqa_core.report.charts import training_curves
 from kgqa_core.report.grid import Entry, Grid
 from kgqa_core.rewriting.corpus_table import KEPT, SPARE
@@ -162,7 +162,7 @@ def faithfulness_table(knowledge: Mapping[str, Path]) -> Grid:
     Sentences, those that invent, and what became of them, over all paragraphs; triples that no sentence tells, texts
     that were cut short or never came and tokens, over the different groups that the rewriter wrote for, by its counts.
     """
-    found: dict[str, dict[str, Entry]] = {}
+    results: dict[str, dict[str, Entry]] = {}
     for name, folder in sorted(knowledge.items()):
         if not (folder / "sentences.parquet").is_file():
             continue
@@ -173,7 +173,7 @@ def faithfulness_table(knowledge: Mapping[str, Path]) -> Grid:
         label = "/".join((meta["retriever"], meta["format"], "-")) if {"retriever", "format"} <= set(meta) else name
         actions = dict(frame["action"].value_counts().iter_rows())
         tokens = [counts[name] for name in ("prompt_tokens", "completion_tokens") if name in counts]
-        found[label] = {
+        results[label] = {
             "Sentences": written.height,
             "Inventing": written.filter(pl.col("invented").list.len() > 0).height,
             **{action.capitalize(): actions.get(action, 0) for action in ACTIONS},
@@ -182,10 +182,12 @@ def faithfulness_table(knowledge: Mapping[str, Path]) -> Grid:
             "Without text": counts.get("no_text"),
             "Tokens to write": sum(tokens) if tokens else None,
         }
-    names = sorted(found, key=knowledge_place)
+    names = sorted(results, key=knowledge_order)
     always = ("Sentences", "Inventing")
-    heads = [head for head in next(iter(found.values()), {}) if head in always or any(found[n][head] for n in names)]
-    rows = tuple((knowledge_label(name), tuple(found[name][head] for head in heads)) for name in names)
+    heads = [
+        head for head in next(iter(results.values()), {}) if head in always or any(results[n][head] for n in names)
+    ]
+    rows = tuple((knowledge_label(name), tuple(results[name][head] for head in heads)) for name in names)
     return Grid("Faithfulness of the sentences", ("Knowledge", *heads), rows, compact=True)
 
 

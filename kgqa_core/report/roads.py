@@ -49,9 +49,11 @@ def road_line(aggregates: Mapping[str, Any]) -> str:
 
 def _experiments(aggregates: Mapping[str, Any]) -> list[tuple[str, Roads]]:
     """(experiment, its roads), in the order of the tables."""
-    found: Mapping[str, Roads] = aggregates.get("by_road", {})
-    names = [name for own in model_experiments(found).values() for name in own]
-    return [(name, {road: found[name][road] for road in sorted(found[name], key=road_order)}) for name in names]
+    experiments: Mapping[str, Roads] = aggregates.get("by_road", {})
+    names = [name for own in model_experiments(experiments).values() for name in own]
+    return [
+        (name, {road: experiments[name][road] for road in sorted(experiments[name], key=road_order)}) for name in names
+    ]
 
 
 def _title(experiment: str) -> str:

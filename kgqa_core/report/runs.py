@@ -35,7 +35,7 @@ LIMIT = 10
 def letters(found: Mapping[str, Any]) -> list[str]:
     """What tables call the runs: `A`, `B`, …"""
     number = len(found["runs"])
-    return [chr(ord("A") + place) if number <= 26 else str(place + 1) for place in range(number)]
+    return [chr(ord("A") + index) if number <= 26 else str(index + 1) for index in range(number)]
 
 
 def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableType]:
@@ -49,8 +49,8 @@ def run_tables(found: Mapping[str, Any], limit: int = LIMIT) -> list[RenderableT
         parts.append(_grid("Stages that are not the same", ("stage", "why, against A"), code))
     else:
         parts.append(VisibleText("Stages: all the same", style="dim"))
-    for place, name in enumerate(names[1:]):
-        headline_rows = [row for row in score_rows(found, place) if row["metric"] in metrics_shown("run_comparison")]
+    for index, name in enumerate(names[1:]):
+        headline_rows = [row for row in score_rows(found, index) if row["metric"] in metrics_shown("run_comparison")]
         changed = [row for row in headline_rows if row["moved"]]
         if changed:
             parts.append(_score_table(changed, name, found["level"]))
@@ -85,7 +85,7 @@ def render(found: Mapping[str, Any], created: str = "") -> str:
         data=data_rows(found),
         trained=trained_rows(found),
         code=code_rows(found, names),
-        scores=[(names[place + 1], score_rows(found, place)) for place in range(len(names) - 1)],
+        scores=[(names[index + 1], score_rows(found, index)) for index in range(len(names) - 1)],
         questions=[(names[_place(found, one)], one) for one in found["questions"]],
         reports=[
             run["report"] if run["report"] and is_safe_link(str(run["report"])) else None for run in found["runs"]
@@ -211,14 +211,14 @@ def _question_tables(
 
 
 def _place(found: Mapping[str, Any], one: Mapping[str, Any]) -> int:
-    return next(place for place, run in enumerate(found["runs"]) if place and run["run_id"] == one["run_id"])
+    return next(index for index, run in enumerate(found["runs"]) if index and run["run_id"] == one["run_id"])
 
 
 def _digests(one: Mapping[str, Any]) -> list[str]:
     first = one["digests"][0]
     return [
-        "–" if digest is None else "the same" if place and digest == first else str(digest)[:12]
-        for place, digest in enumerate(one["digests"])
+        "–" if digest is None else "the same" if index and digest == first else str(digest)[:12]
+        for index, digest in enumerate(one["digests"])
     ]
 
 

@@ -17,7 +17,7 @@ from rich.table import Table
 from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     knowledge_label,
-    knowledge_place,
+    knowledge_order,
     main_split,
     model_experiments,
     p_text,
@@ -115,15 +115,15 @@ def models_table(tables: Mapping[str, Any], metric: str) -> Grid:
 
 def knowledge_tables(tables: Mapping[str, Any], metric: str) -> list[Grid]:
     """One grid for each question set and model: what it reads against what it could read instead."""
-    found: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    results: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for row in tables["knowledge"]:
         if row["metric"] == metric:
-            own = found.setdefault((row["set"], Experiment.parse(row["experiment"]).answerer), {})
+            own = results.setdefault((row["set"], Experiment.parse(row["experiment"]).answerer), {})
             cell = f"{_difference(row)}, {_p(row)}" if row["p"] is not None else _difference(row)
             own.setdefault(row["experiment"], {})[row["against"]] = cell
     grids = []
-    for (name, model), rows in found.items():
-        bases = sorted({base for own in rows.values() for base in own}, key=knowledge_place)
+    for (name, model), rows in results.items():
+        bases = sorted({base for own in rows.values() for base in own}, key=knowledge_order)
         cells = tuple((knowledge_label(one), tuple(rows[one].get(base) for base in bases)) for one in rows)
         heads = ("Knowledge", *(f"against {_lower(knowledge_label(base))}" for base in bases))
         grids.append(Grid(f"{name} · {model} · {metric_label(metric)}", heads, cells, TEST_NOTE))

@@ -69,10 +69,10 @@ def shorten(text: str, widest: float = WIDEST) -> tuple[str, float]:
     """A label that fits `widest` pixels, with an ellipsis where it was cut, and its width."""
     text = " ".join(text.split())
     width = 0.0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         step = CHARACTER * (1.85 if unicodedata.east_asian_width(character) in "WF" else 1)
         if width + step > widest:
-            return text[: max(1, place - 1)].rstrip() + "…", widest
+            return text[: max(1, index - 1)].rstrip() + "…", widest
         width += step
     return text, width
 
@@ -93,7 +93,7 @@ def _arrange(facts: Sequence[ExampleFact], topics: frozenset[int], gold: frozens
                 node = _entity(source, name, topics, gold)
                 node.ghost = hop > 1
                 sources[source] = node
-        order = {source: place for place, source in enumerate(sources)}
+        order = {source: index for index, source in enumerate(sources)}
         for key in sorted(of_hop, key=lambda key: (order[key[1]], -of_hop[key][0].score, key[2], key[3])):
             _place_group(layout, relations, targets, sources[key[1]], key, of_hop[key], topics, gold)
         _untangle(layout, relations, targets)
@@ -144,11 +144,11 @@ def _place_group(
 
 def _untangle(layout: _Layout, relations: dict[object, _Node], targets: dict[object, _Node]) -> None:
     """Puts the targets in the order of the mean place of the relations that lead to them."""
-    place = {id(node): row for row, node in enumerate(relations.values())}
+    index = {id(node): row for row, node in enumerate(relations.values())}
     rows: dict[int, list[int]] = {}
     for left, right, _ in layout.edges:
-        if id(left) in place:
-            rows.setdefault(id(right), []).append(place[id(left)])
+        if id(left) in index:
+            rows.setdefault(id(right), []).append(index[id(left)])
     mean = {key: sum(rows[id(node)]) / len(rows[id(node)]) for key, node in targets.items()}
     ordered = sorted(targets.items(), key=lambda item: mean[item[0]])
     targets.clear()

@@ -14,7 +14,7 @@ from kgqa_core.config import Experiment
 from kgqa_core.evaluation.labels import (
     gain_text,
     knowledge_label,
-    knowledge_place,
+    knowledge_order,
     model_experiments,
     p_text,
     percent,
@@ -40,7 +40,7 @@ MOST_COLUMNS = 4
 def table_1(aggregates: Mapping[str, Any], metric: str) -> Grid:
     """Answerer × knowledge for one metric, with the improvement over no knowledge (Sen et al. 2023, Table 1)."""
     models = model_experiments(aggregates.get("scores", {}))
-    everything = sorted((name for names in models.values() for name in names), key=knowledge_place)
+    everything = sorted((name for names in models.values() for name in names), key=knowledge_order)
     columns = list(dict.fromkeys(map(knowledge_label, everything)))
     rows = []
     for model, names in models.items():
@@ -101,12 +101,12 @@ def breakdown_table(
     table = aggregates.get(key, {})
     retrievers = retriever_experiments(table)[: int(alone)]
     names = model_experiments(table).get(model or "", [])
-    found = list(dict.fromkeys(group for name in (*retrievers, *names) for group in table[name]))
+    results = list(dict.fromkeys(group for name in (*retrievers, *names) for group in table[name]))
     if key == "by_complexity":
-        groups = [*COMPLEXITY_TYPES, *(group for group in found if group not in COMPLEXITY_TYPES)] if found else []
+        groups = [*COMPLEXITY_TYPES, *(group for group in results if group not in COMPLEXITY_TYPES)] if results else []
         title, first = f"Table 2 · {metric_label(metric)} by complexity type", "Type"
     else:
-        groups = sorted(found, key=lambda group: (len(group), group))
+        groups = sorted(results, key=lambda group: (len(group), group))
         title, first = f"{metric_label(metric)} by hops", "Hops"
     rows = []
     for group in groups:
@@ -213,12 +213,12 @@ def rich_table(grid: Grid, *, intervals: bool = True, letters: bool = False, pla
     )
     if letters:
         table.add_column("")
-    for place, column in enumerate(grid.columns):
-        table.add_column(VisibleText(column), justify="right" if place else "left", no_wrap=not place)
-    for place, (name, cells) in enumerate(grid.rows):
+    for index, column in enumerate(grid.columns):
+        table.add_column(VisibleText(column), justify="right" if index else "left", no_wrap=not index)
+    for index, (name, cells) in enumerate(grid.rows):
         if all(cell is None for cell in cells):
             continue  # the report shows a type without questions as dashes, a terminal leaves it out
-        letter = [VisibleText(ascii_uppercase[place % 26], style="dim")] if letters else []
+        letter = [VisibleText(ascii_uppercase[index % 26], style="dim")] if letters else []
         table.add_row(*letter, VisibleText(name), *(_rich_cell(cell, intervals) for cell in cells))
     return table
 

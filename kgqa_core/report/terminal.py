@@ -95,6 +95,6 @@ def log_handler(console: TerminalConsole, *, show_level: bool) -> RichHandler:
     )
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

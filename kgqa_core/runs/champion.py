@@ -195,7 +195,7 @@ def _what_counts(
 ) -> tuple[str, str | None]:
     """The metric where none was named, and whose experiments it is of, when it is of an answerer's."""
     if answerer is not None and all(
-        choose_experiment(one, COMPUTED_METRIC, experiment, answerer) for one in contenders
+        choose_experiment(contender, COMPUTED_METRIC, experiment, answerer) for contender in contenders
     ):
         return COMPUTED_METRIC, answerer
     return RETRIEVED_METRIC, None

@@ -52,8 +52,8 @@ def data(records: Sequence[Record]) -> list[dict[str, Any]]:
             continue
         digests = [_digest(stage) for stage in stages]
         counts = [flatten(stage["counts"]) if stage else {} for stage in stages]
-        names = list(dict.fromkeys(name for one in counts for name in one))
-        table = [{"name": name, "values": [one.get(name, ABSENT) for one in counts]} for name in names]
+        names = list(dict.fromkeys(name for count in counts for name in count))
+        table = [{"name": name, "values": [count.get(name, ABSENT) for count in counts]} for name in names]
         table = [row for row in table if not _alike(row["values"])]
         rows.append({"what": what, "digests": digests, "same": _alike(digests), "counts": table})
     return rows
@@ -78,7 +78,7 @@ def code(records: Sequence[Record]) -> dict[str, Any]:
     rows = []
     for name in names:
         made = [_made_of(stage_with_artifact(record, name)) for record in records]
-        why = [[] if place == 0 else _reasons(made[0], one) for place, one in enumerate(made)]
+        why = [[] if index == 0 else _reasons(made[0], one) for index, one in enumerate(made)]
         if any(why):
             rows.append({"stage": name, "why": why})
     return {"commits": [commit(record) for record in records], "stages": rows}

@@ -11,7 +11,7 @@ import polars as pl
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import ArtifactError, InputError, KgqaError, nearest
-from kgqa_core.evaluation.labels import knowledge_place, retriever_experiments
+from kgqa_core.evaluation.labels import knowledge_order, retriever_experiments
 from kgqa_core.evaluation.paired import difference, pair, read_scored
 from kgqa_core.metrics.registry import metric_order
 from kgqa_core.runs import changes
@@ -46,9 +46,9 @@ def compare_runs(
         "scores": _scores(first, scored[1:], named, level, records[0]),
         "only": _only(records, scored, named),
         "questions": [
-            found
-            for place, other in enumerate(scored[1:], start=1)
-            if (found := _won_and_lost(records, place, first, other, named[place - 1], experiment, metric, notes))
+            value
+            for index, other in enumerate(scored[1:], start=1)
+            if (value := _won_and_lost(records, index, first, other, named[index - 1], experiment, metric, notes))
         ],
         "notes": notes,
     }
@@ -60,7 +60,7 @@ def experiment_pairs(first: pl.DataFrame | None, others: Sequence[pl.DataFrame |
     The same name; or the same retriever and format, where each run has a single answerer.
     """
     first_names = _experiments(first)
-    found = []
+    results = []
     for other in others:
         theirs = _experiments(other)
         pairs = {name: name for name in first_names if name in theirs}
@@ -69,8 +69,8 @@ def experiment_pairs(first: pl.DataFrame | None, others: Sequence[pl.DataFrame |
             by_knowledge = {replace(Experiment.parse(name), answerer="-"): name for name in theirs}
             read = {name: replace(Experiment.parse(name), answerer="-") for name in first_names if name not in pairs}
             pairs |= {name: by_knowledge[knowledge] for name, knowledge in read.items() if knowledge in by_knowledge}
-        found.append({name: pairs[name] for name in first_names if name in pairs})
-    return found
+        results.append({name: pairs[name] for name in first_names if name in pairs})
+    return results
 
 
 def _scored(record: Record, notes: list[str]) -> pl.DataFrame | None:
@@ -86,7 +86,7 @@ def _experiments(frame: pl.DataFrame | None) -> list[str]:
         return []
     names = frame["experiment"].unique().to_list()
     alone = retriever_experiments(names)
-    return [*alone, *sorted((name for name in names if name not in alone), key=knowledge_place)]
+    return [*alone, *sorted((name for name in names if name not in alone), key=knowledge_order)]
 
 
 def _run_row(record: Record) -> dict[str, Any]:
@@ -118,20 +118,20 @@ def _scores(
     for experiment in _experiments(first):
         metrics = first.filter(pl.col("experiment") == experiment)["metric"].unique().to_list()
         for metric in sorted(metrics, key=metric_order):
-            found: list[dict[str, Any] | None] = []
+            results: list[dict[str, Any] | None] = []
             for other, pairs in zip(others, named, strict=True):
                 if other is None or experiment not in pairs:
-                    found.append(None)
+                    results.append(None)
                     continue
                 shared = pair(first, other, (experiment, pairs[experiment]), metric)
                 if not shared.height:
-                    found.append(None)
+                    results.append(None)
                     continue
                 split = shared["split"][0]
                 measured = difference(shared, seed=seed, level=level).rounded()
-                found.append({**measured, "experiment": pairs[experiment], "split": split})
-            if any(found):
-                rows.append({"experiment": experiment, "metric": metric, "others": found})
+                results.append({**measured, "experiment": pairs[experiment], "split": split})
+            if any(results):
+                rows.append({"experiment": experiment, "metric": metric, "others": results})
     return rows
 
 
@@ -140,10 +140,10 @@ def _only(
 ) -> dict[str, list[str]]:
     """Run id → its experiments that nothing is compared with."""
     first = [name for name in _experiments(scored[0]) if not any(name in pairs for pairs in named)]
-    found = {str(records[0]["run_id"]): first}
+    results = {str(records[0]["run_id"]): first}
     for record, frame, pairs in zip(records[1:], scored[1:], named, strict=True):
-        found[str(record["run_id"])] = [name for name in _experiments(frame) if name not in pairs.values()]
-    return {run: names for run, names in found.items() if names}
+        results[str(record["run_id"])] = [name for name in _experiments(frame) if name not in pairs.values()]
+    return {run: names for run, names in results.items() if names}
 
 
 def _check(experiment: str | None, metric: str | None, scored: Sequence[pl.DataFrame | None]) -> None:
@@ -167,7 +167,11 @@ def _won_and_lost(
     if first is None or other is None:
         return None
     candidates = _candidates(first, named, experiment, metric)
-    changed = (one for one in candidates if _changes(pair(first, other, (one[0], named[one[0]]), one[1])))
+    changed = (
+        candidate
+        for candidate in candidates
+        if _changes(pair(first, other, (candidate[0], named[candidate[0]]), candidate[1]))
+    )
     chosen = next(changed, candidates[0] if candidates else None)
     if chosen is None:
         notes.append(f"runs {records[0]['run_id']} and {records[place]['run_id']} share no experiment to list by")
@@ -210,16 +214,16 @@ def _candidates(
     first: pl.DataFrame, named: Mapping[str, str], experiment: str | None, metric: str | None
 ) -> list[tuple[str, str]]:
     """(experiment, metric) to list questions by, best first: models that read facts, then retrievers alone."""
-    found = []
+    candidates = []
     known = [name for name in named if experiment in (None, name)]
     parsed = {name: Experiment.parse(name) for name in known}
     reads = [name for name, one in parsed.items() if one.answerer != "-" and one.retriever != "none"]
-    for name in sorted(reads, key=lambda one: (parsed[one].retriever == "random", knowledge_place(one))) + known:
+    for name in sorted(reads, key=lambda read: (parsed[read].retriever == "random", knowledge_order(read))) + known:
         has = set(first.filter(pl.col("experiment") == name)["metric"].unique().to_list())
         by = next((one for one in ((metric,) if metric else SHOWN_METRICS) if one in has), None)
         if by is not None:
-            found.append((name, by))
-    return found
+            candidates.append((name, by))
+    return candidates
 
 
 def _outputs(record: Record, experiment: str, notes: list[str]) -> dict[str, str]:

@@ -84,10 +84,10 @@ def set_run(home: Path, record: Record, name: str | None = None) -> dict[str, An
         raise InputError(
             f"run {record['run_id']} has no question set {name!r}; it has {', '.join(known)}{nearest(name, known)}"
         )
-    found = read_run(home, sets[name])
-    if found is None:
+    results = read_run(home, sets[name])
+    if results is None:
         raise InputError(f"the record of run {sets[name]}, which answered {name!r}, is gone from {home / 'runs'}")
-    return found
+    return results
 
 
 def _named(home: Path, word: str, *, finished: bool) -> dict[str, Any]:

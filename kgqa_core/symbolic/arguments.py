@@ -47,10 +47,10 @@ def read_proposed(parsed: Path) -> dict[str, list[Proposed]]:
     Raises ArtifactError when the artifact is damaged.
     """
     frame = read_frame(parsed / "parsed.parquet", ["question", "rank", "form", "score"])
-    found: dict[str, list[Proposed]] = defaultdict(list)
+    results: dict[str, list[Proposed]] = defaultdict(list)
     for question, _, form, score in frame.drop_nulls("form").sort("question", "rank").iter_rows():
-        found[question].append((form, score))
-    return dict(found)
+        results[question].append((form, score))
+    return dict(results)
 
 
 def paths_of_facts(
@@ -76,8 +76,8 @@ def paths_of_facts(
             step = relations[relation] if fact.direction >= 0 else INVERSE + relations[relation]
             for path, weight in start.get((-1 if hop == 1 else fact.path, near), {}).items():
                 longer, product = (*path, step), weight * max(fact.score, 1e-6)
-                place = reached[fact.path, far]
-                place[longer] = max(product, place.get(longer, 0.0))
+                index = reached[fact.path, far]
+                index[longer] = max(product, index.get(longer, 0.0))
                 paths[longer] = max(product, paths.get(longer, 0.0))
         start = reached
     return best_of(paths)

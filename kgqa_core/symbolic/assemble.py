@@ -20,7 +20,7 @@ from kgqa_core.logic.paths import from_path
 from kgqa_core.logic.schema import Schema
 from kgqa_core.logic.typed import Typed, typed
 from kgqa_core.symbolic.arguments import Weighted
-from kgqa_core.symbolic.operations import KINDS, Guess
+from kgqa_core.symbolic.operations import KINDS, OperationScores
 from kgqa_core.symbolic.question_reader import QuestionReading, TopicMention
 from kgqa_core.types import INVERSE
 
@@ -64,7 +64,7 @@ class Assembler:
     labels: Mapping[str, str]
     types: Mapping[str, frozenset[str]]
     reading: QuestionReading
-    guess: Guess
+    guess: OperationScores
     paths: Sequence[Weighted]
     text: str
     _typed: dict[Form, Typed | None] = field(default_factory=dict)

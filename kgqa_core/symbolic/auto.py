@@ -117,23 +117,23 @@ class AutoSolver:
         paths: relation paths by question, from a retriever; parsed: forms by question, from a parser.  One on which a
         step takes longer than `question_limits.SECONDS` comes back with `reject`.
         """
-        found: list[ComputedAnswer] = []
+        results: list[ComputedAnswer] = []
         for start in range(0, len(questions), BATCH):
             own = questions[start : start + BATCH]
             try:
                 with time_limit(SECONDS):
-                    found += self._solve(own, paths or {}, parsed or {})
+                    results += self._solve(own, paths or {}, parsed or {})
             except QuestionTimeout as fault:
                 if len(questions) > 1:  # one of them: each on its own
-                    found += [made for question in own for made in self.solve([question], paths, parsed)]
+                    results += [made for question in own for made in self.solve([question], paths, parsed)]
                     continue
                 log.warning("question %s: %s", own[0].id, fault)
                 self.timeouts += 1
-                found.append(
+                results.append(
                     ComputedAnswer(own[0].id, "none", min_confidence=self.threshold, reason=RELATION, reject=str(fault))
                 )
-            monitor.progress(len(found), len(questions), "questions")
-        return found
+            monitor.progress(len(results), len(questions), "questions")
+        return results
 
     def _solve(
         self,
@@ -174,12 +174,12 @@ class AutoSolver:
                 forms.append((parse(text), PARSER))
             except FormError:
                 continue
-        found = []
+        results = []
         for form, road in forms:
             made = candidate_of(form, query, self.graph)
             if made is not None and (made.nodes is None or len(made.nodes)):
-                found.append((made, road))
-        return found
+                results.append((made, road))
+        return results
 
     def _named(self, chosen: Sequence[tuple[Question, LabelQuery, Choice]]) -> _Named:
         """Names of all entities that are meant or answered, and keys of the answers, each by one query."""
@@ -295,15 +295,15 @@ class AutoSolver:
         """The words of a question that look like a name: no usual English, or in capitals within it."""
         words = WORD.findall(query.text)
         names = [
-            word for place, word in enumerate(words)
-            if word.lower() not in CONTENT_FREE and (not usualness(word.lower()) or (place and word[0].isupper()))
+            word for position, word in enumerate(words)
+            if word.lower() not in CONTENT_FREE and (not usualness(word.lower()) or (position and word[0].isupper()))
         ]  # fmt: skip
         return " ".join(names) or self._strange(query, None)
 
     def _strange(self, query: LabelQuery, best: Candidate | None) -> str | None:
         """The words of a question that neither grammar nor the best form accounts for."""
         labels = labels_of(best.form, self.graph) if best else []
-        known = stems([*labels, *(self.graph.type_labels[place] for place, _ in query.types)])
+        known = stems([*labels, *(self.graph.type_labels[position] for position, _ in query.types)])
         words = [w for w in WORD.findall(query.text) if w.lower() not in CONTENT_FREE and len(w) > 2]
         left = [word for word in words if stem(word.lower()) not in known]
         return " ".join(left or words) or None

@@ -27,7 +27,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class OperationScores:
     """Log probabilities of each head, in the order of KINDS, BESTS and ORDERS."""
 
     kinds: tuple[float, ...]
@@ -60,15 +60,15 @@ def operation_of(form: Form, mentions: Sequence[str]) -> Operation:
             return Operation("difference", turned=_turned(of, without, mentions))
         case And(parts=parts) if sum(bool(_named(part)) for part in parts) > 1:
             return Operation("intersect")
-    inner = [found for part in children(form) if (found := operation_of(part, mentions)).kind != "none"]
+    inner = [value for part in children(form) if (value := operation_of(part, mentions)).kind != "none"]
     return inner[0] if inner else Operation("none")
 
 
 def _turned(first: Form, second: Form, mentions: Sequence[str]) -> bool:
-    places = [
+    indices = [
         min((mentions.index(key) for key in _named(form) if key in mentions), default=0) for form in (first, second)
     ]
-    return places[0] > places[1]
+    return indices[0] > indices[1]
 
 
 def _named(form: Form) -> list[str]:

@@ -22,7 +22,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.logic.forms import BESTS
 from kgqa_core.nn.encoders import Encoder, Reader, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
-from kgqa_core.symbolic.operations import KINDS, ORDERS, Guess
+from kgqa_core.symbolic.operations import KINDS, ORDERS, OperationScores
 
 PHRASE, DROPOUT = 64, 0.3
 """Features of phrases of each length, and the share of them that is dropped in training."""
@@ -51,8 +51,8 @@ class OperatorNetwork(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
         """(kinds [batch, 8], bests [batch, 2], orders [batch, 2]) of ids [batch, length]."""
         tokens = (self.embeddings(ids) * mask.unsqueeze(-1)).transpose(1, 2)
-        found = [torch.relu(phrase(tokens)).amax(2) for phrase in self.phrases]
-        state = torch.cat([self.encoder(ids, mask), self.dropout(torch.cat(found, 1))], 1)
+        results = [torch.relu(phrase(tokens)).amax(2) for phrase in self.phrases]
+        state = torch.cat([self.encoder(ids, mask), self.dropout(torch.cat(results, 1))], 1)
         return tuple(head(state) for head in self.heads)
 
 
@@ -63,19 +63,21 @@ class OperatorModel:
     network: OperatorNetwork
     reader: Reader
 
-    def guess(self, texts: Sequence[str], device: torch.device | None = None) -> list[Guess]:
+    def guess(self, texts: Sequence[str], device: torch.device | None = None) -> list[OperationScores]:
         """The predictions for masked texts, in their order; equal texts are encoded once."""
         distinct = sorted(set(texts))
         rows = self.reader.read(distinct)
-        found: dict[str, Guess] = {}
+        results: dict[str, OperationScores] = {}
         self.network.eval()
         with torch.inference_mode():
             for own, ids, mask in self.reader.by_length(rows, BATCH):
                 logits = self.network(*(tensor.to(device) if device else tensor for tensor in (ids, mask)))
-                logs = [torch.log_softmax(one, dim=-1).cpu().double().tolist() for one in logits]
+                logs = [torch.log_softmax(logit, dim=-1).cpu().double().tolist() for logit in logits]
                 for number, *heads in zip(own, *logs, strict=True):
-                    found[distinct[number]] = Guess(*(tuple(round(value, 6) for value in head) for head in heads))
-        return [found[text] for text in texts]
+                    results[distinct[number]] = OperationScores(
+                        *(tuple(round(value, 6) for value in head) for head in heads)
+                    )
+        return [results[text] for text in texts]
 
 
 def save(folder: Path, model: OperatorModel, encoder: dict[str, Any]) -> None:

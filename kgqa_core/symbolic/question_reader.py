@@ -123,20 +123,20 @@ def mark_mentions(
     """
     groups: dict[int, list[int]] = {}
     numbers = question.topic_mentions or tuple(range(len(question.topic_entities)))
-    for place, number in enumerate(numbers):
-        groups.setdefault(number, []).append(place)
+    for index, number in enumerate(numbers):
+        groups.setdefault(number, []).append(index)
     own = list(groups.values())
     marks = [chr(_FIRST_MARK + number) for number in range(len(own))]
     text = mask_mentions(question, own, marks, names)
     weights = question.topic_weights or (1.0,) * len(question.topic_entities)
-    found = []
+    mentions = []
     for mark, group in zip(marks, own, strict=True):
         topics = [(question.topic_entities[i], weights[i]) for i in group]
         known = [(entity, keys[entity], weight) for entity, weight in topics if entity in keys]
         at = text.find(mark)
         best_first = tuple(sorted(known, key=lambda one: -one[2]))
-        found.append(MarkedMention(mark, at if at >= 0 else len(text), best_first))
-    return text, sorted(found, key=lambda one: (one.place, one.mark))
+        mentions.append(MarkedMention(mark, at if at >= 0 else len(text), best_first))
+    return text, sorted(mentions, key=lambda one: (one.place, one.mark))
 
 
 def read_question(
@@ -146,33 +146,35 @@ def read_question(
 
     keys, names: of its topic entities, by id.  token: stands for a mention in `masked`.
     """
-    marked, found = mark_mentions(question, keys, names)
-    mentions = [TopicMention(tuple((key, rho) for _, key, rho in one.entities)) for one in found if one.entities]
+    marked, results = mark_mentions(question, keys, names)
+    mentions = [TopicMention(tuple((key, rho) for _, key, rho in one.entities)) for one in results if one.entities]
     bare = marked
-    for one in found:
+    for one in results:
         bare = bare.replace(one.mark, token)
-    turned = _turned(marked, found[0].place, found[1].place) if len(found) > 1 else None
-    plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(found))}]", " ", marked)
+    turned = _turned(marked, results[0].place, results[1].place) if len(results) > 1 else None
+    plain = re.sub(f"[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + len(results))}]", " ", marked)
     bare = " ".join(_PLACE.sub(f" {A_PLACE} ", _AWAY.sub(f" {AWAY} ", bare)).split())
     words = " ".join(_MARKS.sub(" ", plain).split())
-    return QuestionReading(bare, tuple(mentions), words, turned, place_in(plain), date_in(plain))
+    return QuestionReading(bare, tuple(mentions), words, turned, ordinal_in(plain), date_in(plain))
 
 
-def place_in(text: str) -> int | None:
-    """The place of a ranking that a text names, in words or Chinese numerals up to 99.
+def ordinal_in(text: str) -> int | None:
+    """The position in a ranking that a text names, in words or Chinese numerals up to 99.
 
-    >>> place_in("the second largest city"), place_in("the 3rd largest"), place_in("第二大城市"), place_in("largest")
-    (2, 3, 2, None)
+    >>> ordinal_in("the second largest city"), ordinal_in("the 3rd largest"), ordinal_in("largest")
+    (2, 3, None)
+    >>> ordinal_in("第二大城市")
+    2
     """
-    found = _PLACE.search(text)
-    if found is None:
+    match = _PLACE.search(text)
+    if match is None:
         return None
-    if found["word"]:
-        return _ORDINALS[found["word"].lower().replace("-", " ")]
-    if found["han"]:
-        tens, ten, unit = found["han"].rpartition("十")
+    if match["word"]:
+        return _ORDINALS[match["word"].lower().replace("-", " ")]
+    if match["han"]:
+        tens, ten, unit = match["han"].rpartition("十")
         return 10 * (_HAN.index(tens or "一") if ten else 0) + _HAN.index(unit or "零")
-    return int(found["number"] or found["digits"]) or None
+    return int(match["number"] or match["digits"]) or None
 
 
 def date_in(text: str) -> Literal | None:
@@ -184,10 +186,10 @@ def date_in(text: str) -> Literal | None:
     ('2010-05-05', '2010', None)
     """
     for pattern in _DATES:
-        for found in pattern.finditer(text):
-            if _BOUND_BEFORE.search(text[: found.start()]) or _BOUND_BEHIND.match(text[found.end() :]):
+        for match in pattern.finditer(text):
+            if _BOUND_BEFORE.search(text[: match.start()]) or _BOUND_BEHIND.match(text[match.end() :]):
                 return None
-            parts = found.groupdict()
+            parts = match.groupdict()
             month = parts.get("month")
             if parts.get("name"):
                 month = str(next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(parts["name"].lower()[:3])))

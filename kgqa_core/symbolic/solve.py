@@ -25,7 +25,7 @@ from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.arguments import Proposed, Weighted
 from kgqa_core.symbolic.assemble import Assembler, WeightedForm
-from kgqa_core.symbolic.operations import KINDS, Guess, operation_of
+from kgqa_core.symbolic.operations import KINDS, OperationScores, operation_of
 from kgqa_core.symbolic.question_reader import QuestionReading, read_question
 from kgqa_core.types import Question
 
@@ -190,7 +190,9 @@ class Solver:
                 monitor.progress(len(found), len(questions), "questions")
         return found
 
-    def _parsed(self, forms: Sequence[Proposed], reading: QuestionReading, guess: Guess) -> list[WeightedForm]:
+    def _parsed(
+        self, forms: Sequence[Proposed], reading: QuestionReading, guess: OperationScores
+    ) -> list[WeightedForm]:
         """A parser's forms, weighed with the operation that they do."""
         mentions = [key for mention in reading.mentions for key, _ in mention.entities]
         found = []
@@ -210,7 +212,7 @@ class Solver:
                 yield WeightedForm(form, round(one.weight + DATED, 6), one.kind)
             yield one
 
-    def _first(self, question: Question, candidates: Iterable[WeightedForm], guess: Guess) -> ComputedAnswer:
+    def _first(self, question: Question, candidates: Iterable[WeightedForm], guess: OperationScores) -> ComputedAnswer:
         """The first candidate that finds something; several numbers give way to a single answer nearly as likely."""
         tried, several, least = 0, None, -math.inf
         for tried, one in enumerate(islice(candidates, self.options.max_forms), 1):

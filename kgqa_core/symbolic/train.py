@@ -55,19 +55,19 @@ def training_examples(
     topics = sorted({entity for question in questions for entity in question.topic_entities})
     keys, names = graph.store.entity_keys(topics), graph.store.surface_forms(topics)
     graph.know(keys.values())
-    found: Counter[tuple[str, Operation]] = Counter()
+    examples: Counter[tuple[str, Operation]] = Counter()
     for number, question in enumerate(questions, 1):
         form = gold_form(question, keys, graph)
         if form is not None:
             reading = read_question(question, keys, names, token)
             mentioned = [key for mention in reading.mentions for key, _ in mention.entities]
-            found[reading.masked, operation_of(form, mentioned)] += 1
+            examples[reading.masked, operation_of(form, mentioned)] += 1
         if number % PROGRESS_EVERY == 0 or number == len(questions):
             monitor.progress(number, len(questions), "gold operations")
-    order = sorted(found, key=lambda pair: (pair[0], str(pair[1])))
-    return [OperatorExample(text, operation, found[text, operation]) for text, operation in order], len(
+    order = sorted(examples, key=lambda pair: (pair[0], str(pair[1])))
+    return [OperatorExample(text, operation, examples[text, operation]) for text, operation in order], len(
         questions
-    ) - found.total()
+    ) - examples.total()
 
 
 def gold_form(question: Question, keys: Mapping[int, str], graph: MemoryGraph) -> Form | None:

@@ -57,8 +57,8 @@ class SparqlEngine:
 
     def load(self, triples: str, literals: Sequence[str]) -> list[str]:
         """Loads N-Triples in place of what was there; the literals as the engine stores them, in their order."""
-        found: list[str] = self._reply({"triples": triples, "literals": list(literals)})["literals"]
-        return found
+        results: list[str] = self._reply({"triples": triples, "literals": list(literals)})["literals"]
+        return results
 
     def query(self, text: str, prefixes: Mapping[str, str], most: int) -> dict[str, Any]:
         """`variables`, `rows` (at most so many) and `more`, or `truth`.

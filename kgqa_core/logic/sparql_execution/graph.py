@@ -92,9 +92,11 @@ class SlicedGraph:
             if value is None:
                 continue
             parameters.append(value if isinstance(value, int) else sorted(value))
-            place = f"${len(parameters)}"
+            placeholder = f"${len(parameters)}"
             tests.append(
-                f"{column} = {place}" if isinstance(value, int) else f"{column} IN (SELECT unnest({place}::BIGINT[]))"
+                f"{column} = {placeholder}"
+                if isinstance(value, int)
+                else f"{column} IN (SELECT unnest({placeholder}::BIGINT[]))"
             )
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
         sql = f"SELECT id, head, relation, tail FROM triples {where} ORDER BY id LIMIT {self.most + 1}"

@@ -101,9 +101,9 @@ class SparqlRunner:
         if reply.get("more"):
             raise NotExecuted(f"it has more than {ROWS:,} results")
         answers = _answers(query, reply)
-        found = sorted({nodes[term] for term in answers if term in nodes})
+        results = sorted({nodes[term] for term in answers if term in nodes})
         result = QueryResult(
-            nodes=tuple(found),
+            nodes=tuple(results),
             values=tuple(sorted({_text(term) for term in answers if term not in nodes})),
             truth=reply.get("truth"),
             missing=tuple(part.missing),
@@ -133,7 +133,7 @@ class SparqlRunner:
         reply = self.engine.query(parts.changed(wanted, terms), PREFIXES, ROWS)
         if reply["more"]:  # which ones come first is for the engine to say, unless they are ordered
             reply = self.engine.query(parts.changed(wanted, terms, sorted(reply["variables"])), PREFIXES, ROWS)
-        columns = [variable] if variable else [one.variable for one in query.columns if not one.function]
+        columns = [variable] if variable else [column.variable for column in query.columns if not column.function]
 
         def ends(row: Mapping[str, str | None]) -> frozenset[int]:
             return frozenset(nodes[row[name] or ""] for name in columns if row.get(name) in nodes)
@@ -143,7 +143,7 @@ class SparqlRunner:
         patterns = list(scope.shown())
         seen: set[tuple[int, ...]] = set()
         for row in rows:
-            own = tuple(dict.fromkeys(number for one in patterns for number in triples.of(one, row)))
+            own = tuple(dict.fromkeys(number for pattern in patterns for number in triples.of(pattern, row)))
             if own and own not in seen:
                 seen.add(own)
                 yield QuerySolution(ends(row), own)
@@ -186,29 +186,29 @@ class _Triples:
         self, state: tuple[str, int], path: Sequence[PathStep]
     ) -> Iterator[tuple[tuple[str, int], int | None, bool]]:
         """The states after one, with the triple that leads there; moved is false where a repeated step is skipped."""
-        term, place = state
-        if place == len(path):
+        term, index = state
+        if index == len(path):
             return
-        step = path[place]
+        step = path[index]
         if step.repeat in ("*", "?"):
-            yield (term, place + 1), None, False
+            yield (term, index + 1), None, False
         relations = step.relations or tuple((iri[1:-1], False) for iri in sorted(self.relations))
         for iri, inverse in relations:
             for other, number in (self.into if inverse else self.out).get((term, f"<{iri}>"), ()):
-                yield (other, place + 1), number, True
+                yield (other, index + 1), number, True
                 if step.repeat in ("*", "+"):
-                    yield (other, place), number, True
+                    yield (other, index), number, True
 
 
 def _back(
     came: Mapping[tuple[str, int], tuple[tuple[str, int], int | None] | None], state: tuple[str, int]
 ) -> list[int | None]:
-    found: list[int | None] = []
+    results: list[int | None] = []
     before = came[state]
     while before is not None:
-        found.append(before[1])
+        results.append(before[1])
         before = came[before[0]]
-    return found[::-1]
+    return results[::-1]
 
 
 def _by_ends(part: Slice, stored: Mapping[str, str]) -> _Triples:
@@ -234,17 +234,17 @@ def _answers(query: ScopedQuery, reply: Mapping[str, Any]) -> list[str]:
     """The terms of the columns that hold answers, in order of rows: without computed ones where others are there."""
     if "truth" in reply:
         return []
-    plain = {one.name for one in query.columns if not one.function}
+    plain = {column.name for column in query.columns if not column.function}
     columns = [k for k, name in enumerate(reply["variables"]) if not plain or name in plain]
     return [row[k] for row in reply["rows"] for k in columns if row[k] is not None]
 
 
 def _answer_variable(query: ScopedQuery) -> str:
     """The variable that answers are values of; empty for counts, sums and ASK."""
-    plain = [one for one in query.columns if not one.function and one.variable]
+    plain = [column for column in query.columns if not column.function and column.variable]
     if len(plain) == 1:
         return plain[0].variable
-    best = [one for one in query.columns if one.function in ("MAX", "MIN") and one.variable]
+    best = [column for column in query.columns if column.function in ("MAX", "MIN") and column.variable]
     return best[0].variable if len(query.columns) == len(best) == 1 else ""
 
 

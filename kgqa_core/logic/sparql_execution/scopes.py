@@ -159,7 +159,9 @@ def _group(value: Any) -> Scope:
     if value.name == "SubSelect":
         query = _query(value)
         scope.queries.append(query)
-        plain = {one.name for one in query.columns if not one.function and one.variable in query.scope.bound}
+        plain = {
+            column.name for column in query.columns if not column.function and column.variable in query.scope.bound
+        }
         scope.bound = set(query.scope.bound) if query.every else plain
         return scope
     exists: list[Scope] = []

@@ -80,9 +80,9 @@ class _Slicer:
         if query.every:
             return inner
         return {
-            one.name: inner[one.variable]
-            for one in query.columns
-            if one.variable in inner and one.function in ("", "MAX", "MIN", "SAMPLE")
+            column.name: inner[column.variable]
+            for column in query.columns
+            if column.variable in inner and column.function in ("", "MAX", "MIN", "SAMPLE")
         }
 
     def scope(self, scope: Scope, outer: Known) -> Known:
@@ -113,9 +113,9 @@ class _Slicer:
         return known
 
     def union(self, branches: Sequence[Scope], known: Known) -> None:
-        found = [self.scope(branch, known) for branch in branches]
-        for name in set.intersection(*(set(one) for one in found)):
-            known[name] = set().union(*(one[name] for one in found))
+        results = [self.scope(branch, known) for branch in branches]
+        for name in set.intersection(*(set(one) for one in results)):
+            known[name] = set().union(*(one[name] for one in results))
 
     def items(self, scope: Scope) -> list[_PatternStep | _Statement]:
         """The patterns as single steps and statement nodes."""
@@ -197,17 +197,17 @@ class _Slicer:
         seen = end if backward else start
         reached, front = set(seen or ()), seen
         while front is None or front:
-            found: set[int] = set()
+            results: set[int] = set()
             for iri, inverse in item.step.relations:
                 out = backward == inverse
                 for edge in self.graph.edges_of(iri, front if out else None, None if out else front):
                     self.graph.add_edge(edge, iri)
-                    found.add(edge[3] if out else edge[1])
+                    results.add(edge[3] if out else edge[1])
             if front is None or item.step.repeat == "?":
-                reached |= found
+                reached |= results
                 break
-            front = found - reached
-            reached |= found
+            front = results - reached
+            reached |= results
         if seen is not None:
             _limit_term(known, item.start if backward else item.end, reached)
 

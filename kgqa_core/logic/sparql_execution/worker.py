@@ -85,7 +85,7 @@ class Worker:
         if isinstance(result, ox.QueryBoolean):
             return {"truth": bool(result)}
         assert isinstance(result, ox.QuerySolutions)  # `scopes` reads SELECT and ASK alone
-        variables = [one.value for one in result.variables]
+        variables = [variable.value for variable in result.variables]
         rows: list[list[str | None]] = []
         for solution in result:
             if len(rows) == most:

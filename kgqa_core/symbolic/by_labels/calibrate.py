@@ -96,21 +96,21 @@ def choose(ranked: Ranked) -> Choice:
     shares /= shares.sum()
     groups: dict[object, float] = {}
     first: dict[object, int] = {}
-    for place, (one, share) in enumerate(zip(ranked.candidates, shares[:-1].tolist(), strict=True)):
+    for index, (one, share) in enumerate(zip(ranked.candidates, shares[:-1].tolist(), strict=True)):
         key = answer_key(one)
         groups[key] = groups.get(key, 0.0) + share
-        first.setdefault(key, place)
+        first.setdefault(key, index)
     if not groups:
         return Choice(None, 0.0, 1.0, 0.0)
     order = sorted(groups, key=lambda key: (-groups[key], first[key]))
-    place = first[order[0]]
+    index = first[order[0]]
     other = groups[order[1]] if len(order) > 1 else 0.0
-    return Choice(ranked.candidates[place], groups[order[0]], float(shares[-1]), other, place, ranked)
+    return Choice(ranked.candidates[index], groups[order[0]], float(shares[-1]), other, index, ranked)
 
 
-def answer_key(one: Candidate) -> object:
+def answer_key(candidate: Candidate) -> object:
     """What is the same for candidates with the same answer."""
-    return (type(one.value).__name__, one.value) if one.nodes is None else one.nodes.tobytes()
+    return (type(candidate.value).__name__, candidate.value) if candidate.nodes is None else candidate.nodes.tobytes()
 
 
 def calibrate(
@@ -146,8 +146,8 @@ def fit_rows(
         return loss
 
     optimiser.step(closure)
-    found = [round(value, 6) for value in weights.detach().tolist()]
-    return Calibration(tuple(found[:-1]), found[-1], threshold)
+    rows = [round(value, 6) for value in weights.detach().tolist()]
+    return Calibration(tuple(rows[:-1]), rows[-1], threshold)
 
 
 def _logit(share: float) -> float:

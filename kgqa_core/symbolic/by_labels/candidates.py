@@ -160,10 +160,12 @@ class CandidateMaker:
 
         kinds: log probability of each of KINDS; the least likely are not made.
         """
-        return _Maker(self, query, likeness, kinds).candidates()
+        return CandidateGenerator(self, query, likeness, kinds).candidates()
 
 
-class _Maker:
+class CandidateGenerator:
+    """Makes the candidates of one question."""
+
     def __init__(
         self, owner: CandidateMaker, query: LabelQuery, likeness: NDArray[np.float64], kinds: Sequence[float]
     ) -> None:
@@ -180,6 +182,7 @@ class _Maker:
         ]
 
     def candidates(self) -> list[Candidate]:
+        """The candidates, likeliest first."""
         likely = max(self.kinds)
         for number, kind in enumerate(KINDS):
             if self.kinds[number] < LEAST_KIND and self.kinds[number] < likely:
@@ -214,7 +217,7 @@ class _Maker:
                 for ways, nodes, total in layer[:WIDE]:
                     if not len(nodes) or (ways and not graph.to_entities(ways[-1])):
                         continue
-                    for way in graph.ways(nodes, graph.end_type(ways[-1]) if ways else -1).tolist():
+                    for way in graph.directed_relations(nodes, graph.end_type(ways[-1]) if ways else -1).tolist():
                         if self._useless(way) or (ways and self._back(ways[-1], way)):
                             continue
                         own = float(self.likeness[way]) + TYPED * self._wanted_end(nodes, way, length)
@@ -246,7 +249,9 @@ class _Maker:
     def _missing(self, number: int, entity: int, key: str, rho: float) -> Iterator[PathSet]:
         """Paths of one relation that things of an entity's types have, and it has not."""
         graph = self.graph
-        ways = np.setdiff1d(graph.ways_of_types(graph.types_of(entity)), graph.ways(np.array([entity])))
+        ways = np.setdiff1d(
+            graph.relations_of_types(graph.types_of(entity)), graph.directed_relations(np.array([entity]))
+        )
         for way in sorted(ways.tolist(), key=lambda way: (-self.likeness[way], way))[:3]:
             if not self._useless(way):
                 yield PathSet(
@@ -258,7 +263,7 @@ class _Maker:
 
     def _back(self, way: int, then: int) -> bool:
         """Whether a way goes back where it came from, to nothing but that."""
-        return then == self.graph.turned(way) and way < self.graph.relations and not self.graph.to_entities(way)
+        return then == self.graph.inverse(way) and way < self.graph.relations and not self.graph.to_entities(way)
 
     # -- sets --------------------------------------------------------------------------------------------------
 
@@ -365,7 +370,7 @@ class _Maker:
 
     def _measures_of(self, nodes: Ints, end: int) -> list[tuple[int, bool]]:
         graph = self.graph
-        ways, fan_out = graph.ways(nodes, end).tolist(), graph.fan_out
+        ways, fan_out = graph.directed_relations(nodes, end).tolist(), graph.fan_out
         numbers = [w for w in ways if graph.is_measure(w)]
         things = [
             w for w in ways
@@ -403,7 +408,9 @@ class _Maker:
                 if a == b or self.graph.memory.literal[[a, b]].any():
                     continue
                 both = np.array(sorted((a, b)), dtype=np.int64)
-                shared = np.intersect1d(self.graph.ways(np.array([a])), self.graph.ways(np.array([b])))
+                shared = np.intersect1d(
+                    self.graph.directed_relations(np.array([a])), self.graph.directed_relations(np.array([b]))
+                )
                 part = PathSet(Entity(a_key), both, 0.0, one, 1.0)
                 for way, counted in self._measures(part):
                     for best in BESTS if way in shared else ():
@@ -648,8 +655,8 @@ def _types_named(form: Form, graph: LabelGraph) -> set[int]:
 def ways_of(form: Form, graph: LabelGraph) -> tuple[int, ...]:
     """The ways of a form, of each path those first that are nearest to its mention."""
     found = [way for part in children(form) for way in ways_of(part, graph)]
-    own = [graph.way(step) for step in getattr(form, "path", ())]
-    return (*found, *(reversed([graph.turned(way) for way in own]) if isinstance(form, Join) else own))
+    own = [graph.directed_relation(step) for step in getattr(form, "path", ())]
+    return (*found, *(reversed([graph.inverse(way) for way in own]) if isinstance(form, Join) else own))
 
 
 def slots_of(form: Form, query: LabelQuery) -> tuple[int, ...]:

@@ -81,12 +81,12 @@ _SEVERAL = re.compile(
 def cues_of(text: str, yes_no: bool) -> Cues:
     """The cues of a text with slots for its mentions and `n` for its numbers.  yes_no: whether it asks for that."""
     low = " ".join(text.lower().split())
-    found = _AMOUNT.search(low) or _WH.search(low)
-    kind = str(found.lastgroup).rpartition("_")[2] if found is not None and not yes_no else ""
+    match = _AMOUNT.search(low) or _WH.search(low)
+    kind = str(match.lastgroup).rpartition("_")[2] if match is not None and not yes_no else ""
     kind = {"other": "", "when": "time"}.get(kind, kind)
     several = next((one["a"] or one["b"] for one in _SEVERAL.finditer(low) if _is_rank(one[0])), "")
-    asks = found is not None and not yes_no
-    words = found[0].strip() if found is not None else ""
+    asks = match is not None and not yes_no
+    words = match[0].strip() if match is not None else ""
     return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, bool(several))
 
 
@@ -108,18 +108,18 @@ def _negations(low: str) -> tuple[tuple[int, str], ...]:
     return tuple(sorted(found))
 
 
-def meets(one: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph) -> bool:
+def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph) -> bool:
     """Whether a candidate may answer a question with these cues."""
-    if isinstance(one.value, bool):
+    if isinstance(candidate.value, bool):
         if cues.wh:
             return False
     elif cues.several and (
-        any(isinstance(node, (Arg, Nth, Greater)) for node in nodes_of(one.form))
-        or (one.nodes is not None and len(one.nodes) == 1)
+        any(isinstance(node, (Arg, Nth, Greater)) for node in nodes_of(candidate.form))
+        or (candidate.nodes is not None and len(candidate.nodes) == 1)
     ):
         return False
-    certain = all(graph.memory.is_certain(node) for node in nodes_of(one.form) if isinstance(node, Greater))
-    return certain and _negated_alike(one.form, cues, query) and _of_kind(one, cues.kind, graph)
+    certain = all(graph.memory.is_certain(node) for node in nodes_of(candidate.form) if isinstance(node, Greater))
+    return certain and _negated_alike(candidate.form, cues, query) and _of_kind(candidate, cues.kind, graph)
 
 
 def _negated_alike(form: Form, cues: Cues, query: LabelQuery) -> bool:
@@ -136,21 +136,21 @@ def _negated_alike(form: Form, cues: Cues, query: LabelQuery) -> bool:
     words = [word for _, word in cues.negations]
     first = cues.negations[0][0]
     order = [slot.word for slot in query.slots]
-    places = [(one.start(), order.index(one[0])) for one in _SLOT.finditer(query.text) if one[0] in order]
-    behind = [number for place, number in places if place > first]
-    before = [number for place, number in places if place < first]
+    indices = [(one.start(), order.index(one[0])) for one in _SLOT.finditer(query.text) if one[0] in order]
+    behind = [number for index, number in indices if index > first]
+    before = [number for index, number in indices if index < first]
     if "neither" in words or "nor" in words:
         return set(behind) <= out
     return not out or not behind or behind[0] in out or bool(before and before[-1] in out)
 
 
-def _of_kind(one: Candidate, kind: str, graph: LabelGraph) -> bool:
+def _of_kind(candidate: Candidate, kind: str, graph: LabelGraph) -> bool:
     """Whether what a candidate finds may be of a kind, by the graph's types and datatypes."""
-    if not kind or isinstance(one.value, bool):
+    if not kind or isinstance(candidate.value, bool):
         return True
-    if one.nodes is None:
+    if candidate.nodes is None:
         return kind in ("number", "which")
-    nodes = one.nodes[:LOOKED_AT]
+    nodes = candidate.nodes[:LOOKED_AT]
     if not len(nodes):
         return True
     memory = graph.memory
@@ -166,7 +166,7 @@ def _of_kind(one: Candidate, kind: str, graph: LabelGraph) -> bool:
     if memory.literal[nodes].any() or not graph.typed(nodes).all():
         return True
     lists = question_words()
-    types = {graph.type_labels[place] for node in nodes.tolist() for place in graph.types_of(node)}
+    types = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}
     named = {word for label in types for word in (label, *label.split())}
     match kind:
         case "number":

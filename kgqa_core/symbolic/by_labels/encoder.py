@@ -59,16 +59,16 @@ class AdaptedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """[rows, out] of x [rows, in]."""
-        found: Tensor = _Adapted.apply(x, self.base.weight, self.base.bias, self.a, self.b)  # type: ignore[no-untyped-call]
-        return found
+        output: Tensor = _Adapted.apply(x, self.base.weight, self.base.bias, self.a, self.b)  # type: ignore[no-untyped-call]
+        return output
 
     def merged(self) -> nn.Linear:
         """One linear map that does the same."""
-        found = nn.Linear(self.base.in_features, self.base.out_features)
+        linear = nn.Linear(self.base.in_features, self.base.out_features)
         with torch.no_grad():
-            found.weight.copy_(self.base.weight + 2 * self.b @ self.a)
-            found.bias.copy_(self.base.bias)
-        return _plain(found)
+            linear.weight.copy_(self.base.weight + 2 * self.b @ self.a)
+            linear.bias.copy_(self.base.bias)
+        return _plain(linear)
 
 
 class Layer(nn.Module):
@@ -237,8 +237,8 @@ class TextEncoder(nn.Module):
             states = torch.cat([rows[number] for number in order])
         for layer in self.upper_layers[self.held :]:
             states = layer(states, blocks)
-        place = {distinct[number]: row for row, number in enumerate(order)}
-        return PackedTexts(states, blocks, torch.tensor([place[text] for text in texts]))
+        index = {distinct[number]: row for row, number in enumerate(order)}
+        return PackedTexts(states, blocks, torch.tensor([index[text] for text in texts]))
 
     @torch.no_grad()
     def _remembered(self, texts: Sequence[str], known: dict[str, Tensor]) -> list[Tensor]:

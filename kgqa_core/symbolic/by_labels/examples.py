@@ -126,14 +126,14 @@ def make_examples(
     `uncovered`; one whose form cannot be run is left out and counted as `without_form`.
     """
     counts = {"examples": 0, "uncovered": 0, "without_form": 0, "unanswerable": 0}
-    graph, found = parser.graph, []
+    graph, examples = parser.graph, []
     queries = parser.read([question for question, _, _ in questions])
     flat = [np.zeros(size, dtype=np.float32) for size in HEADS]
     encoded: EncodedTexts | None = None
-    for place, ((question, text, weight), query) in enumerate(zip(questions, queries, strict=True)):
-        if place % BLOCK == 0:
-            monitor.progress(place, len(questions), "questions with candidates")
-            encoded = parser.scorer.questions([one.text for one in queries[place : place + BLOCK]])
+    for index, ((question, text, weight), query) in enumerate(zip(questions, queries, strict=True)):
+        if index % BLOCK == 0:
+            monitor.progress(index, len(questions), "questions with candidates")
+            encoded = parser.scorer.questions([one.text for one in queries[index : index + BLOCK]])
         chooser = random.Random(f"{seed} {question.id}")
         gold = parse(text) if text is not None else None
         kind = kind_of(gold) if gold is not None else chooser.choice(KINDS[:2])
@@ -141,7 +141,7 @@ def make_examples(
         for name in {kind, *chooser.sample(KINDS, OTHER_KINDS)}:
             log[KINDS.index(name)] = 0.0
         assert encoded is not None
-        fit = parser.relation_fit(query, encoded, place % BLOCK)
+        fit = parser.relation_fit(query, encoded, index % BLOCK)
         candidates = parser.maker.make(query, fit.likeness, log)[:most]
         made, right = None, [False] * len(candidates)
         if gold is not None:
@@ -150,26 +150,26 @@ def make_examples(
                 counts["without_form"] += 1
                 continue
             same = _Same(made)
-            right = [same.as_gold(one) for one in candidates]
+            right = [same.as_gold(candidate) for candidate in candidates]
             if not any(right):
                 counts["uncovered"] += 1
                 candidates, right = [made, *candidates], [True, *right]
         else:
             counts["unanswerable"] += 1
         texts = parser.texts(query, candidates)
-        classes = [classes_of(one) for one in candidates]
+        classes = [classes_of(candidate) for candidate in candidates]
         features = parser.features(query, candidates, flat, fit, classes)
         wanted = (NO_CLASS,) * len(HEADS) if made is None else (KINDS.index(kind), *classes_of(made)[1:])
-        found.append(
+        examples.append(
             LabelExample(
                 question.id, query, texts, parser.nouns(candidates), features, np.array(right, dtype=np.bool_),
-                [frozenset(way % graph.relations for way in one.ways) for one in candidates],
+                [frozenset(directed % graph.relations for directed in candidate.ways) for candidate in candidates],
                 np.array(classes, dtype=np.int64).reshape(-1, len(HEADS)),
                 wanted, weight,
             )
         )  # fmt: skip
         counts["examples"] += 1
-    return found, counts
+    return examples, counts
 
 
 class _Same:
@@ -179,17 +179,25 @@ class _Same:
         self.gold, self.form, self.elements = gold, normalise(gold.form), elements(gold.form)
         self.best = best_of(gold.form)
 
-    def as_gold(self, one: Candidate) -> bool:
+    def as_gold(self, candidate: Candidate) -> bool:
         """Whether one candidate is."""
-        gold, own = self.gold, elements(one.form)
-        if own == self.elements and normalise(one.form) == self.form:
+        gold, own = self.gold, elements(candidate.form)
+        if own == self.elements and normalise(candidate.form) == self.form:
             return True
-        if one.kind != gold.kind or own.relations != self.elements.relations or len(one.ways) != len(gold.ways):
+        if (
+            candidate.kind != gold.kind
+            or own.relations != self.elements.relations
+            or len(candidate.ways) != len(gold.ways)
+        ):
             return False
-        if best_of(one.form) != self.best or type(one.form) is not type(gold.form) and one.nodes is None:
+        if (
+            best_of(candidate.form) != self.best
+            or type(candidate.form) is not type(gold.form)
+            and candidate.nodes is None
+        ):
             return False
         if own.entities != self.elements.entities:
             return False
         if gold.nodes is None:
-            return one.nodes is None and one.value == gold.value and not isinstance(gold.value, bool)
-        return one.nodes is not None and np.array_equal(one.nodes, gold.nodes)
+            return candidate.nodes is None and candidate.value == gold.value and not isinstance(gold.value, bool)
+        return candidate.nodes is not None and np.array_equal(candidate.nodes, gold.nodes)

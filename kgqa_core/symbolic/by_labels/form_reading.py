@@ -102,14 +102,16 @@ class FormReader:
     def read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> FormReading:
         """What a candidate reads.  texts: its phrase and the noun of what it finds; asked: roots of the question."""
         types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
-        words = roots(*texts).union(*(self.way(way)[1] for way in best.ways))
-        topics = {place for slot in used for place in self.graph.types_of(slot.entities[0][0])}
+        words = roots(*texts).union(*(self.roots_of(directed)[1] for directed in best.ways))
+        topics = {index for slot in used for index in self.graph.types_of(slot.entities[0][0])}
         words |= self._type_roots(types | set(best.types) | topics)
-        places, labels = (types | set(best.types) | topics) - {-1}, self.graph.type_labels
-        twice = {place for place in places if roots(labels[place]) <= asked}  # of `states of the country x` one is read
-        labelled = roots(*(labels[place] for place in twice))
-        heads = {root(name.split()[-1]) for place in twice for name in self._names(place)}
-        words -= heads.difference(labelled, *(self.way(way)[1] for way in best.ways))
+        indices, labels = (types | set(best.types) | topics) - {-1}, self.graph.type_labels
+        twice = {
+            index for index in indices if roots(labels[index]) <= asked
+        }  # of `states of the country x` one is read
+        labelled = roots(*(labels[index] for index in twice))
+        heads = {root(name.split()[-1]) for index in twice for name in self._names(index)}
+        words -= heads.difference(labelled, *(self.roots_of(directed)[1] for directed in best.ways))
         number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
         return FormReading(best, words, roots(*labels_of(best.form, self.graph)), number, bool(best.types or topics))
 
@@ -118,20 +120,23 @@ class FormReader:
     ) -> int:
         """How many relations of a form no word names, nor are plain from the things at both of their ends.
 
-        asked: roots of the question; rest: without the noun of what it asks for, which names nothing on the way to it.
+        asked: roots of the question; rest: without the noun of what it asks for, which names nothing on the path to it.
         learnt: keys of the relations that its words stand for in training questions.
         """
-        graph, measured = self.graph, {self.graph.way(node.path[-1]) for node in (*form.ranks, *form.compares)}
-        topics = {place for slot in used for entity in slot.entities[:1] for place in graph.types_of(entity[0])}
+        graph, measured = (
+            self.graph,
+            {self.graph.directed_relation(node.path[-1]) for node in (*form.ranks, *form.compares)},
+        )
+        topics = {index for slot in used for entity in slot.entities[:1] for index in graph.types_of(entity[0])}
         joins = [node for node in nodes_of(form.best.form) if isinstance(node, Join)]
         inner = [step for node in joins for step in node.path[1:]]
         inner += [step for node in joins if isinstance(node.of, Join) for step in node.of.path]
-        inside = {graph.way(step) % graph.relations for step in inner}
+        inside = {graph.directed_relation(step) % graph.relations for step in inner}
         number = 0
-        for way in {*form.best.ways} - measured:
-            relation = way % graph.relations
+        for directed in {*form.best.ways} - measured:
+            relation = directed % graph.relations
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
-            named = self.way(relation)[1] | self.way(relation + graph.relations)[1]
+            named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
             worded = (named - self._type_roots({*ends}) - _no_names()) & asked
             if worded or -1 in ends or graph.keys[relation] in learnt:
                 continue
@@ -140,7 +145,7 @@ class FormReader:
             same &= graph.triples != graph.triples[relation]  # itself, and one that says the same backwards
             plain = not same.any() or roots(graph.labels[relation]) in self._type_names({*ends})
             nouns = rest if relation in inside else asked
-            known = way >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
+            known = directed >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
             number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
         return number
 
@@ -175,9 +180,11 @@ class FormReader:
 
     def has_reasons(self, form: FormReading) -> bool:
         """Whether a relation or type of a form is a reason or a method, or is asked for by *why* or *how*."""
-        entries = [thesaurus().relation(self.graph.labels[way % self.graph.relations]) for way in form.best.ways]
+        entries = [
+            thesaurus().relation(self.graph.labels[directed % self.graph.relations]) for directed in form.best.ways
+        ]
         asks = [text for entry in entries if entry is not None for text in entry.ask]
-        labels = form.labels.union(*(self.way(way)[0] for way in form.best.ways))
+        labels = form.labels.union(*(self.roots_of(directed)[0] for directed in form.best.ways))
         return not labels.isdisjoint(map(root, question_words()["reasons"])) or any(
             cues_of(text, yes_no=False).kind == "reason" for text in asks
         )
@@ -185,22 +192,24 @@ class FormReader:
     def is_named(self, form: FormReading, asked: set[str]) -> bool:
         """Whether a word that is for no type names the relation by which a path comes to what it finds."""
         assert isinstance(form.best.form, Join)
-        way = self.graph.way(form.best.form.path[0])
-        return bool((self.way(way)[0] - self._type_roots(self._ends(way))) & asked)
+        directed = self.graph.directed_relation(form.best.form.path[0])
+        return bool((self.roots_of(directed)[0] - self._type_roots(self._ends(directed))) & asked)
 
-    def units(self, ways: frozenset[int]) -> set[str]:
+    def units(self, directed_relations: frozenset[int]) -> set[str]:
         """Roots of the units of what a form's relations measure; looked up once for the same relations."""
-        if ways in self._unit_roots:
-            return self._unit_roots[ways]
-        memory, measures = self.graph.memory, filter(self.graph.is_measure, ways)
-        tails = [memory.tail[memory.relation == way][:LOOKED_AT].tolist() for way in measures]
+        if directed_relations in self._unit_roots:
+            return self._unit_roots[directed_relations]
+        memory, measures = self.graph.memory, filter(self.graph.is_measure, directed_relations)
+        tails = [memory.tail[memory.relation == directed][:LOOKED_AT].tolist() for directed in measures]
         units = self.graph.store.connection.execute(
             "SELECT DISTINCT unit FROM entities WHERE unit IS NOT NULL AND id IN (SELECT unnest($1::INTEGER[]))",
             [sum(tails, [])],
         ).fetchall()
         keys = [key for (key,) in units]  # a unit that is no entity is called as its key
-        self._unit_roots[ways] = roots(*keys, *self.graph.store.names(memory.know(keys).values()).values())
-        return self._unit_roots[ways]
+        self._unit_roots[directed_relations] = roots(
+            *keys, *self.graph.store.names(memory.know(keys).values()).values()
+        )
+        return self._unit_roots[directed_relations]
 
     @cached_property
     def types(self) -> set[str]:
@@ -212,35 +221,35 @@ class FormReader:
         """Roots of the words for relations and types that are common in graphs, and of those of this one."""
         return roots(*thesaurus().vocabulary, *kinds(), *self.graph.labels, *self.graph.type_labels)
 
-    def way(self, way: int) -> tuple[set[str], set[str]]:
+    def roots_of(self, directed: int) -> tuple[set[str], set[str]]:
         """Roots that name a directed relation, and of all its wordings."""
-        if way not in self._known:
-            relation = way % self.graph.relations
+        if directed not in self._known:
+            relation = directed % self.graph.relations
             label = self.graph.labels[relation]
             entry = thesaurus().relation(label) or RelationEntry()
             verbs = [text for pair in entry.verb for text in pair]
-            named = roots(*self.wordings[way], *entry.nouns, *verbs) - self._type_roots(self._ends(way))
+            named = roots(*self.wordings[directed], *entry.nouns, *verbs) - self._type_roots(self._ends(directed))
             others = (*entry.labels, *entry.active, *entry.passive, *entry.ask, *entry.back, *entry.more, *entry.less)
-            words = roots(*self.wordings[way], *entry.nouns, *verbs, *others, entry.head, entry.tail, label)
-            self._known[way] = (named | roots(label)) - {root(word) for word in ("the", "of", "is", "are")}, words
-        return self._known[way]
+            words = roots(*self.wordings[directed], *entry.nouns, *verbs, *others, entry.head, entry.tail, label)
+            self._known[directed] = (named | roots(label)) - {root(word) for word in ("the", "of", "is", "are")}, words
+        return self._known[directed]
 
-    def _ends(self, way: int) -> set[int]:
+    def _ends(self, directed: int) -> set[int]:
         """Types at the ends of a relation."""
-        relation = way % self.graph.relations
+        relation = directed % self.graph.relations
         return {int(self.graph.head_type[relation]), int(self.graph.tail_type[relation])}
 
-    def _type_roots(self, places: set[int]) -> set[str]:
+    def _type_roots(self, types: set[int]) -> set[str]:
         """Roots of the labels of types and of other words for these."""
-        return set[str]().union(*self._type_names(places))
+        return set[str]().union(*self._type_names(types))
 
-    def _type_names(self, places: set[int]) -> list[set[str]]:
+    def _type_names(self, types: set[int]) -> list[set[str]]:
         """The roots of each label of types and of each other name of these."""
-        return [roots(name) for place in places if place >= 0 for name in self._names(place)]
+        return [roots(name) for index in types if index >= 0 for name in self._names(index)]
 
-    def _names(self, place: int) -> tuple[str, ...]:
+    def _names(self, type_index: int) -> tuple[str, ...]:
         """The label of a type and its other names."""
-        label = self.graph.type_labels[place]
+        label = self.graph.type_labels[type_index]
         return label, *thesaurus().type(label), *other_types(label)
 
 

@@ -1,6 +1,6 @@
 """A graph as the label parser sees it: what its relations and types are called, and what follows what.
 
-A *way* is a directed relation: the relation's id, plus `relations` where it is followed from tail to head.
+A directed relation is the relation's id, plus `relations` where it is followed from tail to head.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class PathGraph(MemoryGraph):
         if not isinstance(form, Join) or not isinstance(form.of, (Entity, Literal)):
             return super().nodes(form)
         start = nodes = super().nodes(form.of)
-        for place, step in enumerate(reversed(form.path)):
+        for index, step in enumerate(reversed(form.path)):
             nodes = self.back(nodes, (step,))
-            nodes = np.setdiff1d(nodes, start, assume_unique=True) if place else nodes
+            nodes = np.setdiff1d(nodes, start, assume_unique=True) if index else nodes
         return nodes
 
 
@@ -85,8 +85,8 @@ class LabelGraph:
     """Names, types and neighbourhoods of one open graph, held in memory.
 
     memory: the graph's triples, which also runs forms; answering: runs them as candidates mean them.  labels
-    [relations]: words of each relation.  type_ids, type_labels: types with entities, by place.  head_type, tail_type
-    [relations]: place of the type that most heads (or tails) have, -1 where none has one.  measured [relations]: share
+    [relations]: words of each relation.  type_ids, type_labels: types with entities, by index.  head_type, tail_type
+    [relations]: index of the type that most heads (or tails) have, -1 where none has one.  measured [relations]: share
     of tails that are numbers or dates; dated: share that are dates; entity_tails: share that are entities.  triples
     [relations].
     """
@@ -103,8 +103,8 @@ class LabelGraph:
         names = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
         self.labels = [words_of(names.get(key, key)) for key in self.keys]
         self.triples = np.bincount(memory.relation, minlength=self.relations)
-        self._known_ways: dict[int, NDArray[np.int64]] = {}
-        self._set_ways = Memo[Ints]()
+        self._relations_of_nodes: dict[int, NDArray[np.int64]] = {}
+        self._relations_of_sets = Memo[Ints]()
         self._known_values = Memo[tuple[Ints, NDArray[np.float64]]]()
         self._datatypes: dict[int, str] = {}
         self._text_keys: dict[int, str] = {}
@@ -117,11 +117,11 @@ class LabelGraph:
         entities, types = (np.asarray(rows[name], dtype=np.int64) for name in ("entity", "type"))
         over = run("SELECT type, super FROM supertypes").fetchall()
         self.type_ids = np.unique(np.concatenate([types, np.array([s for _, s in over], dtype=np.int64)]))
-        place = {int(t): n for n, t in enumerate(self.type_ids)}
+        index = {int(t): n for n, t in enumerate(self.type_ids)}
         self.supers: dict[int, set[int]] = {}
         for one, above in over:
-            if one in place:
-                self.supers.setdefault(place[one], set()).add(place[above])
+            if one in index:
+                self.supers.setdefault(index[one], set()).add(index[above])
         keys = self.store.entity_keys(self.type_ids.tolist())
         called = self.store.names(self.type_ids.tolist())
         self.type_keys = [keys[int(t)] for t in self.type_ids]
@@ -154,14 +154,14 @@ class LabelGraph:
         size = max(len(self.type_ids), 1)
         pairs, numbers = np.unique(relation * size + types, return_counts=True)
         order = np.lexsort((pairs, numbers))
-        found = np.full(self.relations, -1, dtype=np.int64)
-        found[pairs[order] // size] = pairs[order] % size
+        results = np.full(self.relations, -1, dtype=np.int64)
+        results[pairs[order] // size] = pairs[order] % size
         most = np.zeros(self.relations)
         most[pairs[order] // size] = numbers[order]
         typed = np.bincount(
             self.memory.relation[self._type_rows[end + 1] > self._type_rows[end]], minlength=self.relations
         )
-        return found, np.where(typed >= LEAST_TYPED * self.triples, most / np.maximum(typed, 1), 0.0)
+        return results, np.where(typed >= LEAST_TYPED * self.triples, most / np.maximum(typed, 1), 0.0)
 
     # -- types -------------------------------------------------------------------------------------------------
 
@@ -169,40 +169,40 @@ class LabelGraph:
         """Whether each node has a type."""
         return self._type_rows[nodes + 1] > self._type_rows[nodes]
 
-    def members(self, place: int) -> Ints:
+    def members(self, type_index: int) -> Ints:
         """Entities of a type or of one below it, ascending."""
-        return self.memory.members(self.type_keys[place])
+        return self.memory.members(self.type_keys[type_index])
 
     def types_of(self, entity: int) -> list[int]:
         """Places of the types of an entity and of those above them, ascending."""
-        found = set(self._types[self._type_rows[entity] : self._type_rows[entity + 1]].tolist())
-        todo = list(found)
+        results = set(self._types[self._type_rows[entity] : self._type_rows[entity + 1]].tolist())
+        todo = list(results)
         while todo:
             for above in self.supers.get(todo.pop(), ()):
-                if above not in found:
-                    found.add(above)
+                if above not in results:
+                    results.add(above)
                     todo.append(above)
-        return sorted(found)
+        return sorted(results)
 
     @cached_property
     def _of_type(self) -> tuple[dict[int, NDArray[np.int64]], dict[int, NDArray[np.int64]]]:
-        """Ways that entities of a type have, by place of the type: out of them, and into them."""
+        """Directed relations that entities of a type have, by its index: out of them, and into them."""
         memory, size = self.memory, max(len(self.type_ids), 1)
-        found = []
+        results = []
         for end, shift in ((memory.head, 0), (memory.tail, self.relations)):
             counts = self._type_rows[end + 1] - self._type_rows[end]
             types = self._types[_slices(self._type_rows[end], counts)]
             pairs = np.unique(np.repeat(memory.relation + shift, counts) * size + types)
             by_type: dict[int, NDArray[np.int64]] = {}
             order = np.argsort(pairs % size, kind="stable")
-            own, ways = pairs[order] % size, pairs[order] // size
+            own, relations = pairs[order] % size, pairs[order] // size
             for first, last in pairwise([*np.flatnonzero(np.diff(own, prepend=-1)).tolist(), len(own)]):
-                by_type[int(own[first])] = ways[first:last]
-            found.append(by_type)
-        return found[0], found[1]
+                by_type[int(own[first])] = relations[first:last]
+            results.append(by_type)
+        return results[0], results[1]
 
-    def ways_of_types(self, types: list[int]) -> NDArray[np.int64]:
-        """Ways that entities of any of these types have."""
+    def relations_of_types(self, types: list[int]) -> NDArray[np.int64]:
+        """Directed relations that entities of any of these types have."""
         parts = [own[one] for own in self._of_type for one in types if one in own]
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
 
@@ -214,56 +214,56 @@ class LabelGraph:
 
     @cached_property
     def types_by_words(self) -> dict[str, list[int]]:
-        """Places of the types whose labels are not too long, by their words, the largest types first."""
-        found: dict[str, list[int]] = {}
-        for place in sorted(range(len(self.type_labels)), key=lambda n: (-int(self.type_sizes[n]), n)):
-            words = WORD.findall(self.type_labels[place])
+        """Indices of the types whose labels are not too long, by their words, the largest types first."""
+        results: dict[str, list[int]] = {}
+        for index in sorted(range(len(self.type_labels)), key=lambda n: (-int(self.type_sizes[n]), n)):
+            words = WORD.findall(self.type_labels[index])
             if words and len(words) <= LONGEST_TYPE:
-                found.setdefault(" ".join(words), []).append(place)
-        return found
+                results.setdefault(" ".join(words), []).append(index)
+        return results
 
-    # -- ways --------------------------------------------------------------------------------------------------
+    # -- directed relations ------------------------------------------------------------------------------------------
 
-    def ways(self, nodes: Ints, end_type: int = -1) -> NDArray[np.int64]:
-        """Ways out of any of some nodes, ascending.
+    def directed_relations(self, nodes: Ints, end_type: int = -1) -> NDArray[np.int64]:
+        """Directed relations out of any of some nodes, ascending.
 
         Of more than `MOST_ENDS` nodes those that a sample has, and those of entities of `end_type`, where it is given.
         """
         check_time()
         if len(nodes) == 1:
-            return self._ways_of(int(nodes[0]))
+            return self._relations_of(int(nodes[0]))
         if len(nodes) <= MOST_ENDS:
             end_type = -1
         key = (nodes.tobytes(), end_type)
-        found = self._set_ways.get(key)
-        if found is None:
-            found = self._set_ways.put(key, self._ways_of_set(nodes, end_type))
-        return found
+        results = self._relations_of_sets.get(key)
+        if results is None:
+            results = self._relations_of_sets.put(key, self._relations_of_set(nodes, end_type))
+        return results
 
-    def _ways_of_set(self, nodes: Ints, end_type: int) -> NDArray[np.int64]:
+    def _relations_of_set(self, nodes: Ints, end_type: int) -> NDArray[np.int64]:
         if len(nodes) > MOST_ENDS:
-            some = self.ways(nodes[np.linspace(0, len(nodes) - 1, MOST_ENDS).astype(np.int64)])
-            return np.union1d(some, self.ways_of_types([end_type])) if end_type >= 0 else some
-        return np.unique(np.concatenate([self._ways_of(node) for node in nodes.tolist()] or [NONE]))
+            some = self.directed_relations(nodes[np.linspace(0, len(nodes) - 1, MOST_ENDS).astype(np.int64)])
+            return np.union1d(some, self.relations_of_types([end_type])) if end_type >= 0 else some
+        return np.unique(np.concatenate([self._relations_of(node) for node in nodes.tolist()] or [NONE]))
 
-    def _ways_of(self, node: int) -> NDArray[np.int64]:
-        if node not in self._known_ways:
+    def _relations_of(self, node: int) -> NDArray[np.int64]:
+        if node not in self._relations_of_nodes:
             memory, parts = self.memory, []
             for index, shift in ((memory._forward, 0), (memory._backward, self.relations)):
                 low, high = np.searchsorted(index, (node * self.relations, (node + 1) * self.relations))
                 parts.append(np.unique(index[low:high] - node * self.relations) + shift)
-            self._known_ways[node] = np.concatenate(parts)
-        return self._known_ways[node]
+            self._relations_of_nodes[node] = np.concatenate(parts)
+        return self._relations_of_nodes[node]
 
-    def values(self, nodes: Ints, way: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
-        """(place in `nodes`, value) of what a way measures of them, or how many it leads each to; places ascending."""
-        key = (nodes.tobytes(), way, counted)
-        found = self._known_values.get(key)
-        return found if found is not None else self._known_values.put(key, self._values(nodes, way, counted))
+    def values(self, nodes: Ints, directed: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
+        """(index in `nodes`, value) of what a relation measures of them, or how many it leads each to; ascending."""
+        key = (nodes.tobytes(), directed, counted)
+        results = self._known_values.get(key)
+        return results if results is not None else self._known_values.put(key, self._values(nodes, directed, counted))
 
-    def _values(self, nodes: Ints, way: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
+    def _values(self, nodes: Ints, directed: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
         memory = self.memory
-        source, reached = memory.hop(nodes, way % self.relations, backward=way >= self.relations)
+        source, reached = memory.hop(nodes, directed % self.relations, backward=directed >= self.relations)
         if counted:
             counts = np.bincount(source, minlength=len(nodes))
             some = np.flatnonzero(counts)
@@ -279,18 +279,18 @@ class LabelGraph:
             chosen = dim == np.bincount(pairs // len(nodes)).argmax()
         return source[chosen], memory.x[reached[chosen]]
 
-    def follow(self, nodes: Ints, way: int) -> Ints:
-        """What a way leads to from any of some nodes, ascending."""
+    def follow(self, nodes: Ints, directed: int) -> Ints:
+        """What a directed relation leads to from any of some nodes, ascending."""
         check_time()
         if len(nodes) == 1:
-            return self._follow_one(int(nodes[0]), way)
-        reached = self.memory.hop(nodes, way % self.relations, backward=way >= self.relations)[1]
+            return self._follow_one(int(nodes[0]), directed)
+        reached = self.memory.hop(nodes, directed % self.relations, backward=directed >= self.relations)[1]
         return np.unique(reached)
 
-    def _follow_one(self, node: int, way: int) -> Ints:
+    def _follow_one(self, node: int, directed: int) -> Ints:
         memory = self.memory
-        key = node * self.relations + way % self.relations
-        if way >= self.relations:
+        key = node * self.relations + directed % self.relations
+        if directed >= self.relations:
             low, high = np.searchsorted(memory._backward, (key, key + 1))
             reached = memory.head[memory._back[low:high]]
         else:
@@ -300,21 +300,21 @@ class LabelGraph:
             return reached[np.concatenate(([True], increases))]
         return reached
 
-    def turned(self, way: int) -> int:
-        """The way back."""
-        return way + self.relations if way < self.relations else way - self.relations
+    def inverse(self, directed: int) -> int:
+        """The same relation in the other direction."""
+        return directed + self.relations if directed < self.relations else directed - self.relations
 
-    def step(self, way: int) -> Step:
-        """A way as a step of what is measured of the things at its start."""
-        return Step(self.keys[way % self.relations], way >= self.relations)
+    def step(self, directed: int) -> Step:
+        """A directed relation as a step of a path."""
+        return Step(self.keys[directed % self.relations], directed >= self.relations)
 
-    def way(self, step: Step) -> int:
-        """The way of such a step.  Raises KeyError for a relation that the graph has not."""
+    def directed_relation(self, step: Step) -> int:
+        """The directed relation of a step.  Raises KeyError for one that the graph does not have."""
         return self.memory.relation_ids[step.relation] + (self.relations if step.inverse else 0)
 
-    def join(self, ways: tuple[int, ...], of: Form) -> Form:
-        """What some ways, one after the other, lead to from `of`."""
-        steps: Steps = tuple(self.step(self.turned(way)) for way in reversed(ways))
+    def join(self, relations: tuple[int, ...], of: Form) -> Form:
+        """What directed relations, one after the other, lead to from `of`."""
+        steps: Steps = tuple(self.step(self.inverse(directed)) for directed in reversed(relations))
         return Join(steps, of) if steps else of
 
     def named(self, node: int, key: str) -> Form:
@@ -331,8 +331,8 @@ class LabelGraph:
 
     def noun(self, relation: int) -> str:
         """What the heads of a relation are called: their type, where nearly all have it."""
-        place = int(self.head_type[relation])
-        return self.type_labels[place] if place >= 0 and self.head_share[relation] > PURE else ""
+        index = int(self.head_type[relation])
+        return self.type_labels[index] if index >= 0 and self.head_share[relation] > PURE else ""
 
     @cached_property
     def texts(self) -> dict[str, tuple[int, ...]]:
@@ -341,12 +341,12 @@ class LabelGraph:
             "SELECT id, key, datatype FROM entities WHERE kind = 'literal' AND number IS NULL AND time IS NULL "
             f"AND length(key) BETWEEN 2 AND {LONGEST_TEXT} ORDER BY id LIMIT {MOST_TEXTS}"
         ).fetchall()
-        found: dict[str, tuple[int, ...]] = {}
+        results: dict[str, tuple[int, ...]] = {}
         for node, key, datatype in rows:
             self._datatypes[node] = datatype
             self._text_keys[node] = key
-            found[key.lower()] = (*found.get(key.lower(), ()), node)
-        return found
+            results[key.lower()] = (*results.get(key.lower(), ()), node)
+        return results
 
     @cached_property
     def truths(self) -> frozenset[int]:
@@ -360,18 +360,18 @@ class LabelGraph:
         """A short literal as the graph has it."""
         return self._text_keys[node]
 
-    def to_entities(self, way: int) -> bool:
-        """Whether a way leads to entities."""
-        return way >= self.relations or bool(self.entity_tails[way] > 0.5)
+    def to_entities(self, directed: int) -> bool:
+        """Whether a directed relation leads to entities."""
+        return directed >= self.relations or bool(self.entity_tails[directed] > 0.5)
 
     @cached_property
     def fan_out(self) -> NDArray[np.float64]:
-        """Mean number of things that each way leads to from a thing that has it [2 * relations]."""
-        found = []
+        """Mean number of things that each directed relation leads to from a thing that has it [2 * relations]."""
+        results = []
         for end in (self.memory.head, self.memory.tail):
             relations = self._ends(end)[0]
-            found.append(self.triples / np.maximum(np.bincount(relations, minlength=self.relations), 1))
-        return np.concatenate(found)
+            results.append(self.triples / np.maximum(np.bincount(relations, minlength=self.relations), 1))
+        return np.concatenate(results)
 
     def heads(self) -> list[Ints]:
         """The heads of each relation, each once, ascending."""
@@ -384,13 +384,15 @@ class LabelGraph:
         pairs = np.unique(self.memory.relation.astype(np.int64) * size + end)
         return pairs // size, pairs % size
 
-    def is_measure(self, way: int) -> bool:
-        """Whether a way leads to numbers or dates."""
-        return way < self.relations and bool(self.measured[way] > 0.5)
+    def is_measure(self, directed: int) -> bool:
+        """Whether a directed relation leads to numbers or dates."""
+        return directed < self.relations and bool(self.measured[directed] > 0.5)
 
-    def end_type(self, way: int) -> int:
-        """Place of the type of most of what a way leads to, -1 where there is none."""
-        return int(self.head_type[way - self.relations] if way >= self.relations else self.tail_type[way])
+    def end_type(self, directed: int) -> int:
+        """Index of the type of most of what a directed relation leads to, -1 where there is none."""
+        return int(
+            self.head_type[directed - self.relations] if directed >= self.relations else self.tail_type[directed]
+        )
 
 
 def words_of(label: str) -> str:

@@ -130,7 +130,7 @@ def keep_phrases(folder: Path, texts: Sequence[str]) -> None:
     known = LabelScorer(load(folder).network).known(texts)
     vectors, tokens, weights = zip(*known.values(), strict=True)
     stored = {"vectors": torch.stack(vectors), "tokens": torch.cat(tokens), "weights": torch.cat(weights),
-              "lengths": torch.tensor([len(one) for one in weights])}  # fmt: skip
+              "lengths": torch.tensor([len(weight) for weight in weights])}  # fmt: skip
     save_file(stored, folder / PHRASES, {"texts": json.dumps(list(known), ensure_ascii=False)})
 
 

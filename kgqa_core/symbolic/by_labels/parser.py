@@ -143,33 +143,33 @@ class RelationFit:
     positions: NDArray[np.float64]
     slots: tuple[float, ...] = ()
 
-    def outward(self, one: Candidate) -> float:
+    def outward(self, candidate: Candidate) -> float:
         """Whether the text names the relations of a path in their order, away from its mention: -1 (reversed) to 1.
 
         As "the actors of films by x" does for a path from x to its films, and to their actors.  0 for one relation, and
         where a form has no mention or several.
         """
-        if len(one.slots) != 1 or len(one.ways) < 2 or one.slots[0] >= len(self.slots):
+        if len(candidate.slots) != 1 or len(candidate.ways) < 2 or candidate.slots[0] >= len(self.slots):
             return 0.0
-        positions, slot = self._positions, self.slots[one.slots[0]]
-        distances = [abs(positions[relation] - slot) for relation in one.ways]
+        positions, slot = self._positions, self.slots[candidate.slots[0]]
+        distances = [abs(positions[relation] - slot) for relation in candidate.ways]
         return sum(math.tanh((then - before) / 2) for before, then in pairwise(distances)) / (len(distances) - 1)
 
-    def worst(self, one: Candidate) -> float:
+    def worst(self, candidate: Candidate) -> float:
         """Likeness of the relation of a form that fits least; 0 where it has none."""
-        return min((self._likeness[relation] for relation in one.ways), default=0.0)
+        return min((self._likeness[relation] for relation in candidate.ways), default=0.0)
 
-    def mean(self, one: Candidate) -> float:
+    def mean(self, candidate: Candidate) -> float:
         """Mean likeness of the relations of a form; 0 where it has none."""
-        return sum(self._likeness[relation] for relation in one.ways) / max(len(one.ways), 1)
+        return sum(self._likeness[relation] for relation in candidate.ways) / max(len(candidate.ways), 1)
 
-    def better(self, one: Candidate) -> float:
+    def better(self, candidate: Candidate) -> float:
         """How much likelier another relation of the graph is than the likest one of a form."""
-        return self._top - max((self._likeness[relation] for relation in one.ways), default=self._top)
+        return self._top - max((self._likeness[relation] for relation in candidate.ways), default=self._top)
 
-    def shared_pairs(self, one: Candidate) -> float:
+    def shared_pairs(self, candidate: Candidate) -> float:
         """Mean of `paired` over the relations of a form; 0 where it has none."""
-        return sum(self._paired[relation] for relation in one.ways) / max(len(one.ways), 1)
+        return sum(self._paired[relation] for relation in candidate.ways) / max(len(candidate.ways), 1)
 
     @cached_property
     def _likeness(self) -> list[float]:
@@ -277,13 +277,13 @@ class LabelParser:
         readings = iter(ranked)
         return [max(islice(readings, count), key=self._reading_score) for count in counts]
 
-    def _reading_score(self, one: Ranked) -> float:
-        query = one.prepared.query
-        if not one.scores:
+    def _reading_score(self, ranked: Ranked) -> float:
+        query = ranked.prepared.query
+        if not ranked.scores:
             return -math.inf
-        score = one.scores[0] - DROPPED * query.dropped
+        score = ranked.scores[0] - DROPPED * query.dropped
         if query.dropped_words:
-            best = one.candidates[0]
+            best = ranked.candidates[0]
             words = stems(labels_of(best.form, self.graph)).union(*(self._words[directed] for directed in best.ways))
             score -= UNEXPLAINED * len(query.dropped_words - words) / len(query.dropped_words)
         return score
@@ -311,7 +311,7 @@ class LabelParser:
                 cues = self.cues(query)
                 made = self.maker.make(query, fit.likeness, guess[0].tolist())
                 candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), most))
-                known = {str(normalise(one.form)) for one in candidates} if proposed else set()
+                known = {str(normalise(candidate.form)) for candidate in candidates} if proposed else set()
                 for one, road in proposed[start + index] if proposed else ():
                     text = str(normalise(one.form))
                     if text not in known and meets(one, cues, query, self.graph):
@@ -327,11 +327,11 @@ class LabelParser:
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
         slots = by_key(query.slots)
-        return [self.phrases.write(one.form, slots) for one in candidates]
+        return [self.phrases.write(candidate.form, slots) for candidate in candidates]
 
     def nouns(self, candidates: Sequence[Candidate]) -> list[str]:
         """What each candidate finds, in a word or a few."""
-        return [self.phrases.answer(one.form) for one in candidates]
+        return [self.phrases.answer(candidate.form) for candidate in candidates]
 
     def cues(self, query: LabelQuery) -> Cues:
         """What the words of a question demand of its form."""
@@ -419,7 +419,7 @@ class LabelParser:
             if self.graph.type_labels[number] == self.graph.type_labels[query.types[0][0]]
         ]
         rhos = [max(rho for _, _, rho in slot.entities) for slot in query.slots]
-        classes = classes if classes is not None else [classes_of(one) for one in candidates]
+        classes = classes if classes is not None else [classes_of(candidate) for candidate in candidates]
         relation_ids, type_of_key = self.graph.memory.relation_ids, self.graph.type_of_key
         table = []
         for one, numbers in zip(candidates, classes, strict=True):
@@ -480,10 +480,10 @@ class LabelParser:
             )
         return np.array(table, dtype=np.float32).reshape(len(candidates), FEATURES)
 
-    def _several_values(self, one: Candidate) -> bool:
-        if one.nodes is None or len(one.nodes) < 2:
+    def _several_values(self, candidate: Candidate) -> bool:
+        if candidate.nodes is None or len(candidate.nodes) < 2:
             return False
-        return bool((self.graph.memory.dim[one.nodes[:5]] >= 0).all())
+        return bool((self.graph.memory.dim[candidate.nodes[:5]] >= 0).all())
 
 
 def none_features(
@@ -500,16 +500,16 @@ def none_features(
     return torch.tensor([[*row, *(float(features[best][column]) for column in _NONE_OF_BEST)]])
 
 
-def classes_of(one: Candidate) -> tuple[int, ...]:
+def classes_of(candidate: Candidate) -> tuple[int, ...]:
     """The class of a candidate by each head of the scorer; `NO_CLASS` where a head has none for it."""
-    form = one.form
+    form = candidate.form
     best = best_of(form)
-    ordered = isinstance(form, (Minus, Holds)) and len(one.slots) > 1
+    ordered = isinstance(form, (Minus, Holds)) and len(candidate.slots) > 1
     lengths, returns = zip(*_path_shapes(form), strict=True)
     classes = (
-        one.kind,
+        candidate.kind,
         NO_CLASS if best is None else BESTS.index(best),
-        int(one.slots[0] > one.slots[1]) if ordered else NO_CLASS,
+        int(candidate.slots[0] > candidate.slots[1]) if ordered else NO_CLASS,
         min(max(lengths), LENGTHS - 1),
         int(any(returns)),
     )
@@ -535,11 +535,11 @@ def _pairs(text: str) -> set[str]:
     return {run[start : start + 2] for run in _UNSPACED.findall(text) for start in range(max(len(run) - 1, 1))}
 
 
-def answers_of(one: Candidate, names: Mapping[int, str]) -> tuple[str, ...]:
+def answers_of(candidate: Candidate, names: Mapping[int, str]) -> tuple[str, ...]:
     """The answer of a candidate as text: names, a number, `yes` or `no`.  names: of its nodes."""
-    if isinstance(one.value, bool):
-        return ("yes" if one.value else "no",)
-    if one.value is not None:
-        return (str(one.value),)
-    assert one.nodes is not None
-    return tuple(dict.fromkeys(names[node] for node in one.nodes.tolist()))
+    if isinstance(candidate.value, bool):
+        return ("yes" if candidate.value else "no",)
+    if candidate.value is not None:
+        return (str(candidate.value),)
+    assert candidate.nodes is not None
+    return tuple(dict.fromkeys(names[node] for node in candidate.nodes.tolist()))

@@ -56,7 +56,7 @@ MOST_OTHERS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class WayWords:
+class RelationWords:
     """How both directions of a relation are worded.
 
     noun: what it leads to, "" where its label is no noun and the thesaurus has none.  predicate: what follows its
@@ -73,11 +73,11 @@ class WayWords:
     adjectives: tuple[str, str, str, str] = ("", "", "", "")
 
 
-def way_words(label: str, head: str) -> WayWords:
+def relation_words(label: str, head: str) -> RelationWords:
     """The words of a relation by its label.  head: what the types of the graph call its heads, "" where they do not.
 
-    >>> words = way_words("directed by", "")
-    >>> words.noun, words.predicate, words.head, way_words("starred actors", "").noun
+    >>> words = relation_words("directed by", "")
+    >>> words.noun, words.predicate, words.head, relation_words("starred actors", "").noun
     ('director', 'directed by', 'film', 'actor')
     """
     entry = thesaurus().relation(label) or RelationEntry()
@@ -98,25 +98,27 @@ def way_words(label: str, head: str) -> WayWords:
     behind = dict.fromkeys([*(f"{many} {SLOTS[0]}" for _, many in entry.verb[:2]), *back, *entry.passive[:1]])
     ahead.pop(noun, None)
     first = [(entry_words or ("",))[0] for entry_words in (entry.most, entry.least, entry.more_than, entry.less_than)]
-    return WayWords(
+    return RelationWords(
         noun, predicate, head or entry.head, tuple(ahead)[:MOST_OTHERS], tuple(behind)[:MOST_OTHERS],
         (first[0], first[1], first[2], first[3]),
     )  # fmt: skip
 
 
-def _heads(graph: LabelGraph, ways: Sequence[WayWords]) -> list[str]:
+def _heads(graph: LabelGraph, words: Sequence[RelationWords]) -> list[str]:
     """What the heads of each relation are called: as its words say, else as other relations call most of them."""
     called: dict[str, NDArray[np.bool_]] = {}
     heads = graph.heads()
-    for way, own in zip(ways, heads, strict=True):
-        if way.head:
-            called.setdefault(way.head, np.zeros(graph.memory.entities, dtype=np.bool_))[own] = True
-    found = []
-    for way, own in zip(ways, heads, strict=True):
-        shares = {noun: float(mask[own].mean()) for noun, mask in called.items()} if len(own) and not way.head else {}
+    for relation, own in zip(words, heads, strict=True):
+        if relation.head:
+            called.setdefault(relation.head, np.zeros(graph.memory.entities, dtype=np.bool_))[own] = True
+    results = []
+    for relation, own in zip(words, heads, strict=True):
+        shares = (
+            {noun: float(mask[own].mean()) for noun, mask in called.items()} if len(own) and not relation.head else {}
+        )
         best = max(sorted(shares), key=lambda noun: shares[noun], default="")
-        found.append(best if best and shares[best] >= MOST_HEADS else way.head)
-    return found
+        results.append(best if best and shares[best] >= MOST_HEADS else relation.head)
+    return results
 
 
 class Phrases:
@@ -124,8 +126,8 @@ class Phrases:
 
     def __init__(self, graph: LabelGraph) -> None:
         self.graph = graph
-        ways = [way_words(label, graph.noun(relation)) for relation, label in enumerate(graph.labels)]
-        self.ways = [replace(way, head=head) for way, head in zip(ways, _heads(graph, ways), strict=True)]
+        words = [relation_words(label, graph.noun(relation)) for relation, label in enumerate(graph.labels)]
+        self.relation_words = [replace(own, head=head) for own, head in zip(words, _heads(graph, words), strict=True)]
 
     def write(self, form: Form, slots: Mapping[str, str]) -> str:
         """The phrase of a form; an entity without a slot is written `x`."""
@@ -156,8 +158,8 @@ class Phrases:
             case Arg(of=of):
                 return f"{self._adjective(form)} {self._set(of, slots)} {self._best(form)}".strip()
             case Nth(n=n, of=of):
-                place = _PLACES.get(n, f"{n}th")
-                return f"{place} {self._adjective(form)} {self._set(of, slots)} {self._best(form)}".replace("  ", " ")
+                index = _PLACES.get(n, f"{n}th")
+                return f"{index} {self._adjective(form)} {self._set(of, slots)} {self._best(form)}".replace("  ", " ")
             case Greater(one=one, other=other):
                 both = f"{self._set(one, slots)} or {self._set(other, slots)}"
                 return f"{both} {self._adjective(form)} {self._best(form)}".replace("  ", " ")
@@ -198,7 +200,7 @@ class Phrases:
             case Class():
                 return self._set(form, {})
             case Join(path=(Step(relation=key, inverse=False), *_)):
-                return self.ways[self.graph.memory.relation_ids[key]].head
+                return self.relation_words[self.graph.memory.relation_ids[key]].head
             case Arg(of=of) | Nth(of=of) | Minus(of=of):
                 return self._noun(of)
         return None
@@ -207,43 +209,43 @@ class Phrases:
         """What the thesaurus calls the one with the most or least by a measure, or with more or less; "" for none."""
         if form.counted or len(form.path) != 1 or form.path[0].inverse:
             return ""
-        words = self.ways[self.graph.memory.relation_ids[form.path[0].relation]]
-        place = (0 if form.best == "max" else 1) + (2 if isinstance(form, Greater) else 0)
-        return words.adjectives[place]
+        words = self.relation_words[self.graph.memory.relation_ids[form.path[0].relation]]
+        index = (0 if form.best == "max" else 1) + (2 if isinstance(form, Greater) else 0)
+        return words.adjectives[index]
 
     def _best(self, form: Arg | Nth | Greater) -> str:
         """What the best is best by: `with largest population`, `with most cities`, `with earlier date of birth`."""
         more, measure = isinstance(form, Greater), self._measure(form.path)
         if form.counted:
-            way = ("more", "fewer") if more else ("most", "fewest")
+            pair = ("more", "fewer") if more else ("most", "fewest")
         elif len(form.path) == 1 and self.graph.dated[self.graph.memory.relation_ids[form.path[0].relation]] > DATED:
-            way = ("later", "earlier") if more else ("latest", "earliest")
+            pair = ("later", "earlier") if more else ("latest", "earliest")
         else:
-            way = ("larger", "smaller") if more else ("largest", "smallest")
-        return f"with {way[form.best != 'max']} {measure}"
+            pair = ("larger", "smaller") if more else ("largest", "smallest")
+        return f"with {pair[form.best != 'max']} {measure}"
 
     def _path(self, path: tuple[Step, ...], text: str) -> str:
         for step in reversed(path):
-            text = self.way(self.graph.memory.relation_ids[step.relation], text, ahead=step.inverse)
+            text = self.follow(self.graph.memory.relation_ids[step.relation], text, ahead=step.inverse)
         return text
 
-    def way(self, relation: int, text: str, *, ahead: bool) -> str:
+    def follow(self, relation: int, text: str, *, ahead: bool) -> str:
         """What a relation leads to from `text`, or with `ahead` false what it leads from there.
 
         As `director of x` and `film directed by x`.
         """
-        label, words = self.graph.labels[relation], self.ways[relation]
+        label, words = self.graph.labels[relation], self.relation_words[relation]
         if ahead:
             return f"{words.noun} of {text}" if words.noun else f"what {text} is {label}"
         verbal = words.predicate or (label if _ENDS_OPEN.search(label) and not words.noun else "")
         return f"{words.head} {verbal or f'with {words.noun or label}'} {text}".strip()
 
-    def wordings(self, way: int) -> tuple[str, ...]:
+    def wordings(self, directed: int) -> tuple[str, ...]:
         """How a direction of a relation is worded, without where it starts: as in phrases, then in other words."""
-        relation, back = way % self.graph.relations, way >= self.graph.relations
-        words = self.ways[relation]
+        relation, back = directed % self.graph.relations, directed >= self.graph.relations
+        words = self.relation_words[relation]
         if back:
-            return (self.way(relation, "", ahead=False).strip(), *words.back)
+            return (self.follow(relation, "", ahead=False).strip(), *words.back)
         return (words.noun or self.graph.labels[relation], *words.ahead)
 
     def answer(self, form: Form) -> str:
@@ -263,7 +265,7 @@ class Phrases:
             case Or(parts=parts):
                 return self.answer(parts[0])
             case Join(path=(step, *_)):
-                words = self.ways[self.graph.memory.relation_ids[step.relation]]
+                words = self.relation_words[self.graph.memory.relation_ids[step.relation]]
                 return (words.noun if step.inverse else words.head) or "thing"
         return "thing"
 
@@ -275,7 +277,7 @@ class Phrases:
         )
 
     def _inverse(self, relation: int) -> str:
-        return self.ways[relation].head or f"things with {self.graph.labels[relation]}"
+        return self.relation_words[relation].head or f"things with {self.graph.labels[relation]}"
 
-    def _type(self, place: int) -> str:
-        return self.graph.type_labels[place] if place >= 0 else ""
+    def _type(self, type_index: int) -> str:
+        return self.graph.type_labels[type_index] if type_index >= 0 else ""

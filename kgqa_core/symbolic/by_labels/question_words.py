@@ -64,13 +64,13 @@ def grammar_of(text: str) -> frozenset[str]:
 def adjectives() -> dict[str, dict[str, frozenset[str]]]:
     """Adjectives of rankings and comparisons: of each the first labels of the relations that it measures, and whether
     it wants the largest or the smallest value of each."""
-    found: dict[str, dict[str, frozenset[str]]] = {}
+    results: dict[str, dict[str, frozenset[str]]] = {}
     for entry in thesaurus().relations.values():
         for best, texts in zip(BESTS, ((*entry.most, *entry.more_than), (*entry.least, *entry.less_than)), strict=True):
             for word in set(WORD.findall(" ".join(texts).lower())) - _PLAIN:
-                sides = found.setdefault(word, {})
+                sides = results.setdefault(word, {})
                 sides[entry.labels[0]] = sides.get(entry.labels[0], frozenset()) | {best}
-    return found
+    return results
 
 
 @cache

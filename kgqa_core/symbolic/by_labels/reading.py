@@ -17,7 +17,7 @@ from kgqa_core.symbolic.by_labels.candidates import LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
 from kgqa_core.symbolic.by_labels.question_words import question_words
-from kgqa_core.symbolic.question_reader import MarkedMention, mark_mentions, place_in
+from kgqa_core.symbolic.question_reader import MarkedMention, mark_mentions, ordinal_in
 from kgqa_core.types import Question
 
 _SCALES = {
@@ -64,7 +64,7 @@ def read_query(
     question = _without(question, _operation_words(question))
     marked, mentions = mark_mentions(question, keys, names)
     mentions = _each_once(mentions, len(marked))
-    unseen = [one for one in mentions if one.entities and one.mark not in marked]
+    unseen = [mention for mention in mentions if mention.entities and mention.mark not in marked]
     if len(unseen) == 1 and (span := name_span(marked, graph)) is not None:
         marked = f"{marked[: span[0]]} {unseen[0].mark} {marked[span[1] :]}"
         mentions.sort(key=lambda one: (marked.find(one.mark) % (len(marked) + 1), one.mark))
@@ -76,7 +76,7 @@ def read_query(
             named = tuple(name for entity, _, _ in one.entities for name in names.get(entity, ()))
             slots.append(Slot(SLOTS[number], one.entities, mentioned.get(own, ""), named))
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
-    rank = place_in(marked)
+    rank = ordinal_in(marked)
     marked = corrected(marked, graph)
     if len(slots) < MOST_SLOTS:
         marked = _literal_slots(marked, slots, graph)
@@ -102,10 +102,10 @@ def is_cut(text: str, slots: Sequence[Slot], graph: LabelGraph) -> bool:
     tokens = text.split()
     own = {slot.word for slot in slots}
     capitals = any(token.isalpha() and token.islower() for token in tokens[1:] if token not in own)
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token not in own:
             continue
-        for beside in (place - 1, place + 1):
+        for beside in (index - 1, index + 1):
             word = tokens[beside] if 0 <= beside < len(tokens) else ""
             if not (word.isascii() and word.isalpha()) or word in own or word in SLOTS:
                 continue
@@ -125,13 +125,13 @@ def other_readings(question: Question) -> list[tuple[Question, float, frozenset[
     in the text, is written in small letters and is made of usual words of English.
     """
     doubtful: dict[int, float] = {}
-    for place, number in enumerate(question.topic_mentions):
-        words = question.topic_keys[place].split()
+    for index, number in enumerate(question.topic_mentions):
+        words = question.topic_keys[index].split()
         plain = all(usualness(word.lower()) > PLAIN and word.islower() for word in words)
-        if plain and question.topic_keys[place] in question.text:
-            doubtful[number] = max(doubtful.get(number, 0.0), question.topic_weights[place])
+        if plain and question.topic_keys[index] in question.text:
+            doubtful[number] = max(doubtful.get(number, 0.0), question.topic_weights[index])
     gone = [{number} for number in doubtful] + ([set(doubtful)] if len(doubtful) > 1 else [])
-    found: list[tuple[Question, float, frozenset[str]]] = []
+    readings: list[tuple[Question, float, frozenset[str]]] = []
     for numbers in gone[:MOST_READINGS]:
         one = _without(question, numbers)
         texts = {
@@ -140,15 +140,15 @@ def other_readings(question: Question) -> list[tuple[Question, float, frozenset[
         dropped = frozenset(
             stem(word) for text in texts for word in WORD.findall(text.lower()) if word not in CONTENT_FREE
         )
-        found.append((one, sum(doubtful[number] for number in numbers), dropped))
-    return found
+        readings.append((one, sum(doubtful[number] for number in numbers), dropped))
+    return readings
 
 
 def _operation_words(question: Question) -> set[int]:
     """Mentions that are words of a ranking, a comparison, a count or a negation, written as such: *most* is no town."""
     lists = question_words()
     plain = lists["superlatives"] | lists["comparatives"] | lists["counting"] | lists["negations"]
-    keys = [(number, question.topic_keys[place]) for place, number in enumerate(question.topic_mentions)]
+    keys = [(number, question.topic_keys[index]) for index, number in enumerate(question.topic_mentions)]
     first = question.text.lstrip()
     return {n for n, key in keys if key.lower() in plain and (key.islower() or first.startswith(key))}
 
@@ -157,14 +157,14 @@ def _without(question: Question, numbers: set[int]) -> Question:
     """The question without some of its mentions, by their numbers."""
     if not numbers:
         return question
-    kept = [place for place, number in enumerate(question.topic_mentions) if number not in numbers]
+    kept = [index for index, number in enumerate(question.topic_mentions) if number not in numbers]
     renumbered = {old: new for new, old in enumerate(dict.fromkeys(question.topic_mentions[p] for p in kept))}
     return replace(
         question,
-        topic_keys=tuple(question.topic_keys[place] for place in kept),
-        topic_entities=tuple(question.topic_entities[place] for place in kept),
-        topic_weights=tuple(question.topic_weights[place] for place in kept),
-        topic_mentions=tuple(renumbered[question.topic_mentions[place]] for place in kept),
+        topic_keys=tuple(question.topic_keys[index] for index in kept),
+        topic_entities=tuple(question.topic_entities[index] for index in kept),
+        topic_weights=tuple(question.topic_weights[index] for index in kept),
+        topic_mentions=tuple(renumbered[question.topic_mentions[index]] for index in kept),
     )
 
 
@@ -176,13 +176,13 @@ def name_span(text: str, graph: LabelGraph) -> tuple[int, int] | None:
     """
     words = list(_NAME_WORD.finditer(text))
     best, span, total, start = NAME_LIKE, None, 0.0, 0
-    for place, found in enumerate(words):
+    for index, match in enumerate(words):
         if total <= 0:
-            total, start = 0.0, place
-        total += _name_likeness(found[0], place == 0, graph)
+            total, start = 0.0, index
+        total += _name_likeness(match[0], index == 0, graph)
         if total > best:
-            possessive = 2 if found[0][-2:] in ("'s", "’s") else 0
-            best, span = total, (words[start].start(), found.end() - possessive)
+            possessive = 2 if match[0][-2:] in ("'s", "’s") else 0
+            best, span = total, (words[start].start(), match.end() - possessive)
     return span
 
 
@@ -209,7 +209,7 @@ def _each_once(mentions: Sequence[MarkedMention], end: int) -> list[MarkedMentio
     for one in sorted((m for m in mentions if m.entities), key=lambda m: (m.place == end, -m.entities[0][2])):
         best.setdefault(one.entities[0][0], one)
     kept = {one.mark for one in best.values()}
-    return [one for one in mentions if one.mark in kept or not one.entities or one.place < end]
+    return [mention for mention in mentions if mention.mark in kept or not mention.entities or mention.place < end]
 
 
 def _literal_slots(text: str, slots: list[Slot], graph: LabelGraph) -> str:
@@ -217,8 +217,8 @@ def _literal_slots(text: str, slots: list[Slot], graph: LabelGraph) -> str:
 
     A word counts that is no word of English and of no label: in capitals, or with a sign or a digit.
     """
-    for found in _TOKEN.finditer(text):
-        token = found[0].rstrip(".,;:?!)")
+    for match in _TOKEN.finditer(text):
+        token = match[0].rstrip(".,;:?!)")
         plain = token.isalpha() and not token.isupper()
         if (
             len(token) < 2
@@ -230,7 +230,7 @@ def _literal_slots(text: str, slots: list[Slot], graph: LabelGraph) -> str:
         if nodes and not re.fullmatch(r"\d{1,4}", token):
             word = next(word for word in SLOTS if all(word != slot.word for slot in slots))
             slots.append(Slot(word, tuple((node, graph.text_of(node), 1.0) for node in nodes[:3])))
-            return f"{text[: found.start()]} {word} {text[found.start() + len(token) :]}"
+            return f"{text[: match.start()]} {word} {text[match.start() + len(token) :]}"
     return text
 
 
@@ -272,7 +272,7 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
     """
     words = WORD.findall(text.lower())
     index = graph.types_by_words
-    found: dict[int, tuple[int, float]] = {}
+    results: dict[int, tuple[int, float]] = {}
     covered: set[int] = set()
     for length in range(LONGEST_TYPE, 0, -1):
         for start in range(len(words) - length + 1):
@@ -280,16 +280,16 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
             if covered.intersection(span):
                 continue
             forms = singulars(" ".join(words[start : start + length]))
-            named = [(place, 1.0) for form in forms for place in index.get(form, ())]
+            named = [(position, 1.0) for form in forms for position in index.get(form, ())]
             if not named:
                 others = [other for form in forms for other in type_words().get(form, ())]
-                named = [(place, OTHER_WORD) for other in others for place in index.get(other, ())]
+                named = [(position, OTHER_WORD) for other in others for position in index.get(other, ())]
             if named:
                 covered.update(span)
-                for place, confidence in named[:2]:
-                    found.setdefault(place, (start, confidence))
-    order = sorted(found.items(), key=lambda one: one[1][0])
-    return tuple((place, confidence) for place, (_, confidence) in order)
+                for position, confidence in named[:2]:
+                    results.setdefault(position, (start, confidence))
+    order = sorted(results.items(), key=lambda one: one[1][0])
+    return tuple((position, confidence) for position, (_, confidence) in order)
 
 
 def corrected(text: str, graph: LabelGraph) -> str:
@@ -334,9 +334,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def _edits(word: str) -> set[str]:
     """Words one letter away: left out, swapped with the next, another one, one more."""
     cuts = [(word[:n], word[n:]) for n in range(len(word) + 1)]
-    found = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
-    found |= {a + c + b[1:] for a, b in cuts if b for c in _LETTERS}
-    return found | {a + c + b for a, b in cuts for c in _LETTERS}
+    edits = {a + b[1:] for a, b in cuts if b} | {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+    edits |= {a + c + b[1:] for a, b in cuts if b for c in _LETTERS}
+    return edits | {a + c + b for a, b in cuts for c in _LETTERS}
 
 
 def stems(texts: Iterable[str]) -> set[str]:

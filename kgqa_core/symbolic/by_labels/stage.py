@@ -102,13 +102,13 @@ def train(
             linked = link_some(learning, tagger, linking, chooser)
             start.network.encoder.learn(ADAPTED_FROM_PACKAGED if options.start == "packaged" else ADAPTED)
             start.network.encoder.remember(states=True)
-            examples, found = make_examples(parser, linked, seed, monitor=workspace.monitor)
+            examples, results = make_examples(parser, linked, seed, monitor=workspace.monitor)
             if not examples:
                 raise TrainingError(
                     f"none of {len(learning):,} questions has a form that can be run in this graph; set "
                     "label_parser.generated above 0, or label_parser.steps to 0"
                 )
-            counts |= found
+            counts |= results
             plan = FitOptions(
                 options.steps, options.batch_size, options.candidates, options.encoder_learning_rate,
                 options.learning_rate, options.missing_relation_rate, checkpoint_seconds=options.checkpoint_seconds,
@@ -158,15 +158,15 @@ def _learn_besides(
 
     Gently: at a share of the learning rates, and as many steps as `also_train_steps`, or more for many questions.
     """
-    own = [one for one in examples if one.question in besides]
+    own = [example for example in examples if example.question in besides]
     if not own or not options.also_train_steps:
         return {}
     steps = min(plan.steps, max(options.also_train_steps, len(own) // 4))
-    others = [one for one in examples if one.question not in besides]
+    others = [example for example in examples if example.question not in besides]
     random.Random(seed).shuffle(others)
     others = others[: round(steps * plan.batch_size * (1 - FURTHER_SHARE))]
     wanted = max(len(own), round(len(others) * FURTHER_SHARE / (1 - FURTHER_SHARE)))
-    mixed = others + [own[place % len(own)] for place in range(wanted)]
+    mixed = others + [own[index % len(own)] for index in range(wanted)]
     gentle = replace(
         plan, steps=steps, learning_rate=plan.learning_rate * FURTHER_RATE, head_rate=plan.head_rate * FURTHER_RATE
     )
@@ -205,39 +205,39 @@ def _of_run(every: Sequence[Question], unanswerable: Path, graph: LabelGraph) ->
     topics = {entity for question in everything for entity in question.topic_entities}
     keys, names = graph.store.entity_keys(topics), graph.store.names(topics)
     nameless = {entity for entity in topics if names[entity] == keys[entity] and OPAQUE.match(keys[entity])}
-    found: dict[str, list[Labelled]] = defaultdict(list)
+    results: dict[str, list[Labelled]] = defaultdict(list)
     for question in everything:
         form = gold_form(question, keys, graph.memory)
         if form is not None and nameless.isdisjoint(question.topic_entities):
-            found[question.split].append((question, str(form), 1.0))
+            results[question.split].append((question, str(form), 1.0))
     for row in _rows(unanswerable):
         if row.get("split") in ("train", "dev"):
-            found[row["split"]].append((question_without_answer(row, graph), None, 1.0))
-    return found
+            results[row["split"]].append((question_without_answer(row, graph), None, 1.0))
+    return results
 
 
 def _tested(every: Sequence[Question]) -> set[Subject]:
     """What the test questions of a run are about: their topics, and the relations of their paths or form."""
-    found: set[Subject] = set()
+    results: set[Subject] = set()
     for question in every:
         if question.split != "test":
             continue
         topics = frozenset(question.topic_entities)
-        found |= {(topics, frozenset(one.removeprefix(INVERSE) for one in path)) for path in question.relation_paths}
+        results |= {(topics, frozenset(one.removeprefix(INVERSE) for one in path)) for path in question.relation_paths}
         if question.s_expression:
             try:
-                found.add((topics, frozenset(elements(parse(question.s_expression)).relations)))
+                results.add((topics, frozenset(elements(parse(question.s_expression)).relations)))
             except FormError:
                 continue
-    return found
+    return results
 
 
 def _of_file(path: Path, graph: LabelGraph, tested: set[Subject]) -> dict[str, list[Labelled]]:
     """Generated questions with their forms, by split, without those about what a test question is about."""
-    found: dict[str, list[Labelled]] = defaultdict(list)
+    results: dict[str, list[Labelled]] = defaultdict(list)
     for row in _rows(path):
         if row.get("answerable") is False or not row.get("s_expression"):
-            found[row["split"]].append((question_without_answer(row, graph), None, 1.0))
+            results[row["split"]].append((question_without_answer(row, graph), None, 1.0))
             continue
         try:
             used = elements(parse(row["s_expression"]))
@@ -247,8 +247,8 @@ def _of_file(path: Path, graph: LabelGraph, tested: set[Subject]) -> dict[str, l
         if (frozenset(ids.values()), frozenset(used.relations)) in tested:
             continue
         question = Question(row["id"], row["question"], topic_keys=tuple(ids), topic_entities=tuple(ids.values()))
-        found[row["split"]].append((question, row["s_expression"], 1.0))
-    return found
+        results[row["split"]].append((question, row["s_expression"], 1.0))
+    return results
 
 
 def question_without_answer(row: dict[str, Any], graph: LabelGraph) -> Question:
@@ -266,13 +266,13 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 def _typed(some: Sequence[Labelled], noise: Noise, store: KgStore) -> list[Labelled]:
     """Questions as people might have typed them; those in other languages than English stay."""
     names = store.names({entity for question, _, _ in some for entity in question.topic_entities})
-    found = []
+    results = []
     for question, form, weight in some:
         if question.language == "en":
             mentions = [names[entity] for entity in question.topic_entities if names[entity] in question.text]
             question = replace(question, text=noise.apply(question.text, mentions, question.id))
-        found.append((question, form, weight))
-    return found
+        results.append((question, form, weight))
+    return results
 
 
 def _drawn(some: list[Labelled], most: int, chooser: random.Random) -> list[Labelled]:
@@ -285,13 +285,13 @@ def _drawn(some: list[Labelled], most: int, chooser: random.Random) -> list[Labe
     for own in groups.values():
         chooser.shuffle(own)
     order = sorted(groups)
-    found: list[Labelled] = []
-    while len(found) < most:
+    results: list[Labelled] = []
+    while len(results) < most:
         for shape in order:
-            if groups[shape] and len(found) < most:
-                found.append(groups[shape].pop())
+            if groups[shape] and len(results) < most:
+                results.append(groups[shape].pop())
         order = [shape for shape in order if groups[shape]]
-    return found
+    return results
 
 
 def _shape(form: str | None) -> str:
@@ -311,13 +311,13 @@ def link_some(
     """Questions with linked topics, but for a share with gold ones, and those whose gold topics are not found."""
     if tagger is None:
         return list(some)
-    found: list[Labelled] = []
+    results: list[Labelled] = []
     for question, form, weight in some:
         if form is not None and chooser.random() < gold:
-            found.append((question, form, weight))
+            results.append((question, form, weight))
             continue
         linked, mentions = link_question(tagger, question, options)
         linked = with_candidates(linked, mentions, CANDIDATES)
         lost = form is not None and not np.isin(question.topic_entities, linked.topic_entities).all()
-        found.append((question if lost and gold else linked, form, weight))
-    return found
+        results.append((question if lost and gold else linked, form, weight))
+    return results

@@ -72,16 +72,16 @@ def _batch(examples: Sequence[LabelExample], options: FitOptions, chooser: rando
     pairs, features, sizes, right, classes = [], [], [], [], []
     answerable = []
     for number, one in enumerate(examples):
-        places = list(range(len(one.texts)))
-        good = [p for p in places if one.right[p]]
+        indices = list(range(len(one.texts)))
+        good = [p for p in indices if one.right[p]]
         dropped = bool(good) and chooser.random() < options.dropped
         if dropped:
             gone = set().union(*(one.relations[p] for p in good))
             gone = {chooser.choice(sorted(gone))} if gone else gone
-            places = [p for p in places if not one.right[p] and not one.relations[p] & gone]
+            indices = [p for p in indices if not one.right[p] and not one.relations[p] & gone]
             good = []
         answerable.append(bool(good))
-        wrong = [p for p in places if not one.right[p]]
+        wrong = [p for p in indices if not one.right[p]]
         near = wrong[: options.candidates // 2]
         rest = wrong[options.candidates // 2 :]
         chosen = good[:2] + near
@@ -94,16 +94,16 @@ def _batch(examples: Sequence[LabelExample], options: FitOptions, chooser: rando
             classes.append(one.classes[p])
         right.append(torch.tensor([bool(one.right[p]) and bool(good) for p in chosen] + [not good]))
     return _LabelBatch(
-        [one.query.text for one in examples],
+        [example.query.text for example in examples],
         list(phrases),
         list(nouns),
         torch.tensor(pairs, dtype=torch.long).reshape(-1, 3),
         torch.from_numpy(np.array(features, dtype=np.float32).reshape(len(pairs), FEATURES)),
         sizes,
         right,
-        torch.tensor([one.wanted for one in examples]),
+        torch.tensor([example.wanted for example in examples]),
         torch.from_numpy(np.array(classes, dtype=np.int64).reshape(-1, len(HEADS))),
-        torch.tensor([one.weight for one in examples]),
+        torch.tensor([example.weight for example in examples]),
     )
 
 
@@ -112,12 +112,12 @@ def loss_of(scorer: LabelScorer, examples: Sequence[LabelExample], batch: _Label
     network = scorer.network
     question = network.encode(batch.texts, 0)
     logits = [head(question.pooled) for head in network.heads]
-    logs = [torch.log_softmax(one, -1).detach() for one in logits]
+    logs = [torch.log_softmax(logit, -1).detach() for logit in logits]
     features = batch.features.clone()
     own = batch.pairs[:, 0]
-    for place, (column, log) in enumerate(zip(HEAD_FEATURES, logs, strict=True)):
-        known = batch.classes[:, place] >= 0
-        value = log[own, batch.classes[:, place].clamp(min=0)].clamp(min=-8) / 4
+    for index, (column, log) in enumerate(zip(HEAD_FEATURES, logs, strict=True)):
+        known = batch.classes[:, index] >= 0
+        value = log[own, batch.classes[:, index].clamp(min=0)].clamp(min=-8) / 4
         features[:, column] = torch.where(known, value, torch.zeros_like(value))
     likeness = features.new_zeros(0, LIKENESS)
     if len(own):
@@ -171,14 +171,14 @@ def fit(
     peak = [group["lr"] for group in optimizer.param_groups]
     torch.manual_seed(seed)
     key = _key(network, examples, options, seed)
-    found = checkpoint.restore(work / CHECKPOINT, key, network, optimizer) if work is not None else None
-    state = found[0] if found is not None else TrainingState(key)
+    restored = checkpoint.restore(work / CHECKPOINT, key, network, optimizer) if work is not None else None
+    state = restored[0] if restored is not None else TrainingState(key)
     remembered = network.encoder.remembers
     network.encoder.remember(states=True)
     saved = time.monotonic()
     for step in range(state.step, options.steps):
         chooser = random.Random(f"{seed} {step}")
-        some = [examples[place] for place in _places(len(examples), options.batch_size, seed, step)]
+        some = [examples[index] for index in _places(len(examples), options.batch_size, seed, step)]
         batch = _batch(some, options, chooser)
         rate = _rate(step, options)
         for group, top in zip(optimizer.param_groups, peak, strict=True):
@@ -210,11 +210,11 @@ def fit(
 
 def _places(count: int, size: int, seed: int, step: int) -> list[int]:
     """The examples of a step: every pass takes each once, in an order of its own."""
-    found: list[int] = []
+    places: list[int] = []
     for number in range(step * size, (step + 1) * size):
-        turn, place = divmod(number, count)
-        found.append(_order(count, seed, turn)[place])
-    return found
+        turn, index = divmod(number, count)
+        places.append(_order(count, seed, turn)[index])
+    return places
 
 
 @lru_cache(maxsize=4)

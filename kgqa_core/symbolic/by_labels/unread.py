@@ -102,7 +102,7 @@ class UnreadWords:
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
         cues = cues_of(text, yes_no=False)
         fixed = {*SLOTS, NUMBER}
-        idle = [found.span() for found in idle_phrases().finditer(text.lower())]
+        idle = [match.span() for match in idle_phrases().finditer(text.lower())]
         numbers = iter(_years(query))
         behind = [*(token.text for token in tokens[1:]), ""]
         for before, token, after in zip([_Token("", 0, 0), *tokens], tokens, behind, strict=False):
@@ -131,7 +131,7 @@ class UnreadWords:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
         words = [token for token in tokens if token.text not in fixed]
-        head = next((one for one in words if one.state in (READ, LIKELY) and one.text not in grammar), None)
+        head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
         learnt = {relation for token in words for relation in self.learnt.get(root(token.text), ())}
         unnamed = self.reader.unnamed(form, used, roots(text), rest, learnt) > sum(
@@ -186,10 +186,10 @@ class UnreadWords:
         """Marks words as likely that are near enough to a wording of the form, or mistyped or shortened ones of it, and
         as grammar what says nothing more of the one thing that the form leads to.
         """
-        text, ways = query.text, sorted(set(form.best.ways))
+        text, directed_relations = query.text, sorted(set(form.best.ways))
         asked = {root(token.text) for token in tokens}
-        unnamed = any(not self.reader.way(way)[0] & asked for way in ways)
-        wordings = dict.fromkeys([*texts, *(own for way in ways for own in self.wordings[way])])
+        unnamed = any(not self.reader.roots_of(directed)[0] & asked for directed in directed_relations)
+        wordings = dict.fromkeys([*texts, *(own for directed in directed_relations for own in self.wordings[directed])])
         likeness = self._likeness(text, tokens, [own for own in wordings if own], encoded)
         timed = cues_of(text, yes_no=False).kind == "time"  # the verb alone tells which of a thing's dates
         idle = {*SLOTS, NUMBER, *grammar_of(text)}
@@ -214,7 +214,7 @@ class UnreadWords:
             elif (
                 likeness[n] >= enough
                 or _is_mistyped(token.text, form.words)
-                or (shortened and any(one.startswith(token.text) for one in form.words))
+                or (shortened and any(word.startswith(token.text) for word in form.words))
             ):
                 token.state = LIKELY
 

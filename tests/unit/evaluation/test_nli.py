@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa_core.errors import ModelError
-from kgqa_core.evaluation.nli import batches, check_folder, fetch, label_places, open_judge, runs
+from kgqa_core.evaluation.nli import batches, check_folder, fetch, label_positions, open_judge, runs
 from kgqa_core.metrics.registry import measure
 from tests.support.device import DEVICE
 from tests.support.models import save_classifier
@@ -81,7 +81,7 @@ def test_labels_that_cannot_be_told_are_named_with_the_way_out(labels: tuple[str
 
 
 def test_labels_are_told_in_any_case() -> None:
-    assert label_places({0: "Neutral", 1: "contradiction", 2: " ENTAILMENT "}) == (2, 1)
+    assert label_positions({0: "Neutral", 1: "contradiction", 2: " ENTAILMENT "}) == (2, 1)
 
 
 def test_weights_without_a_trained_head_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Grids that compare forms of knowledge, and grids that are turned to fit."""
+"""Grids that compare forms of knowledge, and grids that are transposed to fit."""
 
 from kgqa_core.report.comparison import (
     cost_table,
@@ -73,9 +73,9 @@ def test_cost_has_only_the_columns_that_were_measured() -> None:
 def test_a_wide_grid_is_turned_and_a_narrow_one_is_not() -> None:
     grid = table_1(AGGREGATES, "exact")
     assert len(grid.columns) == 11
-    turned = grid.fitted("Knowledge")
-    assert turned.columns == ("Knowledge", *MODELS) and len(turned.rows) == 10 and not turned.compact
-    assert dict(turned.rows)["Rigel facts"] == tuple(dict(grid.rows)[model][3] for model in MODELS)
+    transposed = grid.fitted("Knowledge")
+    assert transposed.columns == ("Knowledge", *MODELS) and len(transposed.rows) == 10 and not transposed.compact
+    assert dict(transposed.rows)["Rigel facts"] == tuple(dict(grid.rows)[model][3] for model in MODELS)
     narrow = table_1(fake_aggregates(), "exact")
     assert narrow.fitted("Knowledge") == narrow
 
@@ -83,4 +83,4 @@ def test_a_wide_grid_is_turned_and_a_narrow_one_is_not() -> None:
 def test_turning_twice_gives_the_grid_back() -> None:
     cell = Cell(0.5, 0.4, 0.6, 10)
     grid = Grid("t", ("a", "x", "y", "z"), (("r", (cell, None, 3)), ("s", ("w", PairedCell(1, 2, 9), None))))
-    assert grid.turned("b").turned("a") == grid
+    assert grid.transposed("b").transposed("a") == grid

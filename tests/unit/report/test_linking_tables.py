@@ -8,7 +8,7 @@ from typing import Any
 from kgqa_core.evaluation.labels import (
     LINKS,
     knowledge_label,
-    knowledge_place,
+    knowledge_order,
     retriever_experiments,
     retriever_label,
 )
@@ -40,7 +40,7 @@ def test_variants_are_named_in_words_and_stand_after_their_plain_one() -> None:
     assert knowledge_label("rigel@linked/triples/m") == "Rigel facts, linked topics"
     assert knowledge_label("hop_path@linked/template/m") == "HopPath facts (template), linked topics"
     names = ["rigel@linked/triples/m", "oracle/triples/m", "rigel/triples/m", "hop_path/triples/m"]
-    assert sorted(names, key=knowledge_place) == [names[2], names[0], names[3], names[1]]
+    assert sorted(names, key=knowledge_order) == [names[2], names[0], names[3], names[1]]
     assert retriever_experiments([LINKS, "random/-/-", "rigel@linked/-/-", "rigel/-/-"]) == [
         "rigel/-/-", "rigel@linked/-/-", "random/-/-",
     ]  # fmt: skip

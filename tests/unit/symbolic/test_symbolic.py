@@ -15,8 +15,8 @@ from kgqa_core.logic.forms import BESTS
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.arguments import paths_of_facts
 from kgqa_core.symbolic.compute import proofs
-from kgqa_core.symbolic.operations import KINDS, ORDERS, Guess, Operation, operation_of
-from kgqa_core.symbolic.question_reader import date_in, place_in, read_question
+from kgqa_core.symbolic.operations import KINDS, ORDERS, Operation, OperationScores, operation_of
+from kgqa_core.symbolic.question_reader import date_in, ordinal_in, read_question
 from kgqa_core.symbolic.solve import Solver
 from kgqa_core.symbolic.train import gold_form
 from kgqa_core.types import Fact, Question
@@ -38,7 +38,7 @@ class Sure:
         def logs(classes, right):
             return tuple(math.log(0.98 if one == right else 0.02 / len(classes)) for one in classes)
 
-        self.own = Guess(logs(KINDS, kind), logs(BESTS, best), logs(ORDERS, order))
+        self.own = OperationScores(logs(KINDS, kind), logs(BESTS, best), logs(ORDERS, order))
 
     def guess(self, texts):
         return [self.own for _ in texts]
@@ -108,7 +108,7 @@ def test_what_a_difference_excludes_may_be_named_first(store, text, turned):
     ],
 )
 def test_places_are_read_from_the_text(text, place):
-    assert place_in(text) == place
+    assert ordinal_in(text) == place
 
 
 NO_DATES = (

@@ -17,7 +17,7 @@ from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import load, untrained
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.parser import LabelParser
-from kgqa_core.symbolic.by_labels.phrases import Phrases, way_words
+from kgqa_core.symbolic.by_labels.phrases import Phrases, relation_words
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.workspace import Workspace
 from tests.support.question_graph import RDFS, TYPE, X, build_graph, triples
@@ -53,9 +53,9 @@ def test_invented_graph_without_types_has_all_else(tmp_path: Path) -> None:
     with KgStore.open(out) as store:
         graph = LabelGraph(store)
         assert not graph.type_keys
-        heads = [way.head for way in Phrases(graph).ways]
+        heads = [way.head for way in Phrases(graph).relation_words]
         assert any(heads) and any(
-            own and not way_words(label, "").head for own, label in zip(heads, graph.labels, strict=True)
+            own and not relation_words(label, "").head for own, label in zip(heads, graph.labels, strict=True)
         ), "heads of relations that the thesaurus says nothing of"
 
 

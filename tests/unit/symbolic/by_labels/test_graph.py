@@ -36,7 +36,7 @@ def test_ways_and_what_they_lead_to_are_those_that_sql_finds(seed: int) -> None:
             ways[start].add(way)
             if wanted:
                 ends[way].add(end)
-        assert {node: set(graph.ways(np.array([node])).tolist()) for node in nodes.tolist()} == ways
+        assert {node: set(graph.directed_relations(np.array([node])).tolist()) for node in nodes.tolist()} == ways
         for way in range(2 * graph.relations):
             assert graph.follow(some, way).tolist() == sorted(ends[way])
             each = [graph.follow(some[place : place + 1], way) for place in range(len(some))]
@@ -68,16 +68,16 @@ def test_entities_have_their_types_and_all_above_them(seed: int) -> None:
 def test_way_of_types_is_every_way_that_one_of_their_entities_has(graph: LabelGraph) -> None:
     place = graph.type_of_key[X + "country"]
     members = graph.memory.members(X + "country")
-    assert graph.ways_of_types([place]).tolist() == graph.ways(members).tolist()
-    assert graph.ways_of_types([]).tolist() == []
+    assert graph.relations_of_types([place]).tolist() == graph.directed_relations(members).tolist()
+    assert graph.relations_of_types([]).tolist() == []
 
 
 def test_ways_of_many_nodes_are_those_of_a_sample_and_of_their_type(graph: LabelGraph) -> None:
     towns = graph.memory.members(X + "town")
     assert len(towns) == TOWNS > MOST_ENDS
     # t1 alone has a twin, and the sample may leave it out
-    assert way_of(graph, "located_in") in graph.ways(towns)
-    typed = graph.ways(towns, graph.type_of_key[X + "town"])
+    assert way_of(graph, "located_in") in graph.directed_relations(towns)
+    typed = graph.directed_relations(towns, graph.type_of_key[X + "town"])
     assert {way_of(graph, "twin_town"), way_of(graph, "twin_town", back=True)} <= set(typed.tolist())
 
 
@@ -142,10 +142,10 @@ def test_relations_know_whether_they_lead_to_things_or_measures(graph: LabelGrap
     population, born, capital = (way_of(graph, name) for name in ("population", "date_of_birth", "capital"))
     assert graph.is_measure(population) and graph.is_measure(born) and not graph.is_measure(capital)
     assert graph.to_entities(capital) and not graph.to_entities(population)
-    assert graph.to_entities(graph.turned(population)) and graph.turned(graph.turned(population)) == population
+    assert graph.to_entities(graph.inverse(population)) and graph.inverse(graph.inverse(population)) == population
     assert graph.dated[born] == 1.0 and graph.dated[population] == 0.0
     assert graph.type_labels[graph.end_type(capital)] == "city"
-    assert graph.type_labels[graph.end_type(graph.turned(capital))] == "country"
+    assert graph.type_labels[graph.end_type(graph.inverse(capital))] == "country"
     assert graph.end_type(population) == -1
 
 
@@ -214,6 +214,6 @@ def test_graph_without_types_or_triples_is_read() -> None:
     with store_of(replace(plain, types=[], supers={})) as store:
         graph = LabelGraph(store)
         node = next(iter(plain.entities))
-        assert graph.types_of(node) == [] and graph.ways(np.array([node])).tolist() == []
-        assert graph.ways(np.empty(0, dtype=np.int64)).tolist() == []
+        assert graph.types_of(node) == [] and graph.directed_relations(np.array([node])).tolist() == []
+        assert graph.directed_relations(np.empty(0, dtype=np.int64)).tolist() == []
         assert set(graph.head_type.tolist()) == {-1} and graph.noun(0) == ""

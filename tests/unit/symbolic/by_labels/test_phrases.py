@@ -13,7 +13,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Join, Literal
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import MOST_HEADS, MOST_OTHERS, Phrases, way_words
+from kgqa_core.symbolic.by_labels.phrases import MOST_HEADS, MOST_OTHERS, Phrases, relation_words
 from tests.support.graphs import random_graph, small_graph, store_of
 from tests.support.label_graph import X, way_of
 from tests.support.question_graph import build_graph
@@ -158,22 +158,22 @@ def test_value_without_a_slot_is_a_number_and_a_text_stays(graph: LabelGraph) ->
 def test_words_of_a_relation_are_those_of_its_label_and_of_the_thesaurus(
     label: str, noun: str, predicate: str, head: str
 ) -> None:
-    words = way_words(label, "")
+    words = relation_words(label, "")
     assert (words.noun, words.predicate, words.head) == (noun, predicate, head)
-    assert way_words(label, "thing").head == "thing", "a type of the graph goes before the thesaurus"
+    assert relation_words(label, "thing").head == "thing", "a type of the graph goes before the thesaurus"
 
 
 def test_other_wordings_are_few_distinct_and_have_slots() -> None:
     for label in ("directed by", "capital", "borders", "population", "starred actors", "导演", "zorp", "part of"):
-        words = way_words(label, "")
+        words = relation_words(label, "")
         for own in (words.ahead, words.back):
             assert len(own) <= MOST_OTHERS and len(set(own)) == len(own)
             assert not [text for text in own if "<x>" in text or not text]
         assert words.noun not in words.ahead
-    assert {"who directed x", "directed"} <= set(way_words("directed by", "").ahead)
-    assert "what did x direct" in way_words("directed by", "").back
-    assert "谁导演了x" in way_words("导演", "").ahead and "x导演了什么" in way_words("导演", "").back
-    assert way_words("zorp", "").ahead == way_words("zorp", "").back == ()
+    assert {"who directed x", "directed"} <= set(relation_words("directed by", "").ahead)
+    assert "what did x direct" in relation_words("directed by", "").back
+    assert "谁导演了x" in relation_words("导演", "").ahead and "x导演了什么" in relation_words("导演", "").back
+    assert relation_words("zorp", "").ahead == relation_words("zorp", "").back == ()
 
 
 def test_wordings_of_a_direction_begin_with_that_of_the_phrases(graph: LabelGraph) -> None:
@@ -181,7 +181,7 @@ def test_wordings_of_a_direction_begin_with_that_of_the_phrases(graph: LabelGrap
     for way in range(2 * graph.relations):
         first = phrases.wordings(way)[0]
         relation, back = way % graph.relations, way >= graph.relations
-        written = phrases.way(relation, "x", ahead=not back)
+        written = phrases.follow(relation, "x", ahead=not back)
         assert first and (f"{first} x" == written if back else written in (f"{first} of x", f"what x is {first}"))
     ahead, back = phrases.wordings(way_of(graph, "directed_by")), phrases.wordings(way_of(graph, "directed_by", True))
     assert ahead[0] == "director" and "who directed x" in ahead and "what did x direct" not in ahead
@@ -193,9 +193,11 @@ def test_wordings_of_a_direction_begin_with_that_of_the_phrases(graph: LabelGrap
 def test_graph_without_types_has_the_heads_of_the_thesaurus_and_of_relations_with_the_same_heads(
     graph: LabelGraph, untyped_graph: LabelGraph
 ) -> None:
-    heads = {label: way.head for label, way in zip(untyped_graph.labels, Phrases(untyped_graph).ways, strict=True)}
+    heads = {
+        label: way.head for label, way in zip(untyped_graph.labels, Phrases(untyped_graph).relation_words, strict=True)
+    }
     assert heads["directed by"] == heads["release year"] == "film" and heads["capital"] == "country"
-    assert way_words("has genre", "").head == "" and heads["has genre"] == "film", "films have genres here"
+    assert relation_words("has genre", "").head == "" and heads["has genre"] == "film", "films have genres here"
     assert heads["call sign"] == heads["country"] == "", "nothing else says what stations and cities are"
     form = parse(f"(JOIN <{X}has_genre> <{X}g0>)")
     assert Phrases(untyped_graph).write(form, {}) == Phrases(graph).write(form, {}) == "film with genre x"
@@ -212,7 +214,7 @@ def test_heads_of_a_relation_are_called_as_most_of_them_are(tmp_path: Path) -> N
     lines += [f"<{X}f0> <{X}zirp> <{X}v{i}> ." for i in range(9)] + [f"<{X}o{i}> <{X}zirp> <{X}v> ." for i in range(2)]
     with KgStore.open(build_graph(tmp_path, lines)) as store:
         graph = LabelGraph(store)
-        heads = {label: way.head for label, way in zip(graph.labels, Phrases(graph).ways, strict=True)}
+        heads = {label: way.head for label, way in zip(graph.labels, Phrases(graph).relation_words, strict=True)}
     assert 0.5 < MOST_HEADS <= 0.6
     assert heads == {"directed by": "film", "zorp": "film", "zarp": "", "zirp": ""}
 
