@@ -212,8 +212,5 @@ def trace(
     edge = np.zeros((x.batch, k), dtype=np.int64)
     weight, count = np.zeros((x.batch, k), dtype=frontier.weight.dtype), np.zeros(x.batch, dtype=np.int64)
     arrays = frontier.arrays
-    over(
-        frontier.ranges,
-        lambda first, last: kernels.heaviest(first, last, arrays, k, edge, weight, count),
-    )
+    over(frontier.ranges, lambda first, last: kernels.heaviest(first, last, arrays, k, edge, weight, count))
     return [(edge[b, : count[b]].copy(), weight[b, : count[b]].copy()) for b in range(x.batch)]

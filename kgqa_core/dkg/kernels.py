@@ -184,13 +184,7 @@ def backward(
 
 @_jit
 def heaviest(
-    first: int,
-    last: int,
-    frontier: FrontierArrays,
-    k: int,
-    out_edge: Array,
-    out_weight: Array,
-    out_count: Array,
+    first: int, last: int, frontier: FrontierArrays, k: int, out_edge: Array, out_weight: Array, out_count: Array
 ) -> None:
     """The k heaviest edges of questions [first, last), by (weight descending, edge): fills out_edge, out_weight [B, k].
 

@@ -56,13 +56,7 @@ def relation_ids(dkg: Dkg, keys: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def ground(
-    dkg: Dkg,
-    topic: int,
-    relations: Sequence[int],
-    *,
-    limit: int,
-    avoid: Collection[int] = (),
-    budget: int = BUDGET,
+    dkg: Dkg, topic: int, relations: Sequence[int], *, limit: int, avoid: Collection[int] = (), budget: int = BUDGET
 ) -> tuple[list[ReasoningPath], int]:
     """The first `limit` chains of a relation path, in order of their entities' ids, and how many edges were cut.
 
@@ -145,13 +139,7 @@ def answer_f1(ends: IntArray, answers: Collection[int]) -> float:
 
 
 def search(
-    dkg: Dkg,
-    topics: Sequence[int],
-    answers: Collection[int],
-    *,
-    hops: int,
-    limit: int,
-    budget: int = BUDGET,
+    dkg: Dkg, topics: Sequence[int], answers: Collection[int], *, hops: int, limit: int, budget: int = BUDGET
 ) -> list[PathMatch]:
     """The shortest relation paths from topics to answers, at most `limit`, the best answer F1 first.
 

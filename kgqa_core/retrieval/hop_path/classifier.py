@@ -111,10 +111,7 @@ class PathModel:
         return [answers[pair] for pair in zip(texts, wanted, strict=True)]
 
     def _predict(
-        self,
-        queries: Sequence[tuple[str, int | None]],
-        beam: int,
-        known: NDArray[np.bool_] | None,
+        self, queries: Sequence[tuple[str, int | None]], beam: int, known: NDArray[np.bool_] | None
     ) -> list[PathPrediction]:
         hop_logs, relation_logs = self._logs([(text, ()) for text, _ in queries])
         hop_logs = hop_logs.round(DECIMALS)

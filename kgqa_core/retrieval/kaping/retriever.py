@@ -150,12 +150,7 @@ class Kaping(Retriever):
     name = "kaping"
 
     def __init__(
-        self,
-        dkg: Dkg,
-        kaping: KapingOptions,
-        options: RetrievalOptions,
-        kg: Path | None,
-        cache: Path | None = None,
+        self, dkg: Dkg, kaping: KapingOptions, options: RetrievalOptions, kg: Path | None, cache: Path | None = None
     ) -> None:
         if kg is None:
             raise ArtifactError("retriever 'kaping' reads the names of triples; pass the graph store as `kg`")

@@ -113,11 +113,7 @@ class _LargeHop:
 
 
 def _walk_or_stop(
-    dkg: Dkg,
-    topics: EntityWeights,
-    plan: Plan,
-    answers: Sequence[Sequence[int]],
-    options: WalkOptions,
+    dkg: Dkg, topics: EntityWeights, plan: Plan, answers: Sequence[Sequence[int]], options: WalkOptions
 ) -> EntityWeights | _LargeHop:
     """The scores of a walk, or the walk before its last hop where a question has more edges than budget and LARGE."""
     exclude = topics if options.exclude_topic else None
@@ -131,11 +127,7 @@ def _walk_or_stop(
 
 
 def normalised_walk(
-    dkg: Dkg,
-    topics: EntityWeights,
-    plan: Plan,
-    answers: Sequence[Sequence[int]],
-    options: WalkOptions,
+    dkg: Dkg, topics: EntityWeights, plan: Plan, answers: Sequence[Sequence[int]], options: WalkOptions
 ) -> Tensor:
     """`normalised(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
 
@@ -157,11 +149,7 @@ def normalised_walk(
 
 
 def bce_walk(
-    dkg: Dkg,
-    topics: EntityWeights,
-    plan: Plan,
-    answers: Sequence[Sequence[int]],
-    options: WalkOptions,
+    dkg: Dkg, topics: EntityWeights, plan: Plan, answers: Sequence[Sequence[int]], options: WalkOptions
 ) -> Tensor:
     """`bce(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
 

@@ -414,11 +414,7 @@ def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
 
 
 def plan_batch(
-    network: PlanningNetwork,
-    reader: Reader,
-    questions: EncodedQuestions,
-    batch: Tensor,
-    device: torch.device,
+    network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, batch: Tensor, device: torch.device
 ) -> QueryBatch:
     """The plan and the topics of a batch of question numbers, equal wordings encoded once."""
     if questions.starts is None or questions.leg_text is None:
@@ -449,11 +445,7 @@ def share(logit: Tensor, ptr: Tensor) -> Tensor:
 
 
 def _plan(
-    network: PlanningNetwork,
-    reader: Reader,
-    questions: EncodedQuestions,
-    text: Tensor,
-    device: torch.device,
+    network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, text: Tensor, device: torch.device
 ) -> Plan:
     distinct, place = torch.unique(text, return_inverse=True)
     ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])

@@ -34,15 +34,7 @@ from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
 from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
 from kgqa_core.retrieval.rigel.loss import LOSSES, WALK_LOSSES, answer_overlap
-from kgqa_core.retrieval.rigel.network import (
-    Extension,
-    LabelRigel,
-    PlanningNetwork,
-    Rigel,
-    describe,
-    plan_batch,
-    save,
-)
+from kgqa_core.retrieval.rigel.network import Extension, LabelRigel, PlanningNetwork, Rigel, describe, plan_batch, save
 from kgqa_core.retrieval.rigel.questions import (
     EncodedQuestions,
     WeightedPath,

@@ -82,11 +82,7 @@ def walk(
 
 
 def advance(
-    dkg: Dkg,
-    start: EntityWeights,
-    relations: Sequence[Tensor],
-    exclude: EntityWeights | None,
-    options: WalkOptions,
+    dkg: Dkg, start: EntityWeights, relations: Sequence[Tensor], exclude: EntityWeights | None, options: WalkOptions
 ) -> list[EntityWeights]:
     """The entity sets after each of some hops, less `exclude`."""
     sets = [start]

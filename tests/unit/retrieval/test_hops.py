@@ -35,8 +35,7 @@ def test_annotated_paths_count_and_the_distance_where_there_are_none(chain: Dkg)
 
 
 @pytest.mark.parametrize(
-    ("lengths", "hops"),
-    [([], 2), ([1, 1], 2), ([1, 2, 3], 3), ([1] * 99 + [4], 2), ([1] * 97 + [3] * 3, 3), ([7], 4)],
+    ("lengths", "hops"), [([], 2), ([1, 1], 2), ([1, 2, 3], 3), ([1] * 99 + [4], 2), ([1] * 97 + [3] * 3, 3), ([7], 4)]
 )
 def test_hops_cover_nearly_all_questions_within_two_and_four(lengths: list[int], hops: int) -> None:
     assert choose_hops(lengths) == hops

@@ -115,10 +115,7 @@ def test_legs_that_do_not_fit_are_refused() -> None:
 
 def test_each_leg_reads_its_own_mention_and_a_word_for_the_others() -> None:
     question = Question("q", "who borders New York and York", topic_keys=("York", "New York"), topic_entities=(3, 5))
-    assert leg_texts(question, True, "[T]", {}) == [
-        f"who borders {OTHER} and [T]",
-        f"who borders [T] and {OTHER}",
-    ]
+    assert leg_texts(question, True, "[T]", {}) == [f"who borders {OTHER} and [T]", f"who borders [T] and {OTHER}"]
     assert leg_texts(question, False, "[T]", {}) == ["who borders [T] and [T]"]
     one = replace(question, topic_keys=("York",), topic_entities=(3, 5))
     assert mentions_of(one) == [[0, 1]]
