@@ -228,6 +228,18 @@ class Dkg:
         return f"Dkg({self.entities} entities, {self.relations} relations, {self.triples} triples)"
 
 
+def join_ranges(starts: IntArray, stops: IntArray) -> IntArray:
+    """The numbers of many ranges [start, stop), one after the other.
+
+    >>> join_ranges(np.array([3, 9]), np.array([5, 10])).tolist()
+    [3, 4, 9]
+    """
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - lengths), lengths)
+
+
 def _load(path: Path) -> Array:
     """An array by memory map; a plain view, because the subclass makes every slice slow."""
     return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)

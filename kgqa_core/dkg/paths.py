@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.csr import Dkg, join_ranges
 from kgqa_core.dkg.lookup_kernels import first_index
 
 IntArray = NDArray[np.int64]
@@ -122,7 +122,7 @@ def spread(
             stay = ~np.isin(frontier, inner)
             frontier, chains = frontier[stay], chains[stay]
         starts, stops = _runs(dkg.rows, dkg.rel, dkg.tail, frontier, int(relation))
-        edges, chain_counts = _joined(starts, stops)[:budget], np.repeat(chains, stops - starts)[:budget]
+        edges, chain_counts = join_ranges(starts, stops)[:budget], np.repeat(chains, stops - starts)[:budget]
         cut += max(0, int((stops - starts).sum()) - budget)
         frontier, index = np.unique(dkg.tail[edges].astype(np.int64), return_inverse=True)
         chains = np.bincount(index, weights=chain_counts, minlength=len(frontier)).astype(np.int64)
@@ -170,7 +170,7 @@ def distance(
         edges_read += int((stops - starts).sum())
         if not len(gold) or (hop > 1 and edges_read > budget):
             return None
-        frontier = np.setdiff1d(dkg.tail[_joined(starts, stops)].astype(np.int64), reached)
+        frontier = np.setdiff1d(dkg.tail[join_ranges(starts, stops)].astype(np.int64), reached)
         if np.isin(gold, frontier).any():
             return hop
         reached = np.union1d(reached, frontier)
@@ -195,7 +195,7 @@ def _from_one(
             if hop > 1 and edges_read + degree > budget:
                 break
             edges_read += degree
-            edges = _joined(starts, stops)
+            edges = join_ranges(starts, stops)
             relation, tail = dkg.rel[edges].astype(np.int64), dkg.tail[edges].astype(np.int64)
             useful = np.isin(relation, relation[np.isin(tail, open_answers)]) if hop == hops else tail != topic
             for number, ends in _grouped(relation[useful], tail[useful]):
@@ -235,14 +235,6 @@ def _runs(
             starts[index] = first_index(rel, tail, np.int64(rows[entity]), stop, relation, -1)
             stops[index] = first_index(rel, tail, starts[index], stop, relation + 1, -1)
     return starts, stops
-
-
-def _joined(starts: IntArray, stops: IntArray) -> IntArray:
-    """The numbers of many ranges, one after the other."""
-    lengths = stops - starts
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - lengths), lengths)
 
 
 def _grouped(relation: IntArray, tail: IntArray) -> list[tuple[int, IntArray]]:

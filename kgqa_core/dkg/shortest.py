@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.csr import Dkg, join_ranges
 from kgqa_core.kg.look.paths import RelationChains, relation_chains
 
 IntArray = NDArray[np.int64]
@@ -133,9 +133,7 @@ def _edges(dkg: Dkg, entities: IntArray, budget: int) -> tuple[IntArray, IntArra
     ends = np.cumsum(stops - starts)
     before = ends - (stops - starts)
     stops = np.minimum(stops, starts + np.maximum(budget - before, 0))
-    lengths = stops - starts
-    total = int(lengths.sum())
-    indices = np.arange(total, dtype=np.int64) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    source = np.repeat(entities, lengths)
-    whole = not len(ends) or total == int(ends[-1])
+    indices = join_ranges(starts, stops)
+    source = np.repeat(entities, stops - starts)
+    whole = not len(ends) or len(indices) == int(ends[-1])
     return source, dkg.rel[indices].astype(np.int64), dkg.tail[indices].astype(np.int64), whole

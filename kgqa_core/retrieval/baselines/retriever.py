@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
     from kgqa_core.dkg.csr import Dkg
 
 
+def _each(
+    questions: Sequence[Question], retrieve: Callable[[Question], Retrieved], monitor: Monitor
+) -> list[Retrieved]:
+    """The results of a retriever that treats one question at a time."""
+    retrieved = []
+    for number, question in enumerate(questions, start=1):
+        retrieved.append(retrieve(question))
+        if number % 1000 == 1 or number == len(questions):
+            monitor.progress(number, len(questions), "questions")
+    return retrieved
+
+
 class RandomFacts(Retriever):
     """Draws k facts per question; the draw depends on seed and question id, not on the other questions."""
 
@@ -33,12 +45,7 @@ class RandomFacts(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """k facts per question, each with score 1, or all where there are fewer; entities are their other ends."""
-        retrieved = []
-        for number, question in enumerate(questions):
-            retrieved.append(self._draw(question))
-            if number % 1000 == 0 or number + 1 == len(questions):
-                monitor.progress(number + 1, len(questions), "questions")
-        return retrieved
+        return _each(questions, self._draw, monitor)
 
     def _draw(self, question: Question) -> Retrieved:
         topics = np.array(sorted(set(question.topic_entities)), dtype=np.int64)
@@ -85,12 +92,7 @@ class Oracle(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts of the gold paths, score 1; empty where no path is annotated or its relation is not in the graph."""
-        retrieved = []
-        for number, question in enumerate(questions):
-            retrieved.append(self.ground(question))
-            if number % 1000 == 0 or number + 1 == len(questions):
-                monitor.progress(number + 1, len(questions), "questions")
-        return retrieved
+        return _each(questions, self.ground, monitor)
 
     def ground(self, question: Question) -> Retrieved:
         """Facts and ends of the relation paths of one question."""
@@ -180,12 +182,7 @@ class FrequentRelation(Retriever):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts of the path, score 1, k a hop; empty where no path of training leads anywhere from the topic."""
-        retrieved = []
-        for number, question in enumerate(questions):
-            retrieved.append(self._follow(question))
-            if number % 1000 == 0 or number + 1 == len(questions):
-                monitor.progress(number + 1, len(questions), "questions")
-        return retrieved
+        return _each(questions, self._follow, monitor)
 
     def _follow(self, question: Question) -> Retrieved:
         alike = [path for path in self.paths if len(path) == question.hops]

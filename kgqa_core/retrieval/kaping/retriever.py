@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.config import KapingOptions, RetrievalOptions
-from kgqa_core.dkg.csr import Dkg
+from kgqa_core.dkg.csr import Dkg, join_ranges
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import find_nameless, name_triples, triple_text
@@ -123,9 +123,7 @@ def _rows(dkg: Dkg, entities: IntArray, budget: int) -> tuple[IntArray, int]:
     degrees = stops - starts
     before = np.cumsum(degrees) - degrees
     counts = np.clip(budget - before, 0, degrees)
-    total = int(counts.sum())
-    offsets = np.repeat(starts - (np.cumsum(counts) - counts), counts)
-    return offsets + np.arange(total, dtype=np.int64), int(degrees.sum()) - total
+    return join_ranges(starts, starts + counts), int(degrees.sum() - counts.sum())
 
 
 def _take(edges: IntArray, triple: IntArray, mask: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
