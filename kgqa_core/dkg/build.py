@@ -1,7 +1,7 @@
 """Rows of edges from sorted triples, in two passes over chunks of any size and no copy of the triples.
 
-The first pass counts each row's edges, the second puts every edge in its place; then rows are sorted within.  What has
-to fit in memory is 16 bytes an entity and one chunk; the edges may lie in memory-mapped files.
+The first pass counts each row's edges, the second writes every edge at its index; then rows are sorted within.  What
+has to fit in memory is 16 bytes an entity and one chunk; the edges may lie in memory-mapped files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def count_edges(
 ) -> int:
     """Adds a chunk to the numbers of edges along (out [E]) and against (back [E]) triples, none out of literals.
 
-    before [3]: the last triple of the chunk before, and then of this one.  Returns -1, or the place of a triple that is
+    before [3]: the last triple of the chunk before, and then of this one.  Returns -1, or the index of a triple that is
     not after the one before it.
     """
     h, r, t = before[0], before[1], before[2]
@@ -68,7 +68,7 @@ def place_edges(
     rel_out: Array,
     tail_out: Array,
 ) -> None:
-    """Writes the edges of a chunk.  state [2]: the head at work and its next place.  back counts down to 0.
+    """Writes the edges of a chunk.  state [2]: the head at work and its next index.  back counts down to 0.
 
     Edges against triples land in order of heads, so that a row's still have to be sorted by relation.
     """
@@ -136,7 +136,7 @@ def relation_dtype(relations: int) -> np.dtype[Any]:
 
 
 def row_dtype(edges: int) -> np.dtype[Any]:
-    """Type of row pointers: uint32 while places of edges fit, else int64."""
+    """Type of row pointers: uint32 while indices of edges fit, else int64."""
     return np.dtype(np.uint32) if edges <= 2**32 - 1 else np.dtype(np.int64)
 
 

@@ -30,7 +30,7 @@ CHUNK = 1 << 19
 def export(workspace: Workspace, *, kg: Path, options: DkgOptions | None = None) -> dict[str, Any]:
     """Writes ptr.npy, rel.npy, tail.npy, forward.npy, relations.json and meta.json of the graph in `kg` into `out`.
 
-    Memory: 16 bytes an entity and a chunk of triples; the edges are put in place in the files themselves.
+    Memory: 16 bytes an entity and a chunk of triples; the edges are written to the files themselves.
     Returns counts: entities (with literals), relations, triples, edges (directed), bytes_per_edge, largest_degree.
     Raises KgInputError when the graph has no triples or they are not numbered by (head, relation, tail), StorageError
     when `out` cannot be written.

@@ -24,7 +24,7 @@ DENSE = 1 << 28
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges out of a frontier: place in x, row, edge index, relation, tail; each int64 [n].  cut: int64 [B]."""
+    """Edges out of a frontier: index in x, row, edge index, relation, tail; each int64 [n].  cut: int64 [B]."""
 
     source: Tensor
     row: Tensor

@@ -4,7 +4,7 @@ Each loop treats a range of questions [first, last) on one thread, question by q
 order, and releases the GIL; `frontier_numba` gives ranges to threads, so results do not depend on their number and no
 threading layer of numba is needed.
 
-A question's sums are stored in one of two ways.  Here: a number for every entity of the graph, with a bitmap of what
+A question's sums are stored in one of two layouts.  Here: a number for every entity of the graph, with a bitmap of what
 was touched, which is read back in ascending order without sorting.  For graphs too large for that, see
 `ranked_kernels`.
 

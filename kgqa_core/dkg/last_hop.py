@@ -31,7 +31,7 @@ from kgqa_core.errors import GraphMismatch
 class Arrival:
     """What a hop would reach.  mass: [m], on each answer, in the order of the answers' rows.  total: [B], on all.
 
-    truncated: int64 [B], edges left out for want of budget on the way here.
+    truncated: int64 [B], edges left out for want of budget up to here.
     """
 
     mass: Tensor
@@ -81,7 +81,7 @@ def last_hop(
 class Runs:
     """Edges out of entity sets by relation.  ptr: int64 [B + 1], the runs of each question.
 
-    source: int64 [n], place in the set.  relation: int64 [n], directed.  edges: int64 [n], how many.
+    source: int64 [n], index in the set.  relation: int64 [n], directed.  edges: int64 [n], how many.
     """
 
     ptr: Tensor

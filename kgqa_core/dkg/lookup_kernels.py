@@ -20,7 +20,7 @@ BLOCK = 16
 
 @_jit
 def first_index(rel: Array, tail: Array, start: int, stop: int, relation: int, other: int) -> int:
-    """First place of a row [start, stop) that is not before (relation, other)."""
+    """First index of a row [start, stop) that is not before (relation, other)."""
     low, high = start, stop
     while low < high:
         middle = (low + high) // 2
@@ -127,7 +127,7 @@ def forward_edges(rows: Array, rel: Array, relations: int, forward: Array, wante
 
 @_jit
 def find(rows: Array, rel: Array, tail: Array, source: Array, relation: Array, target: Array) -> Array:
-    """The place of each edge (source, relation, target), -1 where there is none."""
+    """The index of each edge (source, relation, target), -1 where there is none."""
     out = np.full(source.shape[0], -1, dtype=np.int64)
     for j in range(source.shape[0]):
         row = source[j]

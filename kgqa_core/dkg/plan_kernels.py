@@ -59,7 +59,7 @@ def bit_count(typing_context: Any, word: Any) -> Any:
 
 @_intrinsic
 def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Starts to load array[place]; harmless for places that do not exist."""
+    """Starts to load array[place]; harmless for indices that do not exist."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -81,7 +81,7 @@ _DIGIT = 11
 
 @_jit
 def run_end(rel: Array, at: int, stop: int, relation: int) -> int:
-    """First place after the run of `relation` that covers `at`: gallop, then halve."""
+    """First index after the run of `relation` that covers `at`: gallop, then halve."""
     step = 1
     low = at
     while low + step < stop and rel[low + step] == relation:
@@ -101,7 +101,7 @@ def run_end(rel: Array, at: int, stop: int, relation: int) -> int:
 def spans(ptr: Array, entities: int, xptr: Array, source: Array, start: Array, stop: Array, cost: Array) -> int:
     """Fills start, stop [n] with the row of each source and cost [B] with the edges of each question.
 
-    Rows at or beyond the end of ptr are empty.  Returns -1, or the place of a source that is no entity.
+    Rows at or beyond the end of ptr are empty.  Returns -1, or the index of a source that is no entity.
     """
     last = ptr.shape[0] - 1
     n = source.shape[0]
@@ -126,7 +126,7 @@ def spans(ptr: Array, entities: int, xptr: Array, source: Array, start: Array, s
 
 @_jit
 def _heaviest_first(bits: Array, begin: int, end: int) -> Array:
-    """Places begin..end - 1 by descending float, ties by index: a radix sort of the floats' bits (uint32 or uint64)."""
+    """Indices begin..end - 1 by descending float, then index: a radix sort of the floats' bits (uint32 or uint64)."""
     n = end - begin
     width = bits.itemsize * 8
     sign = np.uint64(1) << np.uint64(width - 1)

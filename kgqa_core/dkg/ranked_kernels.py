@@ -1,6 +1,6 @@
 """The compiled loops of `follow` on graphs too large for a number per entity.
 
-The edges are walked twice: the first walk marks their ends in a bitmap, the second adds at the place that an end has
+The edges are walked twice: the first walk marks their ends in a bitmap, the second adds at the rank that an end has
 among the marked ones (marks before its word, and set bits below it within).  That takes a quarter byte an entity, needs
 neither hashing nor sorting, and its sums are as compact as the result.  As in `kernels`, one question is treated in one
 fixed order.
@@ -39,7 +39,7 @@ def _mark(table: Array, groups: Array, tops: Array, entity: int) -> None:
 
 @_inline
 def _rank(table: Array, entity: int) -> Any:
-    """Place of a marked entity among the marked ones."""
+    """Rank of a marked entity among the marked ones."""
     t = np.uint64(entity)
     word = t >> _SIX
     return np.int64(table[word, 1] + bit_count(table[word, 0] & ((_ONE << (t & _LOW)) - _ONE)))

@@ -40,7 +40,7 @@ def _union_of_two(aptr: Array, a: Array, bptr: Array, b: Array) -> tuple[Array, 
 
 
 def union(parts: Sequence[tuple[Array, Array]]) -> list[Array]:
-    """Row-wise union of sets (ptr, entity), each ascending: [ptr, entity, place of each part's entities in it …]."""
+    """Row-wise union of sets (ptr, entity), each ascending: [ptr, entity, index of each part's entities in it …]."""
     ptr, entity = parts[0]
     indices: list[Array] = [np.arange(len(entity))]
     for other_ptr, other in parts[1:]:
@@ -51,7 +51,7 @@ def union(parts: Sequence[tuple[Array, Array]]) -> list[Array]:
 
 @_jit
 def locate(ptr: Array, entity: Array, wanted_ptr: Array, wanted: Array) -> Array:
-    """The place of each wanted entity in its row of the sets, -1 where absent, by binary search."""
+    """The index of each wanted entity in its row of the sets, -1 where absent, by binary search."""
     index = np.full(wanted.shape[0], -1, dtype=np.int64)
     for row in range(wanted_ptr.shape[0] - 1):
         for j in range(wanted_ptr[row], wanted_ptr[row + 1]):
@@ -69,7 +69,7 @@ def locate(ptr: Array, entity: Array, wanted_ptr: Array, wanted: Array) -> Array
 
 @_jit
 def without(ptr: Array, entity: Array, other_ptr: Array, other: Array) -> tuple[Array, Array]:
-    """ptr of the sets less the others' entities, and the places that stay; both ascending within a row."""
+    """ptr of the sets less the others' entities, and the indices that stay; both ascending within a row."""
     new_ptr = np.zeros(ptr.shape[0], dtype=np.int64)
     remaining = np.empty(entity.shape[0], dtype=np.int64)
     n = 0
@@ -87,7 +87,7 @@ def without(ptr: Array, entity: Array, other_ptr: Array, other: Array) -> tuple[
 
 @_jit
 def top(ptr: Array, weight: Array, k: int) -> tuple[Array, Array]:
-    """Places [B, k] of the k heaviest entries of each row, heaviest first, ties in row order; and how many [B]."""
+    """Indices [B, k] of the k heaviest entries of each row, heaviest first, ties in row order; and how many [B]."""
     batch = ptr.shape[0] - 1
     best, count = np.zeros((batch, k), dtype=np.int64), np.zeros(batch, dtype=np.int64)
     for row in range(batch):

@@ -1,6 +1,6 @@
 """Set arithmetic behind `EntityWeights`: compiled on the CPU, sort and search in torch elsewhere; and its gradients.
 
-Places are unique where they matter, so gathers and scatters need no atomic sums and are deterministic on every device.
+Indices are unique where they matter, so gathers and scatters need no atomic sums and are deterministic on every device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def rows_of(ptr: Tensor, n: int) -> Tensor:
 
 
 def indices_of(ptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """ptr of some rows, -1 being an empty one, and the place of each of their entries, int64 [n]."""
+    """ptr of some rows, -1 being an empty one, and the index of each of their entries, int64 [n]."""
     there = rows >= 0
     start = ptr[rows.clamp(min=0)]
     count = torch.where(there, ptr[rows.clamp(min=0) + 1] - start, torch.zeros_like(start))
@@ -52,7 +52,7 @@ def tidy(ptr: NDArray[np.int64], entity: NDArray[np.int64]) -> tuple[NDArray[np.
 
 
 def locate(sets: Part, wanted: Part) -> Tensor:
-    """The place in `sets` of each wanted entity of its row, -1 where absent; wanted in any order.  int64 [m]."""
+    """The index in `sets` of each wanted entity of its row, -1 where absent; wanted in any order.  int64 [m]."""
     (ptr, entity), (wanted_ptr, query) = sets, wanted
     if on_cpu(ptr):
         from kgqa_core.dkg.set_kernels import locate as compiled
@@ -68,7 +68,7 @@ def locate(sets: Part, wanted: Part) -> Tensor:
 
 
 def without(sets: Part, others: Part) -> tuple[Tensor, Tensor]:
-    """ptr of the sets without the others' entities, and the places that stay."""
+    """ptr of the sets without the others' entities, and the indices that stay."""
     ptr, entity = sets
     if on_cpu(ptr):
         from kgqa_core.dkg.set_kernels import without as compiled
@@ -84,7 +84,7 @@ def without(sets: Part, others: Part) -> tuple[Tensor, Tensor]:
 
 
 def union(parts: Sequence[Part]) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """ptr and entity of the row-wise union, and the place of each part's entities in it."""
+    """ptr and entity of the row-wise union, and the index of each part's entities in it."""
     if on_cpu(parts[0][0]):
         from kgqa_core.dkg.set_kernels import union as compiled
 
@@ -125,13 +125,13 @@ def spread(values: Tensor, ptr: Tensor, n: int) -> Tensor:
 
 
 def select(weight: Tensor, index: Tensor) -> Tensor:
-    """weight[place] for places that are unique; gradient in weight."""
+    """weight[index] for indices that are unique; gradient in weight."""
     result: Tensor = _Select.apply(weight, index)
     return result
 
 
 def scatter_sum(size: int, indices: Sequence[Tensor], weights: Sequence[Tensor]) -> Tensor:
-    """[size], the sum of parts put at their places, which are unique within a part; gradient in the weights."""
+    """[size], the sum of parts put at their indices, which are unique within a part; gradient in the weights."""
     result: Tensor = _ScatterSum.apply(size, list(indices), *weights)
     return result
 

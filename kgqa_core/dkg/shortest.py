@@ -70,7 +70,7 @@ def relation_paths(
 def _layers(
     dkg: Dkg, sides: tuple[Sequence[IntArray], Sequence[IntArray]], common: IntArray, budget: int
 ) -> tuple[list[IntArray], bool]:
-    """The entities of shortest paths by their place in them, from the level where both sides meet."""
+    """The entities of shortest paths by their position in them, from the level where both sides meet."""
     complete = True
     halves = []
     for levels in sides:

@@ -25,7 +25,7 @@ class EntityWeights:
     """Weighted entity sets of a batch of B questions.
 
     ptr: int64 [B + 1].  entity: int64 [n], ascending and unique within a row.  weight: float [n].
-    truncated: int64 [B], edges that were not followed for want of budget on the way here (absent: none).
+    truncated: int64 [B], edges that were not followed for want of budget up to here (absent: none).
     """
 
     ptr: Tensor

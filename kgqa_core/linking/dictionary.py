@@ -67,7 +67,7 @@ MOST_TYPES, USUAL = 20_000, 1_500
 COUNTED = 4_000_000
 """Names that are read to count which names occur in others."""
 WEIGHT = {LABEL: 1.0, ALIAS: 0.5, VARIANT: 0.2, PART: 0.005}
-"""How much a candidate's popularity counts by the way it comes by the name."""
+"""How much a candidate's popularity counts by the kind of name."""
 
 
 def build(workspace: Workspace, *, kg: Path) -> dict[str, Any]:
@@ -383,7 +383,7 @@ def _relation_words(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[st
 def _write_neighbours(
     out: Path, connection: duckdb.DuckDBPyConnection, node: Array, scratch: Path, monitor: Monitor
 ) -> dict[str, int]:
-    """Neighbours of each entity both ways, itself among them, and its relations both ways; literals are left out."""
+    """Neighbours of each entity in both directions and itself, and its relations likewise; without literals."""
     [(relations,)] = connection.execute("SELECT coalesce(max(id), -1) + 1 FROM kg.relations").fetchall()
     [(triples,)] = connection.execute("SELECT count(*) FROM kg.triples").fetchall()
     [(types,)] = connection.execute("SELECT count(*) FROM kg.types").fetchall()

@@ -103,7 +103,7 @@ def keys(name: str) -> list[tuple[str, bool]]:
 
 
 def fold_text(text: str) -> Folded:
-    """A text folded, with the way back to its characters."""
+    """A text folded, with the position of each atom in it."""
     atoms = _atoms(text)
     parts: list[bytes] = []
     begin, end, index, before = [], [], 0, SIGN

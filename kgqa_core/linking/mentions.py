@@ -21,7 +21,7 @@ Files of the artifact, all memory-mapped:
     types.rows.npy, types.npy                types of each entity: int64, int32
     meta.json
 
-Texts (`*.bin`) lie in one block of bytes, with the places where they begin in `*.offsets.npy`.
+Texts (`*.bin`) lie in one block of bytes, with the offsets where they begin in `*.offsets.npy`.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class MentionDictionary:
         return int(self.near_rows[entity + 1]) - int(self.near_rows[entity])
 
     def neighbours_of(self, entity: int) -> Array:
-        """Neighbours of an entity both ways and itself, ascending; int32."""
+        """Neighbours of an entity in both directions and itself, ascending; int32."""
         return self.near[int(self.near_rows[entity]) : int(self.near_rows[entity + 1])]
 
     def roles_of(self, entity: int) -> list[int]:

@@ -151,7 +151,7 @@ LONGEST = 1_000
 MOST_READ, MOST_NAMES = 512, 32
 """Most names read from one place of a text on, and most returned for one stretch: those of the best-known entities."""
 MOST_STRETCHES = 256
-"""Places of a text from which on names with typing errors are looked for, at most; a question has fewer words."""
+"""Positions of a text from which on names with typing errors are looked for, at most; a question has fewer words."""
 NearTexts = dict[int, list[tuple[int, int]]]
 """Size of a beginning of a text → (place, errors) of the nearest sorted texts."""
 LEAST_ADJECTIVE = 5
@@ -169,7 +169,7 @@ def near_names(
     """(first atom, last atom, name, errors) of names within `typos` insertions, deletions, changes or swaps.
 
     Only stretches are looked at that hold a word that is unknown: neither one of the dictionary's `words` nor a usual
-    one, nor a form of one.  covered: places of names (start, end of the text; in order, apart); a stretch cuts none,
+    one, nor a form of one.  covered: spans of names (start, end of the text; in order, apart); a stretch cuts none,
     and is more than them.  The nearest names of a stretch are returned, all at the least distance; none where one of
     the dictionary's `words` is as near.
     Two words or more that are usual, but none of grammar, relations or types, are looked at for one error, too.

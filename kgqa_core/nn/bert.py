@@ -99,7 +99,7 @@ class EncoderOutput:
 
 
 class Embeddings(nn.Module):
-    """The sum of a token's vector, its place's and that of the first sentence, normalised."""
+    """The sum of a token's vector, its position's and that of the first sentence, normalised."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()

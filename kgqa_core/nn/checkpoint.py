@@ -56,7 +56,7 @@ def trainable_weights(network: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def restore_weights(network: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Puts copies made by `trainable_weights` back in their places."""
+    """Restores the copies that `trainable_weights` made."""
     for name, parameter in trainable(network).items():
         parameter.copy_(weights[name])
 

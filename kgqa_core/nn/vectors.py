@@ -47,7 +47,7 @@ class VectorStore:
             self._connection = sqlite3.connect(path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
         except (OSError, sqlite3.Error) as fault:
             raise StorageError(
-                f"{path} cannot be opened ({fault}); free its place or make its folder writable"
+                f"{path} cannot be opened ({fault}); free disk space or make its folder writable"
             ) from None
         try:
             write_ahead(self._connection)

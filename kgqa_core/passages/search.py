@@ -195,4 +195,4 @@ def numbered(texts: Iterable[str]) -> list[str]:
     >>> numbered(["Paris: It is old.", "Lyon: It is too."])
     ['[1] Paris: It is old.', '[2] Lyon: It is too.']
     """
-    return [f"[{place}] {text}" for place, text in enumerate(texts, start=1)]
+    return [f"[{number}] {text}" for number, text in enumerate(texts, start=1)]

@@ -57,7 +57,7 @@ ROWS = 100_000
 """Passages of one table."""
 FOLDER = "passages"
 SCHEMA = {"document": pl.String, "title": pl.String, "text": pl.String}
-"""Columns of a table; a passage's number is its place."""
+"""Columns of a table; a passage's number is its position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Passages:
 
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The different texts, and for each text the place of its like among them."""
+    """The different texts, and for each text the index of its like among them."""
     index_of: dict[str, int] = {}
     which = [index_of.setdefault(text, len(index_of)) for text in texts]
     return list(index_of), which

@@ -44,7 +44,7 @@ class Retriever(Protocol):
         ...
 
     def batch_starts(self, questions: Sequence[Question]) -> Sequence[int]:
-        """Places of questions at which they may be divided without another outcome: where a batch begins."""
+        """Indices of the questions that begin a batch: dividing the questions there does not change the results."""
         return range(len(questions))
 
 

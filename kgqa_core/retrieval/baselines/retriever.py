@@ -67,7 +67,7 @@ class RandomFacts(Retriever):
         return Retrieved(question.id, ranked(facts), tuple((entity, 1.0) for entity in ends))
 
     def _distinct(self, indices: np.ndarray, topics: np.ndarray, starts: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-        """Edges at some places of the topics' joined rows; a triple between two topics counts from its head only."""
+        """Edges at some indices of the topics' joined rows; a triple between two topics counts from its head only."""
         owner = np.searchsorted(np.cumsum(degrees), indices, side="right")
         edges = starts[owner] + indices - (np.cumsum(degrees) - degrees)[owner]
         doubled = np.isin(self.dkg.tail[edges], topics) & (self.dkg.direction_of(edges) < 0)
@@ -81,7 +81,7 @@ FRONTIER = 50_000
 class Oracle(Retriever):
     """Grounds the gold relation paths of each question, k triples per hop and path.
 
-    Triples on a way to a gold answer come first, so that the cut at k leaves an answer where the path reaches one;
+    Triples that lead to a gold answer come first, so that the cut at k leaves an answer where the path reaches one;
     then those that do not lead back to the topic; then in order of triple id.
     """
 

@@ -175,7 +175,7 @@ def best_of(logs: NDArray[np.float64], beam: int) -> list[NDArray[np.int64]]:
 
 
 def encode_with_path(reader: Reader, question: str, labels: Sequence[str]) -> list[int]:
-    """Token ids of `question | label | …`; where they are too many, the question's end gives way, not the path."""
+    """Token ids of `question | label | …`; where they are too many, the question's end is cut, not the path."""
     path = "".join(SEPARATOR + label for label in labels)
     reader.tokenizer.no_truncation()
     reader.tokenizer.no_padding()

@@ -115,7 +115,7 @@ class HopPathRetriever(Retriever):
         return retrieved
 
     def batch_starts(self, questions: Sequence[Question]) -> list[int]:
-        """Places of questions at which a batch of `retrieve` begins."""
+        """Indices of the questions that begin a batch of `retrieve`."""
         return list(range(0, len(questions), BATCH))
 
     def predict(self, questions: Sequence[Question]) -> list[PathPrediction]:

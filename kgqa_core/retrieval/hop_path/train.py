@@ -278,7 +278,7 @@ class _EncodedExamples:
 
     def __init__(self, model: PathModel, rows: Sequence[PathExample], device: torch.device) -> None:
         self.model, self.device = model, device
-        number = {key: place for place, key in enumerate(model.keys)}
+        number = {key: index for index, key in enumerate(model.keys)}
         self.texts = [row.text for row in rows]
         # Of each question: (text with prefix, class, weight) and (hops - 1, weight).
         steps: list[list[tuple[tuple[str, tuple[int, ...]], int, float]]] = []
@@ -295,17 +295,19 @@ class _EncodedExamples:
             steps.append(own)
             self.hops.append([(len(path) - 1, weight) for path, weight in zip(row.paths, row.weights, strict=True)])
         distinct = sorted({(text, ()) for text in self.texts} | {text for own in steps for text, _, _ in own})
-        place = {text: index for index, text in enumerate(distinct)}
+        index_of = {text: index for index, text in enumerate(distinct)}
         self.rows = model.rows(distinct)
-        self.first = [place[text, ()] for text in self.texts]
+        self.first = [index_of[text, ()] for text in self.texts]
         self.bare = frozenset(self.first)
-        self.steps = [[(place[text], target, weight) for text, target, weight in own] for own in steps]
+        self.steps = [[(index_of[text], target, weight) for text, target, weight in own] for own in steps]
 
     def wordings(self) -> tuple[list[list[int]], Tensor]:
         """Token ids of the distinct texts, and the text of each question, for the order of an epoch."""
         distinct = sorted(set(self.first))
-        place = {row: index for index, row in enumerate(distinct)}
-        return [self.rows[row] for row in distinct], torch.tensor([place[row] for row in self.first], dtype=torch.int64)
+        index_of = {row: index for index, row in enumerate(distinct)}
+        return [self.rows[row] for row in distinct], torch.tensor(
+            [index_of[row] for row in self.first], dtype=torch.int64
+        )
 
     def loss(self, questions: Sequence[int]) -> Tensor:
         """Mean negative log-likelihood of hops and gold paths of some question numbers."""
@@ -319,7 +321,7 @@ class _EncodedExamples:
         return (_likelihood(hop_logits, hops) + _likelihood(relation_logits, steps)) / -len(questions)
 
     def _logits(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, dict[int, int]]:
-        """Logits of hops and relations, and the place of each row; long texts are not padded with short ones.
+        """Logits of hops and relations, and the index of each row; long texts are not padded with short ones.
 
         A scratch encoder computes nothing for padding, so that it reads all of them at once.
         """

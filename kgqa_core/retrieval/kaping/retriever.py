@@ -219,7 +219,7 @@ class Kaping(Retriever):
         """The best triples and entities.  score: of near.triples, int64; ties go to the smaller id."""
         triples = near.triples
         best = np.lexsort((triples, -score))[: self.options.k]
-        # The first edge of a triple goes along it where both ways do.
+        # The first edge of a triple goes along it where both directions do.
         _, first = np.unique(near.triple, return_index=True)
         facts = tuple(
             Fact(rank, _cosine(score[index]), int(near.hop[first[index]]), int(triples[index]), int(direction))

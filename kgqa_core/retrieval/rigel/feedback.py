@@ -109,7 +109,7 @@ def chains(dkg: Dkg, question: Question, facts: Sequence[Fact]) -> dict[tuple[in
 def read_feedback(
     folder: Path, dkg: Dkg, questions: Sequence[Question], held_out: Sequence[Question]
 ) -> dict[int, list[tuple[int, tuple[int, ...], float]]]:
-    """Place of a training question → (topic, relation ids, weight) of the paths that feedback speaks for.
+    """Index of a training question → (topic, relation ids, weight) of the paths that feedback speaks for.
 
     A question is the same when its id and its text are.  held_out: dev and test questions, whose texts are left out
     wherever they stand, as are paths with a relation that this graph lacks.
@@ -134,7 +134,7 @@ def read_feedback(
 def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Callable[[int, int], int]) -> Tensor:
     """-log Σ_p w_p a_|p| Π_t r_t[p_t] of each question that has paths, summed.
 
-    paths: by place of the question in the batch.  leg(question, number): row of the plan of a question's leg.
+    paths: by index of the question in the batch.  leg(question, number): row of the plan of a question's leg.
     A path that is longer than the plan has hops does not count.  Computed from logarithms: among many relations an
     untrained plan gives a path of several hops next to nothing, and it is from there that it must learn.
     """

@@ -447,9 +447,9 @@ def share(logit: Tensor, ptr: Tensor) -> Tensor:
 def _plan(
     network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, text: Tensor, device: torch.device
 ) -> Plan:
-    distinct, place = torch.unique(text, return_inverse=True)
+    distinct, inverse = torch.unique(text, return_inverse=True)
     ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
-    plan: Plan = network(ids.to(device), mask.to(device)).take(place.to(device))
+    plan: Plan = network(ids.to(device), mask.to(device)).take(inverse.to(device))
     return plan
 
 

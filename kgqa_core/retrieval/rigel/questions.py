@@ -57,7 +57,7 @@ class Starts:
 
 
 def mentions_of(question: Question) -> list[list[int]]:
-    """Places in `topic_entities` of the candidates of each mention, in order of the first.
+    """Indices in `topic_entities` of the candidates of each mention, in order of the first.
 
     Where one key means several entities nothing tells them apart, and all count as candidates of one mention.
     """
@@ -201,17 +201,17 @@ def prepare(
     legs = [leg_texts(question, apart, reader.topic_token, names) for question in questions]
     every = [text for texts_of_legs in legs for text in texts_of_legs]
     distinct = sorted(set(every))
-    place = {text: index for index, text in enumerate(distinct)}
+    index_of = {text: index for index, text in enumerate(distinct)}
     starts = leg_text = None
     if apart or texts is not None or any(question.topic_weights for question in questions):
         assert graph is not None
         known = sorted(texts.items()) if texts else []
         words = dict(zip([entity for entity, _ in known], reader.read([text for _, text in known]), strict=True))
         starts = make_starts(questions, graph, apart, words)
-        leg_text = torch.tensor([place[text] for text in every], dtype=torch.int64)
+        leg_text = torch.tensor([index_of[text] for text in every], dtype=torch.int64)
     prepared = EncodedQuestions(
         reader.read(distinct) if distinct else [],
-        torch.tensor([place[texts_of_legs[0]] for texts_of_legs in legs], dtype=torch.int64),
+        torch.tensor([index_of[texts_of_leg[0]] for texts_of_leg in legs], dtype=torch.int64),
         [question.topic_entities for question in questions],
         [question.answers for question in questions],
         starts,

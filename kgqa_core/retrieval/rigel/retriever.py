@@ -70,7 +70,7 @@ class RigelRetriever(Retriever):
         return [results.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
 
     def batch_starts(self, questions: Sequence[Question]) -> list[int]:
-        """Places of questions at which a batch of `retrieve` begins."""
+        """Indices of the questions that begin a batch of `retrieve`."""
         known = [number for number, question in enumerate(questions) if question.topic_entities]
         return [0, *known[BATCH::BATCH]]
 
@@ -119,7 +119,7 @@ class RigelRetriever(Retriever):
     ) -> list[list[Fact]]:
         """The k heaviest triples of each hop up to the last one, for each leg; legs of a question share its k.
 
-        questions, owner: of each leg, and its place in `ranking`, the entities' scores.  legs: of each question.
+        questions, owner: of each leg, and its index in `ranking`, the entities' scores.  legs: of each question.
 
         Many weigh the same.  Of those, the hop that counts most takes the ones that lead to the best entities, each
         entity once before any twice; the hops before it take those that lead there, the hops after it those that go on.
@@ -180,7 +180,7 @@ class _Hop:
         )
 
     def tidy(self, unwanted: Sequence[int]) -> _Hop:
-        """Without edges to unwanted entities; of a triple that is followed both ways the heavier way."""
+        """Without edges to unwanted entities; of a triple that is followed in both directions the heavier one."""
         rest = self.take(~np.isin(self.target, unwanted)) if unwanted else self
         return rest.take(np.unique(rest.triple, return_index=True)[1])
 
