@@ -77,20 +77,20 @@ def _tell(fault: BaseException, *, verbose: bool) -> int:
             _traceback(fault)
         _error(str(known))
         return known.exit_code
-    from tasks.engine import server_lost as outage
+    from tasks.engine import server_lost
 
-    if outage.wants_login(fault):
+    if server_lost.wants_login(fault):
         _error(
-            f"the Prefect server at {outage.address()} refuses this login; set PREFECT_API_AUTH_STRING (the servers of "
+            f"the Prefect server at {server_lost.address()} refuses this login; set PREFECT_API_AUTH_STRING (the servers of "
             "`kgqa ui` have theirs in prefect/auth_string of their home)"
         )
-        outage.leave(2)
-    if outage.is_loss(fault):
+        server_lost.leave(2)
+    if server_lost.is_loss(fault):
         _error(
-            f"the Prefect server at {outage.address()} is away or fails; finished stages are kept. Start the same "
+            f"the Prefect server at {server_lost.address()} is away or fails; finished stages are kept. Start the same "
             "command again when it is well, or with another PREFECT_API_URL"
         )
-        outage.leave(1)
+        server_lost.leave(1)
     if isinstance(fault, OSError) and isinstance(fault.filename, str | bytes) and not verbose:
         # a file or folder that a reader or writer did not look at first: what the system says of it
         _error(f"{shown(os.fsdecode(fault.filename), 500)}: {fault.strerror}")
@@ -110,10 +110,10 @@ def _full(fault: BaseException) -> StorageError | None:
                 if has_no_room(folder):
                     return StorageError(full_disk(home) if folder == home else full_folder(folder))
         return StorageError(f"no space left where this command writes ({fault}); free some and start it again")
-    from tasks.engine import server_lost as outage
+    from tasks.engine import server_lost
 
     with contextlib.suppress(OSError):
-        lost = outage.is_loss(fault) or NO_SERVER in str(fault)
+        lost = server_lost.is_loss(fault) or NO_SERVER in str(fault)
         if lost and has_no_room(home):
             return StorageError(full_disk(home))
     return None

@@ -29,7 +29,7 @@ MOST_RELATIONS = 200
 SHOWN = 5
 """Keys that an error names."""
 
-Way = Literal["out", "in"]
+Side = Literal["out", "in"]
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class GraphReader:
             for triple, (head, number, tail, rank) in ((triple, stated[triple]) for triple in triples)
         )
 
-    def page(self, node: int, direction: Way, relation: int | None, limit: int, offset: int) -> FactPage:
+    def page(self, node: int, direction: Side, relation: int | None, limit: int, offset: int) -> FactPage:
         """Facts that a node is the head (`out`) or the tail (`in`) of."""
         if self.arrays.is_literal(node):
             return self._page_of_literal(node, direction, relation, limit, offset)
@@ -178,7 +178,7 @@ class GraphReader:
         facts = self.facts(dkg.triple_of(edges).tolist())
         return self._paged(high - low, offset, facts, dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
 
-    def _page_of_literal(self, node: int, direction: Way, relation: int | None, limit: int, offset: int) -> FactPage:
+    def _page_of_literal(self, node: int, direction: Side, relation: int | None, limit: int, offset: int) -> FactPage:
         if direction == "out":
             return FactPage(0, offset, (), (), 0)
         run, dkg = self.store.connection.execute, self.arrays.dkg

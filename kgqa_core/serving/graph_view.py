@@ -46,7 +46,7 @@ SHOWN = 80
 """Characters of a text that an error shows."""
 
 Direction = Literal["both", "out", "in"]
-WAYS: tuple[Literal["out"], Literal["in"]] = ("out", "in")
+SIDES: tuple[Literal["out"], Literal["in"]] = ("out", "in")
 
 
 class GraphView:
@@ -137,7 +137,7 @@ class GraphView:
             node, others = reader.resolve(name)
             chosen = None if relation is None else self._arrays.find_relation(relation)
             facts, incoming = (
-                reader.page(node, side, chosen, limit if direction in ("both", side) else 0, offset) for side in WAYS
+                reader.page(node, side, chosen, limit if direction in ("both", side) else 0, offset) for side in SIDES
             )
             forms, kinds = reader.store.surface_forms([node])[node][1:], self._arrays.types(node)
             nodes = reader.nodes([node, *kinds, *others[:OTHERS]])

@@ -167,8 +167,8 @@ def _write(run: Run, path: Path, truth: dict[str, Any], decision: ChampionDecisi
 
 def _bearer(run: Run, decision: ChampionDecision, scored: pl.DataFrame, since: str) -> dict[str, Any]:
     def ref(kind: str) -> dict[str, Any]:
-        one: ArtifactRef = run.made(kind)[kind]
-        return one.model_dump()
+        artifact: ArtifactRef = run.made(kind)[kind]
+        return artifact.model_dump()
 
     return {
         "run_id": run.id,

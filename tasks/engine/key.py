@@ -106,10 +106,8 @@ def _named_modules(function: Callable[..., Any], body: ast.Module) -> list[str]:
     for node in ast.walk(body):
         if isinstance(node, ast.Name):
             value = function.__globals__.get(node.id)
-            own = (
-                function.__module__ if node.id in function.__globals__ else None
-            )  # a constant has no module of its own
-            name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", own)
+            here = function.__module__ if node.id in function.__globals__ else None  # a constant has no module
+            name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", here)
             if isinstance(name, str) and _in_package(name):
                 modules.append(name)
         elif isinstance(node, ast.Import | ast.ImportFrom):

@@ -28,8 +28,7 @@ from kgqa_core.llm.cache import FILE as RESPONSES
 from kgqa_core.runs.changes import flatten
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, storage_faults, write_json
 from kgqa_core.store.home import portable
-from tasks.engine import server_lost as outage
-from tasks.engine import temporary_server
+from tasks.engine import server_lost, temporary_server
 from tasks.engine.progress import StageMonitor
 from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.engine.runners import check_runner
@@ -294,7 +293,7 @@ def tracked_run(profile: Profile, *, several: bool = False) -> Iterator[Run]:
     outer = _CURRENT.get()
     check_runner(profile.operations.runner)
     load_secrets(profile)
-    outage.watch()
+    server_lost.watch()
     home = Home.current().prepare()
     run_id = new_run_id()
     folder = home.root / "runs" / run_id
@@ -325,7 +324,7 @@ def tracked_run(profile: Profile, *, several: bool = False) -> Iterator[Run]:
         left = tracker.close()
         with contextlib.suppress(OSError):  # a full disk must not hide the fault that ended the run
             run.save(status="failed", fault=f"{type(fault).__name__}: {fault}")
-        owner.release(settled=not (left or outage.away()))
+        owner.release(settled=not (left or server_lost.away()))
         raise
     finally:
         _CURRENT.reset(token)
@@ -334,7 +333,7 @@ def tracked_run(profile: Profile, *, several: bool = False) -> Iterator[Run]:
     left = tracker.close()
     with contextlib.suppress(OSError, ValueError):
         run.settle()
-    owner.release(settled=not (left or outage.away()))
+    owner.release(settled=not (left or server_lost.away()))
     home.catch_up()
 
 

@@ -33,7 +33,7 @@ from kgqa_core.store.files import MIN_FREE_MB, check_room, is_full, storage_faul
 from kgqa_core.store.gc import plan, sweep
 from kgqa_core.store.inventory import survey
 from kgqa_core.store.publish import publish_folder
-from tasks.engine import server_lost as outage
+from tasks.engine import server_lost
 from tests.support.command import ROOT, kgqa
 from tests.support.finished import finished_run, questions
 from tests.support.toy import write_graph, write_questions
@@ -238,10 +238,10 @@ def test_prefects_client_stops_trying_where_the_disk_of_its_own_server_is_full(
     record = logging.makeLogRecord({"msg": "Received response with retryable status code 503. Another attempt will be "
                                     "made in 2s. This is attempt 1/5."})  # fmt: skip
     with temporary_settings({PREFECT_API_URL: ""}):
-        outage.ServerLossHandler().emit(record)
+        server_lost.ServerLossHandler().emit(record)
         choke(small)
         with pytest.raises(StorageError, match="no space left for the home"):
-            outage.ServerLossHandler().emit(record)
+            server_lost.ServerLossHandler().emit(record)
 
 
 def test_a_full_disk_is_recognised_anywhere_in_a_chain_of_faults(tmp_path: Path) -> None:

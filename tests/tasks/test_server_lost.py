@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from tasks.engine import server_lost as outage
+from tasks.engine import server_lost
 from tests.support.command import closed_port
 
 
@@ -23,7 +23,7 @@ def gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     heard.handlers = []
     api = f"http://127.0.0.1:{closed_port()}/api"
     with temporary_settings({PREFECT_API_URL: api, PREFECT_CLIENT_MAX_RETRIES: 0}):
-        outage.watch()
+        server_lost.watch()
         yield api
     heard.handlers = before
     heard.setLevel(level)
@@ -63,7 +63,7 @@ def test_a_server_that_fails_is_lost_too(gone: str, caplog: pytest.LogCaptureFix
     request = httpx.Request("POST", f"{gone}/logs/")
     for status, lost in ((500, True), (503, True), (404, False)):
         fault = httpx.HTTPStatusError("", request=request, response=httpx.Response(status, request=request))
-        assert outage.is_loss(fault) is lost
+        assert server_lost.is_loss(fault) is lost
 
 
 def test_a_server_that_is_busy_for_a_moment_is_not_lost(gone: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -80,21 +80,21 @@ def test_a_server_that_is_busy_for_a_moment_is_not_lost(gone: str, caplog: pytes
 def test_an_ordinary_line_of_the_client_is_no_loss(gone: str, caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("prefect.client").debug("Connecting to API at %s", gone)
     assert not [one for one in caplog.records if one.name == "kgqa.tracking"]
-    assert not outage.away()
+    assert not server_lost.away()
 
 
 def test_a_request_of_prefects_client_that_finds_nobody_is_a_loss(gone: str) -> None:
     with pytest.raises(httpx.ConnectError) as raised, get_client(sync_client=True) as client:
         client.read_flows()
-    assert outage.is_loss(raised.value)
+    assert server_lost.is_loss(raised.value)
 
 
 def test_only_requests_to_the_server_count_also_as_causes(gone: str) -> None:
     wrapped = RuntimeError("the stage could not be closed")
     wrapped.__cause__ = fault_of(f"{gone}/flows")
-    assert outage.is_loss(wrapped)
-    assert not outage.is_loss(fault_of(f"http://127.0.0.1:{closed_port()}/v1/chat/completions"))
-    assert not outage.is_loss(RuntimeError("something else")) and not outage.is_loss(None)
+    assert server_lost.is_loss(wrapped)
+    assert not server_lost.is_loss(fault_of(f"http://127.0.0.1:{closed_port()}/v1/chat/completions"))
+    assert not server_lost.is_loss(RuntimeError("something else")) and not server_lost.is_loss(None)
 
 
 def test_a_refused_login_is_told_apart_from_other_answers(gone: str) -> None:
@@ -104,22 +104,24 @@ def test_a_refused_login_is_told_apart_from_other_answers(gone: str) -> None:
 
     wrapped = RuntimeError("no flow run was made")
     wrapped.__cause__ = refused(f"{gone}/flows/", 401)
-    assert outage.wants_login(wrapped) and not outage.is_loss(wrapped)
-    assert not outage.wants_login(refused(f"{gone}/flows/", 500)) and not outage.wants_login(None)
-    assert not outage.wants_login(refused("http://127.0.0.1:9/v1/models", 401)), "an endpoint's login is another matter"
+    assert server_lost.wants_login(wrapped) and not server_lost.is_loss(wrapped)
+    assert not server_lost.wants_login(refused(f"{gone}/flows/", 500)) and not server_lost.wants_login(None)
+    assert not server_lost.wants_login(refused("http://127.0.0.1:9/v1/models", 401)), (
+        "an endpoint's login is another matter"
+    )
 
 
 def test_a_server_that_was_lost_and_does_not_answer_is_away(gone: str) -> None:
     attempt()
-    assert outage.away()
+    assert server_lost.away()
 
 
 def test_a_loss_in_an_earlier_run_of_the_process_does_not_count(gone: str) -> None:
     attempt()
-    outage.watch()
-    assert not outage.away()
+    server_lost.watch()
+    assert not server_lost.away()
 
 
 def test_credentials_of_an_address_are_not_said(gone: str) -> None:
     with temporary_settings({PREFECT_API_URL: gone.replace("://", "://me:secret@")}):
-        assert outage.address() == gone
+        assert server_lost.address() == gone
