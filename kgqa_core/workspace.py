@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kgqa_core.llm.budget import Budget
-from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.shards import Part
+
+if TYPE_CHECKING:  # work that asks no model depends on none of its code
+    from kgqa_core.llm.budget import Budget
+    from kgqa_core.llm.protocol import LanguageModel
 
 
 @dataclass(frozen=True)

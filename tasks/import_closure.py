@@ -15,7 +15,10 @@ from tasks.code_cache import CodeCache
 
 
 class ModuleCode(NamedTuple):
-    """imports: names that a module may import.  digest: of its syntax tree, without docstrings."""
+    """imports: names that a module may import, but for those that only type checkers see.
+
+    digest: of its syntax tree, without docstrings.
+    """
 
     imports: tuple[str, ...]
     digest: str
@@ -63,7 +66,16 @@ _NAMED = re.compile(r"[a-z_]+(?:\.[a-z_0-9]+)+(?::[A-Za-z_]\w*)?$")
 def _parsed(source: bytes, package: str) -> ModuleCode:
     tree = ast.parse(source)
     imports: list[str] = []
+    for_checkers = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
     for node in ast.walk(tree):
+        if node in for_checkers:
+            continue
         if isinstance(node, ast.Import | ast.ImportFrom):
             imports += imported_names(node, package)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAMED.match(node.value):

@@ -81,8 +81,8 @@ def _tell(fault: BaseException, *, verbose: bool) -> int:
 
     if server_lost.wants_login(fault):
         _error(
-            f"the Prefect server at {server_lost.address()} refuses this login; set PREFECT_API_AUTH_STRING (the servers of "
-            "`kgqa ui` have theirs in prefect/auth_string of their home)"
+            f"the Prefect server at {server_lost.address()} refuses this login; set PREFECT_API_AUTH_STRING (the "
+            "servers of `kgqa ui` have theirs in prefect/auth_string of their home)"
         )
         server_lost.leave(2)
     if server_lost.is_loss(fault):
