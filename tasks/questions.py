@@ -149,7 +149,7 @@ def with_feedback(profile: Profile, home: Home) -> Profile:
     if not (examples := training_examples(rows)):
         return profile
     path = write_examples(folder, examples)
-    held = sum(one.held_out for one in examples)
+    held = sum(example.held_out for example in examples)
     log.info("%d confirmed questions train besides, %d test what they teach: %s", len(examples) - held, held, path)
     questions = profile.questions.model_copy(update={"also_train": str(path)})
     return profile.model_copy(update={"questions": questions})

@@ -87,11 +87,11 @@ def load_rows(
             own = [question for question in linked.questions if question.id not in further]
             besides = [question for question in linked.questions if question.id in further]
             besides = [replace(question, source=ALSO_TRAIN) for question in with_found_paths(besides, store)]
-            linked = replace(linked, questions=[*own, *(one for one in besides if further[one.id] == "train")])
+            linked = replace(linked, questions=[*own, *(beside for beside in besides if further[beside.id] == "train")])
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(workspace.out, questions)
-    _write_corrected(workspace.out, questions, [one for one in besides if further[one.id] == "test"])
+    _write_corrected(workspace.out, questions, [beside for beside in besides if further[beside.id] == "test"])
     unlinkable = sorted((question for question in questions if question.unlinkable), key=lambda question: question.id)
     _write_unlinkable(workspace.out, unlinkable)
     if unanswerable:
@@ -321,8 +321,8 @@ def _write_unlinkable(out: Path, questions: Sequence[Question]) -> None:
 
 
 def _by_split(questions: Sequence[Question]) -> dict[str, int]:
-    found = Counter(question.split for question in questions)
-    return {split: found[split] for split in SPLITS}
+    results = Counter(question.split for question in questions)
+    return {split: results[split] for split in SPLITS}
 
 
 def _report(

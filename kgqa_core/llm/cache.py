@@ -138,7 +138,7 @@ class ResponseCache:
     def get(self, requests: Iterable[Request]) -> dict[str, CachedCompletion]:
         """The cached completions of some requests, by their keys."""
         keys = [request.key for request in requests]
-        found: dict[str, CachedCompletion] = {}
+        results: dict[str, CachedCompletion] = {}
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             rows = self._store.read(
@@ -151,8 +151,8 @@ class ResponseCache:
                     text, finish, prompt_tokens, completion_tokens, reason if finish == "unreadable" else None,
                     scored, tokens or 0, tuple(json.loads(repairs or "[]")), bool(marked),
                 )  # fmt: skip
-                found[key] = CachedCompletion(completion, reason)
-        return found
+                results[key] = CachedCompletion(completion, reason)
+        return results
 
     def put(self, request: Request, completion: Completion, reason: str | None = None) -> None:
         """Keeps a completion: accepted, or spent for a reason.  Returns at once; `flush` waits for the disk.

@@ -104,20 +104,20 @@ class HFModel:
         A prompt that is too long for the model loses tokens of its middle: the worst facts go, the question stays.
         A batch that does not fit into memory is halved; a prompt that fails alone gets a completion `error`.
         """
-        places: dict[str, list[int]] = {}
+        indices: dict[str, list[int]] = {}
         for place, prompt in enumerate(prompts):
-            places.setdefault(prompt, []).append(place)
-        unique = list(places)
+            indices.setdefault(prompt, []).append(place)
+        unique = list(indices)
         results: list[Completion | None] = [None] * len(prompts)
         done = 0
 
         def deliver(prompt: str, completion: Completion) -> None:
             nonlocal done
-            for place in places[prompt]:
+            for place in indices[prompt]:
                 results[place] = completion
                 if on_result is not None:
                     on_result(place, completion)
-            done += len(places[prompt])
+            done += len(indices[prompt])
 
         encoded: list[list[int]] = []
         readable: list[str] = []

@@ -90,15 +90,15 @@ def constrained_beams(
         out = network.generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), logits_processor=LogitsProcessorList([processor]), **how
         )
-    found: dict[tuple[int, ...], float] = {}
+    results: dict[tuple[int, ...], float] = {}
     indices = getattr(out, "beam_indices", None)
     steps = network.compute_transition_scores(out.sequences, out.scores, indices, normalize_logits=False)
     for written, scores in zip(out.sequences[:, skipped:].tolist(), steps.tolist(), strict=True):
-        end = next((place for place, token in enumerate(written) if token in model.ends), None)
+        end = next((index for index, token in enumerate(written) if token in model.ends), None)
         if end is None or not constraint.accepts(tuple(written[:end])):
             continue
         score = sum(scores[: end + 1]) / (end + 1)
         if score > float("-inf"):
-            found.setdefault(tuple(written[:end]), round(score, 6))
-    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+            results.setdefault(tuple(written[:end]), round(score, 6))
+    ranked = sorted(results.items(), key=lambda item: (-item[1], item[0]))
     return [ConstrainedSequence(own, score) for own, score in ranked], len(row)

@@ -51,9 +51,9 @@ def decode(
     width = max(len(row) for row in rows)
     ids = torch.full((len(rows), width), pad)
     mask = torch.zeros_like(ids)
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         where = slice(0, len(row)) if seq2seq else slice(width - len(row), width)
-        ids[place, where], mask[place, where] = torch.tensor(row), 1
+        ids[index, where], mask[index, where] = torch.tensor(row), 1
     device = model.get_input_embeddings().weight.device
     ids, mask = ids.to(device), mask.to(device)
     if params.num_beams > 1 or has_rules(model):
@@ -91,8 +91,8 @@ def choose(logits: Tensor, params: GenerationParams, generators: list[torch.Gene
     heap = share.cumsum(-1)
     points = torch.stack([torch.rand(1, generator=generator) for generator in generators]) * heap[:, -1:]
     last = (share > 0).sum(-1, keepdim=True) - 1
-    place = torch.searchsorted(heap, points, right=True).minimum(last)
-    return order.gather(-1, place)[:, 0].to(logits.device)
+    index = torch.searchsorted(heap, points, right=True).minimum(last)
+    return order.gather(-1, index)[:, 0].to(logits.device)
 
 
 def _check(values: Tensor) -> None:
@@ -129,11 +129,11 @@ def _by_steps(
         chosen = choose(logits, params, generators).to(device)
         if logs is not None:
             log = logits.gather(-1, chosen[:, None])[:, 0] - logits.logsumexp(-1)
-            for place, value in zip(live, log.tolist(), strict=True):
-                logs[place].append(value)
+            for index, value in zip(live, log.tolist(), strict=True):
+                logs[index].append(value)
         going = []
-        for place, token in zip(live, chosen.tolist(), strict=True):
-            new[place].append(token)
+        for index, token in zip(live, chosen.tolist(), strict=True):
+            new[index].append(token)
             going.append(token not in ends)
         if not any(going):
             break
@@ -191,7 +191,7 @@ def _by_transformers(
 
 
 def _until_end(ids: list[int], ends: tuple[int, ...]) -> list[int]:
-    end = next((place for place, token in enumerate(ids) if token in ends), None)
+    end = next((index for index, token in enumerate(ids) if token in ends), None)
     return ids if end is None else ids[: end + 1]
 
 

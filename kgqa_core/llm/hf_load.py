@@ -153,8 +153,8 @@ def load(source: str, device: str, dtype: str) -> Base:
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, local_files_only=local)
         kind = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
         copies = []
-        for place in device.split(","):
-            onto = _placing(place.strip())
+        for index in device.split(","):
+            onto = _placing(index.strip())
             if dtype == "int8" and onto:
                 raise ModelError(f"llm.dtype int8 is for a CPU, not for {device!r}; use bf16, or llm.device cpu")
             copies.append(

@@ -32,7 +32,8 @@ class CachedModel:
         """As of the model; one whose reply cannot be read, now or earlier, has finish `error`."""
         outcomes = generate_cached(self.model, PromptBatch(prompts, params, cache=self.responses, monitor=monitor))
         completions = [
-            one.completion or Completion("", "error", error="; ".join(one.spent) or "no completion") for one in outcomes
+            outcome.completion or Completion("", "error", error="; ".join(outcome.spent) or "no completion")
+            for outcome in outcomes
         ]
         if on_result is not None:
             for index, completion in enumerate(completions):

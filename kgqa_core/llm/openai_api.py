@@ -208,9 +208,9 @@ class _Batch:
         on_result: OnResult | None,
     ) -> None:
         self.model, self.params, self.monitor, self.on_result = model, params, monitor, on_result
-        self.places: dict[str, list[int]] = {}
-        for place, prompt in enumerate(prompts):
-            self.places.setdefault(prompt, []).append(place)
+        self.indices: dict[str, list[int]] = {}
+        for index, prompt in enumerate(prompts):
+            self.indices.setdefault(prompt, []).append(index)
         self.results: list[Completion | None] = [None] * len(prompts)
         self.done = self.refused = 0
         self.repaired: list[tuple[str, tuple[str, ...]]] = []
@@ -222,7 +222,7 @@ class _Batch:
         self.narrow = asyncio.Lock()
 
     async def all(self) -> list[Completion]:
-        queue = iter(self.places)
+        queue = iter(self.indices)
 
         async def worker(client: Any) -> None:
             while self.fatal is None and self.reached is None and (prompt := next(queue, None)) is not None:
@@ -231,7 +231,7 @@ class _Batch:
         async with AsyncExitStack() as opened:
             clients = [
                 await opened.enter_async_context(self.model.client())
-                for _ in range(min(self.model.llm.concurrency, len(self.places)))
+                for _ in range(min(self.model.llm.concurrency, len(self.indices)))
             ]
             if not self.model.answered:  # alone: an endpoint that is down costs one request, not a burst
                 await self.step(clients[0], next(queue))
@@ -249,7 +249,7 @@ class _Batch:
             reached = self.reached
             raise BudgetReached(reached.limit, reached.spent, reached.needed, self.done, len(self.results) - self.done)
         complete = [completion for completion in self.results if completion is not None]
-        if not self.model.answered and not self.model.known and len(self.places) >= DOWN:
+        if not self.model.answered and not self.model.known and len(self.indices) >= DOWN:
             raise self.model.down(complete[0].error or "it failed")
         return complete
 
@@ -271,11 +271,11 @@ class _Batch:
         self.model.answered |= completion.finish not in ("error", "unreadable")
         if completion.repairs:
             self.repaired.append((prompt, completion.repairs))
-        for place in self.places[prompt]:
-            self.results[place] = completion
+        for index in self.indices[prompt]:
+            self.results[index] = completion
             if self.on_result is not None:
-                self.on_result(place, completion)
-        self.done += len(self.places[prompt])
+                self.on_result(index, completion)
+        self.done += len(self.indices[prompt])
         self.monitor.progress(self.done, len(self.results), "answers")
 
     def warn(self) -> None:

@@ -104,5 +104,5 @@ def clean_text(text: str) -> str:
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> str:
     """The text before the first of the stop texts."""
-    places = [place for place in (text.find(mark) for mark in stop if mark) if place >= 0]
-    return text[: min(places)] if places else text
+    indices = [index for index in (text.find(mark) for mark in stop if mark) if index >= 0]
+    return text[: min(indices)] if indices else text

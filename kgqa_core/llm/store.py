@@ -74,11 +74,11 @@ class CompletionStore:
         try:
             if self.path is not None and not self._read_only:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            place = ":memory:" if self.path is None else str(self.path)
+            index = ":memory:" if self.path is None else str(self.path)
             if self.path is not None and self._read_only:  # without locks and journals, which are files too
-                place = f"{self.path.resolve().as_uri()}?immutable=1"
+                index = f"{self.path.resolve().as_uri()}?immutable=1"
             connection = sqlite3.connect(
-                place, uri=self._read_only, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                index, uri=self._read_only, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             if self._read_only:
                 return connection
@@ -160,16 +160,16 @@ class CompletionStore:
 
         Posted items are written first: who waits sees what was posted before, such as room that was given back.
         """
-        places: dict[Many, list[int]] = {}
-        for place in sorted(range(len(batch)), key=lambda place: batch[place][2] is not None):
-            places.setdefault(batch[place][0], []).append(place)
+        indices: dict[Many, list[int]] = {}
+        for index in sorted(range(len(batch)), key=lambda index: batch[index][2] is not None):
+            indices.setdefault(batch[index][0], []).append(index)
         results: list[Any] = [None] * len(batch)
         with self._busy:
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
-                for many, own in places.items():
-                    for place, result in zip(own, self._write(many, [batch[at][1] for at in own]), strict=True):
-                        results[place] = result
+                for many, own in indices.items():
+                    for index, result in zip(own, self._write(many, [batch[at][1] for at in own]), strict=True):
+                        results[index] = result
                 self._writer.execute("COMMIT")
             except Exception as fault:  # raised for all who wait; the thread goes on
                 if self._writer.in_transaction:

@@ -96,17 +96,17 @@ def values(text: str) -> tuple[TextValue, ...]:
     >>> [v.number for v in values("1,234 of 5.0 million")]
     ['1234', '5000000']
     """
-    found: list[TextValue] = []
+    results: list[TextValue] = []
     used = [False] * len(text)
     for pattern in _DATES:
         for match in pattern.finditer(text):
             value = _date(match)
             if value is not None and not any(used[value.start : value.end]):
-                found.append(value)
+                results.append(value)
                 used[value.start : value.end] = [True] * (value.end - value.start)
     for match in _HEIGHT.finditer(text):
         if not any(used[match.start() : match.end()]):
-            found.append(TextValue(match.start(), match.end(), number_norm(f"{match[1]}.{match[2]}")))
+            results.append(TextValue(match.start(), match.end(), number_norm(f"{match[1]}.{match[2]}")))
             used[match.start() : match.end()] = [True] * (match.end() - match.start())
     for match in _NUMBER.finditer(text):
         if any(used[match.start() : match.end()]):
@@ -118,8 +118,8 @@ def values(text: str) -> tuple[TextValue, ...]:
         decade = bool(len(number) == 4 and number.endswith("0") and _DECADE.match(text, match.end()))
         if match["sign"] and number != "0":
             number = "-" + number
-        found.append(TextValue(match.start(), match.end(), number, decade=decade))
-    return tuple(sorted(found, key=lambda value: value.start))
+        results.append(TextValue(match.start(), match.end(), number, decade=decade))
+    return tuple(sorted(results, key=lambda value: value.start))
 
 
 def confirmed_by(stated: TextValue, known: TextValue) -> bool:
@@ -169,7 +169,7 @@ def _date(match: re.Match[str]) -> TextValue | None:
     parts = match.groupdict()
     if parts.get("mon"):
         key = parts["mon"].lower().rstrip(".")[:3]
-        month: int | None = next(place + 1 for place, name in enumerate(MONTHS) if name.startswith(key))
+        month: int | None = next(index + 1 for index, name in enumerate(MONTHS) if name.startswith(key))
     else:
         month = int(parts["m"]) if parts.get("m") else None
     day = int(parts["d"]) if parts.get("d") else None
@@ -232,68 +232,68 @@ class Lexicon:
         by_first: dict[str, list[tuple[str, ...]]] = {}
         for form in self.forms:
             by_first.setdefault(form[0], []).append(form)
-        found: list[tuple[int, int, int, tuple[str, ...]]] = []
-        for place, token in enumerate(tokens):
+        results: list[tuple[int, int, int, tuple[str, ...]]] = []
+        for index, token in enumerate(tokens):
             for form in by_first.get(token.norm, ()):
-                last = _follow(tokens, place, form)
+                last = _follow(tokens, index, form)
                 if last is not None:
-                    found.append((-len(form), last, place, form))
+                    results.append((-len(form), last, index, form))
         used: set[int] = set()
         mentions: list[NameMention] = []
-        for _, last, place, form in sorted(found):
-            places = range(place, last + 1)
-            if used.isdisjoint(places):
-                used.update(places)
-                mentions.append(NameMention(tuple(self.forms[form]), tokens[place].start, tokens[last].end))
+        for _, last, index, form in sorted(results):
+            indices = range(index, last + 1)
+            if used.isdisjoint(indices):
+                used.update(indices)
+                mentions.append(NameMention(tuple(self.forms[form]), tokens[index].start, tokens[last].end))
         for name, number in self.bare:
-            place = text.find(name) if name else -1
-            if place >= 0:
-                mentions.append(NameMention((number,), place, place + len(name)))
+            index = text.find(name) if name else -1
+            if index >= 0:
+                mentions.append(NameMention((number,), index, index + len(name)))
         return sorted(mentions, key=lambda mention: (mention.start, mention.end))
 
 
-def _follow(tokens: Sequence[Token], place: int, form: tuple[str, ...]) -> int | None:
-    """Where a name that begins at a place ends; `of`, `in`, `the` may stand between its words.
+def _follow(tokens: Sequence[Token], index: int, form: tuple[str, ...]) -> int | None:
+    """Where a name that begins at an index ends; `of`, `in`, `the` may stand between its words.
 
     `Equinox in Scarborough` is `Equinox, Scarborough`.
     """
     for word in form[1:]:
-        place += 1
-        if place < len(tokens) and tokens[place].norm != word and tokens[place].norm in _BETWEEN:
-            place += 1
-        if place >= len(tokens) or tokens[place].norm != word:
+        index += 1
+        if index < len(tokens) and tokens[index].norm != word and tokens[index].norm in _BETWEEN:
+            index += 1
+        if index >= len(tokens) or tokens[index].norm != word:
             return None
-    return place
+    return index
 
 
 def relation_words(relations: Iterable[str]) -> frozenset[str]:
     """Folded words of relation labels, `location.containedBy` and `in_language` split."""
-    found: set[str] = set()
+    results: set[str] = set()
     for relation in relations:
-        found.update(norms(_CAMEL.sub(" ", re.sub(r"[_./<>-]", " ", relation))))
-    return frozenset(found)
+        results.update(norms(_CAMEL.sub(" ", re.sub(r"[_./<>-]", " ", relation))))
+    return frozenset(results)
 
 
 def runs(text: str, tokens: Sequence[Token], covered: Collection[int], first: int) -> list[list[Token]]:
     """Spans of capitalised words outside the covered ones, small words within a name included.
 
-    covered: places of tokens in `tokens` that belong to mentions.  first: place of the first token of the sentence,
+    covered: indices of tokens in `tokens` that belong to mentions.  first: index of the first token of the sentence,
     whose capital means little: a common word there begins no span.
     """
-    found: list[list[Token]] = []
+    results: list[list[Token]] = []
     run: list[Token] = []
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         word = text[token.start : token.end]
-        usable = place not in covered and token.kind in ("word", "initials") and word != "&"
-        capital = usable and word[:1].isupper() and not _common(token, word, place == first)
+        usable = index not in covered and token.kind in ("word", "initials") and word != "&"
+        capital = usable and word[:1].isupper() and not _common(token, word, index == first)
         joined = bool(run) and text[run[-1].end : token.start] in _JOINTS
         if run and not (joined and (capital or (usable and token.norm in CONNECTORS))):
-            _close(run, found)
+            _close(run, results)
             run = []
         if capital or (run and usable and token.norm in CONNECTORS):
             run.append(token)
-    _close(run, found)
-    return found
+    _close(run, results)
+    return results
 
 
 def owner(run: Sequence[Token], lexicon: Lexicon) -> int | None:
@@ -302,7 +302,7 @@ def owner(run: Sequence[Token], lexicon: Lexicon) -> int | None:
     owners = [
         number
         for number, name in enumerate(lexicon.words)
-        if any(name[place : place + len(words)] == words for place in range(len(name) - len(words) + 1))
+        if any(name[index : index + len(words)] == words for index in range(len(name) - len(words) + 1))
     ]
     return owners[0] if len(owners) == 1 else None
 

@@ -74,19 +74,19 @@ def number_norm(digits: str) -> str:
 @lru_cache(maxsize=8192)
 def tokenise(text: str) -> tuple[Token, ...]:
     """The words of a text in order."""
-    found: list[Token] = []
+    results: list[Token] = []
     for match in _PIECE.finditer(text):
         kind, piece, start = str(match.lastgroup), match.group(), match.start()
         if kind == "number":
-            found.append(Token(number_norm(piece), start, match.end(), kind))
+            results.append(Token(number_norm(piece), start, match.end(), kind))
         elif kind == "initials":
             letters = re.sub(r"[\s.]", "", piece)
-            found.append(Token(fold(letters), start, match.end(), kind))
+            results.append(Token(fold(letters), start, match.end(), kind))
         elif kind == "and":
-            found.append(Token("and", start, match.end(), "word"))
+            results.append(Token("and", start, match.end(), "word"))
         else:
-            _words(piece, start, found)
-    return tuple(found)
+            _words(piece, start, results)
+    return tuple(results)
 
 
 @lru_cache(maxsize=32768)
@@ -101,12 +101,12 @@ def norms(text: str) -> tuple[str, ...]:
 
 def _words(piece: str, start: int, found: list[Token]) -> None:
     run = 0
-    for place, character in enumerate(piece):
+    for index, character in enumerate(piece):
         if is_cjk(character):
-            if place > run:
-                found.append(_word(piece[run:place], start + run))
-            found.append(Token(fold(character), start + place, start + place + 1, "cjk"))
-            run = place + 1
+            if index > run:
+                found.append(_word(piece[run:index], start + run))
+            found.append(Token(fold(character), start + index, start + index + 1, "cjk"))
+            run = index + 1
     if run < len(piece):
         found.append(_word(piece[run:], start + run))
 
@@ -231,7 +231,7 @@ def split(text: str, protected: Sequence[tuple[int, int]] = (), starts: Collecti
     >>> [text[a:b] for text in ["他生于1997年。他来自中国！"] for a, b in split(text)]
     ['他生于1997年。', '他来自中国！']
     """
-    found: list[tuple[int, int]] = []
+    results: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
         first, end = match.start(), match.end()
@@ -247,21 +247,21 @@ def split(text: str, protected: Sequence[tuple[int, int]] = (), starts: Collecti
             continue
         if match.group()[0] in ".!?…" and not longer and not _ends(text, match, own, named_before, starts):
             continue
-        _add(text, start, end, found)
+        _add(text, start, end, results)
         start = end
-    _add(text, start, len(text), found)
-    return found
+    _add(text, start, len(text), results)
+    return results
 
 
 def _ends(text: str, match: re.Match[str], own: bool, named_before: bool, starts: Collection[int]) -> bool:
     first, end = match.span()
     following = _NEXT_WORD.match(text, end)
     word = following[1] if following else ""
-    place = following.start(1) if following else end
+    index = following.start(1) if following else end
     if not text[end:].strip():
         return True
     begins = fold(word) in STARTERS and word[:1].isupper()
-    named = place in starts
+    named = index in starts
     before = _WORD_BEFORE.search(text[:first])
     last = fold(before[1]) if before else ""
     short = last.replace(".", "")

@@ -57,17 +57,17 @@ def read_pairs(path: Path) -> list[InstructionPair]:
     pairs: list[InstructionPair] = []
     for file, split in files:
         pairs += [_pair(row, f"{file.name}:{number}", split) for number, row in enumerate(_rows(file), start=1)]
-    good = [place for place, pair in enumerate(pairs) if pair.fault is None]
+    good = [index for index, pair in enumerate(pairs) if pair.fault is None]
     if not good:
         why = pairs[0].fault if pairs else "it is empty"
         raise InputError(
             f"{path} has no usable pair of {len(pairs)} ({why}); a row needs an instruction with triples and an "
             'output, {"instruction": "… (head, relation, tail) …", "output": "…"}'
         )
-    parsed = parse_all([pairs[place].triple_text for place in good])
-    for place, named in zip(good, parsed, strict=True):
-        pair = pairs[place]
-        pairs[place] = InstructionPair(pair.source, pair.split, pair.instruction, pair.text, pair.triple_text, named)
+    parsed = parse_all([pairs[index].triple_text for index in good])
+    for index, named in zip(good, parsed, strict=True):
+        pair = pairs[index]
+        pairs[index] = InstructionPair(pair.source, pair.split, pair.instruction, pair.text, pair.triple_text, named)
     return pairs
 
 
@@ -94,11 +94,11 @@ def parse_all(texts: Iterable[str]) -> list[tuple[Named, ...]]:
     chunks = [_chunks(text) for text in texts]
     plain = [parts for each in chunks for chunk in each if len(parts := chunk.split(", ")) == 3]
     known = {parts[1] for parts in plain if all(map(str.strip, parts))}
-    found = []
+    results = []
     for each in chunks:
         named = [_triple(chunk, known) for chunk in each]
-        found.append(tuple(triple for triple in named if triple is not None) if None not in named else ())
-    return found
+        results.append(tuple(triple for triple in named if triple is not None) if None not in named else ())
+    return results
 
 
 def _chunks(text: str) -> list[str]:
@@ -106,27 +106,27 @@ def _chunks(text: str) -> list[str]:
     text = text.strip()
     if not (text.startswith("(") and text.endswith(")")):
         return []
-    depth, start, found = 0, 0, []
-    for place, character in enumerate(text):
+    depth, start, results = 0, 0, []
+    for index, character in enumerate(text):
         if character == "(":
             if depth == 0:
-                start = place + 1
+                start = index + 1
             depth += 1
         elif character == ")":
             depth -= 1
             if depth == 0:
-                found.append(text[start:place])
+                results.append(text[start:index])
             if depth < 0:
                 break
-    if depth == 0 and all(chunk.count(", ") >= 2 for chunk in found):
-        return found
-    found = []
+    if depth == 0 and all(chunk.count(", ") >= 2 for chunk in results):
+        return results
+    results = []
     for piece in _BETWEEN.split(text[1:-1]):
-        if found and (piece.count(", ") < 2 or found[-1].count(", ") < 2):
-            found[-1] += ") (" + piece
+        if results and (piece.count(", ") < 2 or results[-1].count(", ") < 2):
+            results[-1] += ") (" + piece
         else:
-            found.append(piece)
-    return found
+            results.append(piece)
+    return results
 
 
 def _triple(chunk: str, known: set[str]) -> Named | None:
@@ -135,17 +135,17 @@ def _triple(chunk: str, known: set[str]) -> Named | None:
         return None
     inner = range(1, len(parts) - 1)
     for fits in (known.__contains__, lambda part: _RELATION.fullmatch(part) is not None):
-        places = [place for place in inner if fits(parts[place])]
-        if places:
+        indices = [index for index in inner if fits(parts[index])]
+        if indices:
             break
     else:
-        places = [1] if len(parts) == 3 else []
-    if not places:
+        indices = [1] if len(parts) == 3 else []
+    if not indices:
         return None
     # A relation looks like `film.film.directed_by` more often than a part of a name does.
-    place = next((place for place in places if _RELATION.fullmatch(parts[place])), places[0])
-    head, tail = ", ".join(parts[:place]).strip(), ", ".join(parts[place + 1 :]).strip()
-    return (head, parts[place].strip(), tail) if head and tail and parts[place].strip() else None
+    index = next((index for index in indices if _RELATION.fullmatch(parts[index])), indices[0])
+    head, tail = ", ".join(parts[:index]).strip(), ", ".join(parts[index + 1 :]).strip()
+    return (head, parts[index].strip(), tail) if head and tail and parts[index].strip() else None
 
 
 def _files(path: Path) -> list[tuple[Path, str | None]]:

@@ -124,8 +124,8 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
         stated = [value for value in numbers if start <= value.start < end]
         named = {number for mention in here for number in mention.names}
         covered = {
-            place
-            for place, token in enumerate(inside)
+            index
+            for index, token in enumerate(inside)
             if any(mention.start <= token.start < mention.end for mention in here)
         }
         capitals = runs(text, inside, covered, 0)
@@ -136,7 +136,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
         back = _refers_back(text[start:end], inside, chinese, bool(named & heads))
         words = {token.norm for token in inside}
         named |= _by_value(names, stated, words)
-        named |= _nationalities([token for place, token in enumerate(inside) if place not in covered], lexicon, named)
+        named |= _nationalities([token for index, token in enumerate(inside) if index not in covered], lexicon, named)
         named |= spread[len(sentences)]
         if chinese:
             named |= _chinese_forms(lexicon, [token.norm for token in inside], named)
@@ -157,7 +157,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
         behind_each.append(behind)
         before = named | carried
     everything = set().union(*behind_each) if behind_each else set()
-    return Faithfulness(tuple(sentences), tuple(place for place in range(len(plain)) if place not in everything))
+    return Faithfulness(tuple(sentences), tuple(index for index in range(len(plain)) if index not in everything))
 
 
 def _nameless(name: str) -> bool:
@@ -180,21 +180,21 @@ def _protected(text: str, found: Sequence[NameMention], names: Sequence[str]) ->
 
 def _ends(triples: Sequence[tuple[str, ...]], names: Sequence[str]) -> list[tuple[set[int], set[int]]]:
     """For each triple the names that stand for its head and its tail; a nameless node stands for its neighbours."""
-    place = {name: number for number, name in enumerate(names)}
+    index = {name: number for number, name in enumerate(names)}
     around: dict[str, set[int]] = {}
     for head, _, tail in triples:
         for node, other in ((head, tail), (tail, head)):
-            if _nameless(node) and other in place:
-                around.setdefault(node, set()).add(place[other])
-    found = []
+            if _nameless(node) and other in index:
+                around.setdefault(node, set()).add(index[other])
+    results = []
     for head, _, tail in triples:
-        first, second = ({place[end]} if end in place else set(around.get(end, ())) for end in (head, tail))
+        first, second = ({index[end]} if end in index else set(around.get(end, ())) for end in (head, tail))
         if _nameless(head):
             first = first - second or second
         elif _nameless(tail):
             second = second - first or first
-        found.append((first, second))
-    return found
+        results.append((first, second))
+    return results
 
 
 def _refers_back(sentence: str, tokens: Sequence[Token], chinese: bool, head_named: bool) -> bool:
@@ -208,7 +208,7 @@ def _refers_back(sentence: str, tokens: Sequence[Token], chinese: bool, head_nam
 
 def _by_value(names: Sequence[str], stated: Sequence[TextValue], words: set[str]) -> set[int]:
     """Names that are a date or a number, with a unit or a word or two at most, and whose value is stated."""
-    found = set()
+    results = set()
     for number, name in enumerate(names):
         known = values(name)
         if len(known) != 1:
@@ -218,8 +218,8 @@ def _by_value(names: Sequence[str], stated: Sequence[TextValue], words: set[str]
             continue
         in_words = not rest and any(WORDS[word] == known[0].number for word in words if word in WORDS)
         if in_words or any(confirmed_by(known[0], value) for value in stated):
-            found.add(number)
-    return found
+            results.add(number)
+    return results
 
 
 def _nationalities(tokens: Sequence[Token], lexicon: Lexicon, named: set[int]) -> set[int]:
@@ -234,7 +234,7 @@ def _nationalities(tokens: Sequence[Token], lexicon: Lexicon, named: set[int]) -
 def _spread(lexicon: Lexicon, sentences: Sequence[set[str]]) -> list[set[int]]:
     """Descriptions that the text gives in other words, each at the sentence that has the most of them."""
     everything = set().union(*sentences) if sentences else set()
-    found: list[set[int]] = [set() for _ in sentences]
+    results: list[set[int]] = [set() for _ in sentences]
     for number, name in enumerate(lexicon.words):
         chinese = sum(1 for word in name if len(word) == 1 and not word.isascii())
         if len(name) < (_LONG_CHINESE if chinese else _LONG):
@@ -242,13 +242,13 @@ def _spread(lexicon: Lexicon, sentences: Sequence[set[str]]) -> list[set[int]]:
         content = {word for word in name if word not in ARTICLES and word not in CONNECTORS}
         if content and len(content & everything) >= _LONG_SHARE * len(content):
             shares = [len(content & words) for words in sentences]
-            found[shares.index(max(shares))].add(number)
-    return found
+            results[shares.index(max(shares))].add(number)
+    return results
 
 
 def _chinese_forms(lexicon: Lexicon, words: Sequence[str], named: set[int]) -> set[int]:
     """Chinese names in a sentence that puts or leaves a word inside them: `山东青岛` for `山东省青岛市`."""
-    found = set()
+    results = set()
     bare = "".join(word for word in words if word not in _PLACES)
     pairs = set(pairwise(words))
     for number, name in enumerate(lexicon.words):
@@ -263,25 +263,25 @@ def _chinese_forms(lexicon: Lexicon, words: Sequence[str], named: set[int]) -> s
             or (_PAIRED <= len(name) < _LONG_CHINESE and shared >= _PAIRED_SHARE * (len(name) - 1))
             or (name in (("男",), ("女",)) and name[0] in words)
         ):
-            found.add(number)
-    return found
+            results.add(number)
+    return results
 
 
 def _trimmed(
     triples: Sequence[tuple[str, ...]], names: Sequence[str], lexicon: Lexicon, words: set[str]
 ) -> list[tuple[bool, bool]]:
     """Whether head and tail of each triple are there by their words without those of the relation."""
-    place = {name: number for number, name in enumerate(names)}
-    found = []
+    index = {name: number for number, name in enumerate(names)}
+    results = []
     for head, relation, tail in triples:
         stated = relation_words([relation])
         flags = []
         for end in (head, tail):
-            name = lexicon.words[place[end]] if end in place else ()
+            name = lexicon.words[index[end]] if end in index else ()
             rest = [word for word in name if word not in stated and word not in ARTICLES]
             flags.append(bool(rest) and len(rest) < len(name) and all(word in words for word in rest))
-        found.append((flags[0], flags[1]))
-    return found
+        results.append((flags[0], flags[1]))
+    return results
 
 
 def _stated_triples(
@@ -290,13 +290,13 @@ def _stated_triples(
     carried: set[int],
     trimmed: Sequence[tuple[bool, bool]],
 ) -> set[int]:
-    found = set()
+    results = set()
     for number, ((first, second), (short_first, short_second)) in enumerate(zip(ends, trimmed, strict=True)):
         here = (bool(first & named) or short_first, bool(second & named) or short_second)
         far = (here[0] or bool(first & carried), here[1] or bool(second & carried))
         if (here[0] or here[1]) and far[0] and far[1]:
-            found.add(number)
-    return found
+            results.add(number)
+    return results
 
 
 def _counts_items(text: str, start: int, value: TextValue) -> bool:
@@ -319,15 +319,15 @@ def _invented_numbers(
 def _invented_chinese(sentence: str, triples: Sequence[tuple[str, ...]], lexicon: Lexicon) -> list[tuple[int, str]]:
     """Quoted names and Latin words of a Chinese sentence that are in no triple."""
     pieces = ["".join(norms(part)) for triple in triples for part in triple]
-    found = []
+    results = []
     for match in _QUOTED.finditer(sentence):
         name = next(group for group in match.groups() if group is not None)
         folded = "".join(norms(name))
         if folded and not any(folded in piece for piece in pieces):
-            found.append((match.start(), name))
+            results.append((match.start(), name))
     known = {word for piece in lexicon.words for word in piece} | lexicon.relation
     for match in _LATIN.finditer(sentence):
         words = norms(match.group())
         if not all(word in known or word in _UNITS for word in words):
-            found.append((match.start(), match.group()))
-    return found
+            results.append((match.start(), match.group()))
+    return results

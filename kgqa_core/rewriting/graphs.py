@@ -105,29 +105,29 @@ def draw(
     counts["relation_paths"] = len(strata)
     for text, members in strata.items():
         Random(f"corpus/{seed}/{text}").shuffle(members)
-    found: list[GoldGraph] = []
+    results: list[GoldGraph] = []
     with QueryGraphs(store) as queries:
         for number, (question, paths) in enumerate(_in_turn([strata[text] for text in sorted(strata)]), start=1):
-            if len(found) == size:
+            if len(results) == size:
                 break
             graph = _gold_graph(question, dkg, paths, queries, max_triples)
             if graph is None:
                 counts["unreached"] += 1
             else:
-                found.append(graph)
+                results.append(graph)
             if number % 100 == 0:
-                monitor.progress(len(found), size, "gold graphs")
-        origins = Counter(f"by_{graph.origin}" for graph in found if graph.origin in (FORM, QUERY))
+                monitor.progress(len(results), size, "gold graphs")
+        origins = Counter(f"by_{graph.origin}" for graph in results if graph.origin in (FORM, QUERY))
         counts |= dict(sorted(origins.items()))
         counts |= {f"not_executed: {reason}": n for reason, n in sorted(queries.reasons.items())}
-    if not found:
+    if not results:
         raise QuestionFileError(
             f"no gold graph for any of {len(train)} training questions ({counts['without_path']} have no gold path, "
             f"{counts['without_answer']} no answer, {counts['unreached']} reach none); give relation paths with the "
             "questions, or import a corpus with corpus.alpaca_file"
         )
-    found.sort(key=lambda graph: graph.question.id)
-    return SampledGraphs(tuple(name_graphs(store, found)), counts)
+    results.sort(key=lambda graph: graph.question.id)
+    return SampledGraphs(tuple(name_graphs(store, results)), counts)
 
 
 def _gold_graph(
@@ -189,7 +189,7 @@ def name_graphs(store: KgStore, graphs: Sequence[GoldGraph]) -> list[GoldGraph]:
     ids = {end for head, _, tail in stored.values() for end in (head, tail)}
     names, relations = store.names(ids), store.relation_names()
     nameless = find_nameless(store, ids)
-    found = []
+    results = []
     for graph in graphs:
         rows = [stored[triple] for triple in graph.triples]
         called = cvt_names((end for head, _, tail in rows for end in (head, tail)), nameless)
@@ -197,10 +197,10 @@ def name_graphs(store: KgStore, graphs: Sequence[GoldGraph]) -> list[GoldGraph]:
             (called.get(head, names[head]), relations[relation], called.get(tail, names[tail]))
             for head, relation, tail in rows
         )
-        found.append(
+        results.append(
             GoldGraph(graph.question, graph.relation_path, graph.hops, graph.origin, graph.triples, named)
         )  # fmt: skip
-    return found
+    return results
 
 
 def shared_with(
@@ -225,5 +225,5 @@ def shared_with(
 
 def _in_turn(lists: Sequence[Sequence[T]]) -> Iterator[T]:
     """The first of each list, then the second of each, …"""
-    for place in range(max(map(len, lists), default=0)):
-        yield from (each[place] for each in lists if place < len(each))
+    for index in range(max(map(len, lists), default=0)):
+        yield from (each[index] for each in lists if index < len(each))

@@ -69,11 +69,11 @@ def read_groups(
         )
     with KgStore.open(kg) as store:
         names = _Names.of(store, rows["triple"].unique().sort().to_list())
-    found: dict[str, list[TripleGroup]] = {}
+    results: dict[str, list[TripleGroup]] = {}
     columns = rows.select("question", "path", "triple", "direction").iter_rows()
     for question, own in groupby(columns, itemgetter(0)):
-        found[question] = names.grouped([(path, triple, direction) for _, path, triple, direction in own])
-    return [(question, language or languages[question], found.get(question, [])) for question in sorted(languages)]
+        results[question] = names.grouped([(path, triple, direction) for _, path, triple, direction in own])
+    return [(question, language or languages[question], results.get(question, [])) for question in sorted(languages)]
 
 
 def group_facts(store: KgStore, facts: Sequence[Fact]) -> list[TripleGroup]:

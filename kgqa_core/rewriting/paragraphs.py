@@ -51,7 +51,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class GroupDraft:
-    """The text of a group, sentence by sentence, each with the places of the triples that it states."""
+    """The text of a group, sentence by sentence, each with the indices of the triples that it states."""
 
     group: TripleGroup
     pieces: tuple[tuple[str, tuple[int, ...], tuple[str, ...], Action], ...]
@@ -77,18 +77,18 @@ def by_model(group: TripleGroup, written: WrittenText, checked: Faithfulness | N
     pieces: list[tuple[str, tuple[int, ...], tuple[str, ...], Action]] = []
     covered: set[int] = set()
     last = len(checked.sentences) - 1
-    for place, sentence in enumerate(checked.sentences):
+    for index, sentence in enumerate(checked.sentences):
         text = " ".join(sentence.text.split())
         action: Action = "kept"
         if policy != "keep":
-            if written.truncated and place == last and text[-1:] not in _ENDS:
+            if written.truncated and index == last and text[-1:] not in _ENDS:
                 action = "cut"
             elif sentence.invented or not sentence.triples:
                 action = "replaced" if policy == "replace" and sentence.triples else "dropped"
         if action in ("kept", "replaced"):
             covered.update(sentence.triples)
         pieces.append((text, sentence.triples, sentence.invented, action))
-    missing = tuple(place for place in everything if place not in covered)
+    missing = tuple(index for index in everything if index not in covered)
     if policy == "replace" and missing:
         pieces.append(("", missing, (), "added"))
     return GroupDraft(group, tuple(pieces))
@@ -111,8 +111,8 @@ def assemble(drafts: Sequence[GroupDraft]) -> list[list[Piece]]:
     for draft in drafts:
         ids, named = draft.group.triples, draft.group.named
         pieces = []
-        for written, places, invented, action in draft.pieces:
-            behind = tuple(ids[place] for place in places)
+        for written, indices, invented, action in draft.pieces:
+            behind = tuple(ids[index] for index in indices)
             text = ""
             if action == "kept":
                 if written in seen:
@@ -121,9 +121,9 @@ def assemble(drafts: Sequence[GroupDraft]) -> list[list[Piece]]:
                     text = written
                     seen.add(written)
             elif action in ("replaced", "added", "failed"):
-                fresh = [place for place in places if ids[place] not in covered]
-                behind = tuple(ids[place] for place in fresh) if action != "replaced" else behind
-                text = triple_form(named[place] for place in fresh)
+                fresh = [index for index in indices if ids[index] not in covered]
+                behind = tuple(ids[index] for index in fresh) if action != "replaced" else behind
+                text = triple_form(named[index] for index in fresh)
                 if not fresh and action != "replaced":
                     continue
             if action in ("kept", "replaced", "added", "failed"):
@@ -141,9 +141,9 @@ def join(paragraph: Sequence[Sequence[Piece]], language: str) -> str:
 
 def behind(paragraph: Sequence[Sequence[Piece]]) -> list[int]:
     """Ids of the triples that stand in a paragraph, in its order."""
-    found: dict[int, None] = {}
+    results: dict[int, None] = {}
     for pieces in paragraph:
         for piece in pieces:
             if piece.text:
-                found.update(dict.fromkeys(piece.triples))
-    return list(found)
+                results.update(dict.fromkeys(piece.triples))
+    return list(results)

@@ -209,9 +209,9 @@ def _is_participle(word: str) -> bool:
 
 def _head(parts: list[str]) -> int:
     """Place of the head of a noun phrase."""
-    for place, word in enumerate(parts[1:], start=1):
-        after = parts[place + 1] if place + 1 < len(parts) else "of"
+    for index, word in enumerate(parts[1:], start=1):
+        after = parts[index + 1] if index + 1 < len(parts) else "of"
         participle = _is_participle(word) and after in _PREPOSITIONS
-        if word in _PREPOSITIONS or participle or parts[place - 1].endswith(","):
-            return place - 1
+        if word in _PREPOSITIONS or participle or parts[index - 1].endswith(","):
+            return index - 1
     return len(parts) - 1

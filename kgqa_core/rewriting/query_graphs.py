@@ -97,12 +97,12 @@ class QueryGraphs:
             return self._nothing("it names what the graph lacks" if result.missing else "it has no solution")
         chosen: dict[int, None] = {}
         reached = False
-        for one in solutions:
-            fresh = [triple for triple in one.triples if triple not in chosen]
+        for solution in solutions:
+            fresh = [triple for triple in solution.triples if triple not in chosen]
             if chosen and len(chosen) + len(fresh) > max_triples:
                 break
             chosen.update(dict.fromkeys(fresh))
-            reached = reached or not gold.isdisjoint(one.nodes)
+            reached = reached or not gold.isdisjoint(solution.nodes)
         return QueryTriples(tuple(chosen), reached, QUERY)
 
     def _of_form(self, question: Question, max_triples: int) -> QueryTriples | None:

@@ -80,10 +80,10 @@ def teacher_params(options: CorpusOptions) -> GenerationParams:
 
 def one_each(graphs: Sequence[GoldGraph], options: CorpusOptions) -> dict[str, GoldGraph]:
     """The first graph of each instruction, by instruction: the teacher's prompts."""
-    found: dict[str, GoldGraph] = {}
+    results: dict[str, GoldGraph] = {}
     for graph in graphs:
-        found.setdefault(instruction(graph, options), graph)
-    return found
+        results.setdefault(instruction(graph, options), graph)
+    return results
 
 
 def by_rule(graph: GoldGraph, options: CorpusOptions, variant: int) -> str:
@@ -107,22 +107,22 @@ def write_texts(
             _ask_all(
                 model, [prompt for prompt, _ in pairs], teacher_params(options),
                 samples=[number for _, number in pairs], cache=cache, llm=llm, monitor=monitor, what="texts",
-                validate=lambda place, text: _reject(text, graphs[pairs[place][0]], options),
+                validate=lambda index, text: _reject(text, graphs[pairs[index][0]], options),
                 retry_temperature=options.temperature,
-                expected=Expected(lambda place: by_rule(graphs[pairs[place][0]], options, 0)),
+                expected=Expected(lambda index: by_rule(graphs[pairs[index][0]], options, 0)),
             )
         )  # fmt: skip
-    found: dict[str, list[TeacherText]] = {prompt: [] for prompt in graphs}
-    for place, ((prompt, number), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
+    results: dict[str, list[TeacherText]] = {prompt: [] for prompt in graphs}
+    for index, ((prompt, number), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
         graph = graphs[prompt]
-        found[prompt].append(
+        results[prompt].append(
             _by_rule(graph, options, seed, number) if outcome is None else _by_model(graph, options, number, outcome)
         )
-        if outcome is None and (place % 200 == 0 or place == len(pairs)):
-            monitor.progress(place, len(pairs), "texts")
-    for candidates in found.values():
+        if outcome is None and (index % 200 == 0 or index == len(pairs)):
+            monitor.progress(index, len(pairs), "texts")
+    for candidates in results.values():
         candidates.sort(key=lambda each: (each.reason is not None, -each.faithfulness, each.number))
-    return found
+    return results
 
 
 def judge(
@@ -136,8 +136,8 @@ def judge(
     """
     prompts = [answer_prompt(question.text, text, READ) for question, text in wanted]
     expected = Expected(
-        lambda place: min((names[0] for names in wanted[place][0].answer_names if names), key=len, default=""),
-        lambda place, completion: judged(wanted[place][0], completion).hit,
+        lambda index: min((names[0] for names in wanted[index][0].answer_names if names), key=len, default=""),
+        lambda index, completion: judged(wanted[index][0], completion).hit,
     )
     outcomes = _ask_all(
         model, prompts, GenerationParams(max_new_tokens=ANSWER_TOKENS), cache=cache, llm=llm, monitor=monitor,

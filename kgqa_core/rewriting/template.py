@@ -23,7 +23,7 @@ Named = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class TemplateSentence:
-    """One sentence, and the places of the triples that it states."""
+    """One sentence, and the indices of the triples that it states."""
 
     text: str
     triples: tuple[int, ...]
@@ -52,8 +52,8 @@ def sentences(triples: Sequence[Named], language: str = "en", variant: int = 0) 
     choice = _digest(stored) + variant
     chinese = language.partition("-")[0] == "zh"
     wording = _Chinese(choice) if chinese else _English(choice)
-    hidden = [place for place, (head, _, tail) in enumerate(stored) if is_cvt(head) or is_cvt(tail)]
-    plain = [place for place in range(len(stored)) if place not in set(hidden)]
+    hidden = [index for index, (head, _, tail) in enumerate(stored) if is_cvt(head) or is_cvt(tail)]
+    plain = [index for index in range(len(stored)) if index not in set(hidden)]
     made = wording.groups(_grouped(stored, plain)) + _compound(wording, stored, hidden)
     return sorted(made, key=lambda each: each.triples[0])
 
@@ -73,21 +73,21 @@ def _digest(stored: Sequence[Named]) -> int:
     return hashlib.sha256(json.dumps(stored, ensure_ascii=False).encode()).digest()[0]
 
 
-def _grouped(stored: Sequence[Named], places: Sequence[int]) -> list[_Group]:
+def _grouped(stored: Sequence[Named], indices: Sequence[int]) -> list[_Group]:
     """Triples by head and relation; what stays alone there, by relation and tail."""
     by_head: dict[tuple[str, str], list[int]] = {}
-    for place in places:
-        by_head.setdefault(stored[place][:2], []).append(place)
+    for index in indices:
+        by_head.setdefault(stored[index][:2], []).append(index)
     groups = []
     alone: dict[tuple[str, str], list[int]] = {}
     for (head, relation), found in by_head.items():
-        tails = tuple(dict.fromkeys(stored[place][2] for place in found))
+        tails = tuple(dict.fromkeys(stored[index][2] for index in found))
         if len(tails) > 1:
             groups.append(_Group((head,), relation, tails, tuple(found)))
         else:
             alone.setdefault((relation, tails[0]), []).extend(found)
     for (relation, tail), found in alone.items():
-        heads = tuple(dict.fromkeys(stored[place][0] for place in found))
+        heads = tuple(dict.fromkeys(stored[index][0] for index in found))
         groups.append(_Group(heads, relation, (tail,), tuple(sorted(found))))
     return sorted(groups, key=lambda group: group.triples[0])
 
@@ -95,38 +95,38 @@ def _grouped(stored: Sequence[Named], places: Sequence[int]) -> list[_Group]:
 def _compound(wording: _English | _Chinese, stored: Sequence[Named], hidden: Sequence[int]) -> list[TemplateSentence]:
     """Sentences on nameless nodes: each anchored by the triple that leads to it, described by those that leave it."""
     anchors: dict[str, int] = {}
-    for place in hidden:
-        head, _, tail = stored[place]
+    for index in hidden:
+        head, _, tail = stored[index]
         if is_cvt(tail) and tail not in anchors and head != tail:
-            anchors[tail] = place
+            anchors[tail] = index
     parts: dict[str, list[int]] = {}
-    for place in hidden:
-        head, _, tail = stored[place]
-        if anchors.get(tail) != place:
-            parts.setdefault(head if is_cvt(head) else tail, []).append(place)
+    for index in hidden:
+        head, _, tail = stored[index]
+        if anchors.get(tail) != index:
+            parts.setdefault(head if is_cvt(head) else tail, []).append(index)
     made = []
     merged: dict[tuple[str, str], list[tuple[str, list[int]]]] = {}
-    for node, places in parts.items():
+    for node, indices in parts.items():
         where, behind = _anchor(wording, stored, anchors, node)
         tails: dict[str, list[str]] = {}
-        for place in places:
-            head, relation, tail = stored[place]
+        for index in indices:
+            head, relation, tail = stored[index]
             name = tail if head == node else head
             if not is_cvt(name):
                 tails.setdefault(relation, []).append(name)
         facts = [(relation, tuple(dict.fromkeys(names))) for relation, names in tails.items()]
-        if where and len(places) == len(facts) == 1:
-            merged.setdefault((where, facts[0][0]), []).append((facts[0][1][0], sorted({*behind, *places})))
+        if where and len(indices) == len(facts) == 1:
+            merged.setdefault((where, facts[0][0]), []).append((facts[0][1][0], sorted({*behind, *indices})))
         elif where and facts:
-            made.append(TemplateSentence(wording.within(where, facts), tuple(sorted({*behind, *places}))))
-        elif len(places) > 1 and facts:
-            made.append(TemplateSentence(wording.together(facts), tuple(places)))
+            made.append(TemplateSentence(wording.within(where, facts), tuple(sorted({*behind, *indices}))))
+        elif len(indices) > 1 and facts:
+            made.append(TemplateSentence(wording.together(facts), tuple(indices)))
     for (where, relation), found in merged.items():
         names = tuple(dict.fromkeys(tail for tail, _ in found))
-        behind_all = tuple(sorted({place for _, places in found for place in places}))
+        behind_all = tuple(sorted({index for _, indices in found for index in indices}))
         made.append(TemplateSentence(wording.within(where, [(relation, names)]), behind_all))
-    covered = {place for each in made for place in each.triples}
-    return made + [TemplateSentence(wording.bare(stored[place]), (place,)) for place in hidden if place not in covered]
+    covered = {index for each in made for index in each.triples}
+    return made + [TemplateSentence(wording.bare(stored[index]), (index,)) for index in hidden if index not in covered]
 
 
 def _anchor(
@@ -135,14 +135,14 @@ def _anchor(
     """`the marriage of Ada` for a nameless node, and the triples behind it; empty where nothing named leads there."""
     chain: list[int] = []
     while is_cvt(node):
-        place = anchors.get(node)
-        if place is None or place in chain:
+        index = anchors.get(node)
+        if index is None or index in chain:
             return "", []
-        chain.append(place)
-        node = stored[place][0]
+        chain.append(index)
+        node = stored[index][0]
     text = node
-    for place in reversed(chain):
-        text = wording.part_of(stored[place][1], text)
+    for index in reversed(chain):
+        text = wording.part_of(stored[index][1], text)
     return text, chain
 
 
@@ -156,21 +156,21 @@ class _English:
         """One sentence for each group, or for a chain of two."""
         made: list[TemplateSentence] = []
         clauses = [self._clause(group) for group in groups]
-        place = 0
-        while place < len(groups):
-            here, after = groups[place], groups[place + 1] if place + 1 < len(groups) else None
+        index = 0
+        while index < len(groups):
+            here, after = groups[index], groups[index + 1] if index + 1 < len(groups) else None
             chain = after is not None and len(here.heads) == len(here.tails) == 1 and after.heads == here.tails
             if chain and after is not None and here.relation != after.relation and self.choice % 2:
-                then = clauses[place + 1]
+                then = clauses[index + 1]
                 own = not any(then.startswith(name) for name in (*after.heads, *after.tails))
                 then = "the " + then[4:] if own and then.startswith("The ") else then
                 made.append(
-                    TemplateSentence(f"{clauses[place]}, and {then}.", tuple(sorted({*here.triples, *after.triples})))
+                    TemplateSentence(f"{clauses[index]}, and {then}.", tuple(sorted({*here.triples, *after.triples})))
                 )
-                place += 2
+                index += 2
             else:
-                made.append(TemplateSentence(f"{clauses[place]}.", here.triples))
-                place += 1
+                made.append(TemplateSentence(f"{clauses[index]}.", here.triples))
+                index += 1
         return made
 
     def within(self, where: str, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
@@ -246,17 +246,17 @@ class _Chinese:
     def groups(self, groups: Sequence[_Group]) -> list[TemplateSentence]:
         """One sentence for each group, or for a chain of two."""
         made: list[TemplateSentence] = []
-        place = 0
-        while place < len(groups):
-            here, after = groups[place], groups[place + 1] if place + 1 < len(groups) else None
+        index = 0
+        while index < len(groups):
+            here, after = groups[index], groups[index + 1] if index + 1 < len(groups) else None
             same = after is not None and len(here.heads) == 1 and after.heads in (here.heads, here.tails)
             if same and after is not None and self.choice % 2:
                 text = f"{self._clause(here)}，{self._clause(after)}。"
                 made.append(TemplateSentence(text, tuple(sorted({*here.triples, *after.triples}))))
-                place += 2
+                index += 2
             else:
                 made.append(TemplateSentence(f"{self._clause(here)}。", here.triples))
-                place += 1
+                index += 1
         return made
 
     def within(self, where: str, facts: Sequence[tuple[str, Sequence[str]]]) -> str:

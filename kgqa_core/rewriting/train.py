@@ -167,8 +167,8 @@ def inputs(pairs: Pairs, part: list[int], reader: HFModel, device: torch.device)
 def _padded(rows: list[list[int]], value: int) -> Tensor:
     width = max(len(row) for row in rows)
     out = torch.full((len(rows), width), value)
-    for place, row in enumerate(rows):
-        out[place, : len(row)] = torch.tensor(row)
+    for index, row in enumerate(rows):
+        out[index, : len(row)] = torch.tensor(row)
     return out
 
 
@@ -219,8 +219,8 @@ class AdapterTraining:
         """Gradients of an effective batch, summed over all processes; its loss per target token, and those tokens."""
         tokens = pairs.tokens(batch)
         value = torch.zeros((), dtype=torch.float32, device=self.device)
-        for place, part in self._own(micro_batches(pairs, batch, self.options.micro_batch_tokens)):
-            torch.manual_seed(_seed_of(self.seed, step, place))
+        for index, part in self._own(micro_batches(pairs, batch, self.options.micro_batch_tokens)):
+            torch.manual_seed(_seed_of(self.seed, step, index))
             loss = self._loss(pairs, part) / tokens
             loss.backward()  # type: ignore[no-untyped-call]
             value += loss.detach()
@@ -291,8 +291,8 @@ def _schedule(step: int, total: int, warmup: float) -> float:
     return cosine(step, warm, total)
 
 
-def _seed_of(seed: int, step: int, place: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed} {step} {place}".encode()).digest()[:7], "big")
+def _seed_of(seed: int, step: int, index: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed} {step} {index}".encode()).digest()[:7], "big")
 
 
 log = logging.getLogger("kgqa.rewriter")

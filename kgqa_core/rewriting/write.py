@@ -249,10 +249,10 @@ def _save(
         for (question, language, _), paragraph in zip(requests, paragraphs, strict=True)
     ]
     sentences = [
-        (question, group.path, number, place, piece.text, piece.written, piece.triples, piece.invented, piece.action)
+        (question, group.path, number, index, piece.text, piece.written, piece.triples, piece.invented, piece.action)
         for (question, _, groups), paragraph in zip(requests, paragraphs, strict=True)
         for number, (group, pieces) in enumerate(zip(groups, paragraph, strict=True))
-        for place, piece in enumerate(pieces)
+        for index, piece in enumerate(pieces)
     ]
     _write_tables(
         out,

@@ -23,7 +23,7 @@ class Easiness:
     def refuses(self, draft: Draft) -> bool:
         """Whether a draft is too easy; one that is not is counted with its answers.  Yes and no are never too easy."""
         answers = _answers(draft)
-        if self.options.max_answer_share < 1 and any(self._uses[one] >= self.max_per_answer for one in answers):
+        if self.options.max_answer_share < 1 and any(self._uses[answer] >= self.max_per_answer for answer in answers):
             return True
         if self.options.max_random_hit < 1 and draft.nodes:
             topics = list(self.graph.know(draft.topics).values())
@@ -39,12 +39,12 @@ class Easiness:
         topics counts once, as the retriever `random` draws it.
         """
         graph = self.graph
-        places = np.unique(np.concatenate([graph.touching(topic) for topic in topics])) if topics else np.empty(0, int)
-        if not len(places):
+        indices = np.unique(np.concatenate([graph.touching(topic) for topic in topics])) if topics else np.empty(0, int)
+        if not len(indices):
             return 0.0
-        head, tail, answer, topic = graph.head[places], graph.tail[places], np.asarray(answers), np.asarray(topics)
+        head, tail, answer, topic = graph.head[indices], graph.tail[indices], np.asarray(answers), np.asarray(topics)
         named = np.isin(head, topic) & np.isin(tail, answer) | np.isin(tail, topic) & np.isin(head, answer)
-        total, good = len(places), int(named.sum())
+        total, good = len(indices), int(named.sum())
         missed = 1.0
         for drawn in range(min(self.options.random_facts, total)):
             missed *= max(0, total - good - drawn) / (total - drawn)

@@ -163,23 +163,23 @@ def _rows(
 def _typed(rows: Sequence[dict[str, Any]], noise: Noise) -> list[dict[str, Any]]:
     """Rows as people type, each text once."""
     texts: set[str] = set()
-    found = []
+    results = []
     for row in rows:
         if row["language"] == "en":
             row["question"] = noise.apply(row["question"], row["mentions"], row["group"])
         same = row["question"].casefold().strip(" ?!.")
         if same not in texts:
             texts.add(same)
-            found.append(row)
-    return found
+            results.append(row)
+    return results
 
 
 def _unanswerable_rows(missing: Sequence[Unanswerable], language: str) -> list[dict[str, Any]]:
     """Rows of questions without an answer."""
-    found = []
+    results = []
     for one in missing:
         form = {} if one.form is None else {"missing_form": str(one.form)}
-        found.append(
+        results.append(
             {
                 "id": "",
                 "question": one.worded.text,
@@ -200,7 +200,7 @@ def _unanswerable_rows(missing: Sequence[Unanswerable], language: str) -> list[d
                 "group": f"{one.missing}|{'|'.join(one.topics)}",
             }
         )
-    return found
+    return results
 
 
 def answer_type(draft: Draft, graph: MemoryGraph) -> str:
@@ -212,8 +212,8 @@ def answer_type(draft: Draft, graph: MemoryGraph) -> str:
     first = draft.nodes[0]
     if not graph.literal[first]:
         return "entities"
-    place = int(graph.dim[first])
-    return "text" if place < 0 else "date" if graph.dimensions[place] == TIME else "number"
+    index = int(graph.dim[first])
+    return "text" if index < 0 else "date" if graph.dimensions[index] == TIME else "number"
 
 
 def _path_fields(draft: Draft) -> dict[str, Any]:
@@ -227,22 +227,22 @@ def _path_fields(draft: Draft) -> dict[str, Any]:
 def _split(rows: list[dict[str, Any]], options: GeneratedQuestionsOptions, seed: int) -> None:
     by_topics = options.split_by == "topics"
     groups = {
-        str(place): tuple(sorted(row["topic_entities"])) if by_topics and row["topic_entities"] else row["group"]
-        for place, row in enumerate(rows)
+        str(index): tuple(sorted(row["topic_entities"])) if by_topics and row["topic_entities"] else row["group"]
+        for index, row in enumerate(rows)
     }
     chosen = split_by_group(groups, options.split_shares, seed)
-    scored = {str(place): groups[str(place)] for place, row in enumerate(rows) if row["answers"]}
-    if {chosen[place] for place in scored} != _wanted(options):  # of few, those without an answer may fill a split
+    scored = {str(index): groups[str(index)] for index, row in enumerate(rows) if row["answers"]}
+    if {chosen[index] for index in scored} != _wanted(options):  # of few, those without an answer may fill a split
         chosen |= split_by_group(scored, options.split_shares, seed)
-    for place, row in enumerate(rows):
-        row["split"] = chosen[str(place)]
+    for index, row in enumerate(rows):
+        row["split"] = chosen[str(index)]
 
 
 def _repeat(rows: list[dict[str, Any]], options: GeneratedQuestionsOptions) -> int:
     """Repeats a question in each split that has none with an answer, because there are too few; how many that are."""
     scored = [row for row in rows if row["answers"]]
     lacking = sorted(_wanted(options) - {row["split"] for row in scored})
-    rows += [{**scored[place % len(scored)], "split": split} for place, split in enumerate(lacking)]
+    rows += [{**scored[index % len(scored)], "split": split} for index, split in enumerate(lacking)]
     return len(lacking)
 
 

@@ -26,7 +26,7 @@ _LEAST = 3
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSet:
-    """A measure of the members of a set: its path, whether it counts, and (place of member, dimension, value)."""
+    """A measure of the members of a set: its path, whether it counts, and (index of member, dimension, value)."""
 
     hop: PathHop
     counted: bool
@@ -120,19 +120,19 @@ class Operations:
         source, reached = self.graph.hop(nodes, hop.relation.id, backward=hop.backward)
         if counted:
             numbers = np.bincount(source, minlength=len(nodes))
-            found = {int(node): float(n) for node, n in zip(nodes, numbers, strict=True) if n}
-            return MeasuredSet(hop, True, found, "")
+            results = {int(node): float(n) for node, n in zip(nodes, numbers, strict=True) if n}
+            return MeasuredSet(hop, True, results, "")
         fits = self.graph.dim[reached] >= 0
         source, reached = source[fits], reached[fits]
         dims = np.unique(self.graph.dim[reached])
         if len(dims) != 1:
             return None
-        found = {}
-        for place, x in zip(source.tolist(), self.graph.x[reached].tolist(), strict=True):
-            node = int(nodes[place])
-            if found.setdefault(node, x) != x:
+        results = {}
+        for index, x in zip(source.tolist(), self.graph.x[reached].tolist(), strict=True):
+            node = int(nodes[index])
+            if results.setdefault(node, x) != x:
                 return None  # two values: which of them is meant is not clear
-        return MeasuredSet(hop, False, found, self.graph.dimensions[int(dims[0])])
+        return MeasuredSet(hop, False, results, self.graph.dimensions[int(dims[0])])
 
     # -- kinds ---------------------------------------------------------------------------------------------------
 
@@ -177,8 +177,8 @@ class Operations:
         if n > len(values):
             return None
         best = "max" if measured.counted or self.rng.random() < 0.75 else "min"
-        place = values[-n] if best == "max" else values[n - 1]
-        if sum(value == place for value in measured.values.values()) > self.options.max_ties:
+        index = values[-n] if best == "max" else values[n - 1]
+        if sum(value == index for value in measured.values.values()) > self.options.max_ties:
             return None
         self._use(measured)
         return Draft("ordinal", Nth(n, best, form, measured.path, measured.counted))

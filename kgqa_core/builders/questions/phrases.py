@@ -225,12 +225,12 @@ class FormPhrases:
 
     def _best(self, form: Arg | Nth, head: str) -> Noun:
         noun = self.noun(form.of, head, False)
-        place = ORDINALS[form.n] if isinstance(form, Nth) else ""
+        index = ORDINALS[form.n] if isinstance(form, Nth) else ""
         words, step = self.lexicon.words(form.path[0]), form.path[0]
         adjectives = () if form.counted else words.entry.most if form.best == "max" else words.entry.least
         if adjectives and not noun.fixed and self.lexicon.rng.random() < 0.8:
-            return replace(noun, adjective=f"{place} {self.lexicon.pick(adjectives)}".strip(), many=False)
-        ends = self.lexicon.extremes(step, words, form.best, form.counted, place, is_person(noun.head))
+            return replace(noun, adjective=f"{index} {self.lexicon.pick(adjectives)}".strip(), many=False)
+        ends = self.lexicon.extremes(step, words, form.best, form.counted, index, is_person(noun.head))
         if noun.fixed:
             return Noun(fixed=f"the one of {noun.fixed} {self.lexicon.pick(ends)}")
         return replace(noun, post=f"{noun.post} {self.lexicon.pick(ends)}".strip(), many=False)

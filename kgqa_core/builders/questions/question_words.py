@@ -59,10 +59,10 @@ class QuestionWords:
         return self.name(form.of.key) if isinstance(form, Join) and isinstance(form.of, Entity) else ""
 
     def extremes(
-        self, step: Step, words: RelationWords, best: str, counted: bool, place: str, person: bool
+        self, step: Step, words: RelationWords, best: str, counted: bool, index: str, person: bool
     ) -> list[str]:
         """`with the highest R`, `with the most Rs`: clauses after a noun."""
-        that, rank = "who" if person else "that", f"{place} " if place else ""
+        that, rank = "who" if person else "that", f"{index} " if index else ""
         if counted:
             most = f"{rank}most" if best == "max" else f"{rank}fewest"
             things = self.counted_noun(step, words)

@@ -59,25 +59,25 @@ class Sampler:
         shares = {name: share for name, share in self.options.shares.model_dump().items() if share > 0}
         if self.typed is not None:
             shares = {name: share for name, share in shares.items() if name in GRAILQA_KINDS}
-        found: dict[str, Draft] = {}
+        results: dict[str, Draft] = {}
         if "one_hop" in shares:
-            self._cover(found, size // 4)
-        counts = Counter(draft.kind for draft in found.values())
+            self._cover(results, size // 4)
+        counts = Counter(draft.kind for draft in results.values())
         open_kinds = dict(shares)
-        while len(found) < size and open_kinds:
+        while len(results) < size and open_kinds:
             total = sum(open_kinds.values())
-            room = size - len(found)
+            room = size - len(results)
             for kind, share in list(open_kinds.items()):
                 goal = max(1, round(room * share / total))
                 if kind == "one_hop":
                     goal = max(1, goal - counts[kind])
                     counts[kind] = 0
-                if not self._fill(found, kind, min(goal, size - len(found))):
+                if not self._fill(results, kind, min(goal, size - len(results))):
                     del open_kinds[kind]
-                monitor.progress(len(found), size, "questions")
-                if len(found) >= size:
+                monitor.progress(len(results), size, "questions")
+                if len(results) >= size:
                     break
-        return list(found.values())
+        return list(results.values())
 
     def _cover(self, found: dict[str, Draft], most: int) -> None:
         """Some questions of one hop for every relation and direction, in a seeded order."""

@@ -148,9 +148,9 @@ def _relations(store: KgStore, schema: Schema, labels: Mapping[str, str]) -> dic
                 f"SELECT t.relation, k.key, count(DISTINCT t.{end}) FROM triples t JOIN types y ON y.entity = t.{end} "
                 "JOIN entities k ON k.id = y.type GROUP BY ALL"
             ).fetchall(),
-            {i: numbers[place] for i, numbers in sizes.items()},
+            {i: numbers[index] for i, numbers in sizes.items()},
         )
-        for place, end in enumerate(("head", "tail"))
+        for index, end in enumerate(("head", "tail"))
     ]
     units: dict[int, list[str]] = {}
     for i, unit in run(
@@ -158,7 +158,7 @@ def _relations(store: KgStore, schema: Schema, labels: Mapping[str, str]) -> dic
         "GROUP BY ALL ORDER BY relation, count(*) DESC, unit"
     ).fetchall():
         units.setdefault(i, []).append(unit)
-    found = {}
+    results = {}
     for i, key in run("SELECT id, key FROM relations ORDER BY key").fetchall():
         observed = schema.relations[key]
         if i not in sizes or key in _NAMES or not is_informative(key, (labels[key],)):
@@ -168,7 +168,7 @@ def _relations(store: KgStore, schema: Schema, labels: Mapping[str, str]) -> dic
             continue
         heads, tails, entities = sizes[i]
         (domain, domain_sure), (range_, range_sure) = (end.get(i, (None, False)) for end in ends)
-        found[key] = RelationProfile(
+        results[key] = RelationProfile(
             key=key,
             id=i,
             label=label,
@@ -184,7 +184,7 @@ def _relations(store: KgStore, schema: Schema, labels: Mapping[str, str]) -> dic
             units=tuple(units.get(i, ())),
             is_type=key in TYPE_KEYS,
         )
-    return found
+    return results
 
 
 def plain_label(label: str) -> str:
@@ -205,11 +205,11 @@ def _dominant(rows: list[tuple[int, str, int]], sizes: Mapping[int, int]) -> dic
     typed: dict[int, int] = {}
     for relation, _, number in rows:
         typed[relation] = max(typed.get(relation, 0), number)
-    found: dict[int, list[tuple[int, str]]] = {}
+    results: dict[int, list[tuple[int, str]]] = {}
     for relation, key, number in rows:
         if number >= _DOMINANT * typed[relation]:
-            found.setdefault(relation, []).append((number, key))
-    chosen = {relation: min(choices) for relation, choices in found.items()}
+            results.setdefault(relation, []).append((number, key))
+    chosen = {relation: min(choices) for relation, choices in results.items()}
     return {
         relation: (key, number >= _DOMINANT * sizes[relation])
         for relation, (number, key) in chosen.items()

@@ -124,14 +124,14 @@ class SetQuestions:
             return []
         x, single = noun.show(), self.lexicon.profile.relations[step.relation].functional
         if not step.inverse:
-            found = [text.replace("<x>", x) for text in words.entry.back]
+            results = [text.replace("<x>", x) for text in words.entry.back]
             if words.nouns and isinstance(inner, Entity):
                 what = f"which {words.head}" if words.head else "what"
-                found.append(f"{x} is {'the' if single else article(words.nouns[0])} {words.nouns[0]} of {what}")
-            return found
-        found = [text.replace("<x>", x) for text in words.entry.ask]
+                results.append(f"{x} is {'the' if single else article(words.nouns[0])} {words.nouns[0]} of {what}")
+            return results
+        results = [text.replace("<x>", x) for text in words.entry.ask]
         sort = words.tail
-        found += [
+        results += [
             f"{'who' if is_person(sort) else f'which {sort}' if sort else 'what'} {verb} {x}"
             for verb in words.active
             if not verb.startswith("is ")
@@ -139,17 +139,17 @@ class SetQuestions:
         for is_, participle in words.passive:
             last = participle.rsplit(" ", 1)[-1]
             what = "who" if last == "by" and is_person(sort or "person") else f"which {sort}" if sort else "what"
-            found.append(f"{what} {is_} {x} {participle}")
+            results.append(f"{what} {is_} {x} {participle}")
             if last in ("in", "at"):
-                found.append(f"where {is_} {x} {participle.removesuffix(' ' + last)}")
+                results.append(f"where {is_} {x} {participle.removesuffix(' ' + last)}")
         for one, several in words.verbs:
             if one != several and not one.startswith(("is ", "has ", "was ")):
-                found.append(f"what {'does'} {x} {several}")
+                results.append(f"what {'does'} {x} {several}")
             elif one.startswith("is "):
-                found.append(f"{f'which {sort}' if sort else 'what'} is {x} {one.removeprefix('is ')}")
+                results.append(f"{f'which {sort}' if sort else 'what'} is {x} {one.removeprefix('is ')}")
         if sort in PLACES and words.nouns and single:
-            found.append(f"where is the {words.nouns[0]} of {x}")
-        return found
+            results.append(f"where is the {words.nouns[0]} of {x}")
+        return results
 
     def _keywords(self, form: Form, ends: bool = True) -> str:
         """Names and labels, as people type them into a search box; ends: what the answers are called among them."""

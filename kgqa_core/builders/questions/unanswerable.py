@@ -88,17 +88,17 @@ class UnanswerableSampler:
 
     def draw(self, size: int) -> list[Unanswerable]:
         """`size` questions, of each reason about as many; fewer where the graph is too small."""
-        found: dict[str, Unanswerable] = {}
+        results: dict[str, Unanswerable] = {}
         makers = [self.relation, self.fact, self.entity] if self.profile.language == "en" else [self.fact, self.entity]
         misses = 0
-        while len(found) < size and misses < _TRIES * len(makers):
-            one = makers[len(found) % len(makers) if misses < _TRIES else self.rng.randrange(len(makers))]()
-            if one is None or one.worded.text in found:
+        while len(results) < size and misses < _TRIES * len(makers):
+            one = makers[len(results) % len(makers) if misses < _TRIES else self.rng.randrange(len(makers))]()
+            if one is None or one.worded.text in results:
                 misses += 1
                 continue
-            found[one.worded.text] = one
+            results[one.worded.text] = one
             misses = 0
-        return list(found.values())
+        return list(results.values())
 
     # -- a relation that is not there ----------------------------------------------------------------------------
 
@@ -171,17 +171,17 @@ class UnanswerableSampler:
         except FormError:
             return None
         text, nouns = worded.text, {noun for pair in self.kinds.values() for noun in pair if noun}
-        places = [
+        indices = [
             found.start()
             for noun in sorted(nouns)
             for found in re.finditer(rf"\b(?:{re.escape(noun)}|{re.escape(plural(noun))})\b", text)
         ]
         inside = [range(text.find(name), text.find(name) + len(name)) for name in worded.mentions]
-        places = [place for place in places if not any(place in own for own in inside)]
-        if not places:
+        indices = [index for index in indices if not any(index in own for own in inside)]
+        if not indices:
             return None
-        place = self.rng.choice(places)
-        text = f"{text[:place]}{adjective} {text[place:]}"
+        index = self.rng.choice(indices)
+        text = f"{text[:index]}{adjective} {text[index:]}"
         article = r"\1n " if adjective[0] in "aeiou" else r"\1 "
         text = re.sub(rf"\b([Aa])n? (?={adjective})", article, text)
         return Unanswerable(WordedQuestion(text, worded.mentions), RELATION, adjective, draft.topics)
@@ -312,9 +312,9 @@ class UnanswerableSampler:
         if name is None or worded.text.count(worded.mentions[lost]) == 0:
             return None
         text = worded.text.replace(worded.mentions[lost], name)
-        mentions = tuple(name if place == lost else other for place, other in enumerate(worded.mentions))
+        mentions = tuple(name if index == lost else other for index, other in enumerate(worded.mentions))
         used = elements(draft.form)
-        topics = tuple(key for place, key in enumerate(used.entities) if place != lost)
+        topics = tuple(key for index, key in enumerate(used.entities) if index != lost)
         return Unanswerable(WordedQuestion(text, mentions), ENTITY, name, topics)
 
     def extended(self, name: str) -> str | None:

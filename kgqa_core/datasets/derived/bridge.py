@@ -142,14 +142,14 @@ class _Seen:
 
     def bridged(self, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The keys of each; one that is no id stands for itself."""
-        found: dict[str, tuple[str, ...]] = {}
+        results: dict[str, tuple[str, ...]] = {}
         for key in keys:
             own = canonical(key)
             if not _ID.fullmatch(own):
-                found[key] = (key,)
+                results[key] = (key,)
                 continue
-            found[key] = self._found[own] = tuple(self._ids.get(own, ()))
-        return found
+            results[key] = self._found[own] = tuple(self._ids.get(own, ()))
+        return results
 
     def counts(self) -> dict[str, int]:
         """Ids, those that survive, and those of several keys."""
@@ -187,7 +187,7 @@ def _row(
     for answer, keys in answers.items():
         for key in keys:
             names.setdefault(key, []).extend(aliases[answer])
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "id": row["id"],
         "question": row["question"],
         "topic_entities": list(dict.fromkeys(key for keys in topics.values() for key in keys)),
@@ -195,7 +195,7 @@ def _row(
         "answer_aliases": {key: list(dict.fromkeys(own)) for key, own in names.items() if own},
     }
     if paths:
-        found["relation_path"] = paths if len(paths) > 1 else paths[0]
-        found["hops"] = max(map(len, paths))
-    found |= {name: row[name] for name in ("answer_type", "split", "complexity", "language", "level") if row[name]}
-    return found
+        results["relation_path"] = paths if len(paths) > 1 else paths[0]
+        results["hops"] = max(map(len, paths))
+    results |= {name: row[name] for name in ("answer_type", "split", "complexity", "language", "level") if row[name]}
+    return results

@@ -28,20 +28,20 @@ def bridged_path(path: RelationPath, paths: Mapping[RelationPath, RelationPath])
     """The path of the other graph: that of the whole path, else those of its relations; None where one has none."""
     if path in paths:
         return paths[path]
-    found: list[str] = []
+    results: list[str] = []
     for relation in path:
         forward = relation.removeprefix(INVERSE)
         own = paths.get((relation,)) or paths.get((forward,))
         if own is None:
             return None
         turned = relation != forward and (relation,) not in paths
-        found += [_inverse(one) for one in reversed(own)] if turned else own
-    return tuple(found)
+        results += [_inverse(one) for one in reversed(own)] if turned else own
+    return tuple(results)
 
 
 def read_paths(path: Path) -> dict[RelationPath, RelationPath]:
     """Foreign path → path here, from lines `a|b<TAB>P1|<inv>-P2`.  Raises InputError naming the line."""
-    found: dict[RelationPath, RelationPath] = {}
+    results: dict[RelationPath, RelationPath] = {}
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
@@ -55,8 +55,8 @@ def read_paths(path: Path) -> dict[RelationPath, RelationPath]:
                 f"{path} line {number}: {line[:80]!r} is no pair of paths; write people.person.spouse_s<TAB>P26, the "
                 f"relations of a path joined by {JOIN}"
             )
-        found[tuple(cells[0].split(JOIN))] = tuple(cells[1].split(JOIN))
-    return found
+        results[tuple(cells[0].split(JOIN))] = tuple(cells[1].split(JOIN))
+    return results
 
 
 def write_paths(path: Path, paths: Mapping[RelationPath, RelationPath]) -> None:
@@ -105,7 +105,7 @@ def _joined(
     ends: Sequence[tuple[int, str, str]], store: KgStore
 ) -> tuple[set[int], dict[int, dict[RelationPath, float]]]:
     """Questions whose ends are in the graph, and of each the paths that join its ends, with their F1."""
-    columns = [[one[place] for one in ends] for place in range(3)]
+    columns = [[end[index] for end in ends] for index in range(3)]
     names = ("question", "topic", "answer")
     types = (pa.int64(), pa.large_string(), pa.large_string())
     table = pa.table({name: pa.array(column, kind) for name, column, kind in zip(names, columns, types, strict=True)})

@@ -26,12 +26,12 @@ def topic_folds(groups: Mapping[str, Hashable], folds: int, seed: int) -> dict[s
     random.Random(f"folds/{seed}").shuffle(order)
     order.sort(key=lambda group: -len(members[group]))
     sizes = [0] * folds
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for group in order:
         fold = min(range(folds), key=lambda number: (sizes[number], number))
         sizes[fold] += len(members[group])
-        found |= dict.fromkeys(members[group], fold)
-    return found
+        results |= dict.fromkeys(members[group], fold)
+    return results
 
 
 def fold_rows(rows: Sequence[RawQuestion], folds: int, fold: int, held_out: float, seed: int) -> list[RawQuestion]:

@@ -76,17 +76,17 @@ def values_in(text: str) -> list[SlotValue]:
     >>> [value.text for value in values_in("before Aug. the 11th, 2009, more than 1.5 million")]
     ['Aug. the 11th, 2009', '1.5 million']
     """
-    found = []
+    results = []
     for pattern in _DATES:
         for match in list(pattern.finditer(text)):
             literal = _date(match.groupdict())
             if literal is not None:
-                found.append(SlotValue(match[0], time=literal))
+                results.append(SlotValue(match[0], time=literal))
                 text = text.replace(match[0], " ")
     for match in _QUOTED.finditer(text):
-        found.append(SlotValue(match[0], string=Literal(match["plain"] or match["curved"], STRING)))
-    found += _numbers(_QUOTED.sub(" ", text))
-    return list(dict.fromkeys(found))[:VALUES]
+        results.append(SlotValue(match[0], string=Literal(match["plain"] or match["curved"], STRING)))
+    results += _numbers(_QUOTED.sub(" ", text))
+    return list(dict.fromkeys(results))[:VALUES]
 
 
 def _date(parts: Mapping[str, str | None]) -> Literal | None:

@@ -70,7 +70,7 @@ def _executed(questions: Sequence[Question], store: KgStore) -> dict[str, Result
     """
     from kgqa_core.logic.sparql_execution.run import SparqlRunner  # rdflib takes 0.2 s to import
 
-    found: dict[str, Result | None] = {}
+    results: dict[str, Result | None] = {}
     with SparqlRunner(store) as runner:
         for question in questions:
             if not question.sparql or not question.topic_entities:
@@ -82,8 +82,8 @@ def _executed(questions: Sequence[Question], store: KgStore) -> dict[str, Result
             number = result.values[0] if len(result.values) == 1 and not result.nodes else ""
             counted = int(number) if number.isdecimal() and "COUNT" in question.sparql.upper() else None
             value = True if result.truth else counted
-            found[question.id] = Result(result.nodes, value) if result.nodes or value else None
-    return found
+            results[question.id] = Result(result.nodes, value) if result.nodes or value else None
+    return results
 
 
 def _result(form: Form, run: Callable[[Form], Result]) -> Result | None:

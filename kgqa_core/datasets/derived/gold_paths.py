@@ -81,16 +81,16 @@ def all_gold_paths(
     questions: Sequence[Question], dkg: Dkg, *, searched: int, hops: int = HOPS, monitor: Monitor = QUIET
 ) -> tuple[list[list[GoldPath]], dict[str, int]]:
     """`gold_paths` of many questions, and counts: annotated, searched, without (questions), dropped (paths)."""
-    found: list[list[GoldPath]] = []
+    results: list[list[GoldPath]] = []
     counts = {"annotated": 0, "searched": 0, "without": 0, "dropped": 0}
     for number, question in enumerate(questions):
         own = gold_paths(question, dkg, searched=searched, hops=hops)
-        found.append(own)
+        results.append(own)
         counts[own[0].origin if own else "without"] += 1
         counts["dropped"] += dropped_paths(question, dkg)
         if number % 200 == 0 or number + 1 == len(questions):
             monitor.progress(number + 1, len(questions), "gold paths")
-    return found, counts
+    return results, counts
 
 
 def _starts(dkg: Dkg, topics: Sequence[int], relations: Sequence[int], budget: int) -> list[int]:

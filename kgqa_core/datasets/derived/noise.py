@@ -58,7 +58,7 @@ def pieces(text: str, mentions: Iterable[str]) -> Pieces:
     if not names:
         return (TextPiece(text),)
     parts = re.split("(" + "|".join(map(re.escape, names)) + ")", text)
-    return tuple(TextPiece(part, place % 2 == 1) for place, part in enumerate(parts) if part)
+    return tuple(TextPiece(part, index % 2 == 1) for index, part in enumerate(parts) if part)
 
 
 def joined(parts: Pieces) -> str:
@@ -153,26 +153,26 @@ def abbreviations(parts: Pieces, rng: random.Random) -> Pieces:
 
 def synonyms(parts: Pieces, rng: random.Random) -> Pieces:
     """Another word for one relation or type that the text names."""
-    places = [
+    indices = [
         (number, found)
         for number, part in enumerate(parts)
         if not part.mention
         for found in _synonym_pattern().finditer(part.text)
     ]
-    if not places:
+    if not indices:
         return parts
-    number, found = rng.choice(places)
+    number, found = rng.choice(indices)
     text, word = parts[number].text, rng.choice(_synonym_table()[found[0].casefold()])
     return (*parts[:number], TextPiece(text[: found.start()] + word + text[found.end() :]), *parts[number + 1 :])
 
 
 def relative_clauses(parts: Pieces, rng: random.Random) -> Pieces:
     """`whose R is X` as `with R X`, `with X as R` or `that has X as its R`."""
-    for place, (before, name) in enumerate(zip(parts, parts[1:], strict=False)):
-        found = re.search(r"\bwhose (\w+(?: \w+){0,3}) (?:is|are) $", before.text)
-        if found is None or before.mention or not name.mention:
+    for index, (before, name) in enumerate(zip(parts, parts[1:], strict=False)):
+        match = re.search(r"\bwhose (\w+(?: \w+){0,3}) (?:is|are) $", before.text)
+        if match is None or before.mention or not name.mention:
             continue
-        kept, noun = before.text[: found.start()], found[1]
+        kept, noun = before.text[: match.start()], match[1]
         replaced = rng.choice(
             (
                 (TextPiece(f"{kept}with {noun} "), name),
@@ -180,7 +180,7 @@ def relative_clauses(parts: Pieces, rng: random.Random) -> Pieces:
                 (TextPiece(f"{kept}that have "), name, TextPiece(f" as their {noun}")),
             )
         )
-        return (*parts[:place], *replaced, *parts[place + 2 :])
+        return (*parts[:index], *replaced, *parts[index + 2 :])
     return parts
 
 
@@ -188,12 +188,12 @@ def passive(parts: Pieces, rng: random.Random) -> Pieces:
     """`who directed X` as `X was directed by whom` or `by whom was X directed`."""
     if len(parts) < 2 or parts[0].mention or joined(parts[2:]).strip(" ?"):
         return parts
-    found = re.fullmatch(r"[Ww]ho (\w+ed) ", parts[0].text)
-    if found is None:
+    match = re.fullmatch(r"[Ww]ho (\w+ed) ", parts[0].text)
+    if match is None:
         return parts
     if rng.random() < 0.5:
-        return (parts[1], TextPiece(f" was {found[1]} by {rng.choice(('who', 'whom'))}?"))
-    return (TextPiece(f"{rng.choice(('By whom', 'By who'))} was "), parts[1], TextPiece(f" {found[1]}?"))
+        return (parts[1], TextPiece(f" was {match[1]} by {rng.choice(('who', 'whom'))}?"))
+    return (TextPiece(f"{rng.choice(('By whom', 'By who'))} was "), parts[1], TextPiece(f" {match[1]}?"))
 
 
 def preambles(parts: Pieces, rng: random.Random) -> Pieces:
@@ -290,16 +290,16 @@ def _several(noun: str) -> str:
 
 def _misspelt(word: str, rng: random.Random) -> str:
     """A word with one error of the hand: a neighbouring key, two letters swapped, one dropped or one doubled."""
-    place = rng.randrange(1, len(word) - 1)
+    index = rng.randrange(1, len(word) - 1)
     kind = rng.choice(("near", "swap", "drop", "double"))
     if kind == "swap":
-        return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+        return word[:index] + word[index + 1] + word[index] + word[index + 2 :]
     if kind == "drop":
-        return word[:place] + word[place + 1 :]
+        return word[:index] + word[index + 1 :]
     if kind == "double":
-        return word[: place + 1] + word[place:]
-    near = lists.NEAR_KEYS.get(word[place].lower())
-    return word if near is None else word[:place] + rng.choice(near) + word[place + 1 :]
+        return word[: index + 1] + word[index:]
+    near = lists.NEAR_KEYS.get(word[index].lower())
+    return word if near is None else word[:index] + rng.choice(near) + word[index + 1 :]
 
 
 def _outside(parts: Pieces, change: Callable[[str], str]) -> Pieces:
@@ -319,9 +319,9 @@ def _end_mark(parts: Pieces) -> Pieces:
 
 def _whole(parts: Pieces, before: Pieces) -> Pieces:
     """Pieces with single spaces and without those that are empty; as before, where no word is left."""
-    found = [part._replace(text=re.sub(r"  +", " ", part.text)) for part in parts if part.text]
-    if not found or not re.search(r"\w", joined(tuple(found))):
+    results = [part._replace(text=re.sub(r"  +", " ", part.text)) for part in parts if part.text]
+    if not results or not re.search(r"\w", joined(tuple(results))):
         return before
-    found[0] = found[0]._replace(text=found[0].text.lstrip())
-    found[-1] = found[-1]._replace(text=found[-1].text.rstrip())
-    return tuple(part for part in found if part.text) or before
+    results[0] = results[0]._replace(text=results[0].text.lstrip())
+    results[-1] = results[-1]._replace(text=results[-1].text.rstrip())
+    return tuple(part for part in results if part.text) or before

@@ -117,9 +117,9 @@ def _entry(row: Mapping[str, Any], path: Path) -> RelationEntry:
 
 def _groups(rows: list[list[str]]) -> dict[str, tuple[str, ...]]:
     """Word → the other words of every group that it is in, each once."""
-    found: dict[str, dict[str, None]] = {}
+    results: dict[str, dict[str, None]] = {}
     for row in rows:
         for word in row:
-            others = found.setdefault(word, {})
+            others = results.setdefault(word, {})
             others.update(dict.fromkeys(other for other in row if other != word))
-    return {word: tuple(others) for word, others in found.items()}
+    return {word: tuple(others) for word, others in results.items()}

@@ -26,7 +26,7 @@ def read_answer_file(path: Path, read: Callable[[str, Mapping[str, Any], str], _
     """
     faults: list[str] = []
     lines: dict[str, int] = {}
-    found: dict[str, _T] = {}
+    results: dict[str, _T] = {}
     for number, value in read_json_lines(path, faults):
         try:
             own = read_id(value)
@@ -36,17 +36,17 @@ def read_answer_file(path: Path, read: Callable[[str, Mapping[str, Any], str], _
                     "field 'answers' is missing; name the file that `kgqa answer` wrote, or one whose field "
                     "'prediction' has the answer"
                 )
-            if own in found:
+            if own in results:
                 raise ValueError(f"id '{own}' is already used on line {lines[own]}")
-            found[own] = read(own, value, name)
+            results[own] = read(own, value, name)
         except ValueError as fault:
             faults.append(f"line {number}: {fault}")
             continue
         lines[own] = number
     check_faults(path, faults)
-    if not found:
+    if not results:
         raise QuestionFileError(f"{path} is empty; write one JSON object a line with id and answers")
-    return found
+    return results
 
 
 @dataclass(frozen=True, slots=True)

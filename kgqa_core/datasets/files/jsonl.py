@@ -125,7 +125,7 @@ def read_predictions(path: Path) -> dict[str, str]:
     """
     faults: list[str] = []
     lines: dict[str, int] = {}
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for number, value in read_json_lines(path, faults):
         try:
             key = read_id(value)
@@ -141,11 +141,11 @@ def read_predictions(path: Path) -> dict[str, str]:
             faults.append(f"line {number}: {fault}")
             continue
         lines[key] = number
-        found[key] = text
+        results[key] = text
     check_faults(path, faults)
-    if not found:
+    if not results:
         raise QuestionFileError(f"{path} {_nothing_in(path)}; write one JSON object a line with id and prediction")
-    return found
+    return results
 
 
 def _nothing_in(path: Path) -> str:

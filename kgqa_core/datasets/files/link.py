@@ -206,13 +206,13 @@ def _exact(store: KgStore, texts: Sequence[str]) -> dict[str, dict[str, list[int
         "WHERE key IN (SELECT unnest(?::VARCHAR[])) ORDER BY id",
         [list(texts)],
     ).fetchall()
-    found: dict[str, dict[str, list[int]]] = {}
+    results: dict[str, dict[str, list[int]]] = {}
     for key, entity, form in rows:
-        found.setdefault(key, {}).setdefault(form, []).append(entity)
-    for forms in found.values():
+        results.setdefault(key, {}).setdefault(form, []).append(entity)
+    for forms in results.values():
         if len(forms) > 1:
             forms.pop("entity", None)
-    return found
+    return results
 
 
 def _keys(store: KgStore, ids: Iterable[int]) -> dict[int, tuple[str, str]]:

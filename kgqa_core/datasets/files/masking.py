@@ -45,10 +45,10 @@ def mask_mentions(
     """
     paired = len(question.topic_keys) == len(question.topic_entities)
     forms: list[tuple[Collection[str], str]] = []
-    for places, token in zip(mentions, tokens, strict=True):
-        own = {form for place in places for form in (names or {}).get(question.topic_entities[place], ())}
+    for indices, token in zip(mentions, tokens, strict=True):
+        own = {form for index in indices for form in (names or {}).get(question.topic_entities[index], ())}
         if paired:
-            own.update(form for place in places for form in key_forms(question.topic_keys[place]))
+            own.update(form for index in indices for form in key_forms(question.topic_keys[index]))
         forms.append((own, token))
     return mask_names(question.text, forms)
 

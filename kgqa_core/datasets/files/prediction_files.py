@@ -82,17 +82,23 @@ def with_keys(predictions: Iterable[PredictedAnswers], store: KgStore) -> KeyedP
 
 def webqsp_document(predictions: Sequence[PredictedAnswers]) -> list[dict[str, Any]]:
     """The document that WebQSP's evaluation reads."""
-    return [{"QuestionId": one.id, "Answers": list(one.answers)} for one in predictions]
+    return [{"QuestionId": prediction.id, "Answers": list(prediction.answers)} for prediction in predictions]
 
 
 def grailqa_document(predictions: Sequence[PredictedAnswers]) -> dict[str, dict[str, Any]]:
     """The document that GrailQA's evaluation reads; an empty form says that there is none (NK)."""
-    return {one.id: {"logical_form": one.form or "", "answer": list(one.answers)} for one in predictions}
+    return {
+        prediction.id: {"logical_form": prediction.form or "", "answer": list(prediction.answers)}
+        for prediction in predictions
+    }
 
 
 def cwq_document(predictions: Sequence[PredictedAnswers]) -> list[dict[str, Any]]:
     """The document that ComplexWebQuestions' evaluation reads: the first answer, `""` where there is none."""
-    return [{"ID": one.id, "answer": one.answers[0] if one.answers else ""} for one in predictions]
+    return [
+        {"ID": prediction.id, "answer": prediction.answers[0] if prediction.answers else ""}
+        for prediction in predictions
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def _texts(own: str, value: Mapping[str, Any], name: str) -> list[str]:
 
 def keys_of_names(texts: Sequence[str], store: KgStore) -> dict[str, str]:
     """Name → key of the entity that it means in a graph, of several the best known; names of none are left out."""
-    entities = {text: [one.key for one in nodes if one.entity] for text, nodes in nodes_named(texts, store).items()}
+    entities = {text: [node.key for node in nodes if node.entity] for text, nodes in nodes_named(texts, store).items()}
     return {text: keys[0] for text, keys in entities.items() if keys}
 
 

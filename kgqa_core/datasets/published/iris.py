@@ -38,9 +38,9 @@ def entities_of_sparql(text: str) -> list[str]:
     """
     prefixes = PREFIXES | {name: iri for name, iri in _PREFIX.findall(text)}
     body = _QUOTED.sub(" ", _PREFIX.sub(" ", text))
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for whole, prefix, local in _NAME.findall(body):
         iri = whole or (prefixes[prefix] + local if prefix in prefixes else "")
         if _ENTITY.fullmatch(iri):
-            found[key_of_iri(iri)] = None
-    return list(found)
+            results[key_of_iri(iri)] = None
+    return list(results)

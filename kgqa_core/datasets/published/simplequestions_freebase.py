@@ -35,7 +35,11 @@ def raw_question(row: SimpleQuestion, source: RowSource) -> RawQuestion:
 
 
 def _recognise(head: FileHead) -> bool:
-    return head.shape == "table" and len(head.columns) == 4 and all(one.startswith(_SPACE) for one in head.columns[:3])
+    return (
+        head.shape == "table"
+        and len(head.columns) == 4
+        and all(column.startswith(_SPACE) for column in head.columns[:3])
+    )
 
 
 SIMPLEQUESTIONS_FREEBASE = DatasetSpec(

@@ -176,9 +176,7 @@ def planned(folder: Path, cache: Path | None, options: CorpusOptions = OPTIONS) 
 
 
 def test_a_corpus_is_forecast_call_by_call_and_less_by_what_the_cache_holds(
-    world: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kgqa_core.rewriting import corpus
 

@@ -38,10 +38,7 @@ from tests.support.models import Listener, options, save_causal, save_corpus, sa
 ON = torch.device(DEVICE)
 
 
-BOTH = [
-    pytest.param(save_causal, id="causal"),
-    pytest.param(save_seq2seq, id="seq2seq", marks=pytest.mark.slow),
-]
+BOTH = [pytest.param(save_causal, id="causal"), pytest.param(save_seq2seq, id="seq2seq", marks=pytest.mark.slow)]
 """Kinds of models that are trained."""
 
 

@@ -107,17 +107,17 @@ def _ranked(sources: dict[str, str], relation: str, *, least: bool = False, nth:
             if not 3 <= len(members) <= LARGEST_RANKED or len(numbers) < len(members):
                 continue
             order = sorted(numbers, key=lambda m: (numbers[m] if least else -numbers[m], m))
-            for place in range(1, min(len(ORDINALS) + 1, len(order))) if nth else (0,):
-                around = [numbers[m] for m in order[max(0, place - 1) : place + 2]]
+            for index in range(1, min(len(ORDINALS) + 1, len(order))) if nth else (0,):
+                around = [numbers[m] for m in order[max(0, index - 1) : index + 2]]
                 if len(set(around)) < len(around):
                     continue
                 yield QuestionDraft(
                     template=template,
                     complexity="ordinal" if nth else "superlative",
-                    slots={"x": x, **({"n": ORDINALS[place - 1]} if nth else {})},
+                    slots={"x": x, **({"n": ORDINALS[index - 1]} if nth else {})},
                     topics=(x,),
                     paths=(full(step, relation),),
-                    answers=(order[place],),
+                    answers=(order[index],),
                     s_expression=None if nth else _best(least, expression(x, full(step)), full(relation)[0]),
                 )
 

@@ -131,8 +131,8 @@ def _held_out(world: World, seed: int) -> list[str]:
 def _split(draft: QuestionDraft, held_out: set[str], seed: int) -> str:
     if held_out.intersection(draft.topics):
         return "test"
-    place = _unit(seed, "split", draft.group)
-    return "test" if place < TEST_SHARE else "dev" if place < TEST_SHARE + DEV_SHARE else "train"
+    index = _unit(seed, "split", draft.group)
+    return "test" if index < TEST_SHARE else "dev" if index < TEST_SHARE + DEV_SHARE else "train"
 
 
 def _tips(balance: Counter[tuple[str, str]], split: str, answer: str) -> bool:

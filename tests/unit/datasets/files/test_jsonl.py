@@ -163,11 +163,7 @@ def test_a_relation_path_may_be_one_or_several() -> None:
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [
-        (["x", "y"], [["x", "y"], []]),
-        ([["x"], ["y"]], [["x"], ["y"]]),
-        ({"B": ["y"]}, [[], ["y"]]),
-    ],
+    [(["x", "y"], [["x", "y"], []]), ([["x"], ["y"]], [["x"], ["y"]]), ({"B": ["y"]}, [[], ["y"]])],
 )
 def test_aliases_have_three_forms(given: Any, expected: list[list[str]]) -> None:
     assert canonical(good(answers=["A", "B"], answer_aliases=given))["answer_aliases"] == expected

@@ -97,10 +97,7 @@ def test_test_without_answers_is_read_only_to_be_answered(tmp_path: Path) -> Non
     [
         (question("b", compositionality_type="other"), "compositionality_type"),
         (question("b", answers=[{"aliases": []}]), "neither answer_id nor answer"),
-        (
-            question("b", answers=[{"answer_id": "m.1", "aliases": "x"}]),
-            "'answers[0].aliases' must be a list",
-        ),
+        (question("b", answers=[{"answer_id": "m.1", "aliases": "x"}]), "'answers[0].aliases' must be a list"),
         ({"ID": "b", "question": "q"}, "field 'answers' is missing"),
         ({"question": "q"}, "field 'ID' is missing"),
     ],

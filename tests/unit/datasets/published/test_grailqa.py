@@ -130,10 +130,7 @@ def test_a_scored_run_measures_on_dev_for_the_answers_of_test_are_not_published(
         ({"qid": 1, "questoin": "who?"}, "did you mean 'questoin'"),
         (question(1, level="new"), "field 'level' must be one of i.i.d., iid, compositional, zero-shot"),
         (question(1, answer="Bob"), "field 'answer' must be a list, but it is a string"),
-        (
-            question(1, answer=[{"answer_type": "Thing", "answer_argument": "m.1"}]),
-            "must be one of Entity, Value",
-        ),
+        (question(1, answer=[{"answer_type": "Thing", "answer_argument": "m.1"}]), "must be one of Entity, Value"),
         (question(1, answer=[{"answer_type": "Entity"}]), "field 'answer[0].answer_argument' is missing"),
         (question(1, graph_query=[]), "field 'graph_query' must be an object, but it is a list"),
         ("text", "a row must be an object, but it is a string"),
