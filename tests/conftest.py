@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -62,6 +64,34 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file at a time; those that need the Prefect server or the forking process go to one worker, which starts them.
+
+    Each takes ten seconds of processor to start, and what needs them is less than half of the tests' time.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return SERVED if needs_server(file) else file
+
+    return Scheduling(config, log)
+
+
+SERVED = "what needs the Prefect server"
+
+
+@functools.cache
+def needs_server(file: str) -> bool:
+    """Whether a file of tests names what starts the Prefect server or the forking process."""
+    text = (REPOSITORY / file).read_text(encoding="utf-8")
+    return any(name in text for name in ("forked_command", "prefect_server", "films_home"))
 
 
 def pytest_sessionfinish() -> None:
