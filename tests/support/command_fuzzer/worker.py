@@ -297,7 +297,7 @@ def main() -> None:
         subprocess.run(words, check=True)  # in a process of its own: a fork inherits no threads
     found = {one.name: one for one in commands()}
     if not target:
-        for name in HEAVY:
+        for name in ("flows.cli.graph_folders",) if world.LIGHT in os.environ else HEAVY:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
     worker = Worker(folder, int(seed), target[0] if target else "flows.cli.start:main")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from kgqa_core.workspace import Workspace
 
 USER, HOME, CASE = "user", "home", "case"
 """Folders of a world: the user's files, with the folder of the case in it, and the home."""
+LIGHT = "KGQA_FUZZER_LIGHT"
+"""In the environment where few cases of commands on graphs are run: they need no more of the world and of imports."""
 
 PROFILE = """name: own
 description: A user's own.
@@ -24,8 +27,11 @@ evaluation: {bootstrap: 100}
 """
 
 
-def make(root: Path) -> None:
-    """Make a world in the folder `root`: `user`, `home`, and a copy of both in `pristine`."""
+def make(root: Path, light: bool = False) -> None:
+    """Make a world in the folder `root`: `user`, `home`, and a copy of both in `pristine`.
+
+    light: without the benchmarks, which commands on graphs do not read.
+    """
     from flows.cli.graph_folders import build_folder, export_folder
     from kgqa_core.linking.dictionary import build as build_mentions
     from tests.support.register_benchmark import write_inputs
@@ -46,10 +52,11 @@ def make(root: Path) -> None:
     export_folder(user / "kg", user / "dkg")
     (user / "mentions").mkdir()
     build_mentions(Workspace(user / "mentions"), kg=user / "kg")
-    _benchmark(user, questions)
+    if not light:
+        _benchmark(user, questions)
+        _predictions(user)
+        _longtail(user)
     shutil.rmtree(questions)
-    _predictions(user)
-    _longtail(user)
     _lines(user / "labelled.jsonl", [{"question": "Where?", "answers": ["Oslo"], "output": "", "correct": False}])
     (user / "profile.yaml").write_text(PROFILE, encoding="utf-8")
     (user / "notes.txt").write_text("what I must not lose\n", encoding="utf-8")
@@ -192,4 +199,4 @@ def _lines(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    make(Path(sys.argv[1]), LIGHT in os.environ)
