@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from pathlib import Path
 
+import pyoxigraph
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -162,6 +164,22 @@ def test_delimited_triples_come_back_as_they_were(wanted, delimiter, given_):
     assert [row[1] for row in tables["rejects"]] == [1] and counts["literals"] == 0
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.text('<>"_:.@^\\u aé#', max_size=40))
+PIECES = '<http://x/a> <b> _:b "a" @en ^^<http://x/t> . # < > " \\ é ^^ @'.split()
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+    | st.lists(st.sampled_from(PIECES) | st.sampled_from([" ", "x"]), max_size=9).map("".join)
+)
 def test_every_reject_has_a_reason(line):
-    assert why(line)
+    reason = why(line)
+    assert reason.strip() and reason.isprintable() and len(reason) <= 120, "it stands in one line of a table"
+    begun = [line[: at + 1] for at, mark in enumerate(line) if mark == "."]
+    assert reason != "text after the final '.'" or any(map(is_statement, begun)), "there is a statement before it"
+
+
+def is_statement(line):
+    """Whether another parser reads one statement."""
+    with contextlib.suppress(SyntaxError, ValueError):
+        return len(list(pyoxigraph.parse(input=line, format=pyoxigraph.RdfFormat.N_TRIPLES))) == 1
+    return False

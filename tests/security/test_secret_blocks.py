@@ -94,4 +94,7 @@ def test_an_address_that_may_hide_a_password_is_refused_and_never_shown(address:
 
 
 def test_an_address_with_a_version_is_fine() -> None:
-    load_secrets(make_profile({"llm": {"base_url": "https://lab.test/v1?api-version=2026-01-01"}}))
+    address = "https://lab.test/v1?api-version=2026-01-01"
+    profile = make_profile({"llm": {"base_url": address}})
+    load_secrets(profile)
+    assert profile.llm.base_url == address and shown(address) == address.partition("?")[0]

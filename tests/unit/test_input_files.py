@@ -49,9 +49,12 @@ def test_a_change_explains_the_error_that_it_caused(tmp_path: Path) -> None:
 def test_what_is_only_read_stays(tmp_path: Path) -> None:
     path = tmp_path / "graph.nt"
     path.write_text(TEXT)
+    before = path.stat()
     with unchanged([path, tmp_path / "missing"]):
-        path.read_text()
+        text = path.read_text()
         path.open().close()
+    after = path.stat()
+    assert text == TEXT and (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 @pytest.mark.parametrize(
