@@ -93,7 +93,8 @@ def left(mark: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "work", [pytest.param(name, marks=pytest.mark.slow if name in ("torch", "threads") else ()) for name in WORK]
+    "work",
+    [pytest.param(name, marks=() if name in ("python", "duckdb", "deaf") else pytest.mark.slow) for name in WORK],
 )
 def test_sigterm_ends_a_command_within_five_seconds_also_in_native_calls(work: str, tmp_path: Path) -> None:
     script = tmp_path / "command.py"

@@ -14,16 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.config import KgOptions, PopularityOptions
-from kgqa_core.errors import EndpointError
+from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
-from kgqa_core.papers.ltgen.page_views import FILE, PageViews
 from kgqa_core.store.artifacts import content_digest
 from kgqa_core.workspace import Workspace
 from tests.support import writing_runs
 from tests.support.chat_server import ServerProcess
 from tests.support.ltgen import make_sample
-from tests.support.page_views import PageViewServer
 from tests.support.writing_runs import KINDS, finish, kill
 
 pytestmark = pytest.mark.slow
@@ -61,10 +58,10 @@ def server() -> Iterator[ServerProcess]:
         yield running
 
 
-def start(parts: tuple[Path, Path], at: Path, server: ServerProcess, **limits: float) -> subprocess.Popen[str]:
+def start(parts: tuple[Path, Path], at: Path, server: ServerProcess) -> subprocess.Popen[str]:
     """The stages in a process of their own; results and cache are under `at`."""
     words = (*parts, at / "out", at / "cache", server.base_url, CONCURRENCY)
-    return writing_runs.start("ltgen", words, **limits)
+    return writing_runs.start("ltgen", words)
 
 
 def digests(at: Path) -> dict[str, str]:
@@ -95,42 +92,3 @@ def test_killed_again_and_again_pays_no_prompt_twice_and_makes_the_same_benchmar
     assert set(disturbed["prompts"]) == set(undisturbed["prompts"])
     assert last == counts
     assert digests(tmp_path / "killed") == digests(tmp_path / "undisturbed")
-
-
-def test_the_budget_is_never_exceeded_over_kills_and_restarts(
-    parts: tuple[Path, Path], tmp_path: Path, server: ServerProcess
-) -> None:
-    draw = random.Random(13)
-    limit = 150
-    for _ in range(3):
-        kill(start(parts, tmp_path, server, max_calls=limit), server, draw.randint(0, 40))
-    ends = [finish(start(parts, tmp_path, server, max_calls=limit)) for _ in range(2)]
-    assert all(end.startswith("BudgetReached") for end in ends)
-    assert limit / 2 < server.stats()["requests"] <= limit
-
-
-def test_page_views_of_a_client_that_dies_are_kept_and_asked_once(tmp_path: Path) -> None:
-    titles = [f"Title {number}" for number in range(300)]
-    views = {title.replace(" ", "_"): {"202101": number} for number, title in enumerate(titles)}
-    with PageViewServer(views) as server:
-        draw = random.Random(3)
-        for title in draw.sample(titles, 60):
-            server.fail(title.replace(" ", "_"), *draw.choices([429, 500, 503, "hang up", "garbage"], k=2))
-        for title in draw.sample(titles, 5):
-            server.fail(title.replace(" ", "_"), *[503] * 20)
-        options = PopularityOptions(
-            base_url=server.base_url, first_month="2021-01", last_month="2021-01", rate=10_000, retries=4
-        )
-        died = 0
-        found: dict[str, float] = {}
-        while not found:
-            with PageViews(options, tmp_path, wait=lambda seconds: None) as api:
-                try:
-                    found = api.mean(titles)
-                except EndpointError:
-                    died += 1
-    assert found == {title: float(number) for number, title in enumerate(titles)}
-    assert died >= 5 and (tmp_path / FILE).is_file()
-    good = server.statuses[200]
-    garbled = server.statuses[0]
-    assert good < len(titles) + 60 * 2 + 1 and garbled > 0

@@ -239,19 +239,3 @@ def command(corpus: Path, out: Path, chosen: RewriterOptions, *, processes: int 
 def environment() -> dict[str, str]:
     """One thread for each process."""
     return os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-
-
-def save_random_reader(folder: Path, *, seed: int = 0) -> Path:
-    """A Llama of two layers and random weights with the tokenizer of the builtin model, so that it writes all names."""
-    from kgqa_core.llm.builtin.model import load_builtin
-
-    tokenizer = load_builtin(device=DEVICE).tokenizer
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=1024, eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id, bos_token_id=None, initializer_range=0.6,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return folder

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.command_fuzzer.run import ROOT, SEED, chosen, run
+from tests.support.command_fuzzer.run import SEED, chosen, run
 
 
 def main() -> int:
@@ -18,26 +17,14 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=SEED)
     options.add_argument("--most", type=int, help="cases; every one when absent")
     options.add_argument("--only", default="", help="commands that begin so")
-    options.add_argument("--kind", default="", help="kinds that begin so")
     options.add_argument("--flows", action="store_true", help="also cases that run a flow; starts a Prefect server")
     options.add_argument("--workers", type=int, default=1)
-    options.add_argument("--code", type=Path, default=ROOT, help="root of the code that is run")
     options.add_argument("--json", type=Path, help="file for the table of outcomes")
-    options.add_argument("--rows", type=Path, help="file for every verdict, as JSON lines; they are added to it")
-    options.add_argument("--again", action="store_true", help="only what broke something in --rows")
     given = options.parse_args()
-    found = [one for one in chosen(given.seed, flows=given.flows, most=given.most, only=given.only)
-             if one.kind.startswith(given.kind)]  # fmt: skip
-    earlier = _last(given.rows) if given.again else {}
-    passed = {number: row for number, row in earlier.items() if not row["violations"]}
-    if given.again:
-        found = [one for one in found if one.number in earlier and one.number not in passed]
+    found = chosen(given.seed, flows=given.flows, most=given.most, only=given.only)
     started = time.monotonic()
 
     def told(row: dict[str, Any]) -> None:
-        if given.rows:
-            with given.rows.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row, ensure_ascii=True) + "\n")
         if row["violations"]:
             what = f"{row['role']} {row['kind']}: exit {row['code']}, {row['seconds']} s"
             print(f"#{row['number']} kgqa {row['call']}\n    {what}: {'; '.join(row['violations'])}")
@@ -49,13 +36,11 @@ def main() -> int:
             from tests.support.command_fuzzer.flows import environment_of_flows
 
             environment = environment_of_flows(Path(folder))
-        rows = run(found, Path(folder), seed=given.seed, workers=given.workers, environment=environment,
-                   root=given.code, told=told)  # fmt: skip
+        rows = run(found, Path(folder), seed=given.seed, workers=given.workers, environment=environment, told=told)
     if given.flows:
         from tests.support.prefect_server import stop
 
         stop()
-    rows = sorted([*passed.values(), *rows], key=lambda row: int(row["number"]))
     broken = [row for row in rows if row["violations"]]
     seconds = time.monotonic() - started
     cpu = sum(row["cpu"] for row in rows)
@@ -65,11 +50,6 @@ def main() -> int:
 
         write(given.json, rows, given.seed, sum(row["seconds"] for row in rows))
     return bool(broken)
-
-
-def _last(path: Path) -> dict[int, dict[str, Any]]:
-    """The last verdicts of a file by number of the case."""
-    return {row["number"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
 
 
 if __name__ == "__main__":

@@ -49,10 +49,9 @@ def run(
     workers: int = 1,
     environment: dict[str, str] | None = None,
     target: str = "",
-    root: Path = ROOT,
     told: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> list[dict[str, Any]]:
-    """Verdicts of cases, by number.  target: `module:function` to call in place of the CLI.  root: the code to run."""
+    """Verdicts of cases, by number.  target: `module:function` to call in place of the CLI."""
     waiting: SimpleQueue[Case] = SimpleQueue()
     for one in given:
         waiting.put(one)
@@ -61,7 +60,7 @@ def run(
 
     def work(number: int) -> None:
         try:
-            with _process(folder / f"w{number}", seed, environment or {}, target, root) as process:
+            with _process(folder / f"w{number}", seed, environment or {}, target) as process:
                 assert process.stdin and process.stdout
                 assert json.loads(process.stdout.readline() or "null"), "the worker did not start"
                 while not faults:
@@ -95,12 +94,12 @@ def _request(case: Case) -> dict[str, Any]:
             "process": case.process}  # fmt: skip
 
 
-def _process(folder: Path, seed: int, more: dict[str, str], target: str, root: Path) -> subprocess.Popen[str]:
+def _process(folder: Path, seed: int, more: dict[str, str], target: str) -> subprocess.Popen[str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_", "KGQA_"))}
     environment = {
         **kept,
         "HOME": str(folder / "login"),
-        "PYTHONPATH": str(root),
+        "PYTHONPATH": str(ROOT),
         "PYTHONIOENCODING": "utf-8:strict",
         "COLUMNS": "120",
         "OMP_NUM_THREADS": "1",
@@ -116,6 +115,6 @@ def _process(folder: Path, seed: int, more: dict[str, str], target: str, root: P
     folder.mkdir(parents=True, exist_ok=True)
     words = [sys.executable, "-m", "tests.support.command_fuzzer.worker", str(folder), str(seed)]
     return subprocess.Popen(
-        [*words, *([target] if target else [])], env=environment, cwd=root, stdin=subprocess.PIPE,
+        [*words, *([target] if target else [])], env=environment, cwd=ROOT, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True, encoding="utf-8",
     )  # fmt: skip

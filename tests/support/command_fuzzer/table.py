@@ -1,14 +1,13 @@
 """The outcomes of a run of the fuzzer: counted, as JSON, and as the tables of docs/robustness.md.
 
 `python -m tests.support.command_fuzzer --json benchmarks/results/command_fuzzer.json` writes the file,
-`make bench-docs` the page; `python -m tests.support.command_fuzzer.table VERDICTS` counts verdicts of several runs.
+`make bench-docs` the page.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from tests.support.command_fuzzer.commands import commands
 from tests.support.command_fuzzer.kinds import cases
-from tests.support.command_fuzzer.run import ROOT, SEED
+from tests.support.command_fuzzer.run import ROOT
 
 RESULTS = ROOT / "benchmarks" / "results" / "command_fuzzer.json"
 FIELDS = ("commit", "seed", "cases", "of", "seconds", "violations", "kinds/*/*", "commands/*/*", "broken/...")
@@ -101,14 +100,3 @@ def _table(head: str, rows: Mapping[str, Mapping[str, int]]) -> str:
 def _line(name: str, row: Mapping[str, int], codes: Sequence[str]) -> str:
     cells = (row.get("cases", 0), *(row.get(code, 0) for code in codes), row.get("violations", 0))
     return f"| {name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
-
-
-def main() -> None:
-    """Write the results from a file of verdicts (its runs' seconds are not known then)."""
-    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
-    rows = {row["number"]: row for row in map(json.loads, lines)}  # the last verdict of a case counts
-    write(RESULTS, [rows[n] for n in sorted(rows)], SEED, sum(row["seconds"] for row in rows.values()))
-
-
-if __name__ == "__main__":
-    main()

@@ -24,7 +24,7 @@ class Stuck:
     def wait(self, seconds):
         time.sleep(100)
 
-run.GRACE_SECONDS, run.CLOSE_SECONDS, http.CLOSE_SECONDS = 4, 1, 1
+run.GRACE_SECONDS, run.CLOSE_SECONDS, http.CLOSE_SECONDS = 2, 1, 1
 service = Service(EchoSource(one=EchoSystem(gate=Stuck())))
 service.start()
 bound = socket.create_server(("127.0.0.1", 0))
@@ -54,5 +54,5 @@ def test_a_busy_server_ends_within_its_grace_and_refuses_what_waits(tmp_path: Pa
         process.send_signal(signal.SIGTERM)
         began = time.monotonic()
         output, _ = process.communicate(timeout=60)
-        assert time.monotonic() - began < 6 and process.returncode == 0 and "Traceback" not in output
+        assert time.monotonic() - began < 4 and process.returncode == 0 and "Traceback" not in output
         assert set(replies) == {503}
