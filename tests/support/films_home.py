@@ -13,7 +13,7 @@ from tests.support.forked_command import forked_kgqa
 from tests.support.question_graph import triples
 
 SMALL = (
-    "--set", "questions.generated.size=120", "--set", "label_parser.generated=80", "--set", "label_parser.steps=6",
+    "--set", "questions.generated.size=150", "--set", "label_parser.generated=150", "--set", "label_parser.steps=20",
     "--set", "questions.generated.split_shares=[0.6, 0.2, 0.2]",  # enough dev questions for a calibration
     "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=2",
     "--set", "answering.limit=12", "--set", "evaluation.bootstrap=100",
