@@ -97,26 +97,28 @@ class AbstentionJudge:
             verdicts.append(Verdict(sure, True, False, self.explainer.explain(one, kind, strange, share), least))
         return verdicts
 
-    def _by_rule(self, one: Evidence) -> Verdict:
-        kind = by_rule(one)
-        declined = one.model_answer is not None and one.model_answer.declined and not one.model_answer.computed
+    def _by_rule(self, evidence: Evidence) -> Verdict:
+        kind = by_rule(evidence)
+        declined = (
+            evidence.model_answer is not None and evidence.model_answer.declined and not evidence.model_answer.computed
+        )
         if kind is None and declined:
             kind = FACT
         answers = kind is None or self.threshold == 0
-        reason = None if kind is None or answers else self.explainer.explain(one, kind)
+        reason = None if kind is None or answers else self.explainer.explain(evidence, kind)
         return Verdict(None, False, answers, reason, self.threshold)
 
-    def _by_answerer(self, one: Evidence) -> Verdict:
-        judgement = _judgement(one)
+    def _by_answerer(self, evidence: Evidence) -> Verdict:
+        judgement = _judgement(evidence)
         assert judgement is not None
         strange = [judgement.missing] if judgement.missing else []
-        reason = self.explainer.explain(one, judgement.reason, strange) if judgement.reason is not None else None
+        reason = self.explainer.explain(evidence, judgement.reason, strange) if judgement.reason is not None else None
         sure, least = judgement.confidence, judgement.min_confidence
         return Verdict(sure, sure is not None, reason is None, reason, least)
 
 
-def _judgement(one: Evidence) -> Judgement | None:
-    return one.model_answer.judgement if one.model_answer is not None else None
+def _judgement(evidence: Evidence) -> Judgement | None:
+    return evidence.model_answer.judgement if evidence.model_answer is not None else None
 
 
 def apply(
@@ -170,20 +172,27 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
     }
 
 
-def _kind(one: Evidence, shares: Mapping[str, float]) -> tuple[str, float | None]:
-    """The reason and its share: where nothing was linked that; else the learnt one, else that of a rule."""
-    if not one.question.topic_entities:
+def _kind(evidence: Evidence, shares: Mapping[str, float]) -> tuple[str, float | None]:
+    """The reason and its share: where nothing was linked that; else the learnt evidence, else that of a rule."""
+    if not evidence.question.topic_entities:
         return ENTITY, shares.get(ENTITY)
     if shares:
         best = max(shares, key=lambda kind: (shares[kind], kind))
         return best, round(shares[best], 6)
-    return by_rule(one) or FACT, None
+    return by_rule(evidence) or FACT, None
 
 
-def _row(one: Evidence, verdict: Verdict) -> tuple[Any, ...]:
+def _row(evidence: Evidence, verdict: Verdict) -> tuple[Any, ...]:
     reason = verdict.reason
     why = (None,) * 4 if reason is None else (reason.kind, reason.missing, reason.nearest, reason.confidence)
-    return one.question.id, verdict.confidence, verdict.calibrated, verdict.answerable, *why, verdict.min_confidence
+    return (
+        evidence.question.id,
+        verdict.confidence,
+        verdict.calibrated,
+        verdict.answerable,
+        *why,
+        verdict.min_confidence,
+    )
 
 
 def in_a_row(words: Sequence[str]) -> str:

@@ -77,14 +77,14 @@ class AdditiveClassifier:
     def to_json(self) -> dict[str, Any]:
         """As JSON."""
         return {
-            "names": list(self.names), "cuts": [list(own) for own in self.cuts], "weights": list(self.weights),
-            "temperature": self.temperature,
+            "names": list(self.names), "cuts": [list(feature_cuts) for feature_cuts in self.cuts],
+            "weights": list(self.weights), "temperature": self.temperature,
         }  # fmt: skip
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> AdditiveClassifier:
         """Back from `to_json`."""
-        cuts = tuple(tuple(own) for own in stored["cuts"])
+        cuts = tuple(tuple(feature_cuts) for feature_cuts in stored["cuts"])
         return cls(tuple(stored["names"]), cuts, tuple(stored["weights"]), float(stored["temperature"]))
 
 
@@ -96,10 +96,10 @@ def _cuts(values: Array) -> tuple[float, ...]:
 def _spread(values: Array, cuts: Sequence[Sequence[float]]) -> Array:
     """[n, 1 + Σ (1 + cuts)]: 1, and of each feature how much each cut has of its value, the two beside it sharing."""
     columns = [np.ones((len(values), 1))]
-    for index, own in enumerate(cuts):
+    for index, feature_cuts in enumerate(cuts):
         column = values[:, index]
         missing = np.isnan(column)
-        at = np.array(own)
+        at = np.array(feature_cuts)
         inside = np.clip(np.where(missing, at[0], column), at[0], at[-1])
         right = np.clip(np.searchsorted(at, inside, side="left"), min(1, len(at) - 1), len(at) - 1)
         left = np.maximum(right - 1, 0)

@@ -63,7 +63,9 @@ class Evidence:
     @classmethod
     def of(cls, question: Question, retrieved: Mapping[str, Retrieved], model_answer: ModelAnswer) -> Evidence:
         """With the paths of the first retriever that predicts some."""
-        return cls(question, retrieved, next((one.paths for one in retrieved.values() if one.paths), ()), model_answer)
+        return cls(
+            question, retrieved, next((result.paths for result in retrieved.values() if result.paths), ()), model_answer
+        )
 
 
 def read_evidence(questions: Sequence[Question], facts: Mapping[str, Path], answers: Iterable[Path]) -> list[Evidence]:
@@ -79,7 +81,7 @@ def read_evidence(questions: Sequence[Question], facts: Mapping[str, Path], answ
     return [
         Evidence.of(
             question,
-            {name: own.get(question.id, Retrieved(question.id)) for name, own in retrieved.items()},
+            {name: by_question.get(question.id, Retrieved(question.id)) for name, by_question in retrieved.items()},
             model_answer[question.id],
         )
         for question in questions

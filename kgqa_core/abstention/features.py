@@ -73,19 +73,19 @@ def features(
     degrees = _popularity(evidence, store) if "links" in groups else {}
     triples = _triples(evidence, store) if "facts" in groups else {}
     rows = np.full((len(evidence), len(names)), math.nan)
-    for index, (one, similarity) in enumerate(zip(evidence, wording, strict=True)):
-        own = _links(one, degrees) | dict(zip(WORDING, similarity.tolist(), strict=True))
+    for index, (item, similarity) in enumerate(zip(evidence, wording, strict=True)):
+        values = _links(item, degrees) | dict(zip(WORDING, similarity.tolist(), strict=True))
         for name in retrievers:
-            retrieved = one.retrieved.get(name)
+            retrieved = item.retrieved.get(name)
             if retrieved is not None:
-                own |= {f"{name}_{feature}": value for feature, value in _retrieved(retrieved).items()}
-        own |= _paths(one) | _chains(one, triples) | _agreement(one, retrievers) | _model(one, retrievers, forms)
-        rows[index] = [own.get(name, math.nan) for name in names]
+                values |= {f"{name}_{feature}": value for feature, value in _retrieved(retrieved).items()}
+        values |= _paths(item) | _chains(item, triples) | _agreement(item, retrievers) | _model(item, retrievers, forms)
+        rows[index] = [values.get(name, math.nan) for name in names]
     return rows
 
 
-def _links(one: Evidence, degrees: Mapping[int, float]) -> dict[str, float]:
-    topics, rho = one.question.topic_entities, one.question.topic_weights
+def _links(evidence: Evidence, degrees: Mapping[int, float]) -> dict[str, float]:
+    topics, rho = evidence.question.topic_entities, evidence.question.topic_weights
     if not topics:
         return {"topics": 0.0, "rho_least": 0.0, "rho_best": 0.0}
     sure = rho or (1.0,)
@@ -108,23 +108,23 @@ def _retrieved(retrieved: Retrieved) -> dict[str, float]:
     }
 
 
-def _paths(one: Evidence) -> dict[str, float]:
-    retrieved = one.retrieved.get("hop_path")
-    if retrieved is None or not one.paths:
+def _paths(evidence: Evidence) -> dict[str, float]:
+    retrieved = evidence.retrieved.get("hop_path")
+    if retrieved is None or not evidence.paths:
         return {}
-    best = one.paths[0][1]
+    best = evidence.paths[0][1]
     alive = max((score for _, score in retrieved.entities), default=0.0)
-    dead = sum(score for _, score in one.paths if score > alive + NOTHING)
+    dead = sum(score for _, score in evidence.paths if score > alive + NOTHING)
     return {
         "path_best": math.log(best + NOTHING),
         "path_lost": max(0.0, math.log(best + NOTHING) - math.log(alive + NOTHING)),
-        "path_dead": dead / sum(score for _, score in one.paths),
+        "path_dead": dead / sum(score for _, score in evidence.paths),
     }
 
 
-def _chains(one: Evidence, triples: Mapping[int, tuple[int, int, int]]) -> dict[str, float]:
+def _chains(evidence: Evidence, triples: Mapping[int, tuple[int, int, int]]) -> dict[str, float]:
     """Of the chains of the best path that the path retriever grounded."""
-    retrieved, topics = one.retrieved.get("hop_path"), set(one.question.topic_entities)
+    retrieved, topics = evidence.retrieved.get("hop_path"), set(evidence.question.topic_entities)
     if retrieved is None or not topics:
         return {}
     best = max((fact.score for fact in retrieved.facts), default=0.0)
@@ -146,9 +146,9 @@ def _chains(one: Evidence, triples: Mapping[int, tuple[int, int, int]]) -> dict[
     }
 
 
-def _agreement(one: Evidence, retrievers: Sequence[str]) -> dict[str, float]:
+def _agreement(evidence: Evidence, retrievers: Sequence[str]) -> dict[str, float]:
     """Of the first two retrievers: overlap of their best entities, and whether the best is among the other's best."""
-    pair = [one.retrieved[name] for name in retrievers if name in one.retrieved][:2]
+    pair = [evidence.retrieved[name] for name in retrievers if name in evidence.retrieved][:2]
     if len(pair) < 2:
         return {}
     tops = [_top(retrieved) for retrieved in pair]
@@ -165,32 +165,32 @@ def _top(retrieved: Retrieved) -> set[int]:
 
 
 def _model(
-    one: Evidence, retrievers: Sequence[str], forms: Mapping[int, Sequence[tuple[str, ...]]]
+    evidence: Evidence, retrievers: Sequence[str], forms: Mapping[int, Sequence[tuple[str, ...]]]
 ) -> dict[str, float]:
-    model_answer = one.model_answer
+    model_answer = evidence.model_answer
     if model_answer is None:
         return {}
     words = tokens(model_answer.output)
-    own: dict[str, float] = {
+    values: dict[str, float] = {
         "declined": float(model_answer.declined),
         "length": float(len(words)),
         "verdict": float(" ".join(words) in VERDICTS),
         "number": float(bool(words) and all(word.replace(".", "").isdigit() for word in words)),
     }
     if model_answer.log_probability is not None and model_answer.tokens:
-        own |= {
+        values |= {
             "likely": model_answer.log_probability / model_answer.tokens,
             "likely_all": model_answer.log_probability,
         }
     padded = f" {' '.join(words)} "
     for name in retrievers:
-        if name in one.retrieved:
-            ranked = one.retrieved[name].entities[:NAMED_ENTITIES]
-            own[f"heard_{name}"] = max(
+        if name in evidence.retrieved:
+            ranked = evidence.retrieved[name].entities[:NAMED_ENTITIES]
+            values[f"heard_{name}"] = max(
                 (score for entity, score in ranked if _is_in(padded, forms.get(entity, ()))), default=0.0
             )
-    own["heard_any"] = float(any(own.get(f"heard_{name}", 0.0) > 0 for name in retrievers))
-    return own
+    values["heard_any"] = float(any(values.get(f"heard_{name}", 0.0) > 0 for name in retrievers))
+    return values
 
 
 def _is_in(padded: str, forms: Sequence[tuple[str, ...]]) -> bool:
@@ -211,7 +211,7 @@ def _forms(evidence: Sequence[Evidence], store: KgStore) -> dict[int, list[tuple
 def _triples(evidence: Sequence[Evidence], store: KgStore) -> dict[int, tuple[int, int, int]]:
     """Triples of the chains that the path retriever found."""
     retrieved = [item.retrieved["hop_path"] for item in evidence if "hop_path" in item.retrieved]
-    wanted = {fact.triple for own in retrieved for fact in own.facts}
+    wanted = {fact.triple for result in retrieved for fact in result.facts}
     return store.triples(wanted) if wanted else {}
 
 

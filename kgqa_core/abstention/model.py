@@ -67,7 +67,7 @@ class Abstainer:
         enough examples of two, since a lone one would always be certain."""
         if len(self.why) < 2:
             return [{} for _ in read]
-        chances = np.stack([own.confidence(read) for own in self.why.values()], axis=1)
+        chances = np.stack([classifier.confidence(read) for classifier in self.why.values()], axis=1)
         shares = chances / chances.sum(axis=1, keepdims=True)
         return [dict(zip(self.why, row, strict=True)) for row in shares.round(6).tolist()]
 
@@ -76,11 +76,12 @@ class Abstainer:
         stored: dict[str, Any] = {
             "version": VERSION, "retrievers": list(self.retrievers), "groups": list(self.groups),
             "knowledge": self.knowledge, "threshold": self.threshold, "answerable": self.answerable.to_json(),
-            "why": {reason: own.to_json() for reason, own in self.why.items()}, "wordings": self.wordings.to_json(),
+            "why": {reason: classifier.to_json() for reason, classifier in self.why.items()},
+            "wordings": self.wordings.to_json(),
         }  # fmt: skip
         write_json(folder / FILE, stored)
         arrays = self.wordings.arrays() | (self.usual.arrays() if self.usual is not None else {})
-        save_file({name: np.ascontiguousarray(own) for name, own in arrays.items()}, folder / WORDINGS)
+        save_file({name: np.ascontiguousarray(classifier) for name, classifier in arrays.items()}, folder / WORDINGS)
 
 
 def read_features(
@@ -89,11 +90,11 @@ def read_features(
     wordings: QuestionWordings,
     retrievers: Sequence[str],
     groups: Sequence[str],
-    own: Sequence[bool | None] | None = None,
+    known_labels: Sequence[bool | None] | None = None,
 ) -> Array:
-    """Features [n, …] of questions, not yet compared.  own: as of `QuestionWordings.features`."""
+    """Features [n, …] of questions, not yet compared.  known_labels: as of `QuestionWordings.features`."""
     texts = masked_words(evidence, store)
-    wording = wordings.features(texts, own) if "wording" in groups else np.full((len(evidence), 4), np.nan)
+    wording = wordings.features(texts, known_labels) if "wording" in groups else np.full((len(evidence), 4), np.nan)
     return features(evidence, wording, retrievers, groups, store)
 
 
@@ -103,13 +104,13 @@ def with_differences(
     usual: TypicalFindings | None,
     retrievers: Sequence[str],
     groups: Sequence[str],
-    own: Sequence[bool | None] | None = None,
+    known_labels: Sequence[bool | None] | None = None,
 ) -> Array:
     """Features with, behind them, how far each finding is from what is usual."""
     if usual is None:
         return read
     indices = findings(feature_names(retrievers, groups))
-    return np.concatenate([read, usual.differences(texts, read[:, indices], own)], axis=1)
+    return np.concatenate([read, usual.differences(texts, read[:, indices], known_labels)], axis=1)
 
 
 def names_of(retrievers: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
@@ -137,7 +138,7 @@ def load_abstainer(folder: Path) -> Abstainer:
         return Abstainer(
             tuple(stored["retrievers"]), tuple(stored["groups"]), stored["knowledge"], float(stored["threshold"]),
             AdditiveClassifier.from_json(stored["answerable"]),
-            {reason: AdditiveClassifier.from_json(own) for reason, own in stored["why"].items()},
+            {reason: AdditiveClassifier.from_json(classifier) for reason, classifier in stored["why"].items()},
             wordings, TypicalFindings.from_arrays(wordings, arrays) if "usual_sums" in arrays else None,
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as fault:

@@ -52,7 +52,7 @@ def by_rule(evidence: Evidence) -> str | None:
     if not evidence.question.topic_entities:
         return ENTITY
     retrieved = evidence.retrieved.values()
-    return FACT if retrieved and not any(one.facts or one.entities for one in retrieved) else None
+    return FACT if retrieved and not any(result.facts or result.entities for result in retrieved) else None
 
 
 class Explainer:
@@ -197,14 +197,14 @@ class Explainer:
         name = key if number is None else self._names[number]
         if not relation.startswith(INVERSE):
             return name
-        said = phrase(name)
-        return f"what {said.one} it" if said.is_verb else f"{name} of"
+        words = phrase(name)
+        return f"what {words.one} it" if words.is_verb else f"{name} of"
 
 
 def likeness(one: str, other: str) -> float:
     """Share of the letters in a row, three at a time, that the first text has in common with the second; in [0, 1]."""
-    own, others = _threes(one), _threes(other)
-    return len(own & others) / len(own) if own else 0.0
+    threes, others = _threes(one), _threes(other)
+    return len(threes & others) / len(threes) if threes else 0.0
 
 
 def _threes(text: str) -> set[str]:

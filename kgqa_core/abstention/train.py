@@ -63,21 +63,21 @@ def train(
         texts = masked_words([Evidence(question) for question in learning], store)
         wordings = QuestionWordings.learn(texts, [known[question.id].answerable for question in learning])
         workspace.monitor.progress(1, 3, "steps")
-        good = {split: [known[one.question.id].answerable for one in own] for split, own in sets.items()}
-        masked = {split: masked_words(own, store) for split, own in sets.items()}
+        good = {split: [known[item.question.id].answerable for item in evidence] for split, evidence in sets.items()}
+        masked = {split: masked_words(evidence, store) for split, evidence in sets.items()}
         answerable_by_split = {"train": good["train"], "dev": None}
         groups = options.features
         read = {
-            split: read_features(own, store, wordings, retrievers, groups, answerable_by_split[split])
-            for split, own in sets.items()
+            split: read_features(evidence, store, wordings, retrievers, groups, answerable_by_split[split])
+            for split, evidence in sets.items()
         }
     usual = None
     if "wording" in groups:
         indices = findings(feature_names(retrievers, groups))
         usual = TypicalFindings.learn(wordings, masked["train"], read["train"][:, indices], good["train"])
     read = {
-        split: with_differences(own, masked[split], usual, retrievers, groups, answerable_by_split[split])
-        for split, own in read.items()
+        split: with_differences(evidence, masked[split], usual, retrievers, groups, answerable_by_split[split])
+        for split, evidence in read.items()
     }
     workspace.monitor.progress(2, 3, "steps")
     names = names_of(retrievers, groups)
@@ -90,8 +90,8 @@ def train(
     _write(workspace.out, names, sets, read)
     workspace.monitor.progress(3, 3, "steps")
     return {
-        "questions": {split: len(own) for split, own in sets.items()},
-        "answerable": {split: sum(own) for split, own in good.items()},
+        "questions": {split: len(evidence) for split, evidence in sets.items()},
+        "answerable": {split: sum(evidence) for split, evidence in good.items()},
         "features": len(names),
         "wordings": len(wordings.indices),
         "reasons": sorted(why),
@@ -104,8 +104,8 @@ def train(
 
 
 def _check(sets: Mapping[str, Sequence[Evidence]], known: Mapping[str, AnswerabilityLabel]) -> None:
-    for split, own in sets.items():
-        kinds = Counter(known[one.question.id].answerable for one in own)
+    for split, evidence in sets.items():
+        kinds = Counter(known[item.question.id].answerable for item in evidence)
         if min(kinds[True], kinds[False]) < LEAST:
             raise TrainingError(
                 f"of the {split} questions that the model answered {kinds[True]} are answerable and {kinds[False]} "
@@ -124,8 +124,10 @@ def _reasons(
     """A classifier of each reason against the others, from unanswerable questions; none at all where a reason that
     occurs has too few, for the others would share out what belongs to it.  Dev questions calibrate where they have
     enough of both outcomes."""
-    reasons = {split: [known[one.question.id].why for one in own] for split, own in sets.items()}
-    indices = {split: [index for index, why in enumerate(own) if why is not None] for split, own in reasons.items()}
+    reasons = {split: [known[item.question.id].why for item in evidence] for split, evidence in sets.items()}
+    indices = {
+        split: [index for index, why in enumerate(evidence) if why is not None] for split, evidence in reasons.items()
+    }
     classifiers: dict[str, AdditiveClassifier] = {}
     for reason in REASONS:
         here, there = ([reasons[split][index] == reason for index in indices[split]] for split in ("train", "dev"))
@@ -133,8 +135,8 @@ def _reasons(
             continue
         if not _enough(here):
             return {}
-        own = AdditiveClassifier.fit(names, read["train"][indices["train"]], here, strength)
-        classifiers[reason] = own.calibrated(read["dev"][indices["dev"]], there) if _enough(there) else own
+        evidence = AdditiveClassifier.fit(names, read["train"][indices["train"]], here, strength)
+        classifiers[reason] = evidence.calibrated(read["dev"][indices["dev"]], there) if _enough(there) else evidence
     return classifiers
 
 
@@ -145,10 +147,10 @@ def _enough(outcomes: Sequence[bool]) -> bool:
 def _write(out: Path, names: Sequence[str], sets: Mapping[str, Sequence[Evidence]], read: Mapping[str, Array]) -> None:
     """features.parquet: what was learnt from, a row a question."""
     frames = [
-        pl.DataFrame({"question": [one.question.id for one in own], "split": [split] * len(own)}).with_columns(
-            pl.Series(name, read[split][:, index].round(6)) for index, name in enumerate(names)
-        )
-        for split, own in sets.items()
+        pl.DataFrame(
+            {"question": [item.question.id for item in evidence], "split": [split] * len(evidence)}
+        ).with_columns(pl.Series(name, read[split][:, index].round(6)) for index, name in enumerate(names))
+        for split, evidence in sets.items()
     ]
     table = pl.concat(frames).with_columns(pl.col(pl.Float64).fill_nan(None)).sort("question")
     table.write_parquet(out / "features.parquet", compression="zstd", statistics=False)

@@ -67,10 +67,10 @@ class QuestionWordings:
         seen: Counter[str] = Counter()
         answered: Counter[str] = Counter()
         for text, good in zip(texts, answerable, strict=True):
-            own = set(_terms(text))
-            seen.update(own)
+            terms = set(_terms(text))
+            seen.update(terms)
             if good:
-                answered.update(own)
+                answered.update(terms)
         names = sorted(seen)
         counts = np.array([answered[term] for term in names], dtype=np.int64)
         weight = np.array([np.log(1 + len(texts) / seen[term]) for term in names])
@@ -91,8 +91,8 @@ class QuestionWordings:
         columns: list[int] = []
         ends = [0]
         for text in texts:
-            own = Counter(_terms(text))
-            pairs = [(self.terms.get(term), count) for term, count in sorted(own.items())]
+            counts = Counter(_terms(text))
+            pairs = [(self.terms.get(term), count) for term, count in sorted(counts.items())]
             values = [count * (rarest if index is None else self.weight[index]) for index, count in pairs]
             length = float(np.sqrt(np.square(values).sum())) or 1.0
             for (index, _), value in zip(pairs, values, strict=True):
@@ -102,10 +102,12 @@ class QuestionWordings:
             ends.append(len(columns))
         return _matrix(data, columns, ends, len(self.terms))
 
-    def features(self, texts: Sequence[Words], own: Sequence[bool | None] | None = None) -> NDArray[np.float64]:
-        """[n, 4], as NAMES.  own: of a training question whether it is answerable; its features then leave out
+    def features(
+        self, texts: Sequence[Words], known_labels: Sequence[bool | None] | None = None
+    ) -> NDArray[np.float64]:
+        """[n, 4], as NAMES.  known_labels: of a training question whether it is answerable; its features then leave out
         itself; None for others."""
-        labels = list(own) if own is not None else [None] * len(texts)
+        labels = list(known_labels) if known_labels is not None else [None] * len(texts)
         results = np.empty((len(texts), len(NAMES)))
         rows = self.encoded(texts)
         turned = self.rows.T.tocsc()
@@ -116,9 +118,9 @@ class QuestionWordings:
                 results[start + number] = self._features(text, likeness[number], good)
         return results
 
-    def strange(self, text: Sequence[str], own: bool = False) -> list[tuple[int, int]]:
+    def strange(self, text: Sequence[str], answerable: bool = False) -> list[tuple[int, int]]:
         """Runs (first, end) of words that no answerable question has, or only one if it is the question's own."""
-        odd = [index for index, word in enumerate(text) if self._count(word) <= int(own)]
+        odd = [index for index, word in enumerate(text) if self._count(word) <= int(answerable)]
         runs: list[tuple[int, int]] = []
         for index in odd:
             if runs and runs[-1][1] == index:
@@ -143,7 +145,7 @@ class QuestionWordings:
         weights = [(rarest if word not in self.terms else self.weight[self.terms[word]], word) for word in text]
         total = sum(weight for weight, _ in weights)
         covered = sum(weight for weight, word in weights if self._count(word) > least)
-        longest = max((stop - start for start, stop in self.strange(text, own=good is True)), default=0)
+        longest = max((stop - start for start, stop in self.strange(text, answerable=good is True)), default=0)
         return nearest, covered / total if total else 0.0, float(longest), against / of_all if of_all else 0.0
 
     def _count(self, word: str) -> int:
@@ -212,15 +214,21 @@ class TypicalFindings:
                 counts[index] += ~np.isnan(row)
         return cls(wordings, sums, counts)
 
-    def differences(self, texts: Sequence[Words], findings: Array, own: Sequence[bool | None] | None = None) -> Array:
-        """[n, …] of questions; NaN where either is not there.  own: as of `QuestionWordings.features`."""
+    def differences(
+        self, texts: Sequence[Words], findings: Array, known_labels: Sequence[bool | None] | None = None
+    ) -> Array:
+        """[n, …] of questions; NaN where either is not there.  known_labels: as of `QuestionWordings.features`."""
         rows, turned = self.wordings.encoded(texts), self.wordings.rows.T.tocsc()
         there = np.flatnonzero(self.counts.any(axis=1))
         differences = np.full(findings.shape, np.nan)
         for start in range(0, len(texts), BATCH_SIZE):
             likeness = np.asarray((rows[start : start + BATCH_SIZE] @ turned).todense())[:, there]
             for number, alike in enumerate(likeness, start):
-                own_index = self.wordings.indices.get(texts[number]) if own is not None and own[number] else None
+                own_index = (
+                    self.wordings.indices.get(texts[number])
+                    if known_labels is not None and known_labels[number]
+                    else None
+                )
                 differences[number] = findings[number] - self._expected(alike, there, own_index, findings[number])
         return differences
 

@@ -70,14 +70,14 @@ def rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _row(kind: str, level: str | None, subjects: Sequence[Subject], items: Sequence[BenchmarkItem]) -> dict[str, Any]:
-    own = [item for item in items if level in (None, item.subject.level)]
-    groups = Counter(cited_group(len(item.triples)) for item in own)
-    subject_ids = {item.subject.end.id for item in own}
+    of_level = [item for item in items if level in (None, item.subject.level)]
+    groups = Counter(cited_group(len(item.triples)) for item in of_level)
+    subject_ids = {item.subject.end.id for item in of_level}
     row: dict[str, Any] = {"entities": sum(level in (None, subject.level) for subject in subjects)}
     if kind == "conv":
-        row |= {"dialogues": len(subject_ids), "turns": len(own)}
+        row |= {"dialogues": len(subject_ids), "turns": len(of_level)}
     else:
-        row |= {"entities_asked": len(subject_ids), "questions": len(own)}
+        row |= {"entities_asked": len(subject_ids), "questions": len(of_level)}
     return row | {"by_triples": {group: groups[group] for group in CITED}}
 
 

@@ -229,5 +229,5 @@ def _retry_after(value: str | None) -> float | None:
 
 
 def _months(first: str, last: str) -> int:
-    (one, two), (three, four) = ((int(part) for part in month.split("-")) for month in (first, last))
-    return (three - one) * 12 + four - two + 1
+    (first_year, two), (three, four) = ((int(part) for part in month.split("-")) for month in (first, last))
+    return (three - first_year) * 12 + four - two + 1

@@ -174,16 +174,16 @@ def read_sample(sample: Path, store: KgStore, options: WritingOptions, seed: int
     pairs = pl.read_parquet(sample / "pairs.parquet", glob=False)
     wanted = set(frame["triples"].explode().to_list()) | set(pairs["triples"].explode().to_list())
     triples = read_triples(store, (triple for triple in wanted if triple is not None))
-    own: dict[int, list[EntityRelationPair]] = {}
+    pairs_of_entity: dict[int, list[EntityRelationPair]] = {}
     for entity, forward, triple_ids_of_pair in pairs.iter_rows():
-        own.setdefault(entity, []).append(
+        pairs_of_entity.setdefault(entity, []).append(
             EntityRelationPair(forward, tuple(triples[triple] for triple in triple_ids_of_pair))
         )
     subjects = []
     for entity, key, level, _, _, triple_ids in frame.iter_rows():
         cited = tuple(triples[triple] for triple in triple_ids)
         end = next(end for triple in cited for end in (triple.head, triple.tail) if end.id == entity)
-        subjects.append(Subject(end, level, _split(key, options, seed), cited, tuple(own.get(entity, ()))))
+        subjects.append(Subject(end, level, _split(key, options, seed), cited, tuple(pairs_of_entity.get(entity, ()))))
     order = {level: index for index, level in enumerate(LEVELS)}
     return sorted(subjects, key=lambda subject: order[subject.level])
 

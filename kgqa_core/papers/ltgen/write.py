@@ -107,9 +107,9 @@ def _qa(writing: WritingJobs, subjects: Sequence[Subject], seed: int) -> list[li
     the first of them.
     """
     mentions = NameMatcher()
-    own = {pair.key for subject in subjects for pair in subject.pairs if pair.forward}
+    forward_keys = {pair.key for subject in subjects for pair in subject.pairs if pair.forward}
     waiting = [
-        [pair for pair in qa.pairs_to_ask(subject, mentions, seed) if pair.forward or pair.key not in own]
+        [pair for pair in qa.pairs_to_ask(subject, mentions, seed) if pair.forward or pair.key not in forward_keys]
         for subject in subjects
     ]
     writing.counts["without_pair"] = sum(not pairs for pairs in waiting)

@@ -178,13 +178,16 @@ def build(
         named_full = _full_zero_shot(full, store, options.full_zero_shot)
         about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
     for name in SPLITS:
-        write_rows(workspace.out / f"{name}.jsonl", (one for one, _ in rows if one.split == name))
-        write_rows(workspace.out / IDEAL / f"{name}.jsonl", (one for question, one in rows if question.split == name))
+        write_rows(workspace.out / f"{name}.jsonl", (record for record, _ in rows if record.split == name))
+        write_rows(
+            workspace.out / IDEAL / f"{name}.jsonl", (record for question, record in rows if question.split == name)
+        )
     write_rows(workspace.out / DROPS, drops)
     write_rows(workspace.out / LEFT_OUT, ({"id": name, "reason": reason} for name, reason in sorted(left_out.items())))
     table = statistics(
-        [one for one, _ in rows], [one for _, one in rows], drops, left_out=reasons(left_out), graphs=graphs,
-        goals=_goals(options, dropped, seed), full_zero_shot=named_full, agreeing=sum(ideal.agrees for ideal in ideals),
+        [record for record, _ in rows], [record for _, record in rows], drops, left_out=reasons(left_out),
+        graphs=graphs, goals=_goals(options, dropped, seed), full_zero_shot=named_full,
+        agreeing=sum(ideal.agrees for ideal in ideals),
     )  # fmt: skip
     write_json(workspace.out / STATISTICS, table)
     write_card(workspace.out, table=table, graph=about, questions=sample[0].source or "questions")

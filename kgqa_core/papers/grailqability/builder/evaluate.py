@@ -121,9 +121,9 @@ def tune_nothing(doubted: Sequence[Doubted], min_exact: float = LEAST_EXACT) -> 
     lost = [question for question in doubted if not question.answerable]
     best, threshold = (-1, -np.inf), 2.0
     for cut in cuts:
-        kept = _mean_exact(known, cut)
-        low = kept - Z95 * math.sqrt(kept * (1 - kept) / max(1, len(known)))
-        rank = (1, _mean_exact(lost, cut)) if low >= min_exact else (0, kept)
+        exact = _mean_exact(known, cut)
+        low = exact - Z95 * math.sqrt(exact * (1 - exact) / max(1, len(known)))
+        rank = (1, _mean_exact(lost, cut)) if low >= min_exact else (0, exact)
         if rank > best:
             best, threshold = rank, cut
     return threshold
@@ -206,16 +206,16 @@ def evaluate(workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path
             ruled.append(("N", least))
         for rule, thresholds in ruled:
             predicted = {question.id: decide(forms.get(question.id, ()), thresholds) for question in made.questions}
-            given = {question: one for question, one in predicted.items() if one is not None}
+            predictions = {question: prediction for question, prediction in predicted.items() if prediction is not None}
             system: dict[str, Any] = {"parser": parser, "training": training, "thresholds": None, "scores": {}}
             if thresholds is not None:
                 used = ("nothing",) if rule == "N" else ("entity", "form")
                 system["thresholds"] = {key: round(asdict(thresholds)[key], 6) for key in used}
             for split in (DEV, TEST):
-                scored = score(made, given, split)
+                scored = score(made, predictions, split)
                 system["scores"][split] = {group: _cells(members, seed) for group, members in by_group(scored).items()}
                 row_key = (parser, training, rule == "T", rule, split)
-                rows += [(*row_key, *_row(answer, given.get(answer.question.id))) for answer in scored]
+                rows += [(*row_key, *_row(answer, predictions.get(answer.question.id))) for answer in scored]
             systems.append(system)
         workspace.monitor.progress(number, len(parsed), "parsers")
     pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(workspace.out / SCORES, compression="zstd")

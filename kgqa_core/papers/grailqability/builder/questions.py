@@ -109,11 +109,11 @@ def _label(entry: BenchmarkQuestion, ideal: IdealRecord, there: int, relations: 
     if entry.answerable:
         return AnswerabilityLabel(entry.id, True)
     gone = there < len(set(entry.topic_entities))
-    kept = entry.s_expression is not None
-    if not kept and not gone and ideal.drop == TYPE:
+    form_there = entry.s_expression is not None
+    if not form_there and not gone and ideal.drop == TYPE:
         used = elements(parse(ideal.s_expression))
-        kept = not used.classes and all(relation in relations for relation in used.relations)
-    why = FACT if kept else ENTITY if gone else RELATION
+        form_there = not used.classes and all(relation in relations for relation in used.relations)
+    why = FACT if form_there else ENTITY if gone else RELATION
     return AnswerabilityLabel(entry.id, False, why, ideal.drop, ideal.level)
 
 

@@ -122,9 +122,9 @@ def check_predicted(benchmark: Benchmark, predicted: Mapping[str, Predicted], sp
 
     Raises InputError for ids that the benchmark has not, and where no question of the split has a prediction.
     """
-    own = {row.id for row in benchmark.questions}
+    ids = {row.id for row in benchmark.questions}
     there = {row.id for row in benchmark.questions if row.split == split}
-    strange = sorted(set(predicted) - own)
+    strange = sorted(set(predicted) - ids)
     if strange:
         some = ", ".join(repr(name) for name in strange[:3])
         raise InputError(f"{len(strange):,} predictions are of no question of {benchmark.folder}, as {some}")

@@ -174,11 +174,11 @@ class _Splitter:
     def _deal(self, order: Iterable[int], total: float) -> None:
         """Gives groups to dev and test in proportion, until both have their part of `total` questions."""
         parts = {name: self.out[name] / (self.out[DEV] + self.out[TEST]) for name in (DEV, TEST)}
-        given = dict.fromkeys(parts, 0.0)
+        dealt = dict.fromkeys(parts, 0.0)
         for g in order:
-            name = max(parts, key=lambda split: (parts[split] * total - given[split], split))
+            name = max(parts, key=lambda split: (parts[split] * total - dealt[split], split))
             self._put(g, name)
-            given[name] += self.groups[g].size
+            dealt[name] += self.groups[g].size
 
     def _add_iid(self) -> None:
         """Moves unanswerable groups to dev and test as long as training still has one that each step touches."""
@@ -227,6 +227,6 @@ class _Splitter:
     def _index(self, of: Callable[[FormGroup], Iterable[object]]) -> dict[object, list[int]]:
         index: dict[object, list[int]] = {}
         for g, group in enumerate(self.groups):
-            for one in of(group):
-                index.setdefault(one, []).append(g)
+            for key in of(group):
+                index.setdefault(key, []).append(g)
         return index

@@ -71,13 +71,15 @@ def _reached(ideal: Sequence[IdealRecord], full: Mapping[str, Any]) -> dict[str,
     The files that the authors publish divide the zero-shot questions of dropped types and relations only.
     """
     zero_shot = [record for record in ideal if record.level in (PARTIAL, FULL)]
-    of_schema = [one for one in zero_shot if one.drop in (TYPE, RELATION)]
-    reached = sum(one.level == FULL for one in zero_shot)
+    of_schema = [ideal_record for ideal_record in zero_shot if ideal_record.drop in (TYPE, RELATION)]
+    reached = sum(ideal_record.level == FULL for ideal_record in zero_shot)
     record: dict[str, Any] = {
         "zero_shot": len(zero_shot),
         "reached": reached,
         "share": round(reached / max(1, len(zero_shot)), 4),
-        "share_of_schema_drops": round(sum(one.level == FULL for one in of_schema) / max(1, len(of_schema)), 4),
+        "share_of_schema_drops": round(
+            sum(ideal_record.level == FULL for ideal_record in of_schema) / max(1, len(of_schema)), 4
+        ),
         "why_not_more": None,
     }
     if reached < full["wanted"]:
@@ -102,19 +104,19 @@ def _reached(ideal: Sequence[IdealRecord], full: Mapping[str, Any]) -> dict[str,
 
 def _split_row(name: str, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Table 1: what a split holds.  Forms, relations, types and entities are those of the ideal forms, each once."""
-    forms = {one.s_expression: parse(one.s_expression) for _, one in pairs}
+    forms = {record.s_expression: parse(record.s_expression) for _, record in pairs}
     used = [elements(form) for form in forms.values()]
-    lost = [(question, one) for question, one in pairs if not question.answerable]
+    lost = [(question, record) for question, record in pairs if not question.answerable]
     return {
         "split": name,
         "questions": len(pairs),
         "A": len(pairs) - len(lost),
-        "A_changed": sum(q.answerable and set(q.answers) != set(one.answers) for q, one in pairs),
+        "A_changed": sum(q.answerable and set(q.answers) != set(record.answers) for q, record in pairs),
         "U": len(lost),
         "U_share": round(len(lost) / len(pairs), 4) if pairs else 0.0,
         "NK": sum(question.s_expression is None for question, _ in lost),
         "NA_only": sum(question.s_expression is not None for question, _ in lost),
-        **{level: sum(one.level == level for _, one in lost) for level in LEVELS},
+        **{level: sum(record.level == level for _, record in lost) for level in LEVELS},
         "forms": len({str(normalise(form)) for form in forms.values()}),
         "relations": len({key for used_elements in used for key in used_elements.relations}),
         "types": len({key for used_elements in used for key in used_elements.classes}),
@@ -127,7 +129,7 @@ def _drop_row(
 ) -> dict[str, Any]:
     """Table 2: what a kind of drop took, and the questions that it made unanswerable."""
     of_kind = [drop for drop in drops if kind in (drop.kind, "all")]
-    lost = [(q, one) for q, one in pairs if not q.answerable and kind in (one.drop, "all")]
+    lost = [(q, record) for q, record in pairs if not q.answerable and kind in (record.drop, "all")]
     return {
         "drop": kind,
         "quota": sum(drop.unanswerable for drop in of_kind) if quotas is None else quotas.get(kind, 0),
@@ -145,7 +147,7 @@ def _cells(pairs: Sequence[Pair]) -> dict[str, int]:
     cells = {"train": sum(q.split == "train" for q, _ in pairs)}
     for split in ("dev", "test"):
         for level in (IID, PARTIAL, FULL):
-            cells[f"{split}_{level}"] = sum(q.split == split and one.level == level for q, one in pairs)
+            cells[f"{split}_{level}"] = sum(q.split == split and record.level == level for q, record in pairs)
     return cells
 
 

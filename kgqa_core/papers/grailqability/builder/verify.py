@@ -101,10 +101,10 @@ class _Verifier:
         for drop in self.benchmark.drops:
             left = sorted(set(drop.relations) & self.relations) + sorted(set(drop.entities) & self.there)
             self.checks.that("what was dropped is gone", not left, f"step {drop.step}: {left} is there")
-            own = drop.kind == FACT or set(drop.element) <= {*drop.relations, *drop.entities}
+            listed = drop.kind == FACT or set(drop.element) <= {*drop.relations, *drop.entities}
             same = (facts[drop.step], lost[drop.step]) == (drop.facts, drop.unanswerable)
             self.checks.that(
-                "a drop tells what it took", own and same,
+                "a drop tells what it took", listed and same,
                 f"step {drop.step} says {drop.element[0]}, {drop.facts} facts, {drop.unanswerable} questions; it took "
                 f"{facts[drop.step]} and {lost[drop.step]}",
             )  # fmt: skip
@@ -210,10 +210,10 @@ class _Verifier:
             if case.ideal.step is not None:
                 waiting.setdefault(case.ideal.step, []).append(case)
         for drop in self.benchmark.drops:
-            own = [case for case in waiting.get(drop.step, ()) if replay.can(case.form)]
-            before = [replay.answers(case.form, case.ideal.answers) for case in own]
+            traceable = [case for case in waiting.get(drop.step, ()) if replay.can(case.form)]
+            before = [replay.answers(case.form, case.ideal.answers) for case in traceable]
             replay.make(drop)
-            for case, answered_before in zip(own, before, strict=True):
+            for case, answered_before in zip(traceable, before, strict=True):
                 answered_after = replay.answers(case.form, case.ideal.answers)
                 self.checks.that(
                     "the drop that a question names took its answer", answered_before and not answered_after,

@@ -23,9 +23,9 @@ def check_splits(
     """Checks sizes, shares, what splits share and levels.  touched: steps that touch each question."""
     goals = benchmark.statistics["goals"]
     for row in benchmark.statistics["splits"]:
-        own = [case.question for case in cases if row["split"] in (case.question.split, "all")]
-        counted = {"questions": len(own), "U": sum(not question.answerable for question in own),
-                "NK": sum(question.s_expression is None for question in own)}  # fmt: skip
+        questions = [case.question for case in cases if row["split"] in (case.question.split, "all")]
+        counted = {"questions": len(questions), "U": sum(not question.answerable for question in questions),
+                "NK": sum(question.s_expression is None for question in questions)}  # fmt: skip
         checks.that(
             "the tables count what is there", counted == {name: row[name] for name in counted},
             f"{row['split']}: {counted} are not what statistics.json says",
@@ -112,16 +112,17 @@ def check_shares(checks: Checks, benchmark: Benchmark, cases: Sequence[Case]) ->
         return
     obstacle, room = record["obstacle"], record["room"]
     parts = {f"r{key}" for key in obstacle["relations"]} | {f"t{key}" for key in obstacle["types"]}
-    own = [case.question.answerable for case in cases if _schema(case) & parts]
+    answerable = [case.question.answerable for case in cases if _schema(case) & parts]
     held = 1 - goals["splits"][0] / sum(goals["splits"])
     checks.that(
         "dev and test have no room for what would make more questions full zero-shot",
         any(obstacle[name] > room[name] for name in room)
-        and own.count(True) <= obstacle["answerable"]
-        and own.count(False) <= obstacle["unanswerable"]
+        and answerable.count(True) <= obstacle["answerable"]
+        and answerable.count(False) <= obstacle["unanswerable"]
         and room["answerable"] + room["unanswerable"] <= held * len(cases) + 1,
-        f"{sorted(parts)[:3]} are in {own.count(True)} answerable and {own.count(False)} unanswerable questions; the "
-        f"statistics say {obstacle['answerable']} and {obstacle['unanswerable']}, and room {room}",
+        f"{sorted(parts)[:3]} are in "
+        f"{answerable.count(True)} answerable and {answerable.count(False)} unanswerable questions; "
+        f"the statistics say {obstacle['answerable']} and {obstacle['unanswerable']}, and room {room}",
     )
 
 

@@ -72,7 +72,7 @@ class ParseExample:
 
 def write_examples(folder: Path, examples: Iterable[ParseExample]) -> Path:
     """Writes `examples.parquet` into `folder`, rows sorted by id, and returns its path."""
-    rows = [asdict(one) for one in sorted(examples, key=lambda one: one.id)]
+    rows = [asdict(example) for example in sorted(examples, key=lambda one: one.id)]
     path = folder / FILE
     pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(path, compression="zstd")
     return path
@@ -171,10 +171,10 @@ def linked_topics(linked: Path, store: KgStore) -> dict[str, tuple[Topic, ...]]:
     rows = read_frame(linked / LINKS, [*indices, "rank", "entity", "mention", "rho"]).sort(*indices, "rank")
     keys = store.entity_keys(rows["entity"].unique().to_list())
     by_question: dict[str, list[Topic]] = {}
-    for (question, *_), own in rows.group_by(indices, maintain_order=True):
+    for (question, *_), mention_rows in rows.group_by(indices, maintain_order=True):
         topics = by_question.setdefault(str(question), [])
         number = topics[-1].number + 1 if topics else 0
-        for entity, mention, rho in own.select("entity", "mention", "rho").iter_rows():
+        for entity, mention, rho in mention_rows.select("entity", "mention", "rho").iter_rows():
             if entity in keys:
                 topics.append(Topic(keys[entity], mention, rho, number))
     return {question: tuple(topics) for question, topics in by_question.items()}

@@ -47,8 +47,8 @@ def items_of(store: KgStore, schema: Schema) -> Items:
         [list(classes)],
     ).fetchall()
     names = store.names([i for i, _ in rows])
-    own = {key: names[i] for i, key in rows} | {key: named[key] for key in relations}
-    return Items(relations, classes, {key: in_words(own.get(key, key)) for key in (*relations, *classes)})
+    item_names = {key: names[i] for i, key in rows} | {key: named[key] for key in relations}
+    return Items(relations, classes, {key: in_words(item_names.get(key, key)) for key in (*relations, *classes)})
 
 
 SCALE = 10.0
@@ -104,13 +104,13 @@ class ItemRetriever:
             others = torch.randperm(len(labels))[:SAMPLED].tolist()
             indices = sorted(wanted | set(others))
         device = self.network.log_scale.device
-        own = {index: number for number, index in enumerate(indices)}
+        column = {index: number for number, index in enumerate(indices)}
         scores = self._questions(texts) @ self._labels([labels[index] for index in indices]).T
         shares = torch.from_numpy(crossed(words, label_words.of(indices))).float().to(device)
         scores = (scores + (shares * self.network.shared).sum(-1)) * self.network.log_scale.exp()
         is_gold = torch.zeros(scores.shape, dtype=torch.bool)
         for row, items in enumerate(gold):
-            is_gold[row, [own[item] for item in items]] = True
+            is_gold[row, [column[item] for item in items]] = True
         is_gold = is_gold.to(device)
         wrong = scores.masked_fill(is_gold, float("-inf")).logsumexp(-1, keepdim=True)
         each = torch.logaddexp(scores, wrong) - scores
@@ -130,7 +130,7 @@ class ItemRetriever:
         for at in range(0, len(distinct), BATCH):
             shares = crossed(overlap.read(distinct[at : at + BATCH]), named)
             scores[at : at + BATCH] += torch.from_numpy(shares @ weights).float()
-        index, label = ({text: n for n, text in enumerate(own)} for own in (distinct, labels))
+        index, label = ({text: n for n, text in enumerate(distinct_texts)} for distinct_texts in (distinct, labels))
         return scores[[index[text] for text in texts]][:, [label[text] for text in words]]
 
     def _encoded(self, texts: Sequence[str], encode) -> Tensor:  # type: ignore[no-untyped-def]
@@ -163,8 +163,8 @@ def recall_at(scores: Tensor, wanted: Sequence[frozenset[int]], relations: int, 
     """Share of the gold relations that are among the `size` best of the graph by score alone; None without any."""
     hits = total = 0
     for row, items in enumerate(wanted):
-        own = {item for item in items if item < relations}
-        if own:
+        relevant = {item for item in items if item < relations}
+        if relevant:
             best = set(torch.argsort(scores[row, :relations], descending=True, stable=True)[:size].tolist())
-            hits, total = hits + len(own & best), total + len(own)
+            hits, total = hits + len(relevant & best), total + len(relevant)
     return hits / total if total else None

@@ -101,13 +101,13 @@ class Runner:
 
     def rows(self, ids: Sequence[str], best: Sequence[Sequence[Scored]]) -> list[list[ParsedForm]]:
         """The forms of each question, in their order, with their answers."""
-        results = [[self.run(form) for form, _, _ in own] for own in best]
-        nodes = {node for own in results for result in own if result is not None for node in result.nodes}
+        results = [[self.run(form) for form, _, _ in scored] for scored in best]
+        nodes = {node for scored in results for result in scored if result is not None for node in result.nodes}
         keys = self.store.entity_keys(sorted(nodes))
         parsed = []
-        for question, own, run in zip(ids, best, results, strict=True):
+        for question, scored, run in zip(ids, best, results, strict=True):
             rows = []
-            for index, ((form, score, rho), result) in enumerate(zip(own, run, strict=True)):
+            for index, ((form, score, rho), result) in enumerate(zip(scored, run, strict=True)):
                 more: dict[str, Any] = {}
                 if form is not None and result is not None:
                     more = {"answers": answer_texts(form, result, keys), "empty": finds_nothing(form, result)}

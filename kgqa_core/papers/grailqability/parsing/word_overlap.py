@@ -40,8 +40,8 @@ class TextWords:
 
     def of(self, indices: Sequence[int] | NDArray[np.int64]) -> TextWords:
         """Those of some of the texts."""
-        own = np.asarray(indices, dtype=np.int64)
-        return TextWords(self.rows[own], self.total[own], self.whole[own])
+        rows = np.asarray(indices, dtype=np.int64)
+        return TextWords(self.rows[rows], self.total[rows], self.whole[rows])
 
     def followed_by(self, more: TextWords) -> TextWords:
         """These texts, then others."""
@@ -55,15 +55,17 @@ class WordOverlap:
 
     def __init__(self, labels: Sequence[str]) -> None:
         words = [sorted(set(stems(key_words(label)))) for label in labels]
-        self.vocabulary = {word: index for index, word in enumerate(sorted({word for own in words for word in own}))}
+        self.vocabulary = {
+            word: index for index, word in enumerate(sorted({word for label_words in words for word in label_words}))
+        }
         self._by_prefix: dict[str, list[int]] = {}
         for word, index in self.vocabulary.items():
             if len(word) >= PREFIX:
                 self._by_prefix.setdefault(word[:PREFIX], []).append(index)
         self._near: dict[str, dict[int, float]] = {}
         having = np.zeros(len(self.vocabulary))
-        for own in words:
-            having[[self.vocabulary[word] for word in own]] += 1
+        for label_words in words:
+            having[[self.vocabulary[word] for word in label_words]] += 1
         self.rarity: Floats = np.log1p(len(labels) / np.maximum(1.0, having))
         self.unheard = float(np.log1p(len(labels)))
 
@@ -71,12 +73,12 @@ class WordOverlap:
         """Of each word of the vocabulary how like it the nearest word of a text is, in [0, 1]."""
         likenesses, unheard = [], []
         for text in texts:
-            own: dict[int, float] = {}
+            likeness_of_word: dict[int, float] = {}
             words = dict.fromkeys(stems(SLOT.sub(" ", text)))
             for word in words:
                 for index, likeness in self._likeness(word).items():
-                    own[index] = max(likeness, own.get(index, 0.0))
-            likenesses.append(own)
+                    likeness_of_word[index] = max(likeness, likeness_of_word.get(index, 0.0))
+            likenesses.append(likeness_of_word)
             unheard.append(sum(not self._likeness(word) and word not in FUNCTION_WORDS for word in words))
         rows = self._rows(likenesses)
         total: Floats = rows @ self.rarity
@@ -99,9 +101,9 @@ class WordOverlap:
         return self._near[word]
 
     def _rows(self, weights: Sequence[dict[int, float]]) -> csr_array:
-        columns = np.array([index for own in weights for index in sorted(own)], dtype=np.int64)
-        values = np.array([own[index] for own in weights for index in sorted(own)], dtype=np.float64)
-        ends = np.concatenate(([0], np.cumsum([len(own) for own in weights]))).astype(np.int64)
+        columns = np.array([index for row in weights for index in sorted(row)], dtype=np.int64)
+        values = np.array([row[index] for row in weights for index in sorted(row)], dtype=np.float64)
+        ends = np.concatenate(([0], np.cumsum([len(row) for row in weights]))).astype(np.int64)
         return csr_array((values, columns, ends), shape=(len(weights), len(self.vocabulary)))
 
 

@@ -67,9 +67,9 @@ def recall(selected: Sequence[Iterable[str]], gold: Sequence[Iterable[str]]) -> 
     (2, 3)
     """
     hits = wanted = 0
-    for own, right in zip(selected, gold, strict=True):
+    for ranked, right in zip(selected, gold, strict=True):
         distinct = set(right)
-        hits += len(distinct & set(own))
+        hits += len(distinct & set(ranked))
         wanted += len(distinct)
     return hits, wanted
 

@@ -116,10 +116,10 @@ class RelationRanking(Retriever):
                 queries.append(RankingQuery(question.text, names.get(entity) or keys.get(entity, ""), texts))
                 indices.append((number, near[entity]))
         rankings = self.ranker.rank(queries, self.ranking.relations, monitor)
-        own: list[list[tuple[EntityRelations, list[RankedRelation]]]] = [[] for _ in questions]
+        by_question: list[list[tuple[EntityRelations, list[RankedRelation]]]] = [[] for _ in questions]
         for (number, relations), ranking in zip(indices, rankings, strict=True):
-            own[number].append((relations, ranking))
-        return [self._retrieved(question, parts) for question, parts in zip(questions, own, strict=True)]
+            by_question[number].append((relations, ranking))
+        return [self._retrieved(question, parts) for question, parts in zip(questions, by_question, strict=True)]
 
     def _retrieved(
         self, question: Question, parts: Sequence[tuple[EntityRelations, list[RankedRelation]]]

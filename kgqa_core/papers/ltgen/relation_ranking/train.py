@@ -72,19 +72,33 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
             "relation in this graph; give relation_path or gold_triples in the question file, or name relation-linking "
             "files in relation_ranking.training_sets"
         )
-    facts: dict[str, Any] = {"lessons": {split: len(own) for split, own in examples.items()}, "from": counts}
+    facts: dict[str, Any] = {
+        "lessons": {split: len(with_graph) for split, with_graph in examples.items()},
+        "from": counts,
+    }
     key = hashlib.sha256(repr(sorted(examples.items())).encode()).hexdigest()
     pair, amr = workspace.sub("pair"), workspace.sub("amr")
     fitted = fit(pair, examples["train"], examples["dev"], options, inputs.seed, "pair", key=key)
     facts["pair"] = _write(pair.out, fitted)
     write_curves(workspace.out, fitted.progress)
     graphs = _graphs(workspace, examples, options)
-    own = {split: [example for example in part if example.question in graphs] for split, part in examples.items()}
+    with_graph = {
+        split: [example for example in part if example.question in graphs] for split, part in examples.items()
+    }
     facts["amr_graphs"] = len(graphs)
-    if own["train"]:
+    if with_graph["train"]:
         graphs_key = hashlib.sha256(repr(sorted(graphs.items())).encode()).hexdigest()
-        fitted = fit(amr, own["train"], own["dev"], options, inputs.seed, "amr", graphs=graphs, key=key + graphs_key)
-        facts["amr"] = _write(amr.out, fitted) | {"lessons": {split: len(part) for split, part in own.items()}}
+        fitted = fit(
+            amr,
+            with_graph["train"],
+            with_graph["dev"],
+            options,
+            inputs.seed,
+            "amr",
+            graphs=graphs,
+            key=key + graphs_key,
+        )
+        facts["amr"] = _write(amr.out, fitted) | {"lessons": {split: len(part) for split, part in with_graph.items()}}
     elif options.amr_graphs or options.amr_parser:
         note = "no training question has an AMR graph; rank_amr is not trained and ranks as rank_pair does"
         workspace.monitor.note(note)
@@ -108,10 +122,10 @@ def _training_examples(
     for number, name in enumerate(options.training_sets):
         linking = read_linking(Path(name).expanduser())
         leaked = 0
-        for split, own in zip(SPLITS, examples_of_linking(linking, seed), strict=True):
-            usable = [example for example in own if " ".join(example.question.split()) not in held_out]
+        for split, of_split in zip(SPLITS, examples_of_linking(linking, seed), strict=True):
+            usable = [example for example in of_split if " ".join(example.question.split()) not in held_out]
             examples[split] += usable
-            leaked += len(own) - len(usable)
+            leaked += len(of_split) - len(usable)
         counts[f"training_set_{number}"] = linking.counts | {"leaked": leaked}
     return examples, counts
 
@@ -123,7 +137,7 @@ def _graphs(
     if options.amr_graphs is None and options.amr_parser is None:
         return {}
     opened = open_graphs(options.amr_graphs, options.amr_parser, workspace.cache, workspace.monitor)
-    questions = sorted({example.question for own in examples.values() for example in own})
+    questions = sorted({example.question for of_split in examples.values() for example in of_split})
     return opened.of(questions, workspace.monitor) if opened is not None else {}
 
 
@@ -218,8 +232,8 @@ def measure(
     hits = wanted = done = 0
     right = np.zeros(len(pairs), dtype=bool)
     for example in examples:
-        own = logits[done : done + len(example.relations)]
-        selected = {index for index, _ in best_first(own.tolist(), most)}
+        example_logits = logits[done : done + len(example.relations)]
+        selected = {index for index, _ in best_first(example_logits.tolist(), most)}
         hits += len(selected & set(example.gold))
         wanted += len(example.gold)
         right[[done + index for index in example.gold]] = True

@@ -85,9 +85,9 @@ class TrainedRanker:
         if isinstance(self.network, PairNetwork):
             logits: torch.Tensor = self.network(ids, mask)
             return logits
-        own = list(dict.fromkeys(questions))
-        index = {question: number for number, question in enumerate(own)}
-        batch = join_graphs([graphs[question] for question in own], self.reader).to(device)
+        distinct = list(dict.fromkeys(questions))
+        index = {question: number for number, question in enumerate(distinct)}
+        batch = join_graphs([graphs[question] for question in distinct], self.reader).to(device)
         graph_places = torch.tensor([index[question] for question in questions], device=device)
         with_graphs: torch.Tensor = self.network(ids, mask, batch, graph_places)
         return with_graphs
@@ -115,8 +115,8 @@ def read_pairs(reader: Reader, pairs: Sequence[EntityRelationPair]) -> list[list
             rows.append(encoding.ids or [reader.pad])
             continue
         first = len("[TEXT] ")
-        own = [start for start, stop in encoding.offsets if first <= start < stop <= first + len(question)]
-        short = question[: own[-over] - first].rstrip() if over < len(own) else ""
+        starts = [start for start, stop in encoding.offsets if first <= start < stop <= first + len(question)]
+        short = question[: starts[-over] - first].rstrip() if over < len(starts) else ""
         rows.append(reader.read([pair_text((short, entity, relation))])[0])
     return rows
 
@@ -141,9 +141,9 @@ class PairRanker:
         self.counts = {"pairs": 0}
         if isinstance(trained.network, AmrNetwork):
             self.counts |= {"with_amr": 0, "without_amr": 0}
-        for one in (trained, fallback):
-            if one is not None:
-                one.network.to(device)
+        for ranker in (trained, fallback):
+            if ranker is not None:
+                ranker.network.to(device)
 
     def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedRelation]]:
         """At most `most` relations of each, ties to the smaller index."""
@@ -166,9 +166,9 @@ class PairRanker:
             self.counts["pairs"] += len(pairs)
             done = 0
             for one in part:
-                own = logits[done : done + len(one.relations)]
+                query_logits = logits[done : done + len(one.relations)]
                 done += len(one.relations)
-                ranking = best_first(own.tolist(), most)
+                ranking = best_first(query_logits.tolist(), most)
                 rankings.append([(index, round(float(_sigmoid(logit)), 6)) for index, logit in ranking])
             monitor.progress(len(rankings), len(queries), "entities ranked")
         return rankings
@@ -207,19 +207,21 @@ def load(folder: Path, ranker: str) -> TrainedRanker | None:
 
     Raises ArtifactError when it is damaged or the artifact is none of rankers.
     """
-    own = folder / ranker
-    if not own.is_dir():
+    of_ranker = folder / ranker
+    if not of_ranker.is_dir():
         if not (folder / "pair").is_dir():
             raise ArtifactError(f"{folder} does not hold trained relation rankers; run the relation_ranker stage")
         return None
-    config = load_config(own, KIND, VERSION, "relation ranker", "encoder", *(("layers", "heads") * (ranker == "amr")))
+    config = load_config(
+        of_ranker, KIND, VERSION, "relation ranker", "encoder", *(("layers", "heads") * (ranker == "amr"))
+    )
     if config["ranker"] != ranker:
-        raise ArtifactError(f"{own} holds the relation ranker {config['ranker']!r}; train it again")
-    encoder, reader = load_encoder(own, config["encoder"])
+        raise ArtifactError(f"{of_ranker} holds the relation ranker {config['ranker']!r}; train it again")
+    encoder, reader = load_encoder(of_ranker, config["encoder"])
     network: Network = PairNetwork(encoder)
     if ranker == "amr":
         network = AmrNetwork(encoder, int(config["layers"]), int(config["heads"]))
-    load_weights(own, network)
+    load_weights(of_ranker, network)
     return TrainedRanker(network, reader, config)
 
 

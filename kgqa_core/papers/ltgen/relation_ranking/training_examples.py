@@ -62,11 +62,11 @@ def examples_of_questions(
         gold = gold_relations(question, dkg)
         counts["annotated"] += bool(gold)
         keys = dict(zip(question.topic_entities, question.topic_keys, strict=False))
-        for entity, own in gold.items():
+        for entity, gold_of_entity in gold.items():
             there = candidates(dkg, entity, max_relations).relation.tolist()
             example = make_example(
                 question.text, names.get(entity) or keys.get(entity, ""),
-                [texts[relation] for relation in there], [texts[relation] for relation in own & set(there)],
+                [texts[relation] for relation in there], [texts[relation] for relation in gold_of_entity & set(there)],
             )  # fmt: skip
             if example is None:
                 counts["lost"] += 1
@@ -92,12 +92,14 @@ def gold_relations(question: Question, dkg: Dkg) -> dict[int, set[int]]:
 
 def examples_of_linking(linking: LinkingSet, seed: int) -> tuple[list[RankingExample], list[RankingExample]]:
     """Examples to learn from and to measure on, of a relation-linking set: a seeded tenth of its questions."""
-    held = hold_out(sorted({one.question_id for one in linking.linked}), HELD_OUT, seed)
+    held = hold_out(sorted({linked_entity.question_id for linked_entity in linking.linked}), HELD_OUT, seed)
     parts: tuple[list[RankingExample], list[RankingExample]] = [], []
-    for one in linking.linked:
-        example = make_example(one.question, one.entity, one.relations, one.gold)
+    for linked_entity in linking.linked:
+        example = make_example(
+            linked_entity.question, linked_entity.entity, linked_entity.relations, linked_entity.gold
+        )
         if example is not None:
-            parts[one.question_id in held].append(example)
+            parts[linked_entity.question_id in held].append(example)
     return parts
 
 
@@ -149,15 +151,15 @@ def read_linking(path: Path) -> LinkingSet:
             continue
         try:
             row = json.loads(line)
-            own, unlinked = read_line(str(row["q_id"]), row["source"], row["target"])
+            entities, unlinked = read_line(str(row["q_id"]), row["source"], row["target"])
         except (ValueError, KeyError, TypeError) as fault:
             raise InputError(f"{path} line {number} is no JSON with q_id, source and target ({fault!r})") from None
         counts["questions"] += 1
-        counts["entities"] += len(own)
-        counts["gold"] += sum(len(one.gold) for one in own)
-        counts["no_candidate"] += sum(len(one.gold - set(one.relations)) for one in own)
+        counts["entities"] += len(entities)
+        counts["gold"] += sum(len(entity.gold) for entity in entities)
+        counts["no_candidate"] += sum(len(entity.gold - set(entity.relations)) for entity in entities)
         counts["unlinked"] += unlinked
-        linked += own
+        linked += entities
     return LinkingSet(tuple(linked), dict(counts))
 
 
@@ -179,11 +181,11 @@ def read_line(question_id: str, source: str, target: str) -> tuple[list[LinkedEn
         names = {name.strip() for name in parts[-1].split(",")} - {""}
         if len(parts) > 2 and names:
             candidates.setdefault(parts[0], set()).update(names)
-    own = [
+    linked = [
         LinkedEntity(question_id, question, entity, tuple(sorted(names)), frozenset(gold.get(entity, ())))
         for entity, names in candidates.items()
     ]
-    return own, sum(len(names) for entity, names in gold.items() if entity not in candidates)
+    return linked, sum(len(names) for entity, names in gold.items() if entity not in candidates)
 
 
 def _parts(block: str) -> Sequence[str]:

@@ -80,10 +80,10 @@ def _check(value: object, schema: Schema, what: str) -> None:
         for item in value:
             _check(item, schema["items"], f"an item of {what}")
     if isinstance(value, dict):
-        for name, own in schema.get("properties", {}).items():
+        for name, property_schema in schema.get("properties", {}).items():
             if name not in value:
                 raise UnreadableStep(f"{what} has no {name!r}")
-            _check(value[name], own, f"{name!r} in {what}")
+            _check(value[name], property_schema, f"{name!r} in {what}")
 
 
 RELATIONS_OUT = ReplyForm("relations_out", "Lists the relations that lead out of an entity.", {"entity": TEXT})

@@ -144,32 +144,32 @@ def beam(question: str, session: ExplorationSession, options: AgentOptions, prog
 
     A pruning that cannot be read keeps nothing.  An entity is not visited twice.
     """
-    asked = f"Question: {question}"
+    query = f"Question: {question}"
     frontier = [Beam(topic, 1.0) for topic in session.topics[: options.width]]
     seen = set(session.topics)
     facts: list[str] = []
     for depth in range(1, options.depth + 1):
         reached: dict[int, tuple[float, int, int, bool]] = {}
-        for one in frontier:
+        for state in frontier:
             if progress.closing:
                 break
-            yield from _grow(asked, one, seen, session, options, progress, reached)
-        kept = sorted(reached.items(), key=lambda item: (-item[1][0], item[0]))[: options.width]
-        if not kept:
+            yield from _grow(query, state, seen, session, options, progress, reached)
+        best = sorted(reached.items(), key=lambda item: (-item[1][0], item[0]))[: options.width]
+        if not best:
             break
-        for entity, (_, source, relation, out) in kept:
+        for entity, (_, source, relation, out) in best:
             session.visit(source, relation, [entity], out=out)
             facts.append(_fact(session, source, relation, entity, out=out))
-        frontier = [Beam(entity, row[0]) for entity, row in kept]
+        frontier = [Beam(entity, row[0]) for entity, row in best]
         seen.update(reached)
         if depth == options.depth or progress.closing:
             break
-        reply = yield StepRequest(BEAM, f"{asked}\nFacts: {as_json(facts)}", (JUDGE,))
+        reply = yield StepRequest(BEAM, f"{query}\nFacts: {as_json(facts)}", (JUDGE,))
         enough = reply is not None and bool(reply.arguments["enough"])
         progress.steps.append(f"depth {depth}: {'enough' if enough else 'not enough'}")
         if enough:
             break
-    reply = yield StepRequest(BEAM, f"{asked}\nFacts: {as_json(facts)}", (ANSWER,))
+    reply = yield StepRequest(BEAM, f"{query}\nFacts: {as_json(facts)}", (ANSWER,))
     if reply is None:
         return None
     progress.steps.append(_step(reply, None))
@@ -177,8 +177,8 @@ def beam(question: str, session: ExplorationSession, options: AgentOptions, prog
 
 
 def _grow(
-    asked: str,
-    one: Beam,
+    query: str,
+    beam_state: Beam,
     seen: set[int],
     session: ExplorationSession,
     options: AgentOptions,
@@ -186,35 +186,38 @@ def _grow(
     paths: dict[int, tuple[float, int, int, bool]],
 ) -> Generator[StepRequest, ParsedReply | None, None]:
     """Adds to `paths` what the model keeps behind one entity: entity → (score, source, relation, direction)."""
-    name = session.names[one.entity]
-    ways = {"out": session.relations(one.entity, out=True), "in": session.relations(one.entity, out=False)}
+    name = session.names[beam_state.entity]
+    ways = {
+        "out": session.relations(beam_state.entity, out=True),
+        "in": session.relations(beam_state.entity, out=False),
+    }
     if not any(listed.names for listed in ways.values()):
         return
     offered = {way: list(listed.names) for way, listed in ways.items()}
-    user = f"{asked}\nEntity: {name}\nRelations: {as_json(offered)}\nKeep at most {options.width} relations."
+    user = f"{query}\nEntity: {name}\nRelations: {as_json(offered)}\nKeep at most {options.width} relations."
     reply = yield StepRequest(BEAM, user, (CHOOSE_RELATIONS,))
     chosen = reply.arguments["relations"] if reply is not None else []
-    kept = [row for row in chosen if row["relation"] in offered.get(row["direction"], ())]
-    progress.refused += len(chosen) - len(kept)
-    kept.sort(key=lambda row: -_score(row))
+    valid = [row for row in chosen if row["relation"] in offered.get(row["direction"], ())]
+    progress.refused += len(chosen) - len(valid)
+    valid.sort(key=lambda row: -_score(row))
     progress.steps.append(
         f"relations of {name}: "
-        + (", ".join(f"{r['relation']} ({r['direction']})" for r in kept[: options.width]) or "none")
+        + (", ".join(f"{r['relation']} ({r['direction']})" for r in valid[: options.width]) or "none")
     )
-    for row in kept[: options.width]:
+    for row in valid[: options.width]:
         if progress.closing:
             return
         out = row["direction"] == "out"
         relation = session.relation(row["relation"])
         try:
-            targets, _ = session.follow(one.entity, relation, out=out, without=seen)
+            targets, _ = session.follow(beam_state.entity, relation, out=out, without=seen)
         except OperationRefused:
             continue  # all that it leads to was visited
         names = session.show(targets)
         scores = {target: 1.0 for target in targets}
         if len(targets) > 1:
             user = (
-                f"{asked}\nEntity: {name}\nRelation: {row['relation']} ({row['direction']})\n"
+                f"{query}\nEntity: {name}\nRelation: {row['relation']} ({row['direction']})\n"
                 f"Entities: {as_json(list(names))}\nKeep at most {options.width} entities."
             )
             reply = yield StepRequest(BEAM, user, (CHOOSE_ENTITIES,))
@@ -227,9 +230,9 @@ def _grow(
             f"entities by {row['relation']}: " + (", ".join(session.names[e] for e, _ in best) or "none")
         )
         for entity, score in best:
-            total = one.score * _score(row) * score
+            total = beam_state.score * _score(row) * score
             if entity not in paths or total > paths[entity][0]:
-                paths[entity] = (total, one.entity, relation, out)
+                paths[entity] = (total, beam_state.entity, relation, out)
 
 
 def _score(row: Mapping[str, object]) -> float:

@@ -54,13 +54,13 @@ class ToolCalls:
                 messages.append({"role": "user", "content": turn.observation})
                 continue
             call = {"name": turn.reply.form, "arguments": json.dumps(turn.reply.arguments, ensure_ascii=False)}
-            own = f"call{number:05d}"  # nine letters and digits, which all servers take
+            call_id = f"call{number:05d}"  # nine letters and digits, which all servers take
             messages += [
                 {
                     "role": "assistant", "content": turn.reply.thought,
-                    "tool_calls": [{"id": own, "type": "function", "function": call}],
+                    "tool_calls": [{"id": call_id, "type": "function", "function": call}],
                 },
-                {"role": "tool", "tool_call_id": own, "content": turn.observation},
+                {"role": "tool", "tool_call_id": call_id, "content": turn.observation},
             ]  # fmt: skip
         functions = [
             {"name": form.name, "description": form.description, "parameters": form.schema, "strict": True}
@@ -98,33 +98,35 @@ class JsonSchema:
     def request(self, system: str, user: str, turns: Sequence[DialogueTurn], forms: Sequence[ReplyForm]) -> str:
         """Each turn is an assistant's message, an object, and a user's message that begins with `Observation:`."""
         described = "\n".join(f"- {form.name}({', '.join(form.properties)}): {form.description}" for form in forms)
-        told = (
+        instruction = (
             f"{system}\nReply with one JSON object; arguments that an operation does not have are empty.\n{described}"
         )
-        messages = _opening(told, user)
+        messages = _opening(instruction, user)
         for turn in turns:
             if turn.reply is None:
                 messages.append({"role": "user", "content": turn.observation})
                 continue
-            said = {THOUGHT: turn.reply.thought, NAME: turn.reply.form, **turn.reply.arguments}
+            reply = {THOUGHT: turn.reply.thought, NAME: turn.reply.form, **turn.reply.arguments}
             messages += [
-                {"role": "assistant", "content": json.dumps(said, ensure_ascii=False)},
+                {"role": "assistant", "content": json.dumps(reply, ensure_ascii=False)},
                 {"role": "user", "content": f"Observation: {turn.observation}"},
             ]
         properties = {name: schema for form in forms for name, schema in form.properties.items()}
         operation = {**TEXT, "enum": [form.name for form in forms]}
         schema = object_schema({THOUGHT: TEXT, NAME: operation, **properties})
-        given = {"name": "reply", "strict": True, "schema": schema}
-        return conversation({"messages": messages, "response_format": {"type": "json_schema", "json_schema": given}})
+        json_schema = {"name": "reply", "strict": True, "schema": schema}
+        return conversation(
+            {"messages": messages, "response_format": {"type": "json_schema", "json_schema": json_schema}}
+        )
 
     def read(self, text: str, forms: Sequence[ReplyForm]) -> ParsedReply:
         """The object, also from a fenced block; one whose arguments do not fit is unreadable."""
         written = without_thoughts(text).strip()
         if written.startswith("```"):
             written = written.strip("`").removeprefix("json").strip()
-        given = _object(written)
-        form = _form(given.get(NAME), forms) if len(forms) > 1 or NAME in given else forms[0]
-        return ParsedReply(form.name, form.check(given), str(given.get(THOUGHT) or "").strip())
+        arguments = _object(written)
+        form = _form(arguments.get(NAME), forms) if len(forms) > 1 or NAME in arguments else forms[0]
+        return ParsedReply(form.name, form.check(arguments), str(arguments.get(THOUGHT) or "").strip())
 
 
 PROTOCOLS: dict[str, ReplyProtocol] = {protocol.name: protocol for protocol in (ToolCalls(), JsonSchema())}

@@ -103,12 +103,12 @@ class ConstrainedReasoner:
             self._from_ends(done, paths) if self.options.final == "paths" else self._from_model(done, question, paths)
         )
 
-    def _path(self, trie: GraphTrie, constraint: TrieConstraint, one: ConstrainedSequence) -> DecodedPath:
-        branches = constraint.branches(one.ids)
+    def _path(self, trie: GraphTrie, constraint: TrieConstraint, sequence: ConstrainedSequence) -> DecodedPath:
+        branches = constraint.branches(sequence.ids)
         grounded = [trie.triples(branch) for branch in branches]
-        triples = tuple(dict.fromkeys(triple for own, _ in grounded for triple in own))
-        ends = tuple(dict.fromkeys(entity for _, own in grounded for entity in own))
-        return DecodedPath(str(branches[0]), _relations(branches[0]), triples, ends, one.score)
+        triples = tuple(dict.fromkeys(triple for run, _ in grounded for triple in run))
+        ends = tuple(dict.fromkeys(entity for _, run in grounded for entity in run))
+        return DecodedPath(str(branches[0]), _relations(branches[0]), triples, ends, sequence.score)
 
     def _from_ends(self, done: Exploration, paths: Sequence[DecodedPath]) -> Exploration:
         """The ends of the likeliest path, and of those that have the same relations."""
@@ -162,14 +162,14 @@ class ConstrainedReasoner:
             counted = (stored.completion.prompt_tokens, stored.completion.completion_tokens)
             return [ConstrainedSequence(tuple(ids), score) for ids, score in rows], counted
         sequences, read = constrained_beams(self.model, prompt, constraint, beams, self.options.max_path_tokens)
-        text = json.dumps([[list(one.ids), one.score] for one in sequences])
-        tokens = sum(len(one.ids) + 1 for one in sequences)
+        text = json.dumps([[list(sequence.ids), sequence.score] for sequence in sequences])
+        tokens = sum(len(sequence.ids) + 1 for sequence in sequences)
         self.cache.put(request, Completion(text, "stop", read, tokens))
         return sequences, (read, tokens)
 
 
 def _relations(branch: Branch) -> tuple[str, ...]:
-    return tuple(one.text for one in branch.line if one.relations)
+    return tuple(node.text for node in branch.line if node.relations)
 
 
 def _step(path: DecodedPath) -> str:

@@ -36,8 +36,8 @@ class SegmentTokens:
         if missing:
             for text, ids in zip(missing, self._ids([ANCHOR + text for text in missing]), strict=True):
                 whole = ids[: len(self._anchor)] == self._anchor
-                own = ids[len(self._anchor) :] if whole else self._ids([text])[0]
-                self._known[text] = tuple(own)
+                tokens = ids[len(self._anchor) :] if whole else self._ids([text])[0]
+                self._known[text] = tuple(tokens)
         return [self._known[text] for text in texts]
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -202,7 +202,7 @@ class GraphTrie:
 
     def _edges(self, branch: Branch) -> list[np.ndarray]:
         """Edges out of each entity of a branch, but those to entities that the path has visited."""
-        visited = [entity for one in branch.line for entity in one.entities]
+        visited = [entity for node in branch.line for entity in node.entities]
         found = []
         for entity in branch.entities:
             start, stop = (int(bound) for bound in self.view.dkg.row_bounds(entity))
@@ -240,12 +240,12 @@ class GraphTrie:
             hops.append(edges)
             reach = np.unique(self.view.dkg.tail[edges]).astype(np.int64)
         ends = tuple(reach.tolist())
-        kept: list[np.ndarray] = []
+        kept_edges: list[np.ndarray] = []
         for edges in reversed(hops):
-            own = edges[np.isin(self.view.dkg.tail[edges], reach)]
-            kept.append(own)
-            reach = np.unique(self.view.dkg.source_of(own))
-        triples = [triple for edges in reversed(kept) for triple in self.view.dkg.triple_of(edges).tolist()]
+            reaching = edges[np.isin(self.view.dkg.tail[edges], reach)]
+            kept_edges.append(reaching)
+            reach = np.unique(self.view.dkg.source_of(reaching))
+        triples = [triple for edges in reversed(kept_edges) for triple in self.view.dkg.triple_of(edges).tolist()]
         return tuple(dict.fromkeys(triples)), ends
 
     def _between(self, sources: np.ndarray, relations: Sequence[int], targets: Sequence[int]) -> np.ndarray:
@@ -253,8 +253,8 @@ class GraphTrie:
         dkg, edges = self.view.dkg, [np.empty(0, dtype=np.int64)]
         for source in sources.tolist():
             start, stop = (int(bound) for bound in dkg.row_bounds(source))
-            own = np.isin(dkg.rel[start:stop], relations) & np.isin(dkg.tail[start:stop], targets)
-            edges.append(start + np.flatnonzero(own))
+            allowed = np.isin(dkg.rel[start:stop], relations) & np.isin(dkg.tail[start:stop], targets)
+            edges.append(start + np.flatnonzero(allowed))
         return np.concatenate(edges)
 
 

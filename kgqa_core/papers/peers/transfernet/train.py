@@ -84,7 +84,7 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     with seeded(device, inputs.seed):
         encoder, reader, description = new_encoder(
             options,
-            lambda token: [text for own in learn for text in leg_texts(own, False, token, names)],
+            lambda token: [text for question in learn for text in leg_texts(question, False, token, names)],
             "transfernet",
         )
         network = TransferNet(encoder, 2 * graph.relations, hops, options.relation_scores).to(device)
@@ -134,8 +134,10 @@ def _examples(
 ) -> tuple[_Examples, list[str]]:
     """Questions for training, and what is read of each."""
     encoded, texts = prepare(questions, reader, names, graph)
-    said = [question.hops if question.hops is not None and question.hops <= hops else 0 for question in questions]
-    return _Examples(encoded, torch.tensor(said, dtype=torch.int64)), texts
+    hops_of_question = [
+        question.hops if question.hops is not None and question.hops <= hops else 0 for question in questions
+    ]
+    return _Examples(encoded, torch.tensor(hops_of_question, dtype=torch.int64)), texts
 
 
 def squared_error(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
@@ -180,12 +182,14 @@ class _TransferNetTrainer:
             for start in range(0, len(questions), EVALUATION_BATCH):
                 batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
                 queries, scores, answers = self._scores(examples, batch)
-                hits += sum(bool(best) and best[0][0] in own for best, own in zip(scores.top(1), answers, strict=True))
+                hits += sum(
+                    bool(best) and best[0][0] in gold for best, gold in zip(scores.top(1), answers, strict=True)
+                )
                 loss += float(squared_error(scores, answers).sum())
                 right += int((queries.plan.attention.argmax(1) + 1 == examples.hops[batch]).sum())
-        said = int((examples.hops > 0).sum())
+        with_hops = int((examples.hops > 0).sum())
         metrics = {"hits_at_1": hits / len(questions), "loss": loss / len(questions)}
-        return metrics | ({"hop_accuracy": right / said} if said else {})
+        return metrics | ({"hop_accuracy": right / with_hops} if with_hops else {})
 
     def _scores(self, examples: _Examples, batch: Tensor) -> tuple[QueryBatch, EntityWeights, list[tuple[int, ...]]]:
         queries = plan_batch(self.network, self.reader, examples.encoded, batch, self.device)

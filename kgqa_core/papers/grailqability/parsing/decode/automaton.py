@@ -225,7 +225,7 @@ class Automaton:
             case "both":
                 return self._closed(frame.kind.meets(kind), rest, reserved, used)
             case "or":
-                fits = tuple(one for one in frame.fits if one.fits(kind))
+                fits = tuple(alternative for alternative in frame.fits if alternative.fits(kind))
                 second = Hole("set", fits, ranked=frame.ranked)
                 return State(second, (Frame("any", kind=kind), rest), reserved - most, used)
             case "any":
@@ -234,7 +234,9 @@ class Automaton:
                 measured = Hole("measure", narrowed(frame.fits, kind), wanted=self.kinds.measured, steps=steps)
                 return State(measured, (Frame("ranked", kind=kind), rest), reserved - 2, used)
             case "one":
-                fits = tuple(one for one in self._having(frame.fits, self.ends) if one.fits(kind))
+                fits = tuple(
+                    alternative for alternative in self._having(frame.fits, self.ends) if alternative.fits(kind)
+                )
                 other = Frame("other", frame.fits, kind)
                 return State(Hole("set", fits, ranked=False), (other, rest), reserved - most, used)
             case "other":
@@ -257,7 +259,9 @@ class Automaton:
     def _having(self, fits: Alternatives, steps: Iterable[int]) -> Alternatives:
         """Kinds of what fits and has one of these relations."""
         nears = tuple(dict.fromkeys(self.ends[a][0] for a in steps))
-        return tuple(dict.fromkeys(one.meets(near) for one in fits for near in nears if one.fits(near)))
+        return tuple(
+            dict.fromkeys(alternative.meets(near) for alternative in fits for near in nears if alternative.fits(near))
+        )
 
     def _inner(self, leaf: bool = True) -> Hole:
         return Hole("set", (self.kinds.anything,), leaf=leaf)

@@ -157,12 +157,12 @@ def stepped(stack: Stack, near: Kind) -> Stack:
 
 def fits_one(kind: Kind, fits: Alternatives) -> bool:
     """Whether a kind fits one of these."""
-    return any(kind.fits(one) for one in fits)
+    return any(kind.fits(alternative) for alternative in fits)
 
 
 def narrowed(fits: Alternatives, kind: Kind) -> Alternatives:
     """What is left of alternatives for something that is of this kind too."""
-    return tuple(dict.fromkeys(one.meets(kind) for one in fits if one.fits(kind)))
+    return tuple(dict.fromkeys(alternative.meets(kind) for alternative in fits if alternative.fits(kind)))
 
 
 NEVER = 10**6

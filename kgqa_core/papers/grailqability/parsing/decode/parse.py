@@ -76,13 +76,13 @@ class DecodeParser:
         order = sorted(range(len(rows)), key=lambda i: (len(rows[i].text), len(rows[i].labels), i))
         decoded_forms: list[list[Scored]] = [[] for _ in rows]
         for start in range(0, len(order), BATCH):
-            own = order[start : start + BATCH]
-            automata = [batch.automaton(rows[i], self.options, no_form=self.no_form) for i in own]
-            decoded = self.decoder.search([rows[i] for i in own], automata, self.options.beam)
-            for i, forms in zip(own, decoded, strict=True):
+            numbers = order[start : start + BATCH]
+            automata = [batch.automaton(rows[i], self.options, no_form=self.no_form) for i in numbers]
+            decoded = self.decoder.search([rows[i] for i in numbers], automata, self.options.beam)
+            for i, forms in zip(numbers, decoded, strict=True):
                 decoded_forms[i] = self._weighed(batch, i, forms)
         return self.runner.rows(
-            [example.id for example in batch.examples], [self._judged(own) for own in decoded_forms]
+            [example.id for example in batch.examples], [self._judged(numbers) for numbers in decoded_forms]
         )
 
     def _weighed(self, batch: QuestionBatch, number: int, forms: Sequence[tuple[Form | None, float]]) -> list[Scored]:
@@ -94,16 +94,16 @@ class DecodeParser:
             weighed.append((form, score + math.log(max(rho, 1e-6)), rho))
         return normalise_scores(weighed)
 
-    def _judged(self, own: list[Scored]) -> list[Scored]:
+    def _judged(self, scored: list[Scored]) -> list[Scored]:
         """Where a best form that finds nothing says that there is no form, it does so with its probability."""
-        form, score, _ = own[0] if own else (None, 0.0, 1.0)
+        form, score, _ = scored[0] if scored else (None, 0.0, 1.0)
         if self.options.on_empty_result == "keep" or form is None:
-            return own
+            return scored
         if not is_empty(form, self.runner):
-            return own
-        no_form = [weight for one, weight, _ in own if one is None]
+            return scored
+        no_form = [weight for kept_form, weight, _ in scored if kept_form is None]
         whole = min(0.0, float(np.logaddexp.reduce([score, *no_form])))
-        return [(None, whole, 1.0), *[one for one in own[1:] if one[0] is not None]]
+        return [(None, whole, 1.0), *[kept_form for kept_form in scored[1:] if kept_form[0] is not None]]
 
 
 def predict(
@@ -125,9 +125,9 @@ def predict(
     with KgStore.open(kg) as store:
         opened = DecodeParser(store, parser, options)
         for start in range(0, len(selected), BLOCK):
-            own, own_rows = opened.read(selected[start : start + BLOCK])
+            batch, own_rows = opened.read(selected[start : start + BLOCK])
             read += own_rows
-            rows += [row for found in opened.decode(own, own_rows) for row in found]
+            rows += [row for found in opened.decode(batch, own_rows) for row in found]
             workspace.monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
     write_parsed(workspace.out, rows)
     found = recall(read, gold_forms(selected))

@@ -61,13 +61,13 @@ class QuestionBatch:
         keys = {topic.key for example in examples for topic in example.topics}
         types = types_of(store, keys)
         words = [worded(example, types, options.mentions, options.candidates) for example in examples]
-        mentioned = {topic.key for own in words for topic, _ in own.topics}
+        mentioned = {topic.key for worded_question in words for topic, _ in worded_question.topics}
         return cls(ground, examples, words, types, near(store, mentioned))
 
     @property
     def texts(self) -> list[str]:
         """The masked text of each question."""
-        return [own.text for own in self.words]
+        return [words.text for words in self.words]
 
     def rows(self, scores: Tensor, options: DecodeOptions, gold: Sequence[Form | None] = ()) -> list[DecoderRow]:
         """The row of each question, what gold forms need being always retrieved.
@@ -83,16 +83,16 @@ class QuestionBatch:
                 needed = elements(form)
                 relations = _with(needed.relations, relations, options.relations)
                 classes = _with(needed.classes, classes, options.classes)
-            own = {
+            item_scores = {
                 key: float(scores[number, self.ground.index[key]])
                 for key in (*relations, *classes)
                 if key in self.ground.index
             }
             relations, classes = (
-                sorted((key for key in keys if key in own), key=lambda key: (-own[key], key))
+                sorted((key for key in keys if key in item_scores), key=lambda key: (-item_scores[key], key))
                 for keys in (relations, classes)
             )
-            rows.append(make_row(words, relations, classes, own, items, self.nearby, self.types))
+            rows.append(make_row(words, relations, classes, item_scores, items, self.nearby, self.types))
         return rows
 
     def automaton(self, row: DecoderRow, options: DecodeOptions, *, no_form: bool) -> Automaton:

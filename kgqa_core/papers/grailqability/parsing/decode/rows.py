@@ -53,12 +53,12 @@ def worded(example: ParseExample, known: Mapping[str, object], mentions: int, ca
     """
     topics = [topic for topic in example.topics if topic.key in known]
     text = " ".join(example.text.split())
-    own = mentions_of(text, topics, min(mentions, MOST_MENTIONS))
-    masked = mask_names(text, [([words], token) for (_, words), token in zip(own, MENTIONS, strict=False)])
-    values = values_in(mask_names(text, [([words], " ") for _, words in own]))
+    mentioned = mentions_of(text, topics, min(mentions, MOST_MENTIONS))
+    masked = mask_names(text, [([words], token) for (_, words), token in zip(mentioned, MENTIONS, strict=False)])
+    values = values_in(mask_names(text, [([words], " ") for _, words in mentioned]))
     masked = mask_names(masked, [([value.text], token) for value, token in zip(values, LITERALS, strict=False)])
     slots: dict[str, tuple[Topic, int]] = {}
-    for index, (number, _) in enumerate(own):
+    for index, (number, _) in enumerate(mentioned):
         of_mention = sorted((t for t in topics if t.number == number), key=lambda t: (-t.rho, t.key))
         for topic in list({t.key: t for t in of_mention if t.key not in slots}.values())[:candidates]:
             slots[topic.key] = (topic, index)
@@ -117,8 +117,8 @@ def make_row(
     nothing = (0.0,) * FEATURES
     labels, features = [], []
     for topic, index in words.topics:
-        own = sorted(types.get(topic.key, ()))[:TYPES_READ]
-        labels.append(" ".join([MENTIONS[index], *(items.words.get(key, "") for key in own)]).strip())
+        topic_types = sorted(types.get(topic.key, ()))[:TYPES_READ]
+        labels.append(" ".join([MENTIONS[index], *(items.words.get(key, "") for key in topic_types)]).strip())
         is_of = [0.0] * MOST_MENTIONS
         is_of[index] = 1.0
         features.append((topic.rho, *nothing[1:-MOST_MENTIONS], *is_of))
@@ -162,8 +162,8 @@ def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
         answerable = not needed and not classes or which >= missing
         of_class = kind < CLASSES_LOST and bool(row.slots.classes if answerable else classes)
         of_class = of_class or (not answerable and not needed)
-        own, every = (classes, len(row.slots.classes)) if of_class else (needed, size)
-        lost = sorted(set(range(every)) - own if answerable else own)
+        needed_items, every = (classes, len(row.slots.classes)) if of_class else (needed, size)
+        lost = sorted(set(range(every)) - needed_items if answerable else needed_items)
         fewer.append(_without(row, lost[int(where * len(lost))], of_class, answerable) if lost else row)
     return fewer
 
@@ -175,9 +175,9 @@ def _is_class(slots: Slots, action: int) -> bool:
 def _without(row: DecoderRow, index: int, of_class: bool, answerable: bool) -> DecoderRow:
     """A row without its relation, or type, at a place."""
     slots = row.slots
-    kept = [item for number, item in enumerate(slots.classes if of_class else slots.relations) if number != index]
-    fewer = replace(slots, classes=tuple(kept)) if of_class else replace(slots, relations=tuple(kept))
-    own = index + (len(slots.topics) if of_class else slots.items - len(slots.relations))
+    remaining = [item for number, item in enumerate(slots.classes if of_class else slots.relations) if number != index]
+    fewer = replace(slots, classes=tuple(remaining)) if of_class else replace(slots, relations=tuple(remaining))
+    lost = index + (len(slots.topics) if of_class else slots.items - len(slots.relations))
     actions = row.actions if answerable else (NUMBER[NK], NUMBER[END])
     first, size = slots.first_relation, len(slots.relations)
 
@@ -191,8 +191,9 @@ def _without(row: DecoderRow, index: int, of_class: bool, answerable: bool) -> D
         return action - inverse - (relation > index)
 
     return replace(
-        row, slots=fewer, labels=row.labels[:own] + row.labels[own + 1 :], kinds=row.kinds[:own] + row.kinds[own + 1 :],
-        features=row.features[:own] + row.features[own + 1 :], actions=tuple(map(moved, actions)),
+        row, slots=fewer,
+        labels=row.labels[:lost] + row.labels[lost + 1 :], kinds=row.kinds[:lost] + row.kinds[lost + 1 :],
+        features=row.features[:lost] + row.features[lost + 1 :], actions=tuple(map(moved, actions)),
     )  # fmt: skip
 
 
@@ -244,13 +245,13 @@ class Batcher:
             if not size:
                 continue
             order = torch.randperm(size) if shuffle else torch.arange(size)
-            label[index, order] = torch.tensor([number[one] for one in own_labels[index]])
+            label[index, order] = torch.tensor([number[label_text] for label_text in own_labels[index]])
             kind[index, order] = torch.tensor(row.kinds)
             features[index, order] = torch.tensor(row.features)
             there[index, :size] = 1
-            own, roles = pointed(row.slots)
-            item[index, : len(own)] = order[torch.tensor(own)]
-            role[index, : len(own)] = torch.tensor(roles)
+            slots_of_actions, roles = pointed(row.slots)
+            item[index, : len(slots_of_actions)] = order[torch.tensor(slots_of_actions)]
+            role[index, : len(slots_of_actions)] = torch.tensor(roles)
         longest = max([1, *(len(row.actions) for row in rows)])
         actions = torch.full((len(rows), longest), NUMBER[PAD])
         for index, row in enumerate(rows):

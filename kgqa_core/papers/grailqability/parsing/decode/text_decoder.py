@@ -37,7 +37,7 @@ class Pieces:
     def __init__(self, tokenizer: Any, end: int, name: str) -> None:
         self.tokenizer, self.end = tokenizer, end
         marks = [self._tokens(mark) for mark in _ENDINGS]
-        known = [own[-1] for own in marks if own and own[-1] not in (tokenizer.unk_token_id, end)]
+        known = [tokens[-1] for tokens in marks if tokens and tokens[-1] not in (tokenizer.unk_token_id, end)]
         if not known:
             raise ModelError(f"the tokenizer of {name!r} has none of {' '.join(_ENDINGS)}; use another model")
         self.mark = known[0]
@@ -236,7 +236,7 @@ class TextDecoder(nn.Module):
         """The forms of each question with their log-probabilities, best first; None for NK."""
         self.eval()
         pieces = [self.pieces.of(row) for row in rows]
-        longest = max(len(piece) for own in pieces for piece in own)
+        longest = max(len(piece) for pieces_of_row in pieces for piece in pieces_of_row)
         longest = 1 + longest * max(automaton.limits.actions for automaton in automata)
         prompts = [self._read(row, 0 if self.seq2seq else longest) for row in rows]
         ids, mask = self._padded(prompts, left=not self.seq2seq)
@@ -262,12 +262,14 @@ class TextDecoder(nn.Module):
         for row in rows:
             pieces = self.pieces.of(row)
             targets.append([token for action in row.actions for token in pieces[action]])
-        prompts = [self._read(row, 0 if self.seq2seq else len(own)) for row, own in zip(rows, targets, strict=True)]
+        prompts = [
+            self._read(row, 0 if self.seq2seq else len(target)) for row, target in zip(rows, targets, strict=True)
+        ]
         if self.seq2seq:
             ids, mask = self._padded(prompts)
             labels, there = self._padded(targets)
             return {"input_ids": ids, "attention_mask": mask, "labels": labels.masked_fill(there == 0, IGNORED)}
-        whole = [[*prompt, *own] for prompt, own in zip(prompts, targets, strict=True)]
+        whole = [[*prompt, *target] for prompt, target in zip(prompts, targets, strict=True)]
         ids, mask = self._padded(whole)
         labels = ids.masked_fill(mask == 0, IGNORED)
         for index, prompt in enumerate(prompts):

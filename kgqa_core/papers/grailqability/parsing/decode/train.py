@@ -43,23 +43,23 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
     with seeded(device, seed):
         with KgStore.open(kg) as store:
             ground = Ground.of(store)
-            own = {
+            batches = {
                 split: QuestionBatch.of(_learnable(everything, split, options), store, ground, options)
                 for split in ("train", "dev")
             }
-        gold = {split: gold_forms(selected.examples) for split, selected in own.items()}
+        gold = {split: gold_forms(selected.examples) for split, selected in batches.items()}
         wanted = {split: gold_items(forms, ground.index) for split, forms in gold.items()}
         if not any(wanted["train"]):
             raise TrainingError(
-                f"none of the {len(own['train'].examples)} training questions has a gold form with a relation of this "
-                "graph; give them forms or relation paths"
+                f"none of the {len(batches['train'].examples)} training questions has a gold form with a relation of "
+                "this graph; give them forms or relation paths"
             )
         if not any(elements(form).classes for form in gold["train"] if form is not None):
             options = options.model_copy(update={"classes": 0})  # what no form uses need not be read
         sha = hashlib.sha256((examples / FILE).read_bytes())
-        sha.update(f"{ground.items} {sorted(own['train'].types.items(), key=str)}".encode())
+        sha.update(f"{ground.items} {sorted(batches['train'].types.items(), key=str)}".encode())
         key = sha.hexdigest()
-        texts = {split: ItemTexts.of(selected.texts, wanted[split]) for split, selected in own.items()}
+        texts = {split: ItemTexts.of(selected.texts, wanted[split]) for split, selected in batches.items()}
         retriever, first = fit_retriever(
             workspace.sub("retriever"),
             texts,
@@ -70,11 +70,11 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
             placeholders=PLACEHOLDERS,
             section=SECTION,
         )
-        scores = {split: retriever.scores(selected.texts, ground.items) for split, selected in own.items()}
+        scores = {split: retriever.scores(selected.texts, ground.items) for split, selected in batches.items()}
         rows: dict[str, list[DecoderRow]] = {}
         left_out: dict[str, list[str]] = {}
         recalls = {}
-        for split, selected in own.items():
+        for split, selected in batches.items():
             plain = selected.rows(scores[split], options)
             recalls[split] = {
                 "slots": _rounded(recall(plain, gold[split])),
@@ -95,7 +95,7 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
         for part in ("retriever", "decoder"):
             shutil.rmtree(workspace.work / part, ignore_errors=True)
     return {
-        "questions": {split: len(selected.examples) for split, selected in own.items()},
+        "questions": {split: len(selected.examples) for split, selected in batches.items()},
         "learnt": {split: len(decodable) for split, decodable in rows.items()},
         "no_form": {split: sum(form is None for form in forms) for split, forms in gold.items()},
         "left_out": {split: len(reasons) for split, reasons in left_out.items()}
@@ -105,8 +105,8 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
         "items": {"relations": len(ground.items.relations), "classes": len(ground.items.classes)},
         "recall": recalls,
         "parameters": {
-            "retriever": sum(one.numel() for one in retriever.network.parameters()),
-            "decoder": sum(one.numel() for one in decoder.network.parameters()),
+            "retriever": sum(parameter.numel() for parameter in retriever.network.parameters()),
+            "decoder": sum(parameter.numel() for parameter in decoder.network.parameters()),
         },
         "epochs": {"retriever": first.epoch, "decoder": decoder.progress.epoch},
         **dev_of_best(first),
@@ -115,8 +115,8 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
 
 
 def _learnable(examples: Sequence[ParseExample], split: str, options: DecodeOptions) -> list[ParseExample]:
-    own = [example for example in examples if example.split == split and example.known]
-    return [example for example in own if options.learn_unanswerable or example.form is not None]
+    known = [example for example in examples if example.split == split and example.known]
+    return [example for example in known if options.learn_unanswerable or example.form is not None]
 
 
 def _joined(first: TrainingState, second: TrainingState) -> TrainingState:

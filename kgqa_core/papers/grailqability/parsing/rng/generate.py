@@ -148,8 +148,8 @@ class Generator:
         distinct = sorted(set(texts), key=lambda text: (len(text), text))
         written: dict[str, list[tuple[str, float]]] = {}
         for start in range(0, len(distinct), options.batch_size):
-            own = distinct[start : start + options.batch_size]
-            rows = [self.read(text, options.max_tokens) for text in own]
+            batch = distinct[start : start + options.batch_size]
+            rows = [self.read(text, options.max_tokens) for text in batch]
             if not self.seq2seq:
                 rows = [[*row, self.end] for row in rows]
             ids, mask = self._padded(rows, self.pad, left=not self.seq2seq)
@@ -158,16 +158,16 @@ class Generator:
                 max_new_tokens=LONGEST, length_penalty=0.0, do_sample=False, early_stopping=True,
                 return_dict_in_generate=True, output_scores=True, pad_token_id=self.pad, eos_token_id=self.end,
             )  # fmt: skip
-            scores = out.sequences_scores.tolist() if options.beam > 1 else [0.0] * len(own)
+            scores = out.sequences_scores.tolist() if options.beam > 1 else [0.0] * len(batch)
             sequences = out.sequences.tolist()
-            for number, text in enumerate(own):
+            for number, text in enumerate(batch):
                 index = range(number * options.beam, (number + 1) * options.beam)
                 written[text] = [(self._text(sequences[i], ids.shape[1]), scores[i]) for i in index]
         return [written[text] for text in texts]
 
     def _text(self, ids: list[int], prompt: int) -> str:
-        own = ids if self.seq2seq else ids[prompt:]
-        tokens = [i for i in own if i not in (self.end, self.pad)]
+        written = ids if self.seq2seq else ids[prompt:]
+        tokens = [i for i in written if i not in (self.end, self.pad)]
         if self.symbols:
             size = self.tokenizer.get_vocab_size()
             return " ".join(

@@ -82,8 +82,8 @@ class RngParser:
         """The same for questions that are read already."""
         best = self.unweighed(read)
         if self.generator is None or not self.options.generator.executable_first:
-            best = [weighed(own, self.runner, self.weights, EXECUTED_FORMS) for own in best]
-        return self.runner.rows([reading.id for reading in read], [own[: self.options.num_forms] for own in best])
+            best = [weighed(scored, self.runner, self.weights, EXECUTED_FORMS) for scored in best]
+        return self.runner.rows([reading.id for reading in read], [scored[: self.options.num_forms] for scored in best])
 
     def unweighed(self, read: Sequence[Reading]) -> list[list[Scored]]:
         """All forms of questions, best first, before it counts what they find."""
@@ -92,7 +92,7 @@ class RngParser:
             self.ranker, [(reading.texts, reading.candidates) for reading in read], forms,
             pruned=self.options.preselected_forms, no_form=self.no_form,
         )  # fmt: skip
-        best = [self._best(reading, own) for reading, own in zip(read, ranked, strict=True)]
+        best = [self._best(reading, ranked_forms) for reading, ranked_forms in zip(read, ranked, strict=True)]
         if self.generator is not None:
             best = self._rewritten(read, ranked, best)
         return best
@@ -111,9 +111,9 @@ class RngParser:
                 if filling.has(number):
                     whole = filled(form, filling.keys, reading.views[view].value)
                     whole = as_stored(whole, self.enumerator.datatypes)
-                    own = score + filling.log_rho
+                    log_score = score + filling.log_rho
                     before, rho = scored.get(whole, (-math.inf, 0.0))
-                    scored[whole] = (float(np.logaddexp(before, own)), max(rho, filling.rho))
+                    scored[whole] = (float(np.logaddexp(before, log_score)), max(rho, filling.rho))
         return normalise_scores([(form, score, rho) for form, (score, rho) in scored.items()])
 
     def _rewritten(
@@ -124,14 +124,15 @@ class RngParser:
         options = self.options.generator
         forms = self.enumerator.forms
         prompts = [
-            prompt_text(reading, own, forms, options.input_forms) for reading, own in zip(read, ranked, strict=True)
+            prompt_text(reading, forms_of_question, forms, options.input_forms)
+            for reading, forms_of_question in zip(read, ranked, strict=True)
         ]
         rewritten = []
-        for reading, written, own in zip(read, self.generator.write(prompts, options), best, strict=True):
+        for reading, written, forms_of_question in zip(read, self.generator.write(prompts, options), best, strict=True):
             readable_forms, unreadable = readable(written)
             self.unreadable += unreadable
-            by_ranker = {form: score for form, score, _ in own}
-            rhos = {form: rho for form, _, rho in own}
+            by_ranker = {form: score for form, score, _ in forms_of_question}
+            rhos = {form: rho for form, _, rho in forms_of_question}
             by_generator: dict[Form | None, float] = {}
             for form, score in readable_forms.items():
                 if form is None:
@@ -147,7 +148,7 @@ class RngParser:
             scores = together(by_ranker, by_generator, options.weight)
             order = sorted(scores.items(), key=lambda one: (-one[1], str(one[0])))
             if options.executable_first:
-                order = [one for one in order if one[0] is not None]
+                order = [scored for scored in order if scored[0] is not None]
                 order.sort(key=lambda one: self._finds_nothing(one[0]))
             rewritten.append([(form, min(0.0, score), rhos[form]) for form, score in order])
         return rewritten
@@ -176,9 +177,9 @@ def predict(
     with KgStore.open(kg) as store:
         opened = RngParser(store, parser, options)
         for start in range(0, len(selected), BLOCK):
-            own = opened.readings.of_all(selected[start : start + BLOCK])
-            read += own
-            rows += [row for found in opened.of_readings(own) for row in found]
+            readings = opened.readings.of_all(selected[start : start + BLOCK])
+            read += readings
+            rows += [row for found in opened.of_readings(readings) for row in found]
             workspace.monitor.progress(min(start + BLOCK, len(selected)), len(selected), "questions")
     write_parsed(workspace.out, rows)
     return tally(selected, rows) | {"unreadable": opened.unreadable, "coverage": coverage(selected, read)}

@@ -168,26 +168,30 @@ class FormRanker:
 
     def _shares(self, questions: TextWords, forms: TextWords, question_rows: Ints, form_rows: Ints) -> Tensor:
         shared = np.asarray(questions.rows[question_rows].multiply(forms.rows[form_rows]).sum(1)).ravel()
-        asked = (questions.total[question_rows], questions.whole[question_rows])
-        of_pairs = shares(shared, *asked, forms.total[form_rows])
+        of_questions = (questions.total[question_rows], questions.whole[question_rows])
+        of_pairs = shares(shared, *of_questions, forms.total[form_rows])
         return torch.from_numpy(of_pairs).float().to(self.device)
 
     @torch.no_grad()
     def first(self, questions: ReadTexts, forms: ReadTexts, queries: Sequence[tuple[Ints, Ints]]) -> list[Floats]:
         """First-stage scores of the candidates of each query: (rows of questions, rows of forms) [candidates]."""
-        used = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(own for _, own in queries)]))
+        used = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(form_rows for _, form_rows in queries)]))
         index = np.zeros(len(forms.ids), dtype=np.int64)
         index[used] = np.arange(len(used))
         question_vectors = self.vectors(questions.ids, forms=False).numpy()
         form_vectors = self.vectors([forms.ids[row] for row in used.tolist()], forms=True).numpy()
         weights = self.network.shared[0].detach().cpu().numpy().astype(np.float64)
         scores = []
-        for asked, formed in queries:
-            own, view = np.unique(asked, return_inverse=True)
+        for question_rows, formed in queries:
+            form_rows, view = np.unique(question_rows, return_inverse=True)
             each = np.arange(len(formed))
-            near = (form_vectors[index[formed]] @ question_vectors[own].T)[each, view] / self.network.width**0.5
-            shared = (forms.words.rows[formed] @ questions.words.rows[own].toarray().T)[each, view]
-            own_words = (questions.words.total[asked], questions.words.whole[asked], forms.words.total[formed])
+            near = (form_vectors[index[formed]] @ question_vectors[form_rows].T)[each, view] / self.network.width**0.5
+            shared = (forms.words.rows[formed] @ questions.words.rows[form_rows].toarray().T)[each, view]
+            own_words = (
+                questions.words.total[question_rows],
+                questions.words.whole[question_rows],
+                forms.words.total[formed],
+            )
             words = shares(shared, *own_words) @ weights
             scores.append(near + words)
         return scores
@@ -197,12 +201,12 @@ class FormRanker:
         """First-stage vectors [texts, width] of questions (times W) or forms."""
         self.network.eval()
         results = torch.zeros(len(rows), self.network.width)
-        for own, ids, mask in self.reader.by_length(rows, READ):
+        for numbers, ids, mask in self.reader.by_length(rows, READ):
             ids, mask = ids.to(self.device), mask.to(self.device)
             vectors = (
                 self.network.form(ids, mask)[1] if forms else self.network.tower(self.network.question(ids, mask)[1])
             )
-            results[own] = vectors.cpu()
+            results[numbers] = vectors.cpu()
         return results
 
     @torch.no_grad()
@@ -211,9 +215,9 @@ class FormRanker:
         self.network.eval()
         results = np.zeros(len(question_rows))
         for start in range(0, len(question_rows), CHUNK):
-            own = slice(start, start + CHUNK)
-            _, scores = self.pair_scores(questions, forms, question_rows[own], form_rows[own])
-            results[own] = scores.double().cpu().numpy()
+            chunk = slice(start, start + CHUNK)
+            _, scores = self.pair_scores(questions, forms, question_rows[chunk], form_rows[chunk])
+            results[chunk] = scores.double().cpu().numpy()
         return results
 
     def _batch(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
@@ -284,14 +288,19 @@ def rank(
     them; it is never pruned.  Equal questions are ranked once.
     """
     distinct: dict[tuple[tuple[str, ...], int], int] = {}
-    where = [distinct.setdefault((texts, id(own)), len(distinct)) for texts, own in queries]
+    where = [
+        distinct.setdefault((texts, id(candidates_of_query)), len(distinct)) for texts, candidates_of_query in queries
+    ]
     firsts = {number: index for index, number in reversed(list(enumerate(where)))}
     queried = [queries[firsts[number]] for number in range(len(distinct))]
-    texts = sorted({text for own, _ in queried for text in own})
+    texts = sorted({text for candidates_of_query, _ in queried for text in candidates_of_query})
     index = {text: number for number, text in enumerate(texts)}
     questions = ranker.read_questions(texts)
-    asked = [np.array([index[text] for text in own])[candidates.views] for own, candidates in queried]
-    pairs = [(rows, candidates.forms) for rows, (_, candidates) in zip(asked, queried, strict=True)]
+    question_rows = [
+        np.array([index[text] for text in candidates_of_query])[candidates.views]
+        for candidates_of_query, candidates in queried
+    ]
+    pairs = [(rows, candidates.forms) for rows, (_, candidates) in zip(question_rows, queried, strict=True)]
     left = []
     for scores in ranker.first(questions, forms, pairs):
         scores[0] = np.inf if no_form else -np.inf
@@ -369,7 +378,8 @@ def in_words(form: Form, labels: Mapping[str, str]) -> str:
                     label = labels.get(step.relation, step.relation)
                     text = f"{label} of {text}" if step.inverse else f"whose {label} is {text}"
                 return text + "".join(
-                    f" at {labels.get(one.relation, one.relation)} {words(one.value)}" for one in where
+                    f" at {labels.get(condition.relation, condition.relation)} {words(condition.value)}"
+                    for condition in where
                 )
             case And(parts=parts):
                 return " and ".join(map(words, parts))

@@ -123,7 +123,7 @@ class Readings:
             fillings=tuple(fillings),
             candidates=self._together(fillings),
             gold=self._gold(example, views, fillings),
-            cut=sum(filling.pool.cut for own in fillings for filling in own),
+            cut=sum(filling.pool.cut for of_view in fillings for filling in of_view),
             whole=whole,
             mentions=tuple(number for number, _ in mentions),
         )
@@ -146,11 +146,11 @@ class Readings:
         return tuple(fillings)
 
     def _together(self, fillings: Sequence[tuple[Filling, ...]]) -> FormCandidates:
-        key = tuple(tuple(sorted({id(filling.pool) for filling in own})) for own in fillings)
+        key = tuple(tuple(sorted({id(filling.pool) for filling in of_view})) for of_view in fillings)
         if key not in self._candidates:
             views, forms = [np.zeros(1, dtype=np.int64)], [np.full(1, NO_FORM, dtype=np.int64)]
-            for number, own in enumerate(fillings):
-                pools = list({id(filling.pool): filling.pool.numbers for filling in own}.values())
+            for number, of_view in enumerate(fillings):
+                pools = list({id(filling.pool): filling.pool.numbers for filling in of_view}.values())
                 together = pools[0] if len(pools) == 1 else np.unique(np.concatenate([np.zeros(0, np.int64), *pools]))
                 views.append(np.full(len(together), number, dtype=np.int64))
                 forms.append(together)
@@ -169,8 +169,8 @@ class Readings:
         except FormError:
             return None
         known = self.enumerator.forms.numbers
-        for number, (view, own) in enumerate(zip(views, fillings, strict=True)):
-            for filling in own:
+        for number, (view, of_view) in enumerate(zip(views, fillings, strict=True)):
+            for filling in of_view:
                 number_of_form = known.get(normal_slots(form, filling.keys, view))
                 if number_of_form is not None and filling.has(number_of_form):
                     return (number, number_of_form)
@@ -185,13 +185,13 @@ def normal_slots(form: Form, keys: Sequence[str], view: View) -> Form:
 def coverage(selected: Sequence[ParseExample], read: Sequence[Reading]) -> dict[str, Any]:
     """How many gold forms are among the candidates, how many candidates there are, and how many the cap cut."""
     having = {example.id for example in selected if example.form is not None}
-    own = [reading for reading in read if reading.id in having]
-    missed = [reading.id for reading in own if reading.gold is None]
+    with_form = [reading for reading in read if reading.id in having]
+    missed = [reading.id for reading in with_form if reading.gold is None]
     sizes = sorted(len(reading.candidates.forms) - 1 for reading in read)
     return {
-        "gold_forms": len(own),
-        "found": len(own) - len(missed),
-        "share": round(1 - len(missed) / len(own), 6) if own else 0.0,
+        "gold_forms": len(with_form),
+        "found": len(with_form) - len(missed),
+        "share": round(1 - len(missed) / len(with_form), 6) if with_form else 0.0,
         "missed": missed[:SHOWN],
         "candidates_median": sizes[len(sizes) // 2] if sizes else 0,
         "candidates_most": sizes[-1] if sizes else 0,

@@ -40,15 +40,15 @@ class ResultWeights:
     no_form: float = 0.0
 
 
-def weighed(own: Sequence[Scored], runner: Runner, weights: ResultWeights, executed: int) -> list[Scored]:
+def weighed(scored: Sequence[Scored], runner: Runner, weights: ResultWeights, executed: int) -> list[Scored]:
     """The forms of a question, best first, with what the first `executed` of them find; the others stay behind them."""
     if weights == ResultWeights():
-        return list(own)
+        return list(scored)
     first = [
         (form, score + weights.no_form if form is None else score - weights.empty * is_empty(form, runner), rho)
-        for form, score, rho in own[:executed]
+        for form, score, rho in scored[:executed]
     ]
-    return normalise_scores([*first, *((form, score - weights.empty, rho) for form, score, rho in own[executed:])])
+    return normalise_scores([*first, *((form, score - weights.empty, rho) for form, score, rho in scored[executed:])])
 
 
 def choose_weights(

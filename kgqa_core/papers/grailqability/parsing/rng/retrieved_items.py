@@ -47,12 +47,12 @@ class RetrievedItems:
         """Reads some questions, all at once."""
         new = sorted({text for text in texts if text not in self._found})
         for at in range(0, len(new), BLOCK):
-            own = new[at : at + BLOCK]
-            scores = self.retriever.scores(own, self.items) * self.retriever.network.log_scale.detach().exp().cpu()
+            block = new[at : at + BLOCK]
+            scores = self.retriever.scores(block, self.items) * self.retriever.network.log_scale.detach().exp().cpu()
             size = len(self.items.relations)
             relations, classes = (USED * scores[:, :size].softmax(-1)).clamp(max=1), scores[:, size:].softmax(-1)
             best, types = relations.topk(min(RELATIONS, size)), classes.topk(min(TYPES, classes.shape[1]))
-            for row, text in enumerate(own):
+            for row, text in enumerate(block):
                 named = {
                     self._classes[number]
                     for number, share in zip(types.indices[row].tolist(), types.values[row].tolist(), strict=True)
@@ -86,9 +86,9 @@ def fit_items(
     index = {key: number for number, key in enumerate(items.keys)}
     texts = {}
     for split in ("train", "dev"):
-        own = [example for example in selected if example.split == split and example.form is not None]
-        forms = [parse(one.form) for one in own if one.form is not None]
-        texts[split] = ItemTexts.of([whole_of(one, options) for one in own], gold_items(forms, index))
+        with_form = [example for example in selected if example.split == split and example.form is not None]
+        forms = [parse(one.form) for one in with_form if one.form is not None]
+        texts[split] = ItemTexts.of([whole_of(one, options) for one in with_form], gold_items(forms, index))
     sha = hashlib.sha256(f"{key} {items.keys}".encode()).hexdigest()
     with seeded(pick_device(options.device, "parsing.rng"), seed):
         return fit_retriever(workspace, texts, items, options, seed, sha, placeholders=MENTIONS, section="parsing.rng")

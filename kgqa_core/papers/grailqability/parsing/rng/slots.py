@@ -59,11 +59,11 @@ def mentions_of(text: str, topics: Sequence[Topic], most: int) -> list[tuple[int
     low = text.lower()
 
     def part(number: int) -> bool:
-        own = best[number]
+        topic_of_mention = best[number]
         return any(
-            (-len(other.mention), one) < (-len(own.mention), number)
-            and other.key == own.key
-            and own.mention.lower() in other.mention.lower()
+            (-len(other.mention), one) < (-len(topic_of_mention.mention), number)
+            and other.key == topic_of_mention.key
+            and topic_of_mention.mention.lower() in other.mention.lower()
             for one, other in best.items()
         )
 
@@ -87,11 +87,11 @@ def views_of(text: str, mentions: Sequence[tuple[int, str]]) -> list[View]:
     views = []
     for value in (None, *values):
         for size in range(3):
-            for own in combinations(mentions, size):
-                spots = [([words], slot) for (_, words), slot in zip(own, ENTITIES, strict=False)]
+            for chosen in combinations(mentions, size):
+                spots = [([words], slot) for (_, words), slot in zip(chosen, ENTITIES, strict=False)]
                 if value is not None:
                     spots.append(([value.text], VALUE))
-                views.append(View(mask_names(text, spots), tuple(number for number, _ in own), value))
+                views.append(View(mask_names(text, spots), tuple(number for number, _ in chosen), value))
     return views
 
 
@@ -113,8 +113,8 @@ def filled(
     def literal(node: Literal) -> Literal:
         if value is None or node.text != VALUE:
             return node
-        own = {TIME: value.time, STRING: value.string}.get(node.datatype, value.number)
-        return node if own is None else replace(own, unit=node.unit)
+        slot_literal = {TIME: value.time, STRING: value.string}.get(node.datatype, value.number)
+        return node if slot_literal is None else replace(slot_literal, unit=node.unit)
 
     return _changed(form, entity, literal)
 
@@ -136,8 +136,10 @@ def abstract(form: Form, slots: Mapping[str, str], value: SlotValue | None = Non
 def _kind_of(node: Literal, value: SlotValue) -> str | None:
     """As what a value of the text says a literal: a number whatever its datatype, a date of the same precision."""
     if value.number is not None and (measured := measure(node)) is not None and measured.dim != TIME_DIMENSION:
-        own = measure(value.number)
-        if node.text == value.number.text or (own is not None and measured.lo == own.lo and node.unit is None):
+        measured_value = measure(value.number)
+        if node.text == value.number.text or (
+            measured_value is not None and measured.lo == measured_value.lo and node.unit is None
+        ):
             return NUMBER
     if value.time is not None and (value.time.text, value.time.datatype) == (node.text, node.datatype):
         return TIME

@@ -129,12 +129,12 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
         words, WordOverlap(sorted(labels.values())), [_schema_items(form) for form in enumerator.forms.forms]
     )
     split = {example.id: example.split for example in selected}
-    own = {name: [reading for reading in read if split[reading.id] == name] for name in ("train", "dev")}
+    by_split = {name: [reading for reading in read if split[reading.id] == name] for name in ("train", "dev")}
     no_form = options.learn_unanswerable and any(
         example.form is None and split[example.id] == "train" for example in selected
     )
-    learning = rank_examples(own["train"], no_form, missed=False)
-    developing = rank_examples(own["dev"], no_form, missed=True)
+    learning = rank_examples(by_split["train"], no_form, missed=False)
+    developing = rank_examples(by_split["dev"], no_form, missed=True)
     sha.update("\n".join(words).encode())
     learnt = options.model_copy(update={"learn_unanswerable": no_form})
     fitted = fit(workspace, learning, developing, forms, learnt, seed, sha.hexdigest())
@@ -142,7 +142,7 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
     phases = list(fitted.phases)
     if options.generator.enabled:
         generator, progress = train_generator(
-            workspace.sub(generate.FOLDER), own, enumerator.forms, fitted.ranker, fitted.ranker.read_forms(words),
+            workspace.sub(generate.FOLDER), by_split, enumerator.forms, fitted.ranker, fitted.ranker.read_forms(words),
             learnt, seed, sha.hexdigest(),
         )  # fmt: skip
         generate.save(workspace.out / generate.FOLDER, generator)
@@ -154,7 +154,7 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
             path.unlink()
     return {
         "questions": dict(sorted(Counter(split.values()).items())),
-        "coverage": {name: coverage(selected, some) for name, some in own.items()},
+        "coverage": {name: coverage(selected, some) for name, some in by_split.items()},
         "forms": len(words),
         "lessons": fitted.examples,
         "no_form": no_form,
@@ -213,7 +213,7 @@ def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -
     form is no candidate too.
     """
     groups: dict[tuple[str, int, int], dict[tuple[str, ...], int]] = {}
-    own: dict[int, FormCandidates] = {}
+    candidates_by_id: dict[int, FormCandidates] = {}
     for reading in readings:
         candidates = reading.candidates
         if reading.gold is None:
@@ -223,14 +223,14 @@ def rank_examples(readings: Sequence[Reading], no_form: bool, *, missed: bool) -
             index = int(np.flatnonzero((candidates.views == view) & (candidates.forms == form))[0])
         if (index < 0 and not missed) or (index == 0 and not no_form):
             continue
-        own[id(candidates)] = candidates
+        candidates_by_id[id(candidates)] = candidates
         variants = groups.setdefault((reading.texts[0], id(candidates), index), {})
         variants[reading.texts] = variants.get(reading.texts, 0) + 1
     examples = []
     for (_, number, index), variants in groups.items():
         selected = list(variants)[: len(variants) if missed else VARIANTS]
         more = (sum(variants.values()) - sum(variants[texts] for texts in selected)) / len(selected)
-        examples += [RankExample(texts, own[number], index, variants[texts] + more) for texts in selected]
+        examples += [RankExample(texts, candidates_by_id[number], index, variants[texts] + more) for texts in selected]
     return examples
 
 
@@ -351,8 +351,8 @@ class _RankerTraining:
             no_form=self.options.learn_unanswerable,
         )
         self.hard_negatives = [
-            own.indices[own.indices != example.gold][:wanted]
-            for own, example in zip(ranked, self.learning, strict=True)
+            ranked_forms.indices[ranked_forms.indices != example.gold][:wanted]
+            for ranked_forms, example in zip(ranked, self.learning, strict=True)
         ]
 
     def _measure(self) -> dict[str, float]:
@@ -386,7 +386,7 @@ class _RankerTraining:
         if not needed:
             return None
         missing = needed[draw.integers(len(needed))]
-        out = np.array([missing in own for own in used], dtype=np.bool_)
+        out = np.array([missing in items for items in used], dtype=np.bool_)
         return self._compared(number, 0, out, draw)
 
     def _compared(self, number: int, right: int, out: NDArray[np.bool_], draw: np.random.Generator) -> Ints:
@@ -401,21 +401,21 @@ class _RankerTraining:
 
     def _loss(self, batch: Sequence[int]) -> Tensor:
         """Weighted mean over examples of the cross-entropies of both stages."""
-        lacking = {number: own for number in batch if (own := self._lacking(number)) is not None}
+        lacking = {number: compared for number in batch if (compared := self._lacking(number)) is not None}
         chosen = [*(self._chosen(number) for number in batch), *lacking.values()]
         batch = [*batch, *lacking]
         question_texts, formed = [], []
-        for number, own in zip(batch, chosen, strict=True):
+        for number, compared in zip(batch, chosen, strict=True):
             example = self.learning[number]
             texts = np.array([self.text_index[text] for text in example.texts])
-            question_texts.append(texts[example.candidates.views[own]])
-            formed.append(example.candidates.forms[own])
+            question_texts.append(texts[example.candidates.views[compared]])
+            formed.append(example.candidates.forms[compared])
         device = self.ranker.device
         stages = self.ranker.pair_scores(
             self.questions, self.forms, np.concatenate(question_texts), np.concatenate(formed)
         )
-        rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(own) for own in chosen])).to(device)
-        columns = torch.from_numpy(np.concatenate([np.arange(len(own)) for own in chosen])).to(device)
+        rows = torch.from_numpy(np.repeat(np.arange(len(batch)), [len(compared) for compared in chosen])).to(device)
+        columns = torch.from_numpy(np.concatenate([np.arange(len(compared)) for compared in chosen])).to(device)
         weights = torch.tensor([min(self.learning[n].weight, HEAVIEST) for n in batch], dtype=torch.float32).to(device)
         total = torch.zeros((), device=device)
         for scores in stages:
