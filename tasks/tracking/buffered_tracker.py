@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -27,42 +26,16 @@ PATIENCE = 20.0
 """A try that took a second is not repeated for so many seconds."""
 
 
-class Store(Protocol):
-    """Where events end up; `MlflowStore`, or a stand-in of a test.  All but `alive` may raise anything."""
-
-    experiment: str
-
-    def alive(self) -> bool:
-        """Whether the store can be reached now."""
-        ...
-
-    def find(self, handle: str) -> str | None:
-        """Id of the run that was opened with this handle, if any."""
-        ...
-
-    def start(self, event: RunStart) -> str:
-        """Open a run, whose handle and whose parent's id the event has, and return its id."""
-        ...
-
-    def write(self, event: Event) -> None:
-        """Write an event of a run that is named by its id; written twice it is there once."""
-        ...
-
-    def kill(self, run_id: str) -> int:
-        """Close what a dead process left open of a run of ours; how many runs that were."""
-        ...
-
-
 class BufferedTracker:
     """A `Tracker` that never raises: it hands each event to a store, or writes it down while the store is away.
 
-    connect: opens the store, may raise.  folder: of the run.  where: the store's address, for messages.
+    connect: opens the store, may raise, as all calls of the store but `alive` may.  folder: of the run.  where: the store's address, for messages.
     """
 
-    def __init__(self, connect: Callable[[], Store], folder: Path, where: str) -> None:
+    def __init__(self, connect: Callable[[], MlflowStore], folder: Path, where: str) -> None:
         self.journal = Journal(folder)
         self._connect, self._where = connect, without_credentials(where)
-        self._store: Store | None = None
+        self._store: MlflowStore | None = None
         self._ids: dict[str, str] = {}
         self._away = self._warned = False
         self._next = 0.0
@@ -76,7 +49,7 @@ class BufferedTracker:
         return self._store.experiment if self._store is not None else None
 
     @property
-    def store(self) -> Store | None:
+    def store(self) -> MlflowStore | None:
         """The store when it can be used now, else None."""
         return None if self._away else self._store
 
