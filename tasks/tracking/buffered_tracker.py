@@ -29,7 +29,8 @@ PATIENCE = 20.0
 class BufferedTracker:
     """A `Tracker` that never raises: it hands each event to a store, or writes it down while the store is away.
 
-    connect: opens the store, may raise, as all calls of the store but `alive` may.  folder: of the run.  where: the store's address, for messages.
+    connect: opens the store, may raise, as all calls of the store but `alive` may.  folder: of the run.  where: the
+    store's address, for messages.
     """
 
     def __init__(self, connect: Callable[[], MlflowStore], folder: Path, where: str) -> None:
