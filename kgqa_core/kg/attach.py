@@ -14,7 +14,7 @@ from kgqa_core.store.digest import VOLATILE
 BASE, OVERLAY = "kg_base", "kg_overlay"
 """Names under which an overlay's views look for the graph beneath, and under which the overlay itself is attached."""
 
-PLACE = f"{VOLATILE}/base.json"
+BASE_NOTE = f"{VOLATILE}/base.json"
 """Where the base of an overlay lies, beside its file: `path`, which begins with `artifacts` where both are of one home,
 or `relative` to the overlay's folder, or both."""
 
@@ -64,13 +64,13 @@ def base_of(file: Path) -> Path | None:
 
     Raises ArtifactError when the note cannot be read or the file is not there.
     """
-    note = file.parent / PLACE
+    note = file.parent / BASE_NOTE
     if not note.is_file():
         return None
     try:
-        place = json.loads(note.read_text(encoding="utf-8"))
-        seen_from_here = [file.parent / place["relative"]] if "relative" in place else []
-        named = [Path(place["path"])] if "path" in place else []
+        record = json.loads(note.read_text(encoding="utf-8"))
+        seen_from_here = [file.parent / record["relative"]] if "relative" in record else []
+        named = [Path(record["path"])] if "path" in record else []
         candidates = [*seen_from_here, *(_in_home_of(file, path) for path in named), *named]
         first = [*seen_from_here, *named][0]
     except (OSError, ValueError, LookupError, TypeError) as fault:
@@ -79,7 +79,7 @@ def base_of(file: Path) -> Path | None:
     if result is None:
         raise ArtifactError(
             f"the graph under the overlay {file.parent} is not at {first} any more; put it there, "
-            f"or write its new place into {note}"
+            f"or write its new path into {note}"
         )
     return result.resolve()
 

@@ -25,7 +25,7 @@ from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.ingest import assemble_wikidata, meaning, restate
+from kgqa_core.kg.ingest import assemble_wikidata, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
@@ -82,8 +82,8 @@ class Tally:
         if self.rejects and (not passes or not good):
             raise self._too_many("in all")
 
-    def tell(self, label: str, monitor: Monitor) -> None:
-        """Says of the source with this label what is lost or absent without being an error."""
+    def report(self, label: str, monitor: Monitor) -> None:
+        """Notes of the source with this label what is lost or absent without being an error."""
         if self.unread:
             monitor.note(f"{label}: about {self.unread:,} statements were lost beside those in the rejects")
         if not self.statements:
@@ -92,14 +92,14 @@ class Tally:
     def _too_many(self, when: str) -> KgInputError:
         examples = "; ".join(f"line {line}: {reason}: {text[:60]!r}" for line, reason, text in self.examples)
         if all("is not UTF-8" in reason for _, reason, _ in self.examples):
-            way = "convert the file to UTF-8, with `iconv -f latin1 -t UTF-8` if its text is of Western Europe"
+            advice = "convert the file to UTF-8, with `iconv -f latin1 -t UTF-8` if its text is of Western Europe"
         elif self.statements > self.rejects:
-            way = f"mend the lines, raise kg.max_reject_share ({self.share:g}), or set kg.format and kg.delimiter"
+            advice = f"mend the lines, raise kg.max_reject_share ({self.share:g}), or set kg.format and kg.delimiter"
         else:
-            way = "check that it is what you meant to read, or set kg.format and kg.delimiter"
+            advice = "check that it is what you meant to read, or set kg.format and kg.delimiter"
         return KgInputError(
             f"{self.path}, read as {self.format}: {self.rejects:,} of {self.statements:,} statements {when} are "
-            f"rejected ({self.rejects / self.statements:.1%}), {examples}; {way}"
+            f"rejected ({self.rejects / self.statements:.1%}), {examples}; {advice}"
         )
 
 
@@ -141,7 +141,7 @@ def build_parts(
     assign: Callable[[duckdb.DuckDBPyConnection], None] = assign_ids,
     complete: Callable[[duckdb.DuckDBPyConnection, dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """`build` from parts, with places for an update to step in.
+    """`build` from parts, with steps that an update takes over.
 
     adjust: may take statements out of the staged tables before their meaning is worked out, and returns how many.
     assign: gives terms and relations their ids.  complete: may change the tables and the meta of the graph at the end.
@@ -204,10 +204,10 @@ def fill_tables(
         staged = assemble_wikidata.assemble(connection, staged)
     monitor.progress(80, 100, "% · encoding")
     dropped = adjust(connection) if adjust is not None else 0
-    counts = meaning.select(connection, options, staged, monitor, relations)
+    counts = interpret.select(connection, options, staged, monitor, relations)
     assign(connection)
     counts |= encode(connection, staging)
-    counts |= meaning.finish(connection, options, staged, monitor)
+    counts |= interpret.finish(connection, options, staged, monitor)
     counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
     counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})
     _check_sum(counts)
@@ -306,7 +306,7 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
         if part.checked:
             continue
         tally.finish()
-        tally.tell(part.label, monitor)
+        tally.report(part.label, monitor)
     if not staging.statements and not any(part.checked for part in parts):
         names = ", ".join(str(part.path or part.label) for part in parts)
         raise KgInputError(f"{names} holds no statement ({ignored:,} blank or comment lines); name a file with triples")

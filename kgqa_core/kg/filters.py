@@ -206,7 +206,7 @@ def prepare(
 ) -> bool:
     """Makes `predicate_rules(predicate, rule)`, `value_rules(tag, rule)`, `name_rules(tag, rule)`; False if all empty.
 
-    Rules are places in `rule_names(code, rule)`.  value_rules hold for statements that are no names, name_rules for
+    Rules are codes of `rule_names(code, rule)`.  value_rules hold for statements that are no names, name_rules for
     names.  Needs `raw`, `terms`, `tags` and `roles`.  relations: keys that the
     graph has beside those.  Raises KgInputError when no relation of the keep-list is in the
     graph; other unknown relations are noted.
@@ -289,13 +289,13 @@ def _bare(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check(keys_to_keep: Sequence[str], drop: Sequence[str], present: frozenset[str], monitor: Monitor) -> None:
-    missing = [key for key in keys_to_keep if key not in present]
-    if keys_to_keep and len(missing) == len(keys_to_keep):
+    unknown = [key for key in keys_to_keep if key not in present]
+    if keys_to_keep and len(unknown) == len(keys_to_keep):
         raise KgInputError(
-            f"no relation of kg.relations is in the graph: {missing[0]!r}{nearest(missing[0], present)}; "
+            f"no relation of kg.relations is in the graph: {unknown[0]!r}{nearest(unknown[0], present)}; "
             f"it has {len(present):,} relations; name them by key"
         )
-    for option, keys in (("kg.relations", missing), ("kg.drop_relations", [k for k in drop if k not in present])):
+    for option, keys in (("kg.relations", unknown), ("kg.drop_relations", [k for k in drop if k not in present])):
         for key in keys:
             monitor.note(f"{option} names {key!r}, which is no relation of the graph{nearest(key, present)}")
 

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.attach import BASE, CARRIED, OVERLAY, PLACE, base_of, home_of, shut_out
+from kgqa_core.kg.attach import BASE, BASE_NOTE, CARRIED, OVERLAY, base_of, home_of, shut_out
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import FILE, KgStore, write_meta
 from kgqa_core.store.artifacts import MANIFEST, content_digest, read_manifest, write_json
@@ -111,15 +111,15 @@ def write_overlay(out: Path, *, base: Path, hidden: Hidden, note: Mapping[str, A
         about = {"base": {"digest": graph_digest(file), "name": meta.get("name"), "counts": meta["counts"]}}
         write_meta(connection, OVERLAY, meta | {"counts": counts, "overlay": about | sizes | dict(note or {})})
         run(f"CHECKPOINT {OVERLAY}")
-    (out / PLACE).parent.mkdir(exist_ok=True)
+    (out / BASE_NOTE).parent.mkdir(exist_ok=True)
     file, root = file.resolve(), home_of(out)
     within = root is not None and file.is_relative_to(root / "artifacts")
-    write_json(out / PLACE, {"path": str(file.relative_to(root) if root is not None and within else file)})
+    write_json(out / BASE_NOTE, {"path": str(file.relative_to(root) if root is not None and within else file)})
     return counts
 
 
 def carry_base(overlay: Path, original: Path | None = None) -> Path:
-    """Copies the graph under an overlay into the overlay's folder, which can be moved alone from now on; its place.
+    """Copies the graph under an overlay into the overlay's folder, which can then be moved alone; the copy's folder.
 
     original: the overlay in a home that it is a copy of.  The copy of the graph is in `volatile/`, so that the digest
     stays the same.
@@ -133,7 +133,7 @@ def carry_base(overlay: Path, original: Path | None = None) -> Path:
     for name in (FILE, MANIFEST):
         if (source := base.with_name(name)).is_file():
             shutil.copyfile(source, carried / name)
-    write_json(overlay / PLACE, {"relative": os.path.relpath(carried / FILE, overlay)})
+    write_json(overlay / BASE_NOTE, {"relative": os.path.relpath(carried / FILE, overlay)})
     return carried
 
 
@@ -209,8 +209,8 @@ def _count(connection: duckdb.DuckDBPyConnection, before: Mapping[str, int]) -> 
     counts = dict(before)
     for name, rows in _COUNTED.items():
         there, left = (
-            sum(number(connection, f"SELECT count({what}) FROM {place}{table} {where}") for table, what, where in rows)
-            for place in (f"{BASE}.", f"{OVERLAY}.")
+            sum(number(connection, f"SELECT count({what}) FROM {prefix}{table} {where}") for table, what, where in rows)
+            for prefix in (f"{BASE}.", f"{OVERLAY}.")
         )
         counts[name] = left if name in _DISTINCT else counts.get(name, there) - (there - left)
     return counts

@@ -160,13 +160,16 @@ def write_knowledge(
     ordered = rows.sort("question", "rank", "triple", "direction").unique(
         ["question", "triple"], keep="first", maintain_order=True
     )
+    ordered = ordered.select("question", "triple", "direction")
     with KgStore.open(kg) as store:
         wording = Wording(store, ordered["triple"].unique().to_list(), qualifiers)
     texts: dict[str, str] = {}
     behind: dict[str, list[int]] = {}
     if format != "none":
-        for question, own in groupby(ordered.select("question", "triple", "direction").iter_rows(), itemgetter(0)):
-            steps = [(triple, way) for _, triple, way in own]
+        for question, question_facts in groupby(
+            ordered.select("question", "triple", "direction").iter_rows(), itemgetter(0)
+        ):
+            steps = [(triple, direction) for _, triple, direction in question_facts]
             texts[question] = wording.paragraph(steps)
             behind[question] = [triple for triple, _ in steps]
     unknown = sorted(set(texts).difference(ids))
@@ -209,20 +212,20 @@ class Wording:
 
         Nodes without name are CVT1, CVT2, … in the order in which the facts meet them.
         """
-        cvt = cvt_names((end for triple, way in facts for end in self._ends[triple][::way]), self._nameless)
+        cvt = cvt_names((end for triple, direction in facts for end in self._ends[triple][::direction]), self._nameless)
         texts = []
-        for triple, way in facts:
+        for triple, direction in facts:
             head, relation, tail = self._names[triple]
             first, last = self._ends[triple]
-            named = oriented(cvt.get(first, head), relation, cvt.get(last, tail), way)
+            named = oriented(cvt.get(first, head), relation, cvt.get(last, tail), direction)
             texts.append(qualified_text(*named, self._qualifiers.get(triple, ())))
         return texts
 
     def paragraph(self, facts: Sequence[tuple[int, int]]) -> str:
         """The triple-form text of one question's facts, as of `texts`; each triple where it first stands."""
         first: dict[int, tuple[int, int]] = {}
-        for triple, way in facts:
-            first.setdefault(triple, (triple, way))
+        for triple, direction in facts:
+            first.setdefault(triple, (triple, direction))
         return ", ".join(self.texts(list(first.values())))
 
 

@@ -1,4 +1,4 @@
-"""Staged statements and a graph encoded from them, made by hand: what `kg.meaning` works between."""
+"""Staged statements and a graph encoded from them, made by hand: what `kg.ingest.interpret` works between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.ingest import meaning
+from kgqa_core.kg.ingest import interpret
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -75,9 +75,9 @@ def graph(path: Path, options: KgOptions, *args: Any, monitor: Monitor = QUIET, 
         connection.execute(f"ATTACH '{path}' AS kg")
         create_tables(connection, "kg")
         staged = stage(connection, *args, **kwargs)
-        counts = meaning.select(connection, options, staged, monitor)
+        counts = interpret.select(connection, options, staged, monitor)
         encode(connection, counts)
-        counts |= meaning.finish(connection, options, staged, monitor)
+        counts |= interpret.finish(connection, options, staged, monitor)
         meta = {"schema_version": SCHEMA_VERSION, "name": options.name, "counts": counts}
         write_meta(connection, "kg", meta | {"languages": [lang.casefold() for lang in options.languages]})
         connection.execute("DETACH kg")

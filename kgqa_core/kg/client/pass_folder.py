@@ -37,22 +37,22 @@ class PassFolder:
     def result(self, name: str, key: Any, make: Callable[[Path], dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
         """The folder of a pass and its counts.  make: fills a folder, which takes its name when it is complete."""
         digest = hashlib.sha256(json.dumps([VERSION, key], sort_keys=True).encode()).hexdigest()[:16]
-        place = self.path / f"{name}-{digest}"
-        if (place / COUNTS).is_file():
+        folder = self.path / f"{name}-{digest}"
+        if (folder / COUNTS).is_file():
             self.done.append(name)
-            return place, json.loads((place / COUNTS).read_text(encoding="utf-8"))
+            return folder, json.loads((folder / COUNTS).read_text(encoding="utf-8"))
         with storage_faults(self.path, what="the passes", option="--work"):
             self.path.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(place, ignore_errors=True)
-            with scratch_folder(self.path, place.name) as scratch:
+            shutil.rmtree(folder, ignore_errors=True)
+            with scratch_folder(self.path, folder.name) as scratch:
                 counts = make(scratch)
                 write_json(scratch / COUNTS, counts)
                 try:
-                    os.rename(scratch, place)
+                    os.rename(scratch, folder)
                 except OSError:
-                    if not (place / COUNTS).is_file():  # another process may have finished the same pass
+                    if not (folder / COUNTS).is_file():  # another process may have finished the same pass
                         raise
-        return place, counts
+        return folder, counts
 
     def clear(self) -> None:
         """Deletes the folder with all results."""

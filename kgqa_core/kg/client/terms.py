@@ -76,10 +76,12 @@ def dialect(name: str, options: KgOptions) -> Dialect:
         properties = tuple(direct + key for key in types if _ITEM.fullmatch(key))
         return Dialect(name, WIKIDATA_ENTITY, direct, _ITEM, (*names, PROPERTY_TYPE), properties)
     if name == "freebase":
-        own = [FREEBASE + key for key, iri in PREDICATES.items() if iri in names]
-        own_types = [FREEBASE + key for key, iri in PREDICATES.items() if iri in types]
-        return Dialect(name, FREEBASE, FREEBASE, re.compile(r"[^\s<>\"{}|^`\\]+"), (*names, *own), tuple(own_types),
-                       (FREEBASE + INSTANCE,))  # fmt: skip
+        freebase_keys = [FREEBASE + key for key, iri in PREDICATES.items() if iri in names]
+        freebase_types = [FREEBASE + key for key, iri in PREDICATES.items() if iri in types]
+        key = re.compile(r"[^\s<>\"{}|^`\\]+")
+        return Dialect(
+            name, FREEBASE, FREEBASE, key, (*names, *freebase_keys), tuple(freebase_types), (FREEBASE + INSTANCE,)
+        )
     return Dialect(name, "", "", _IRI, names, tuple(iri for iri in types if "://" in iri))
 
 

@@ -57,7 +57,7 @@ QUALIFIERS: dict[str, pl.DataType] = {
     "predicate": pl.String(),
     **TERM,
 }
-"""Columns of qualifiers.  row: place of their statement in the same batch, or null where `statement` names it."""
+"""Columns of qualifiers.  row: index of their statement in the same batch, or null where `statement` names it."""
 
 REJECTS: dict[str, pl.DataType] = {"line": pl.Int64(), "reason": pl.String(), "text": pl.String()}
 """Columns of rejects; lines count from 1, text is cut at MAX_REJECT_TEXT characters."""

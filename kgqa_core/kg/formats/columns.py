@@ -79,7 +79,7 @@ def check_roles(options: KgOptions) -> dict[str, str]:
     return dict(options.columns)
 
 
-def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
+def header_fault(lines: list[str], options: KgOptions, share: float) -> str | None:
     """What is wrong with a header that has some but not all columns of kg.columns; None where nothing is.
 
     share: how much of the file another reader understands.  A table without any of the columns is left to that one.

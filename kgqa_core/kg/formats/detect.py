@@ -60,9 +60,9 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         return most and FORMATS[name].specific, hint, round(shares[name], 1), -order.index(name)
 
     best = max(order, key=rank)
-    if not shares[columns.FORMAT.name] and (fault := columns.missing(sample, options, shares[best])):
+    if not shares[columns.FORMAT.name] and (fault := columns.header_fault(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
-    if not shares[tables.FORMAT.name] and (fault := tables.missing(sample, options, shares[best])):
+    if not shares[tables.FORMAT.name] and (fault := tables.header_fault(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
     if sample and sample[0].startswith(_XML) and not FORMATS[best].specific:
         raise KgInputError(

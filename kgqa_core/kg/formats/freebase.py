@@ -2,7 +2,7 @@
 
 `<http://rdf.freebase.com/ns/m.02mjmr>` is `m.02mjmr`, a relation `people.person.place_of_birth`; other IRIs stay whole.
 `type.object.name` is rdfs:label, `common.topic.alias` skos:altLabel, `common.topic.description` schema:description,
-`type.object.type` rdf:type, and `type.type.instance`, its inverse, is turned round: what the dump says twice is counted
+`type.object.type` rdf:type, and `type.type.instance`, its inverse, is inverted: what the dump says twice is counted
 as duplicates.  Keys in other data sets (`type.object.key`, `key/wikipedia.en`) are relations like others, their
 `$0028` decoded; `kg.drop_relations` leaves them out.
 """
@@ -99,14 +99,14 @@ def _with_keys(statements: pl.DataFrame) -> pl.DataFrame:
 def unescape(key: str) -> str:
     """A key of Freebase with its `$0028` decoded (units of UTF-16); what is no character stays as it is."""
 
-    def one(match: re.Match[str]) -> str:
+    def characters(match: re.Match[str]) -> str:
         units = bytes.fromhex(match[0].replace("$", ""))
         try:
             return units.decode("utf-16-be")
         except UnicodeDecodeError:
             return match[0]
 
-    return _ESCAPES.sub(one, key)
+    return _ESCAPES.sub(characters, key)
 
 
 FORMAT = FormatSpec(Freebase, "Freebase's RDF dump", specific=True, words=("freebase",))

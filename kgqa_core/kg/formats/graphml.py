@@ -150,11 +150,11 @@ class _GraphMlReading:
                 self.rows.take(element.line, lambda: _shown(element), self._adder(element))
 
     def _declare(self, attributes: dict[str, str]) -> None:
-        own, kind = attributes.get("id"), attributes.get("attr.type", "string")
-        if own is not None:
+        identity, kind = attributes.get("id"), attributes.get("attr.type", "string")
+        if identity is not None:
             datatype = DATATYPES.get(kind.lower(), "string")
-            name = attributes.get("attr.name") or own
-            self.keys[own] = _Declared(name, datatype, attributes.get("for", "all"), attributes.get("default"))
+            name = attributes.get("attr.name") or identity
+            self.keys[identity] = _Declared(name, datatype, attributes.get("for", "all"), attributes.get("default"))
 
     def _datum(self, element: _Element, text: str) -> None:
         if self._data_key in self.keys:
@@ -170,8 +170,8 @@ class _GraphMlReading:
             raise Unfit(element.fault)
         properties: dict[str, Any] = {}
         datatypes: dict[str, str] = {}
-        for own, key in self.keys.items():
-            value = element.data.get(own, key.default if key.domain in (element.kind, "all") else None)
+        for identity, key in self.keys.items():
+            value = element.data.get(identity, key.default if key.domain in (element.kind, "all") else None)
             if value is not None and value.strip():
                 properties[key.name] = value if key.datatype == "string" else value.strip()
                 datatypes[key.name] = key.datatype

@@ -65,9 +65,9 @@ def _add(rows: PropertyRows, text: str) -> None:
         raise Unfit("no JSON object")
     properties = _mapping(value, "properties")
     datatypes = _mapping(value, "datatypes")
-    if not all(isinstance(one, str) and one in DATATYPES for one in datatypes.values()):
+    if not all(isinstance(kind, str) and kind in DATATYPES for kind in datatypes.values()):
         raise Unfit("'datatypes' names one that is unknown")
-    kinds = {name: DATATYPES[one] for name, one in datatypes.items()}
+    kinds = {name: DATATYPES[kind] for name, kind in datatypes.items()}
     if value.get("type") == "node":
         labels = value.get("labels") or []
         if not isinstance(labels, list):
@@ -81,10 +81,10 @@ def _add(rows: PropertyRows, text: str) -> None:
 
 
 def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
-    one = value.get(name) or {}
-    if not isinstance(one, dict):
+    mapping = value.get(name) or {}
+    if not isinstance(mapping, dict):
         raise Unfit(f"{name!r} is no object")
-    return one
+    return mapping
 
 
 FORMAT = FormatSpec(

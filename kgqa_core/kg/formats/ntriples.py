@@ -128,7 +128,7 @@ def _packed(prefixes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 def unescape(text: str, iri: bool = False) -> str:
     """A value with its escapes decoded.  Raises ValueError with the reason."""
 
-    def one(match: re.Match[str]) -> str:
+    def character(match: re.Match[str]) -> str:
         code = match[1] or match[2]
         if code is None:
             return _ECHARS[match[3]]
@@ -137,7 +137,7 @@ def unescape(text: str, iri: bool = False) -> str:
             raise ValueError(f"the escape {match[0]} is not a character")
         return chr(point)
 
-    decoded = _ESCAPE.sub(one, text)
+    decoded = _ESCAPE.sub(character, text)
     if iri and (hit := _IRI_FORBIDDEN.search(decoded)):
         raise ValueError(f"an escape puts {hit[0]!r} into an IRI, where it may not stand")
     return decoded
@@ -156,7 +156,7 @@ _STEPS: tuple[tuple[str, str, str], ...] = (
 
 _COMPILED = [(name, re.compile(pattern), reason) for name, pattern, reason in _STEPS]
 _SUFFIX = re.compile(rf"{_W}(?:@{LANGUAGE_TAG}|\^\^{_W}(<{_IRI_BODY}>))")
-_LITERAL_SUFFIX_BEGUN = re.compile(r"[ \t]*(@|\^\^?)")
+_SUFFIX_SIGN = re.compile(r"[ \t]*(@|\^\^?)")
 _ANY_ESCAPE = re.compile(r"\\(?:u.{0,4}|U.{0,8}|.?)", re.DOTALL)
 _IRI_ESCAPE = re.compile(rf"{_HEX4}|{_HEX8}")
 _GOOD_ESCAPE = re.compile(rf"\\[tbnrf\"'\\]|{_HEX4}|{_HEX8}")
@@ -174,8 +174,8 @@ def why(line: str) -> str:
         rest = rest[match.end() :].lstrip(" \t")
         if name == "object" and match[0].startswith('"'):
             suffix = _SUFFIX.match(rest)
-            if suffix is None and (begun := _LITERAL_SUFFIX_BEGUN.match(rest)):
-                return "bad language tag" if begun[1] == "@" else "bad datatype"
+            if suffix is None and (sign := _SUFFIX_SIGN.match(rest)):
+                return "bad language tag" if sign[1] == "@" else "bad datatype"
             if suffix is not None:
                 if suffix[1] is not None and (fault := _fault(suffix[1], "datatype")):
                     return fault

@@ -27,6 +27,7 @@ from kgqa_core.kg.formats.base import (
     REJECTS,
     STATEMENTS,
     StatementBatch,
+    filled,
 )
 from kgqa_core.kg.literals import NUMBER
 from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, STRING, XSD
@@ -70,12 +71,12 @@ class Unfit(ValueError):
 def datatype_of(name: str, where: str) -> str:
     """The last part of a datatype's IRI, or `entity`.  Raises KgInputError for a name that is unknown."""
     plain = name.strip().removeprefix("xsd:").removeprefix(XSD)
-    found = DATATYPES.get(plain) or DATATYPES.get(plain.lower())
-    if found is None:
+    datatype = DATATYPES.get(plain) or DATATYPES.get(plain.lower())
+    if datatype is None:
         raise KgInputError(
             f"{where} {name!r} is no datatype{nearest(name, DATATYPES)}; known are {', '.join(DATATYPES)}"
         )
-    return found
+    return datatype
 
 
 def declared(options: PropertyGraphOptions) -> dict[str, str]:
@@ -86,19 +87,19 @@ def declared(options: PropertyGraphOptions) -> dict[str, str]:
 def term(value: Any, datatype: str | None = None) -> tuple[str, int, str | None]:
     """Object, kind and datatype of one value of JSON; datatype: what it is declared to be.  Raises Unfit."""
     if isinstance(value, bool):
-        text, own = ("true" if value else "false"), "boolean"
+        text, natural = ("true" if value else "false"), "boolean"
     elif isinstance(value, int):
-        text, own = str(value), "integer"
+        text, natural = str(value), "integer"
     elif isinstance(value, float):
         text = repr(value)
-        text, own = _INFINITE.get(text, text), "double"
+        text, natural = _INFINITE.get(text, text), "double"
     elif isinstance(value, str):
-        text, own = value, "string"
+        text, natural = value, "string"
     elif isinstance(value, bytes):
-        text, own = base64.b64encode(value).decode(), "base64Binary"
+        text, natural = base64.b64encode(value).decode(), "base64Binary"
     else:
-        text, own = json.dumps(value, ensure_ascii=False, sort_keys=True), "string"
-    kind = datatype or own
+        text, natural = json.dumps(value, ensure_ascii=False, sort_keys=True), "string"
+    kind = datatype or natural
     if kind == ENTITY_DATATYPE:
         return key_of(text), ENTITY, None
     if "\0" in text:
@@ -168,8 +169,8 @@ class PropertyRows:
         """The statements of a node.  datatypes: what its source declares.  Raises Unfit."""
         key = self._key(identity, properties)
         add = self._statements.append
-        for one in types:
-            add((key, RDF_TYPE, key_of(one), ENTITY, None))
+        for type_key in types:
+            add((key, RDF_TYPE, key_of(type_key), ENTITY, None))
         label = next((name for name in self.options.names if _names(properties.get(name))), None)
         for name, thing, kind, datatype in self._terms(properties, datatypes, (self.options.key, label)):
             add((key, name, thing, kind, datatype))
@@ -187,39 +188,36 @@ class PropertyRows:
         """The triple of a relationship and its qualifiers.  Raises Unfit."""
         row = len(self._statements)
         self._statements.append((self._end(source), key_of(relation), self._end(target), ENTITY, None))
-        self._qualifiers += [(row, *one) for one in self._terms(properties, datatypes, ())]
+        self._qualifiers += [(row, *qualifier) for qualifier in self._terms(properties, datatypes, ())]
 
     def batch(self, fraction: float) -> StatementBatch:
         """What was collected since the last batch."""
         statements = pl.DataFrame(self._statements, schema={name: STATEMENTS[name] for name in PLAIN}, orient="row")
         qualifiers = None
         if self._qualifiers:
-            names = ("row", "predicate", "object", "kind", "datatype")
-            qualifiers = pl.DataFrame(self._qualifiers, schema={n: QUALIFIERS[n] for n in names}, orient="row").select(
-                pl.col(name) if name in names else pl.lit(None, dtype=kind).alias(name)
-                for name, kind in QUALIFIERS.items()
-            )
+            schema = {name: QUALIFIERS[name] for name in ("row", "predicate", "object", "kind", "datatype")}
+            qualifiers = filled(pl.DataFrame(self._qualifiers, schema=schema, orient="row"), QUALIFIERS)
         rejects = pl.DataFrame(self._rejects, schema=REJECTS, orient="row")
         result = StatementBatch(statements, rejects, self._ignored, fraction, qualifiers)
         self._statements, self._qualifiers, self._rejects, self._ignored = [], [], [], 0
         return result
 
     def _key(self, identity: Any, properties: Mapping[str, Any]) -> str:
-        own = key_of(identity)
+        key = key_of(identity)
         if self.options.key is None:
-            return own
+            return key
         if properties.get(self.options.key) is None:
             raise Unfit(f"the node has no property {self.options.key!r} (kg.property_graph.key)")
-        self._keys[own] = key_of(properties[self.options.key])
-        return self._keys[own]
+        self._keys[key] = key_of(properties[self.options.key])
+        return self._keys[key]
 
     def _end(self, identity: Any) -> str:
-        own = key_of(identity)
+        key = key_of(identity)
         if self.options.key is None:
-            return own
-        if own not in self._keys:
-            raise Unfit(f"no node before it has the id {own[:60]!r}, or that node was rejected")
-        return self._keys[own]
+            return key
+        if key not in self._keys:
+            raise Unfit(f"no node before it has the id {key[:60]!r}, or that node was rejected")
+        return self._keys[key]
 
     def _terms(
         self, properties: Mapping[str, Any], datatypes: Mapping[str, str], without: Sequence[str | None]
@@ -228,9 +226,9 @@ class PropertyRows:
             if name in without or value is None:
                 continue
             key, datatype = key_of(name), self.datatypes.get(name) or datatypes.get(name)
-            for one in value if isinstance(value, list | tuple) else (value,):
-                if one is not None:
-                    yield (key, *term(one, datatype))
+            for element in value if isinstance(value, list | tuple) else (value,):
+                if element is not None:
+                    yield (key, *term(element, datatype))
 
 
 def _names(value: Any) -> bool:

@@ -43,7 +43,7 @@ class Chunk:
     """The bytes of some whole lines, as they stand in the file; the last line of a file is ended if it was not.
 
     first_line: number of its first line, from 1; lines are counted by `\\n`.  fraction: share of the file's bytes read
-    so far.  rejects: as `base.REJECTS`, an over-long line left out at this place; such a chunk holds no byte.
+    so far.  rejects: as `base.REJECTS`, an over-long line left out here; such a chunk holds no byte.
     """
 
     data: bytes
@@ -306,10 +306,10 @@ def _blanked(data: bytes, ends: np.ndarray, chunk: Chunk) -> tuple[pl.Series, pl
             codecs.utf_8_decode(view[at:], "strict", True)
             break
         except UnicodeDecodeError as fault:
-            place = at + fault.start
-            line = int(np.searchsorted(ends, place, side="right"))
+            fault_at = at + fault.start
+            line = int(np.searchsorted(ends, fault_at, side="right"))
             begin, at = (int(ends[line - 1]) if line else 0), int(ends[line])
-            reason = f"byte {data[place]:#04x} at column {place - begin + 1} is not UTF-8"
+            reason = f"byte {data[fault_at]:#04x} at column {fault_at - begin + 1} is not UTF-8"
             rejects.append(_reject(chunk.first_line + line, reason, data[begin:at].rstrip(b"\r\n")))
             text[begin : at - 1] = b" " * (at - 1 - begin)
             bad[line] = True

@@ -60,7 +60,7 @@ class TableFile:
         yield from batches_of(source, delimiter, shape)
 
 
-def missing(lines: list[str], options: KgOptions, share: float) -> str | None:
+def header_fault(lines: list[str], options: KgOptions, share: float) -> str | None:
     """What is wrong with a header that has some but not all columns of kg.table; None where nothing is.
 
     share: how much of the file another reader understands.

@@ -58,9 +58,9 @@ def new_state(start: int = 0, depth: int = 0) -> Array:
 
 @_jit
 def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool, find: bool) -> int:
-    r"""Scans data[at:stop], whose first byte is byte `base` of the file, and keeps `state`; a place in data, or -1.
+    r"""Scans data[at:stop], whose first byte is byte `base` of the file, and keeps `state`; an index of data, or -1.
 
-    find: ends behind the first statement that ends, and gives that place of the file; quotes and brackets without a
+    find: ends behind the first statement that ends, and gives that position in the file; quotes and brackets without a
     partner count as any other character.  Otherwise it stops at such a one, BROKEN, and gives -1 always.
     """
     mode, quote = state[MODE], state[QUOTE]

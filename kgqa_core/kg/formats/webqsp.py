@@ -56,13 +56,13 @@ class WebQsp:
         filtered: Counter[str] = Counter()
         for number, question in enumerate(questions, start=1):
             try:
-                own = subgraph(question)
+                triples = subgraph(question)
             except (KeyError, TypeError, AttributeError, ValueError) as fault:
                 text = json.dumps(question, ensure_ascii=False)[:MAX_REJECT_TEXT]
                 rejects.append((number, f"question that cannot be read, {type(fault).__name__}: {fault}", text))
                 continue
-            filtered[WITHOUT] += not own
-            rows.update(dict.fromkeys(own))
+            filtered[WITHOUT] += not triples
+            rows.update(dict.fromkeys(triples))
         yield StatementBatch(
             pl.DataFrame(list(rows), schema={name: STATEMENTS[name] for name in PLAIN}, orient="row"),
             pl.DataFrame(rejects, schema=REJECTS, orient="row"),
@@ -86,9 +86,9 @@ def subgraph(question: dict[str, Any]) -> list[Row]:
         thing = str(answer["AnswerArgument"]).strip()
         is_entity = answer.get("AnswerType") == "Entity"
         start = topic
-        for place, relation in enumerate(chain[:-1], start=1):
-            way = "\t".join((topic, *chain, thing))
-            between = f"m.0between{place}{hashlib.sha256(way.encode()).hexdigest()[:12]}"
+        for step, relation in enumerate(chain[:-1], start=1):
+            chain_text = "\t".join((topic, *chain, thing))
+            between = f"m.0between{step}{hashlib.sha256(chain_text.encode()).hexdigest()[:12]}"
             rows.append((start, relation, between, ENTITY, None))
             start = between
         rows.append((start, chain[-1], thing, ENTITY if is_entity else LITERAL, None if is_entity else STRING))

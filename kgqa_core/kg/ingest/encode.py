@@ -159,13 +159,13 @@ def _measure(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _kinds(connection: duckdb.DuckDBPyConnection, terms: int) -> tuple[Array, list[str | None]]:
-    """The kind of every term: 0 of an entity, else the place of its datatype in the list that comes with it."""
+    """The kind of every term: 0 of an entity, else the index of its datatype in the list that comes with it."""
     rows = connection.execute("SELECT tag, datatype FROM tags WHERE tag > 0 ORDER BY tag").fetchall()
     datatypes: list[str | None] = [None, *sorted({datatype for _, datatype in rows})]
-    place = {datatype: number for number, datatype in enumerate(datatypes)}
+    index = {datatype: number for number, datatype in enumerate(datatypes)}
     of_tag = np.zeros(max((tag for tag, _ in rows), default=0) + 1, dtype=np.int32)
     for tag, datatype in rows:
-        of_tag[tag] = place[datatype]
+        of_tag[tag] = index[datatype]
     kinds = np.zeros(terms, dtype=np.int32)
     for tids, tags in _columns(connection, "SELECT tid, tag FROM terms"):
         kinds[tids] = of_tag[tags]

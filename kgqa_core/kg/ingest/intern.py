@@ -185,7 +185,7 @@ TERMS = 1 << 20
 """Bytes and terms handed to a sink at once, but for a longer term."""
 
 
-def places(ids: Array) -> Array:
+def ranks_of_ids(ids: Array) -> Array:
     """The tid of each id, where ids are in canonical order."""
     canonical = np.empty(len(ids), dtype=np.int32)
     canonical[ids] = np.arange(len(ids), dtype=np.int32)

@@ -1,7 +1,7 @@
 """The compiled loops of the interner: a hash table over an arena of terms.
 
 A term lies in the arena, an array of 64-bit words, as two words and its bytes: id | length << 32, tag | hash << 32,
-then the bytes, filled up with zeros.  A slot of the table holds the place of a term in its low 40 bits and part of its
+then the bytes, filled up with zeros.  A slot of the table holds the index of a term in its low 40 bits and part of its
 hash above them; 0 is empty.
 """
 
@@ -22,13 +22,13 @@ _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 U: Any = np.uint64
 N: Any = np.int64
 _ONE, _TWO, _LOW = U(1), U(2), U(0xFFFFFFFF)
-_PLACE, _MARK = U((1 << 40) - 1), U(40)
+_INDEX, _MARK = U((1 << 40) - 1), U(40)
 _K1, _K2, _K3 = U(0x9E3779B97F4A7C15), U(0xC2B2AE3D27D4EB4F), U(0xD6E8FEB86659FD93)
 _S32, _S29 = U(32), U(29)
 _ALL = U(0xFFFFFFFFFFFFFFFF)
 
 COUNT, USED = 0, 1
-"""Places in an interner's state: terms, and words of the arena in use."""
+"""Indexes of an interner's state: terms, and words of the arena in use."""
 
 
 @intrinsic
@@ -38,9 +38,9 @@ def word(typing_context: Any, data: Any, at: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        place = builder.bitcast(place, ir.IntType(64).as_pointer())
-        return builder.load(place, align=1)
+        address = builder.gep(array.data, [arguments[1]])
+        address = builder.bitcast(address, ir.IntType(64).as_pointer())
+        return builder.load(address, align=1)
 
     return signature, generate
 
@@ -58,11 +58,11 @@ def fetch(typing_context: Any, data: Any, at: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
+        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
         number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(prefetch, [place, number(0), number(3), number(1)])
+        builder.call(prefetch, [address, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
     return signature, generate
@@ -102,16 +102,16 @@ def intern(
         if held == U(0):
             break
         if held >> _MARK == mark:
-            place = held & _PLACE
-            if arena[place] >> _S32 == size and arena[place + _ONE] & _LOW == tagged:
+            index = held & _INDEX
+            if arena[index] >> _S32 == size and arena[index + _ONE] & _LOW == tagged:
                 same = True
-                begin = N(place) + 2
+                begin = N(index) + 2
                 for i in range(whole):
                     if arena[begin + i] != word(data, at + 8 * i):
                         same = False
                         break
                 if same and (rest == 0 or arena[begin + whole] == last):
-                    return N(arena[place] & _LOW)
+                    return N(arena[index] & _LOW)
         slot = (slot + _ONE) & mask
     new = state[COUNT]
     place_new = state[USED]
@@ -130,14 +130,14 @@ def intern(
 
 @_jit
 def _ahead(i: int, hashes: Array, table: Array, mask: Any, arena: Array) -> None:
-    """Asks for the slot of the term after next but some, and for the place in the arena of a nearer one."""
+    """Asks for the slot of the term after next but some, and for the index in the arena of a nearer one."""
     n = hashes.shape[0]
     if i + 16 < n:
         fetch(table, N(hashes[i + 16] & mask))
     if i + 8 < n:
         held = table[hashes[i + 8] & mask]
         if held != U(0):
-            fetch(arena, N(held & _PLACE))
+            fetch(arena, N(held & _INDEX))
 
 
 @_jit
@@ -195,16 +195,16 @@ def refill(table: Array, arena: Array, starts: Array, count: int) -> None:
     """Puts the first `count` terms of the arena into an empty table."""
     mask = U(table.shape[0] - 1)
     for i in range(count):
-        place = U(starts[i])
-        low = arena[place + _ONE] >> _S32
+        index = U(starts[i])
+        low = arena[index + _ONE] >> _S32
         # The table has at most 2^32 slots, so that the low half of the hash says where to look; the mark is made again.
-        size = N(arena[place] >> _S32)
-        h = _mix(U(size) * _K2, (arena[place + _ONE] & _LOW) * _K3)
+        size = N(arena[index] >> _S32)
+        h = _mix(U(size) * _K2, (arena[index + _ONE] & _LOW) * _K3)
         for j in range((size + 7) >> 3):
-            h = _mix(h, arena[place + _TWO + U(j)])
+            h = _mix(h, arena[index + _TWO + U(j)])
         h = (h ^ (h >> _S32)) * _K3
         h ^= h >> _S32
         slot = low & mask
         while table[slot] != U(0):
             slot = (slot + _ONE) & mask
-        table[slot] = place | ((h >> _MARK) << _MARK)
+        table[slot] = index | ((h >> _MARK) << _MARK)

@@ -28,9 +28,9 @@ def put(typing_context: Any, data: Any, at: Any, value: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        place = builder.bitcast(place, ir.IntType(64).as_pointer())
-        builder.store(arguments[2], place, align=1)
+        address = builder.gep(array.data, [arguments[1]])
+        address = builder.bitcast(address, ir.IntType(64).as_pointer())
+        builder.store(arguments[2], address, align=1)
         return context.get_dummy_value()
 
     return signature, generate

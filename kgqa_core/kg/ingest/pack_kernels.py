@@ -22,10 +22,10 @@ def mark(ids: Array, column: int, canonical: Array, seen: Array) -> None:
 
 
 @_jit
-def pack(ids: Array, canonical: Array, place: Array, middle: int, low: int, out: Array) -> None:
-    """out[i]: canonical subject, place of the predicate in `middle` bits, canonical object in `low` bits."""
+def pack(ids: Array, canonical: Array, predicate_index: Array, middle: int, low: int, out: Array) -> None:
+    """out[i]: canonical subject, index of the predicate in `middle` bits, canonical object in `low` bits."""
     for i in range(ids.shape[0]):
-        s, p, o = canonical[ids[i, 0]], place[canonical[ids[i, 1]]], canonical[ids[i, 2]]
+        s, p, o = canonical[ids[i, 0]], predicate_index[canonical[ids[i, 1]]], canonical[ids[i, 2]]
         out[i] = (U(s) << U(middle + low)) | (U(p) << U(low)) | U(o)
 
 
@@ -35,7 +35,7 @@ def distinct(
 ) -> tuple[int, int]:
     """Cuts sorted words from number `begin` into rows (3, n) of distinct triples, and how often each stands.
 
-    predicates[place] becomes the predicate.  Returns (the first word that is not done, rows that were written).
+    predicates[index] becomes the predicate.  Returns (the first word that is not done, rows that were written).
     """
     n, count = keys.shape[0], 0
     low_mask, middle_mask = (U(1) << U(low)) - U(1), (U(1) << U(middle)) - U(1)

@@ -62,7 +62,7 @@ class Stated:
     def usual(self) -> dict[str, str]:
         """The predicate that most statements of each role have, and as `text` the datatype of most texts."""
         usual = {"text": min(self.texts, key=lambda text: (-self.texts[text], text), default="")}
-        for role, key in sorted(self.roles, key=lambda one: (-self.roles[one], one[1])):
+        for role, key in sorted(self.roles, key=lambda pair: (-self.roles[pair], pair[1])):
             usual.setdefault(role, key)
         return usual
 

@@ -48,8 +48,8 @@ class SortedWords:
 
     def pieces(self, size: int) -> Iterator[Array]:
         """All words in order, at most `size` at a time.  They are given once."""
-        found = self._of_memory() if self._ranges is None else self._of_files(self._ranges)
-        for words in found:
+        parts = self._of_memory() if self._ranges is None else self._of_files(self._ranges)
+        for words in parts:
             for first in range(0, len(words), size):
                 yield words[first : first + size]
 
@@ -90,9 +90,9 @@ class _Ranges:
 
     def add(self, words: Array) -> None:
         """Writes each word to the file of its range."""
-        places = ((words - np.uint64(self._low)) // np.uint64(self._step)).astype(np.uint8)
-        order = np.argsort(places, kind="stable")
-        ends = np.cumsum(np.bincount(places, minlength=len(self._streams)))
+        indexes = ((words - np.uint64(self._low)) // np.uint64(self._step)).astype(np.uint8)
+        order = np.argsort(indexes, kind="stable")
+        ends = np.cumsum(np.bincount(indexes, minlength=len(self._streams)))
         divided = words[order]
         for stream, begin, end in zip(self._streams, [0, *ends[:-1]], ends, strict=True):
             if end > begin:

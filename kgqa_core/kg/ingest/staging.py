@@ -77,7 +77,7 @@ class Staging:
         self._named = False
         self._runs: list[SortedRun] = []
         self._ends: list[tuple[int, int]] = []  # statements and qualifiers at the end of each generation
-        self._ranks: list[tuple[Array, Array]] = []  # places of ranks other than 0, and these
+        self._ranks: list[tuple[Array, Array]] = []  # indexes of ranks other than 0, and these
         self._files = {name: (folder / f"{name}.int32").open("wb") for name in ("statements", "qualifiers", "owners")}
         connection.execute(f"SET memory_limit = '{self._memory // 2} B'")
         connection.execute(
@@ -134,7 +134,7 @@ class Staging:
             maps, terms, entities = intern.merge(self._runs, ranks, self._sink, self._memory // 8)
         else:
             ids, entities = self._terms.order(ranks)
-            maps, terms = [intern.places(ids)], len(ids)
+            maps, terms = [intern.ranks_of_ids(ids)], len(ids)
             self._ends.append((self._n, self._q))
             if plain and 8 * self._n <= self._memory // 16:
                 with ThreadPoolExecutor(1) as other:
@@ -170,9 +170,9 @@ class Staging:
             ids = columns[0].ids()
             if "rank" in statements.columns:
                 rank = statements["rank"].fill_null(0).to_numpy()
-                places = np.flatnonzero(rank)
-                if len(places):
-                    self._ranks.append((places + first, rank[places].astype(np.int8)))
+                indexes = np.flatnonzero(rank)
+                if len(indexes):
+                    self._ranks.append((indexes + first, rank[indexes].astype(np.int8)))
             if "statement" in statements.columns and statements["statement"].null_count() < statements.height:
                 named = statements.select(n=pl.int_range(first, first + pl.len(), dtype=pl.Int64), name="statement")
                 self._insert("statement_names", named.filter(pl.col("name").is_not_null()))
@@ -219,7 +219,7 @@ class Staging:
     # -- giving out ----------------------------------------------------------------------------------------------
 
     def _tag_ranks(self) -> Array:
-        """The place of each tag among all so far, in the order of (datatype, detail)."""
+        """The index of each tag among all so far, in the order of (datatype, detail)."""
         texts = self._tags.texts()
         ranks = np.zeros(len(texts) + 1, dtype=np.int64)
         for rank, tag in enumerate(sorted(range(len(texts)), key=texts.__getitem__), start=1):
@@ -252,11 +252,11 @@ class Staging:
         low, middle, high = (int(size).bit_length() for size in (terms, len(predicates), entities))
         if low + middle + high > 64 or 8 * self._n > self._memory * SORTED:
             return None
-        place = np.zeros(entities, dtype=np.int32)
-        place[predicates] = np.arange(len(predicates), dtype=np.int32)
+        rank_of_predicate = np.zeros(entities, dtype=np.int32)
+        rank_of_predicate[predicates] = np.arange(len(predicates), dtype=np.int32)
         keys = np.empty(self._n, dtype=np.uint64)
         for at, ids, canonical in self._spooled("statements", 3, ends, maps):
-            pack_kernels.pack(ids, canonical, place, middle, low, keys[at : at + len(ids)])
+            pack_kernels.pack(ids, canonical, rank_of_predicate, middle, low, keys[at : at + len(ids)])
         keys.sort()
         return _Packed(keys, middle, low, predicates)
 
@@ -279,12 +279,14 @@ class Staging:
         self.connection.execute(
             "CREATE TABLE raw(n BIGINT, subject INTEGER, predicate INTEGER, object INTEGER, rank TINYINT)"
         )
-        places = np.concatenate([np.zeros(0, dtype=np.int64), *(place for place, _ in self._ranks)])
+        indexes = np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(rank_of_predicate for rank_of_predicate, _ in self._ranks)]
+        )
         values = np.concatenate([np.zeros(0, dtype=np.int8), *(value for _, value in self._ranks)])
         for first, ids in self._mapped("statements", 3, [n for n, _ in self._ends], maps):
             rank = np.zeros(len(ids), dtype=np.int8)
-            begin, stop = np.searchsorted(places, (first, first + len(ids)))
-            rank[places[begin:stop] - first] = values[begin:stop]
+            begin, stop = np.searchsorted(indexes, (first, first + len(ids)))
+            rank[indexes[begin:stop] - first] = values[begin:stop]
             columns = {name: np.ascontiguousarray(ids[:, k]) for k, name in enumerate(("s", "p", "o"))}
             n = np.arange(first, first + len(ids), dtype=np.int64)
             self._insert("raw", pa.table({"n": n, **columns, "rank": rank}))
@@ -340,7 +342,7 @@ class Staging:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """Statements as sorted words: subject, place among `predicates` in `middle` bits, object in `low` bits."""
+    """Statements as sorted words: subject, index among `predicates` in `middle` bits, object in `low` bits."""
 
     keys: Array
     middle: int

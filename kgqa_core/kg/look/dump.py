@@ -42,8 +42,8 @@ def check_base(store: KgStore, base: str) -> None:
     written = pl.DataFrame(pairs, schema={"a": pl.String, "b": pl.String}, orient="row").select(
         pl.all(), same=resource(pl.col("a"), base) == resource(pl.col("b"), base)
     )
-    for one, other in written.filter("same").select("a", "b").head(1).iter_rows():
-        raise InputError(f"the keys {one!r} and {other!r} are both written as <{one}>; choose another --base")
+    for key, other in written.filter("same").select("a", "b").head(1).iter_rows():
+        raise InputError(f"the keys {key!r} and {other!r} are both written as <{key}>; choose another --base")
 
 
 def resource(key: pl.Expr, base: str, *, predicate: bool = False) -> pl.Expr:

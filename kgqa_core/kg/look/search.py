@@ -85,9 +85,9 @@ def with_words(store: KgStore, wanted: str, limit: int) -> list[tuple[Any, ...]]
                       ELSE 3 END AS level
           FROM folded WHERE {words}),
         best AS (SELECT id, arg_min(form, (level, kind, length(form), form)) AS form, min(level) AS level,
-                        min(10 * level + kind) AS place FROM found GROUP BY id)
+                        min(10 * level + kind) AS step FROM found GROUP BY id)
         SELECT b.id, b.form, b.level, e.popularity FROM best b JOIN entities e USING (id)
-        ORDER BY b.place, e.popularity DESC, b.id LIMIT $2""",
+        ORDER BY b.step, e.popularity DESC, b.id LIMIT $2""",
         [wanted, limit, *wanted.split()],
     ).fetchall()
 

@@ -160,15 +160,15 @@ def _plain(value: Any) -> tuple[Any, str | None]:
     from neo4j import time as times
 
     if isinstance(value, list):
-        pairs = [_plain(one) for one in value]
-        return [one for one, _ in pairs], next((datatype for _, datatype in pairs if datatype), None)
+        pairs = [_plain(element) for element in value]
+        return [plain for plain, _ in pairs], next((datatype for _, datatype in pairs if datatype), None)
     for kind, datatype in (
         (times.DateTime, "dateTime"), (times.Date, "date"), (times.Time, "time"), (times.Duration, "duration")
     ):  # fmt: skip
         if isinstance(value, kind):
             return value.iso_format(), datatype
     if isinstance(value, spatial.Point):
-        return f"POINT({' '.join(f'{one:g}' for one in value)})", None
+        return f"POINT({' '.join(f'{number:g}' for number in value)})", None
     if isinstance(value, bytes | bytearray):
         return base64.b64encode(bytes(value)).decode(), "base64Binary"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):

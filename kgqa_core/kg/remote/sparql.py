@@ -46,8 +46,8 @@ def check(address: str, options: KgOptions) -> None:
     chosen = options.sparql
     if chosen.query is not None and chosen.classes:
         raise KgInputError("kg.sparql.query and kg.sparql.classes are both set; a query says itself what it wants")
-    for one in (*chosen.classes, *chosen.graphs):
-        _iri(one)
+    for iri in (*chosen.classes, *chosen.graphs):
+        _iri(iri)
     if chosen.query is not None:
         read_query(chosen.query, chosen.graphs)
 
@@ -109,7 +109,7 @@ class _Fetching:
             self._by_subject("all", f"?s ?p ?o {plain}")
             self._blank(f"?s ?p ?o {blank}")
             return
-        classes = " ".join(f"<{_iri(one)}>" for one in self.chosen.classes)
+        classes = " ".join(f"<{_iri(iri)}>" for iri in self.chosen.classes)
         member = f"VALUES ?class {{ {classes} }} ?x <{RDF_TYPE}> ?class . "
         of = member.replace("?x", "?s")
         self._by_subject("members", f"{of}?s ?p ?o {plain}")
@@ -118,7 +118,7 @@ class _Fetching:
         if self.chosen.names:
             options = self.options
             names = (*options.label_predicates, *options.alias_predicates, *options.description_predicates)
-            values = " ".join(f"<{_iri(one)}>" for one in dict.fromkeys(names) if "://" in one)
+            values = " ".join(f"<{_iri(iri)}>" for iri in dict.fromkeys(names) if "://" in iri)
             named = f"FILTER(isIRI(?s)) VALUES ?p {{ {values} }} ?s ?p ?o"
             self._by_subject("names", f"{member}?x ?q ?s . {named}")
             self._by_subject("relation names", f"{member}?x ?s ?y . {named}")
@@ -176,7 +176,7 @@ class _Fetching:
                 if not rows:
                     return {"rows": 0, "lines": 0}
                 subjects = [_subject(row, self.client.shown) for row in rows]
-                whole = next((at for at, one in enumerate(subjects) if one == subjects[-1]), 0)
+                whole = next((at for at, subject in enumerate(subjects) if subject == subjects[-1]), 0)
                 lines = self._write(folder, map(_triple, rows[:whole]), self.scope)
                 return {"rows": whole, "lines": lines, "last": subjects[whole - 1] if whole else None,
                         "next": subjects[-1]}  # fmt: skip
@@ -189,8 +189,8 @@ class _Fetching:
                 following, done = counts["last"], done + counts["rows"]
             else:  # no subject is whole on this page
                 following = counts["next"]
-                own = f"{select}FILTER(?s = <{_iri(following)}>) }} ORDER BY ?p STR(?o) ?o"
-                done += self._by_offset(f"{part.replace(' ', '-')}-{number:07}-of-one", own)
+                of_subject = f"{select}FILTER(?s = <{_iri(following)}>) }} ORDER BY ?p STR(?o) ?o"
+                done += self._by_offset(f"{part.replace(' ', '-')}-{number:07}-of-one", of_subject)
             if following == after:
                 raise EndpointError(f"{self.client.shown} orders subjects otherwise than it compares them; take a dump")
             after = following

@@ -61,9 +61,9 @@ class StatementQuery:
         if self.template is None:
             yield row.get("s"), row.get("p"), row.get("o")
             return
-        own = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+        solution = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
         for triple in self.template:
-            subject, predicate, thing = (_filled(term, row, own) for term in triple)
+            subject, predicate, thing = (_filled(term, row, solution) for term in triple)
             bound = subject is not None and predicate is not None and thing is not None
             if bound and "literal" not in (subject or {}).get("type", "") and (predicate or {}).get("type") == "uri":
                 yield subject, predicate, thing
@@ -125,18 +125,18 @@ def _construct(prologue: str, dataset: str, tokens: list[re.Match[str]]) -> Stat
 
 
 def _groups(tokens: list[re.Match[str]]) -> list[tuple[int, int]]:
-    """Places of the braces of the outermost groups."""
-    found, depth, begin = [], 0, 0
+    """Indexes of the braces of the outermost groups."""
+    groups, depth, begin = [], 0, 0
     for at, token in enumerate(tokens):
         if token[0] == "{" and token.lastgroup == "sign":
             begin, depth = (at, 1) if not depth else (begin, depth + 1)
         elif token[0] == "}" and token.lastgroup == "sign":
             depth -= 1
             if not depth:
-                found.append((begin, at))
+                groups.append((begin, at))
     if depth:
         raise KgInputError("kg.sparql.query has a '{' that is never closed")
-    return found
+    return groups
 
 
 def _without_dataset(
@@ -165,15 +165,15 @@ def _joined(tokens: list[re.Match[str]]) -> str:
     return "".join(token[0] for token in tokens).strip()
 
 
-def _filled(term: Any, row: Row, own: str) -> Mapping[str, str] | None:
+def _filled(term: Any, row: Row, solution: str) -> Mapping[str, str] | None:
     """A term of the template for a row; None where its variable is unbound."""
     if isinstance(term, ox.NamedNode):
         if term.value.startswith(_VARIABLE):
             return row.get(term.value.removeprefix(_VARIABLE))
         return {"type": "uri", "value": term.value}
     if isinstance(term, ox.BlankNode):
-        return {"type": "bnode", "value": f"{own}x{term.value}"}
-    found = {"type": "literal", "value": term.value}
+        return {"type": "bnode", "value": f"{solution}x{term.value}"}
+    literal = {"type": "literal", "value": term.value}
     if term.language:
-        return found | {"xml:lang": term.language}
-    return found | {"datatype": term.datatype.value}
+        return literal | {"xml:lang": term.language}
+    return literal | {"datatype": term.datatype.value}

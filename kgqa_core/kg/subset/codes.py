@@ -83,18 +83,18 @@ def _without_colons(data: Array, begins: Array, lengths: Array, out: Array) -> N
 
 
 @_jit
-def _fill(codes: Array, table: Array, places: Array, shift: Any) -> None:
+def _fill(codes: Array, table: Array, indexes: Array, shift: Any) -> None:
     mask = _U(table.shape[0] - 1)
     for i in range(codes.shape[0]):
         slot = (codes[i] * _GOLDEN) >> shift
         while table[slot] != 0:
             slot = (slot + _U(1)) & mask
         table[slot] = codes[i]
-        places[slot] = i
+        indexes[slot] = i
 
 
 @_jit
-def _find(codes: Array, table: Array, places: Array, shift: Any, out: Array) -> None:
+def _find(codes: Array, table: Array, indexes: Array, shift: Any, out: Array) -> None:
     mask = _U(table.shape[0] - 1)
     for i in range(codes.shape[0]):
         out[i] = -1
@@ -103,7 +103,7 @@ def _find(codes: Array, table: Array, places: Array, shift: Any, out: Array) -> 
         slot = (codes[i] * _GOLDEN) >> shift
         while table[slot] != 0:
             if table[slot] == codes[i]:
-                out[i] = places[slot]
+                out[i] = indexes[slot]
                 break
             slot = (slot + _U(1)) & mask
 
@@ -145,7 +145,7 @@ def codes_of(keys: Any) -> Array:
 
 
 class CodeSet:
-    """A set of codes that tells places.  codes: uint64, sorted, each once, none 0."""
+    """A set of codes that tells their indexes.  codes: uint64, sorted, each once, none 0."""
 
     def __init__(self, codes: Array) -> None:
         self.codes = codes
@@ -159,7 +159,7 @@ class CodeSet:
         return len(self.codes)
 
     def find(self, codes: Array) -> Array:
-        """The place of each code in `codes` of this set, as int64; -1 for one that is not in it."""
+        """The index of each code in `codes` of this set, as int64; -1 for one that is not in it."""
         out = np.empty(len(codes), dtype=np.int64)
         _find(codes, self._table, self._places, self._shift, out)
         return out

@@ -52,13 +52,13 @@ class _Table:
 
 
 def _mapped(folder: Path, name: str, columns: dict[str, Any]) -> dict[str, Array]:
-    """StatementColumns as arrays on the disk."""
-    found = {}
+    """Columns as arrays on the disk."""
+    arrays = {}
     for column, kind in columns.items():
         path = folder / f"{name}.{column}"
         empty = path.stat().st_size == 0
-        found[column] = np.zeros(0, dtype=kind) if empty else np.memmap(path, dtype=kind, mode="r")
-    return found
+        arrays[column] = np.zeros(0, dtype=kind) if empty else np.memmap(path, dtype=kind, mode="r")
+    return arrays
 
 
 def write_edges(file: DumpFile, folder: Path, monitor: Monitor) -> dict[str, Any]:
@@ -194,15 +194,15 @@ class EdgeFiles:
 
     def types_of(self, entities: CodeSet) -> Array:
         """The codes of the types of some entities."""
-        found = []
+        type_codes = []
         for folder, _, _, types in self._parts:
             columns = _mapped(folder, "edges", EDGE_COLUMNS)
             for begin in range(0, len(columns["relation"]), BLOCK):
                 part = slice(begin, begin + BLOCK)
                 rows = types[np.asarray(columns["relation"][part]).astype(np.int64)]
                 subject, thing = columns["subject"][part][rows], columns["object"][part][rows]
-                found.append(np.unique(thing[entities.has(subject)]))
-        return distinct(found)
+                type_codes.append(np.unique(thing[entities.has(subject)]))
+        return distinct(type_codes)
 
     def mentions(self) -> Iterator[tuple[EdgeBlock, Array, Array, Array]]:
         """Statements, which of them are types, and what they name besides their ends: by a relation, an entity or 0."""
@@ -226,14 +226,14 @@ class EdgeFiles:
 
     def bridged(self, foreign: Array) -> dict[int, list[int]]:
         """Codes of the entities that have each of some ids in other graphs."""
-        found: dict[int, list[int]] = {}
+        entities: dict[int, list[int]] = {}
         if not len(foreign):
-            return found
+            return entities
         wanted = CodeSet(distinct([foreign]))
         for folder, *_ in self._parts:
             columns = _mapped(folder, "bridges", BRIDGE_COLUMNS)
             rows = np.flatnonzero(wanted.has(np.asarray(columns["foreign"])))
             for value, entity in zip(columns["foreign"][rows].tolist(), columns["entity"][rows].tolist(), strict=True):
-                if entity not in found.setdefault(value, []):
-                    found[value].append(entity)
-        return found
+                if entity not in entities.setdefault(value, []):
+                    entities[value].append(entity)
+        return entities

@@ -151,7 +151,7 @@ class _Crawl:
     def _fetch(self, name: str, keys: list[str], direction: str) -> tuple[list[tuple[str, str, int]], list[Fact]]:
         """Runs that are cut (entity, relation, length), and the statements of the others."""
         words, options = self.words, self.options
-        own, other = ("?s", "?o") if direction == "out" else ("?o", "?s")
+        near, far = ("?s", "?o") if direction == "out" else ("?o", "?s")
         conditions = [words.followed("?p")]
         if direction == "in":
             conditions.append(words.is_entity("?s"))
@@ -161,22 +161,22 @@ class _Crawl:
 
         def query(part: list[str]) -> tuple[list[tuple[str, str, int]], list[Row]]:
             values = " ".join(f"<{words.entity_iri(key)}>" for key in part)
-            pattern = f"VALUES {own} {{ {values} }} {relations}?s ?p ?o . "
-            filters = "".join(f"FILTER({one}) " for one in conditions)
+            pattern = f"VALUES {near} {{ {values} }} {relations}?s ?p ?o . "
+            filters = "".join(f"FILTER({condition}) " for condition in conditions)
             cut: list[tuple[str, str, int]] = []
             if options.max_degree:
-                between = f"FILTER({words.is_entity(other)}) "
+                between = f"FILTER({words.is_entity(far)}) "
                 for row in self.client.select(
-                    f"SELECT {own} ?p (COUNT(*) AS ?n) WHERE {{ {pattern}{filters}{between}}} GROUP BY {own} ?p "
+                    f"SELECT {near} ?p (COUNT(*) AS ?n) WHERE {{ {pattern}{filters}{between}}} GROUP BY {near} ?p "
                     f"HAVING (COUNT(*) > {options.max_degree})",
                     self._tries(part),
                 ):
-                    key = words.entity_key(row[own[1:]])
+                    key = words.entity_key(row[near[1:]])
                     if key is not None:
                         cut.append((key, words.relation_key(row["p"]["value"]), int(row["n"]["value"])))
             for key, relation, _ in cut:
-                same = f"{own} = <{words.entity_iri(key)}> && ?p = <{words.relation_iri(relation)}>"
-                filters += f"FILTER(!({same} && {words.is_entity(other)})) "
+                same = f"{near} = <{words.entity_iri(key)}> && ?p = <{words.relation_iri(relation)}>"
+                filters += f"FILTER(!({same} && {words.is_entity(far)})) "
             rows: list[Row] = []
             for page in self.client.pages(
                 f"SELECT ?s ?p ?o WHERE {{ {pattern}{filters}}} ORDER BY ?s ?p ?o", self._tries(part)
@@ -187,9 +187,9 @@ class _Crawl:
         def make(folder: Path) -> dict[str, Any]:
             cut: list[tuple[str, str, int]] = []
             rows: list[Row] = []
-            for more, found in self._divided(keys, query):
+            for more, answer in self._divided(keys, query):
                 cut += more
-                rows += found
+                rows += answer
             return {"cut": cut, "rows": self._write_rows(folder, rows, name)}
 
         folder, counts = self.passes.result(name, [*self._key(), keys, direction, options.max_degree], make)
@@ -198,22 +198,22 @@ class _Crawl:
 
     def _types(self, keys: list[str]) -> set[str]:
         """The types of entities, which are kept."""
-        found = set()
+        types = set()
         if self.words.types:
             for fact in self._about(
                 "types", keys, [(key, self.words.entity_iri(key)) for key in keys], self.words.types
             ):
                 if fact[2] is not None:
-                    found.add(fact[2])
+                    types.add(fact[2])
                     self._keep(fact, "types")
-        return found
+        return types
 
     def _names(self, keys: list[str]) -> None:
         """The names of entities, and of the relations that are used."""
         named = set(keys)
         iris = [(key, self.words.entity_iri(key)) for key in keys]
         iris += [(key, self.words.entities + key if "://" not in key else key) for key in sorted(self.used - named)]
-        languages = [one.casefold() for one in self.options.languages]
+        languages = [language.casefold() for language in self.options.languages]
         for fact in self._about("names", [key for key, _ in iris], iris, self.words.names):
             tag = fact[3].rpartition('"')[2].removesuffix(" .")
             if not languages or not tag.startswith("@") or tag[1:].casefold() in languages:
@@ -234,13 +234,13 @@ class _Crawl:
 
         for number, part in self._batches(keys):
             self.monitor.progress(number, len(keys), f"entities, {name}")
-            own = f"{name}-{number:07}"
+            pass_name = f"{name}-{number:07}"
 
-            def make(folder: Path, part: list[str] = part, own: str = own) -> dict[str, Any]:
-                rows = [row for found in self._divided(part, query) for row in found]
-                return {"rows": self._write_rows(folder, rows, own)}
+            def make(folder: Path, part: list[str] = part, pass_name: str = pass_name) -> dict[str, Any]:
+                rows = [row for answer in self._divided(part, query) for row in answer]
+                return {"rows": self._write_rows(folder, rows, pass_name)}
 
-            folder, counts = self.passes.result(own, [*self._key(), part, name], make)
+            folder, counts = self.passes.result(pass_name, [*self._key(), part, name], make)
             self.rows += counts["rows"]
             yield from _read_rows(folder)
 
@@ -252,7 +252,7 @@ class _Crawl:
     def _bridged(self) -> dict[str, list[str]]:
         """Items that have a seed as their id in Freebase, by seed."""
         relation = self.words.relation_iri(self.settings.bridges[0])
-        found: dict[str, list[str]] = {}
+        bridged: dict[str, list[str]] = {}
         mids = [seed for seed in self.seeds if is_mid(seed)]
         for _, part in self._batches(mids):
             by_value = {f"/{mid.replace('.', '/', 1)}": mid for mid in part}
@@ -262,8 +262,8 @@ class _Crawl:
                 for row in page:
                     key = self.words.entity_key(row["s"])
                     if key is not None:
-                        found.setdefault(by_value[row["o"]["value"]], []).append(key)
-        return found
+                        bridged.setdefault(by_value[row["o"]["value"]], []).append(key)
+        return bridged
 
     def _keep(self, fact: Fact, what: str) -> None:
         subject, relation, thing, line = fact

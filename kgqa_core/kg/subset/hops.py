@@ -44,8 +44,8 @@ class CutRuns:
         """Which of some runs are cut."""
         if not len(self):
             return np.zeros(len(entities), dtype=np.bool_)
-        places = self.hubs.find(entities)
-        keys = np.where((places >= 0) & (runs < self._width), places * self._width + runs, -1)
+        indexes = self.hubs.find(entities)
+        keys = np.where((indexes >= 0) & (runs < self._width), indexes * self._width + runs, -1)
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         mask: Array = self._keys[at] == keys
         return mask
@@ -73,8 +73,8 @@ class Reach:
     def keeps(self, block: EdgeBlock) -> Array:
         """Which statements are kept: those that are followed from one of their ends, or to a literal (0)."""
         forward, backward = follow(block, self.expanded, self.cut, self.both)
-        kept: Array = forward | backward
-        return kept
+        keeps: Array = forward | backward
+        return keeps
 
 
 def follow(block: EdgeBlock, entities: CodeSet, cut: CutRuns, both: bool) -> tuple[Array, Array]:
@@ -160,17 +160,17 @@ def reach(
 def _runs(
     blocks: Callable[[], Iterator[EdgeBlock]], frontier: CodeSet, both: bool, monitor: Monitor, total: int, what: str
 ) -> tuple[Array, Array]:
-    """Keys (place · WIDTH + run) of the runs of a frontier, and their lengths."""
+    """Keys (index · WIDTH + run) of the runs of a frontier, and their lengths."""
     keys, lengths = _NONE, _NONE
     parts: list[tuple[Array, Array]] = []
     waiting = done = 0
     for block in blocks():
         for ends, direction in ((block.subject, OUT), (block.object, IN))[: 2 if both else 1]:
-            places = frontier.find(ends)
-            rows = np.flatnonzero((places >= 0) & block.allowed)
-            found = np.unique(places[rows] * WIDTH + 2 * block.relation[rows] + direction, return_counts=True)
-            parts.append(found)
-            waiting += len(found[0])
+            indexes = frontier.find(ends)
+            rows = np.flatnonzero((indexes >= 0) & block.allowed)
+            counted = np.unique(indexes[rows] * WIDTH + 2 * block.relation[rows] + direction, return_counts=True)
+            parts.append(counted)
+            waiting += len(counted[0])
         if waiting > len(keys) + len(block.subject):
             keys, lengths = _summed([(keys, lengths), *parts])
             parts, waiting = [], 0
@@ -181,9 +181,9 @@ def _runs(
 
 
 def _summed(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    keys, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    keys, indexes = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     lengths = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(lengths, places, np.concatenate([part[1] for part in parts]))
+    np.add.at(lengths, indexes, np.concatenate([part[1] for part in parts]))
     return keys, lengths
 
 

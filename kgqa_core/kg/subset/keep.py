@@ -66,14 +66,14 @@ class Numbering:
         """The number in the whole dump of each relation."""
         if len(self._numbers) < len(self._relations.keys):
             self._numbers = np.array([self._wanted.numbers[key] for key in self._relations.keys], dtype=np.int64)
-        found: Array = self._numbers[local]
-        return found
+        numbers: Array = self._numbers[local]
+        return numbers
 
 
 def decide(
-    columns: StatementColumns, relations: Relations, numbering: Numbering, wanted: KeepRule, found: PartCounts
+    columns: StatementColumns, relations: Relations, numbering: Numbering, wanted: KeepRule, part_counts: PartCounts
 ) -> Masks:
-    """What of a batch is kept; it is counted in `found`."""
+    """What of a batch is kept; it is counted in `part_counts`."""
     roles = np.array(relations.roles, dtype=np.int8)[columns.relation]
     allowed = np.array(relations.allowed, dtype=np.bool_)[columns.relation]
     typed = np.isin(roles, (TYPE, INSTANCES))
@@ -87,26 +87,26 @@ def decide(
     types = typed & columns.stated & (columns.object != 0) & wanted.reach.reached.has(columns.subject) & ~facts
     facts |= types
     facts |= (roles == ATTRIBUTE) & wanted.reach.expanded.has(columns.subject)
-    note_facts(columns.subject[facts], columns.object[facts], block.relation[facts], types[facts], wanted, found)
+    note_facts(columns.subject[facts], columns.object[facts], block.relation[facts], types[facts], wanted, part_counts)
     named = roles == NAME
     names = named & wanted.names.has(columns.subject)
     return Masks(facts, names, named & ~names & wanted.relations.has(columns.subject))
 
 
 def note_facts(
-    subject: Array, thing: Array, relation: Array, types: Array, wanted: KeepRule, found: PartCounts
+    subject: Array, thing: Array, relation: Array, types: Array, wanted: KeepRule, part_counts: PartCounts
 ) -> None:
     """Counts kept statements, their ends and their relations.  types: those that are kept as types only."""
     literal = thing == 0
-    found.counts["types"] += int(types.sum())
-    found.counts["literals"] += int(literal.sum())
-    found.counts["edges"] += int((~literal & ~types).sum())
+    part_counts.counts["types"] += int(types.sum())
+    part_counts.counts["literals"] += int(literal.sum())
+    part_counts.counts["edges"] += int((~literal & ~types).sum())
     for ends in (subject, thing[~literal]):
-        places = wanted.names.find(ends)
-        found.hits[places[places >= 0]] = True
-    found.used.update(np.unique(relation).tolist())
+        indexes = wanted.names.find(ends)
+        part_counts.hits[indexes[indexes >= 0]] = True
+    part_counts.used.update(np.unique(relation).tolist())
 
 
-def nothing_found(wanted: KeepRule) -> PartCounts:
+def empty_counts(wanted: KeepRule) -> PartCounts:
     """Nothing yet."""
     return PartCounts(np.zeros(len(wanted.names), dtype=np.bool_))

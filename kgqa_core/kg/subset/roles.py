@@ -90,7 +90,7 @@ class Relations:
         self._role, self._wanted = role, frozenset(wanted)
         self._numbers: dict[int, int] = {}
         self._set = CodeSet(distinct([]))
-        self._by_place = np.zeros(0, dtype=np.int64)
+        self._by_index = np.zeros(0, dtype=np.int64)
         self.keys: list[str] = []
         self.roles: list[int] = []
         self.allowed: list[bool] = []
@@ -105,16 +105,16 @@ class Relations:
 
     def numbers(self, codes: np.ndarray, text: Callable[[int], str]) -> Array:
         """The number of each relation, by the codes of their source's keys.  text: the key of a row."""
-        places = self._set.find(codes)
-        missing = np.flatnonzero(places < 0)
-        if len(missing):
-            new, first = np.unique(codes[missing], return_index=True)
-            for code, row in zip(new.tolist(), missing[first].tolist(), strict=True):
+        indexes = self._set.find(codes)
+        absent = np.flatnonzero(indexes < 0)
+        if len(absent):
+            new, first = np.unique(codes[absent], return_index=True)
+            for code, row in zip(new.tolist(), absent[first].tolist(), strict=True):
                 self._numbers[code] = self.add(text(row))
             self._set = CodeSet(distinct([np.array(list(self._numbers), dtype=np.uint64)]))
-            self._by_place = np.array([self._numbers[code] for code in self._set.codes.tolist()], dtype=np.int64)
-            places = self._set.find(codes)
-        return self._by_place[places]
+            self._by_index = np.array([self._numbers[code] for code in self._set.codes.tolist()], dtype=np.int64)
+            indexes = self._set.find(codes)
+        return self._by_index[indexes]
 
     @property
     def codes(self) -> CodeSet:

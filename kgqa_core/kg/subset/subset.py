@@ -127,10 +127,10 @@ def subset_of_dump(
         )
         return hops.save(result, folder)
 
-    begun = time.monotonic()
+    phase_started = time.monotonic()
     reach = hops.load(*passes.result("hops", key, run_hops))
-    seconds["hops"] = round(time.monotonic() - begun, 2)
-    begun = time.monotonic()
+    seconds["hops"] = round(time.monotonic() - phase_started, 2)
+    phase_started = time.monotonic()
     wanted, named_relations = _wanted(reach, edges, options)
     second = [
         passes.result(
@@ -140,7 +140,7 @@ def subset_of_dump(
         )
         for number, file in enumerate(dump)
     ]
-    seconds["write"] = round(time.monotonic() - begun, 2)
+    seconds["write"] = round(time.monotonic() - phase_started, 2)
     result = _result(first, second, wanted, named_relations, edges)
     result.not_found = _not_found(wanted_seeds, bridged, wanted, second)
     if len(result.not_found) == len(wanted_seeds):
@@ -183,9 +183,9 @@ def _wanted(reach: hops.Reach, edges: EdgeFiles, options: SubsetOptions) -> tupl
     """What the second pass keeps, and relations that qualifiers of kept statements have."""
     mentioned, relations = [], set[int]()
     for block, typed, by, value in edges.mentions():
-        kept = reach.keeps(block) | (typed & (block.object != 0) & reach.reached.has(block.subject))
-        mentioned.append(np.unique(value[kept]))
-        relations.update(np.unique(by[kept]).tolist())
+        keeps = reach.keeps(block) | (typed & (block.object != 0) & reach.reached.has(block.subject))
+        mentioned.append(np.unique(value[keeps]))
+        relations.update(np.unique(by[keeps]).tolist())
     names = CodeSet(distinct([reach.reached.codes, edges.types_of(reach.reached), *mentioned]))
     wanted = KeepRule(
         reach,
@@ -212,7 +212,7 @@ def _result(
         "lines_read": totals["lines"],
         "statements_read": read["statements"],
         "rejects": read["rejects"],
-        "examples_of_rejects": [one for _, counts in first for one in counts["examples_of_rejects"]][:20],
+        "examples_of_rejects": [example for _, counts in first for example in counts["examples_of_rejects"]][:20],
         "kept": {name: totals[name] for name in ("edges", "literals", "types", "names")}
         | {"relation_names": sum(int(relations.has(_relation_codes(folder)).sum()) for folder, _ in second)},
         "entities": int(hits.sum()),
@@ -236,11 +236,11 @@ def _not_found(
     seeds: Sequence[str], bridged: dict[str, list[int]], wanted: KeepRule, second: Sequence[Part]
 ) -> list[str]:
     hits = _hits(second, wanted)
-    places = wanted.names.find(codes_of(seeds))
+    indexes = wanted.names.find(codes_of(seeds))
     return [
         seed
-        for seed, place in zip(seeds, places.tolist(), strict=True)
+        for seed, index in zip(seeds, indexes.tolist(), strict=True)
         if not (
-            hits[place] or any(hits[at] for at in wanted.names.find(np.array(bridged.get(seed, []), dtype=np.uint64)))
+            hits[index] or any(hits[at] for at in wanted.names.find(np.array(bridged.get(seed, []), dtype=np.uint64)))
         )
     ]

@@ -14,7 +14,7 @@ from kgqa_core.kg.formats.ntriples_columns import DATATYPE, SUBJECT
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.look.dump import BASE, literal, resource
 from kgqa_core.kg.subset.codes import Array
-from kgqa_core.kg.subset.keep import KeepRule, Masks, Numbering, PartCounts, decide, nothing_found
+from kgqa_core.kg.subset.keep import KeepRule, Masks, Numbering, PartCounts, decide, empty_counts
 from kgqa_core.kg.subset.part import HITS, PartWriter
 from kgqa_core.kg.subset.read import JSON, DumpFile, StatementColumns
 from kgqa_core.kg.subset.write_json import write_entities
@@ -26,31 +26,35 @@ _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 
 def write_part(file: DumpFile, folder: Path, wanted: KeepRule, monitor: Monitor) -> dict[str, Any]:
     """Writes what is kept of a file to a folder, and returns its counts."""
-    found = nothing_found(wanted)
+    part_counts = empty_counts(wanted)
     out = PartWriter(folder)
     try:
         if file.format == JSON:
-            write_entities(file, wanted, found, out, monitor)
+            write_entities(file, wanted, part_counts, out, monitor)
         else:
-            _write_statements(file, wanted, found, out, monitor)
+            _write_statements(file, wanted, part_counts, out, monitor)
     finally:
         out.close()
-    np.save(folder / HITS, found.hits, allow_pickle=False)
-    return {**found.counts, "used": sorted(found.used)}
+    np.save(folder / HITS, part_counts.hits, allow_pickle=False)
+    return {**part_counts.counts, "used": sorted(part_counts.used)}
 
 
-def _write_statements(file: DumpFile, wanted: KeepRule, found: PartCounts, out: PartWriter, monitor: Monitor) -> None:
+def _write_statements(
+    file: DumpFile, wanted: KeepRule, part_counts: PartCounts, out: PartWriter, monitor: Monitor
+) -> None:
     relations = file.relations()
     numbering = Numbering(relations, wanted)
     for columns in file.columns(relations):
-        masks = decide(columns, relations, numbering, wanted, found)
+        masks = decide(columns, relations, numbering, wanted, part_counts)
         batch = columns.batch
-        found.counts["lines"] += batch.height + batch.rejects.height + batch.ignored
-        (_copy_lines if columns.chunk is not None else _convert)(columns, masks, wanted, found, out)
+        part_counts.counts["lines"] += batch.height + batch.rejects.height + batch.ignored
+        (_copy_lines if columns.chunk is not None else _convert)(columns, masks, wanted, part_counts, out)
         monitor.progress(round(100 * batch.fraction, 1), 100, f"% · statements of {file.source.label}")
 
 
-def _copy_lines(columns: StatementColumns, masks: Masks, wanted: KeepRule, found: PartCounts, out: PartWriter) -> None:
+def _copy_lines(
+    columns: StatementColumns, masks: Masks, wanted: KeepRule, part_counts: PartCounts, out: PartWriter
+) -> None:
     batch, chunk = columns.batch, columns.chunk
     assert isinstance(batch, SpanBatch) and chunk is not None
     data = np.frombuffer(chunk.data, dtype=np.uint8)
@@ -63,15 +67,15 @@ def _copy_lines(columns: StatementColumns, masks: Masks, wanted: KeepRule, found
         _copy(data, bounds, text)
         return text.tobytes()
 
-    def spoken(mask: Array) -> Array:
+    def in_languages(mask: Array) -> Array:
         rows = np.flatnonzero(mask)
         if not wanted.languages or not len(rows):
             return rows
         languages = SpanBatch(batch.data, batch.rows[rows]).strings(DATATYPE)
-        return rows[_speaks(languages, wanted)]
+        return rows[_in_languages(languages, wanted)]
 
-    names, relation_names = spoken(masks.names), spoken(masks.relation_names)
-    found.counts["names"] += len(names)
+    names, relation_names = in_languages(masks.names), in_languages(masks.relation_names)
+    part_counts.counts["names"] += len(names)
     rows = np.sort(np.concatenate([np.flatnonzero(masks.facts), names]))
     if len(rows):
         out.lines(copied(rows))
@@ -79,20 +83,22 @@ def _copy_lines(columns: StatementColumns, masks: Masks, wanted: KeepRule, found
         out.relation_names(columns.subject[relation_names], copied(relation_names))
 
 
-def _speaks(datatypes: pl.Series, wanted: KeepRule) -> Array:
+def _in_languages(datatypes: pl.Series, wanted: KeepRule) -> Array:
     """Which datatypes are languages that are kept, or no language."""
     known = {tag: wanted.speaks(tag.removeprefix("@") if tag.startswith("@") else "") for tag in datatypes.unique()}
     return np.array([known[tag] for tag in datatypes], dtype=np.bool_)
 
 
-def _convert(columns: StatementColumns, masks: Masks, wanted: KeepRule, found: PartCounts, out: PartWriter) -> None:
+def _convert(
+    columns: StatementColumns, masks: Masks, wanted: KeepRule, part_counts: PartCounts, out: PartWriter
+) -> None:
     """Statements of other formats as N-Triples, with Wikidata's IRIs for its keys."""
     rows = columns.batch.statements
     names, relation_names = masks.names, masks.relation_names
     if wanted.languages:
-        spoken = _speaks(rows["datatype"].fill_null(""), wanted)
-        names, relation_names = names & spoken, relation_names & spoken
-    found.counts["names"] += int(names.sum())
+        in_languages = _in_languages(rows["datatype"].fill_null(""), wanted)
+        names, relation_names = names & in_languages, relation_names & in_languages
+    part_counts.counts["names"] += int(names.sum())
     rows = rows.with_columns(named=pl.Series(names | relation_names))
     if (mask := masks.facts | names).any():
         out.lines(_ntriples(rows.filter(pl.Series(mask))))

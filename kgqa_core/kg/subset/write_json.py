@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -40,17 +40,25 @@ LEFT_OUT = ("sitelinks", "references")
 
 _START = re.compile(rb'\s*,?\s*\{\s*"type"\s*:\s*"[a-z]+"\s*,\s*"id"\s*:\s*"([^"\\]+)"')
 
-Statement = tuple[str, str, str | None]
-"""Subject, property and the entity that is its value; None for a literal."""
+
+class Statement(NamedTuple):
+    """Subject, property and the entity that is its value; None for a literal."""
+
+    subject: str
+    relation: str
+    entity: str | None
+
 
 Decide = Callable[[Statement], bool]
 
 
-def write_entities(file: DumpFile, wanted: KeepRule, found: PartCounts, out: PartWriter, monitor: Monitor) -> None:
+def write_entities(
+    file: DumpFile, wanted: KeepRule, part_counts: PartCounts, out: PartWriter, monitor: Monitor
+) -> None:
     """Writes the entities of a file that belong to the subset."""
     relations = file.relations()
     for texts, lines, fraction in _documents(file):
-        found.counts["lines"] += lines
+        part_counts.counts["lines"] += lines
         entities = _chosen(texts, wanted)
         statements: list[Statement] = []
 
@@ -59,14 +67,14 @@ def write_entities(file: DumpFile, wanted: KeepRule, found: PartCounts, out: Par
             return True
 
         for entity in entities:
-            _filtered(entity, collect, file.options.ranks, wanted, PartCounts(found.hits))
-        kept = iter(_kept(statements, relations, wanted, found))
+            _filtered(entity, collect, file.options.ranks, wanted, PartCounts(part_counts.hits))
+        decisions = iter(_decisions(statements, relations, wanted, part_counts))
 
-        def decided(_: Statement, kept: Iterator[bool] = kept) -> bool:
-            return next(kept)
+        def decided(_: Statement, decisions: Iterator[bool] = decisions) -> bool:
+            return next(decisions)
 
         for entity in entities:
-            reduced, facts = _filtered(entity, decided, file.options.ranks, wanted, found)
+            reduced, facts = _filtered(entity, decided, file.options.ranks, wanted, part_counts)
             _write(reduced, facts, wanted, out)
         monitor.progress(round(100 * fraction, 1), 100, f"% · entities of {file.source.label}")
 
@@ -85,22 +93,22 @@ def _documents(file: DumpFile) -> Iterator[tuple[list[bytes], int, float]]:
 
 def _chosen(texts: list[bytes], wanted: KeepRule) -> list[dict[str, Any]]:
     """The entities that may belong to the subset."""
-    keys, places, entities = [], [], []
+    keys, indexes, entities = [], [], []
     whole: list[dict[str, Any]] = []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if match := _START.match(text):
             keys.append(match[1].decode(errors="replace"))
-            places.append(place)
+            indexes.append(index)
             continue
         whole += _entities(text)
     if keys:
         codes = codes_of(keys)
         for at in np.flatnonzero(wanted.names.has(codes) | wanted.relations.has(codes)).tolist():
-            entities += _entities(texts[places[at]])
+            entities += _entities(texts[indexes[at]])
     if whole:
         codes = codes_of([str(entity.get("id", entity.get("entity"))) for entity in whole])
         chosen = wanted.names.has(codes) | wanted.relations.has(codes)
-        entities += [entity for entity, one in zip(whole, chosen.tolist(), strict=True) if one]
+        entities += [entity for entity, is_chosen in zip(whole, chosen.tolist(), strict=True) if is_chosen]
     return entities
 
 
@@ -109,9 +117,9 @@ def _entities(text: bytes) -> list[dict[str, Any]]:
     text = text.strip(b" \t\r\n").removesuffix(b",").removeprefix(b",").strip(b" \t\r\n")
     if text in (b"", b"[", b"]"):
         return []
-    for one in (text, text[1:] * text.startswith(b"["), text[:-1] * text.endswith(b"]")):
+    for candidate in (text, text[1:] * text.startswith(b"["), text[:-1] * text.endswith(b"]")):
         try:
-            value = decode(one)
+            value = decode(candidate)
             break
         except Unreadable:
             continue
@@ -121,43 +129,48 @@ def _entities(text: bytes) -> list[dict[str, Any]]:
         value = value["entities"]
         value = list(value.values()) if isinstance(value, dict) else value
     values = value if isinstance(value, list) else [value]
-    return [
-        one for one in values
-        if isinstance(one, dict) and isinstance(one.get("id", one.get("entity")), str) and "missing" not in one
-    ]  # fmt: skip
+    return [value for value in values if _has_key(value)]
 
 
-def _kept(statements: list[Statement], relations: Relations, wanted: KeepRule, found: PartCounts) -> list[bool]:
+def _has_key(value: Any) -> bool:
+    """Whether a value is an entity that is there, or a redirect."""
+    return isinstance(value, dict) and isinstance(value.get("id", value.get("entity")), str) and "missing" not in value
+
+
+def _decisions(
+    statements: list[Statement], relations: Relations, wanted: KeepRule, part_counts: PartCounts
+) -> list[bool]:
     """Which statements are kept; they are counted."""
-    subject = codes_of(one[0] for one in statements)
-    thing = codes_of(one[2] for one in statements)
-    thing[np.array([one[2] is None for one in statements], dtype=np.bool_)] = 0
-    local = relations.numbers(codes_of(one[1] for one in statements), lambda row: statements[row][1])
+    subject = codes_of(statement.subject for statement in statements)
+    thing = codes_of(statement.entity for statement in statements)
+    thing[np.array([statement.entity is None for statement in statements], dtype=np.bool_)] = 0
+    by_statement = codes_of(statement.relation for statement in statements)
+    local = relations.numbers(by_statement, lambda row: statements[row].relation)
     number = np.array([wanted.numbers[key] for key in relations.keys], dtype=np.int64)[local]
     typed = np.array([role == TYPE for role in relations.roles], dtype=np.bool_)[local]
     allowed = np.array(relations.allowed, dtype=np.bool_)[local]
     facts = wanted.reach.keeps(EdgeBlock(subject, thing, number, allowed))
     types = typed & (thing != 0) & wanted.reach.reached.has(subject) & ~facts
     facts |= types
-    note_facts(subject[facts], thing[facts], number[facts], types[facts], wanted, found)
-    kept: list[bool] = facts.tolist()
-    return kept
+    note_facts(subject[facts], thing[facts], number[facts], types[facts], wanted, part_counts)
+    decisions: list[bool] = facts.tolist()
+    return decisions
 
 
 def _filtered(
-    entity: dict[str, Any], decide: Decide, ranks: str, wanted: KeepRule, found: PartCounts
+    entity: dict[str, Any], decide: Decide, ranks: str, wanted: KeepRule, part_counts: PartCounts
 ) -> tuple[dict[str, Any], int]:
     """An entity with the claims that are kept, and their number; `decide` is called in the same order each time."""
     key = entity.get("id")
     if key is None:
-        return entity, int(decide((entity["entity"], SAME_AS, entity.get("redirect"))))
+        return entity, int(decide(Statement(entity["entity"], SAME_AS, entity.get("redirect"))))
     out: dict[str, Any] = {}
     facts = 0
     for name, value in entity.items():
         if name in LEFT_OUT:
             continue
         if name in TEXTS:
-            out[name] = _spoken(value, wanted, found)
+            out[name] = _texts_in_languages(value, wanted, part_counts)
         elif name in CLAIMS:
             claims = _claims(key, value, decide, ranks)
             out[name] = claims
@@ -167,8 +180,8 @@ def _filtered(
             for part in value if isinstance(value, list) else [value]:
                 if not isinstance(part, dict) or not isinstance(part.get("id"), str):
                     continue
-                linked = decide((key, FORM if name == "forms" else SENSE, part["id"]))
-                reduced, inner = _filtered(part, decide, ranks, wanted, found)
+                linked = decide(Statement(key, FORM if name == "forms" else SENSE, part["id"]))
+                reduced, inner = _filtered(part, decide, ranks, wanted, part_counts)
                 if linked or inner:
                     parts.append(reduced)
                     facts += linked + inner
@@ -176,7 +189,9 @@ def _filtered(
         elif name in ("grammaticalFeatures", "lexicalCategory") or (name == "language" and "lemmas" in entity):
             predicate = {"grammaticalFeatures": FEATURE, "lexicalCategory": CATEGORY, "language": LANGUAGE}[name]
             values = value if isinstance(value, list) else [value]
-            linked_values = [one for one in values if isinstance(one, str) and one and decide((key, predicate, one))]
+            linked_values = [
+                text for text in values if isinstance(text, str) and text and decide(Statement(key, predicate, text))
+            ]
             facts += len(linked_values)
             if linked_values:
                 out[name] = linked_values if isinstance(value, list) else linked_values[0]
@@ -192,18 +207,18 @@ def _claims(key: str, value: Any, decide: Decide, ranks: str) -> dict[str, list[
     for claim, property_, (thing, kind, _, _), rank in read:
         if ranks != "all" and (rank < 0 or (property_ in preferred and rank == 0)):
             continue
-        if decide((key, property_, thing if kind == ENTITY else None)):
-            kept = {name: part for name, part in claim.items() if name not in LEFT_OUT}
-            claims.setdefault(property_, []).append(kept)
+        if decide(Statement(key, property_, thing if kind == ENTITY else None)):
+            reduced = {name: part for name, part in claim.items() if name not in LEFT_OUT}
+            claims.setdefault(property_, []).append(reduced)
     return claims
 
 
-def _spoken(value: Any, wanted: KeepRule, found: PartCounts) -> Any:
+def _texts_in_languages(value: Any, wanted: KeepRule, part_counts: PartCounts) -> Any:
     """Labels, descriptions or aliases in the languages that are kept."""
     if isinstance(value, dict) and wanted.languages:
         value = {language: text for language, text in value.items() if wanted.speaks(language)}
     if isinstance(value, dict):
-        found.counts["names"] += sum(len(one) if isinstance(one, list) else 1 for one in value.values())
+        part_counts.counts["names"] += sum(len(texts) if isinstance(texts, list) else 1 for texts in value.values())
     return value
 
 

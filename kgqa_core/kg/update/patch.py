@@ -2,7 +2,7 @@
 
 The part of the old graph on which the change depends is a small graph of its own (`patch_region`).  It restates its
 statements, the pair is taken out and added, and the build makes a graph of them; where its tables differ from those of
-the part, the copy is changed (`patch_apply`).  Triples are written anew, since their ids are their places; everything
+the part, the copy is changed (`patch_apply`).  Triples are written anew, since ids number them in order; everything
 else costs what the change touches.  Where the outcome depends on more than the part, `patch` says so, and
 `delta.update` makes the whole graph anew.
 """
@@ -105,7 +105,7 @@ class Pair:
 
 def check_pair(store: KgStore, options: KgOptions) -> None:
     """Raises KgInputError where statements that came and went do not determine the new graph."""
-    way = "update it with the new dump instead"
+    advice = "update it with the new dump instead"
     changed = [
         name
         for name, value in restate.meaning_options(options).items()
@@ -114,23 +114,23 @@ def check_pair(store: KgStore, options: KgOptions) -> None:
     if changed:
         raise KgInputError(
             f"kg.{changed[0]} differs from what {store.path} was built with, and added and removed statements cannot "
-            f"bring back what it left out; keep the option, or {way}"
+            f"bring back what it left out; keep the option, or {advice}"
         )
     if options.informative_only:
         raise KgInputError(
             f"{store.path} was built with kg.informative_only, which judges relations by names that the graph may have "
-            f"left out; {way}"
+            f"left out; {advice}"
         )
     hidden = number(store.connection, "SELECT sum(statements) FROM filtered WHERE rule = ?", [NOT_PREFERRED])
     if hidden:
         raise KgInputError(
             f"{store.path} left out {hidden:,} statements because preferred ones were there, and no longer "
-            f"knows them; {way}"
+            f"knows them; {advice}"
         )
     qualified = number(store.connection, "SELECT count(*) FROM qualifiers")
     if qualified:
         raise KgInputError(
-            f"{store.path} has {qualified:,} qualifiers, and files of statements do not name their triples; " + way
+            f"{store.path} has {qualified:,} qualifiers, and files of statements do not name their triples; " + advice
         )
 
 
@@ -192,8 +192,8 @@ def patch(
     total = dict(sorted((new_meta["counts"] | new_meta["reading"]).items()))
     workspace.monitor.progress(100, 100, "% · changing the graph")
     workspace.monitor.note(", ".join(f"{value:,} {name}" for name, value in total.items()))
-    found = {"not_found": pair.not_found, "already_there": pair.already_there} if repeated is None else {}
-    return total | reasons_of(reading) | {"changes": summary} | found
+    without_effect = {"not_found": pair.not_found, "already_there": pair.already_there} if repeated is None else {}
+    return total | reasons_of(reading) | {"changes": summary} | without_effect
 
 
 def statements_allowed(triples: int) -> int:

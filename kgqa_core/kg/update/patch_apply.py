@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import READ, SUMMED, graph_meta
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.ingest import meaning
+from kgqa_core.kg.ingest import interpret
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import in_pieces, number
 from kgqa_core.kg.store import SCHEMA, write_meta
@@ -147,7 +147,7 @@ def _change_rows(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 
 def _merge_triples(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills new.triples anew, as ids are the places of triples in their order."""
+    """Fills new.triples anew, as ids number the triples in their order."""
     run = connection.execute
     gone, *_ = _columns(connection, "SELECT id FROM change.gone ORDER BY id")
     *ends, came_ranks = _columns(connection, "FROM change.came ORDER BY head, relation, tail")
@@ -283,7 +283,7 @@ def _close_types(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any])
     deeper = meta["counts"].get("types_deeper", 0)
     if changed:
         connection.execute("DELETE FROM new.supertypes")
-        deeper = meaning.close_types(connection, database="new")
+        deeper = interpret.close_types(connection, database="new")
     return {"types_deeper": deeper} if deeper else {}
 
 

@@ -204,7 +204,7 @@ def _compare(
                     batches.append(rest)
                 pace.show(at, batch.fraction, read, f"{part.label} as {part.format}")
             tally.finish()
-            tally.tell(part.label, monitor)
+            tally.report(part.label, monitor)
             came.append(Part(part.label, f"{part.format}, came", batches, checked=True))
     if not read:
         raise NotPatchable("the dump holds no statement")

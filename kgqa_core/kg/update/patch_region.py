@@ -16,7 +16,7 @@ import duckdb
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.ingest.meaning import ROLES, configured_predicates
+from kgqa_core.kg.ingest.interpret import ROLES, configured_predicates
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.sql import number

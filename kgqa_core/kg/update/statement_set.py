@@ -60,7 +60,7 @@ class StatementSet:
         return out
 
     def of_ids(self, heads: Array, relations: Array, tails: Array, entities: Array, names: Array) -> Array:
-        """Hashes of statements by places in the hashes of entities and of relations."""
+        """Hashes of statements by indexes of the hashes of entities and of relations."""
         out = np.empty((2, len(heads)), dtype=np.uint64)
         _combine_ids(heads, relations, tails, entities, names, out)
         return out
@@ -133,12 +133,12 @@ def _bytes(data: Array, at: int, length: int, a: Any, b: Any) -> Any:
 
 @_jit
 def _hash_strings(data: Array, begins: Array, lengths: Array, seeds: Array, tags: Array, out: Array) -> None:
-    one = tags.shape[1] == 1
+    single_tag = tags.shape[1] == 1
     for i in range(begins.shape[0]):
         if lengths[i] < 0:
             out[0, i] = out[1, i] = U(0)
             continue
-        tag = 0 if one else i
+        tag = 0 if single_tag else i
         out[0, i], out[1, i] = _bytes(data, begins[i], lengths[i], seeds[0] ^ tags[0, tag], seeds[1] ^ tags[1, tag])
 
 

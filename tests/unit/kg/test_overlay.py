@@ -12,7 +12,7 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.dkg.export import export
 from kgqa_core.errors import ArtifactError
-from kgqa_core.kg.attach import PLACE, base_of
+from kgqa_core.kg.attach import BASE_NOTE, base_of
 from kgqa_core.kg.build import build
 from kgqa_core.kg.ingest.restate import statements
 from kgqa_core.kg.look.query import query
@@ -162,9 +162,9 @@ def test_an_overlay_of_a_copied_home_is_over_the_base_in_the_copy(tmp_path: Path
     assert base_of(home / "tmp" / "overlay-b" / FILE) == base / FILE
     (home / "artifacts" / "overlay").mkdir()
     (home / "tmp" / "overlay-b").rename(home / "artifacts" / "overlay" / "b")
-    assert str(home) not in (home / "artifacts" / "overlay" / "b" / PLACE).read_text()
+    assert str(home) not in (home / "artifacts" / "overlay" / "b" / BASE_NOTE).read_text()
     shutil.copytree(home, copy)
     overlay = copy / "artifacts" / "overlay" / "b"
     for path in ("artifacts/kg/a/kg.duckdb", str(base / FILE)):  # as it is written, and as older versions wrote it
-        write_json(overlay / PLACE, {"path": path})
+        write_json(overlay / BASE_NOTE, {"path": path})
         assert base_of(overlay / FILE) == copy / "artifacts" / "kg" / "a" / FILE

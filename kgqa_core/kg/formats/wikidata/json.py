@@ -63,8 +63,8 @@ class WikidataJson:
     def sniff(self, lines: list[str], options: KgOptions) -> float:
         """1 when the first lines are JSON with members that only Wikibase's entities have, else 0."""
         start = "".join(lines[:2]).lstrip()[:1]
-        found = any(_MEMBERS.search(line) for line in lines)
-        return float(start in ("[", "{") and found and not _PROPERTY_GRAPH.search(lines[0]))
+        has_members = any(_MEMBERS.search(line) for line in lines)
+        return float(start in ("[", "{") and has_members and not _PROPERTY_GRAPH.search(lines[0]))
 
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a file.  Raises KgInputError for a document over many lines that is too large."""
@@ -109,12 +109,12 @@ def read_whole(source: Source, languages: frozenset[str] | None) -> StatementBat
                 )
     data = b"".join(parts)
 
-    def place(name: str) -> int:
+    def line_of(name: str) -> int:
         return data.count(b"\n", 0, max(0, data.find(f'"{name}"'.encode()))) + 1
 
     rows = Rows(languages)
     try:
-        read_document(decode(data), place, rows)
+        read_document(decode(data), line_of, rows)
     except Unreadable as fault:
         match = re.search(r"\(byte (\d+)\)", str(fault))
         line = data.count(b"\n", 0, int(match[1])) + 1 if match else 1
@@ -223,7 +223,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _blanked(data: bytes, lines: np.ndarray) -> bytes:
-    """The bytes with some lines blank, by their places."""
+    """The bytes with some lines blank, by their numbers."""
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
     text = bytearray(data)
     for line in lines.tolist():

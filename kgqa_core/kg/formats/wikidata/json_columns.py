@@ -76,8 +76,8 @@ def _code_views(
             continue
         valid[i >> 3] |= np.uint8(1 << (i & 7))
         if code < 0:
-            place = -1 - code if what == 0 else (_FIRST_DATATYPE if what == 1 else _FIRST_DETAIL) - 2 - code
-            _view(views, i, constant, fixed_at[place], fixed_at[place + 1] - fixed_at[place], _CONSTANTS)
+            index = -1 - code if what == 0 else (_FIRST_DATATYPE if what == 1 else _FIRST_DETAIL) - 2 - code
+            _view(views, i, constant, fixed_at[index], fixed_at[index + 1] - fixed_at[index], _CONSTANTS)
             continue
         at, end = np.int64(names_at[code]), np.int64(names_at[code + 1])
         middle = (at + 1 + end) // 2
@@ -108,7 +108,7 @@ def frames(t: n.Tables) -> tuple[pl.DataFrame, pl.DataFrame]:
         _code_views(codes, what, t.names, t.names_at, t.skipped, _FIXED_TEXT, _FIXED_AT, views, valid)
         return series(views, valid if what else None)
 
-    rows, marks, entities = (int(t.count[place]) for place in (n.ROWS, n.QUALIFIERS, n.ENTITIES))
+    rows, marks, entities = (int(t.count[counter]) for counter in (n.ROWS, n.QUALIFIERS, n.ENTITIES))
     subjects = np.empty((rows, 2), np.uint64)
     _gathered(texts(t.entity_start[:entities], t.entity_length[:entities]), t.entity[:rows], subjects)
     statements = pl.DataFrame(

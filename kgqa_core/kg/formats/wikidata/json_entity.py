@@ -119,84 +119,84 @@ def decode(data: bytes) -> Any:
         raise Unreadable("not an entity: nested too deeply") from None
 
 
-Place = Callable[[str], int]
+LineOf = Callable[[str], int]
 """The line of something, by its name."""
 
 
-def read_document(value: Any, place: Place, rows: Rows) -> None:
+def read_document(value: Any, line_of: LineOf, rows: Rows) -> None:
     """An entity, several in a list, or `{"entities": {…}}`."""
     if isinstance(value, dict) and "id" not in value and isinstance(value.get("entities"), dict | list):
         value = value["entities"]
         value = list(value.values()) if isinstance(value, dict) else value
     if isinstance(value, list):
         rows.ignored += not value
-        for one in value:
-            read_entity(one, place, rows)
+        for entity in value:
+            read_entity(entity, line_of, rows)
     else:
-        read_entity(value, place, rows)
+        read_entity(value, line_of, rows)
 
 
-def read_entity(entity: Any, place: Place, rows: Rows) -> None:
+def read_entity(entity: Any, line_of: LineOf, rows: Rows) -> None:
     """The statements of one entity; what cannot be read is rejected, the rest stays."""
     if not isinstance(entity, dict):
-        rows.reject(place(""), "not an entity: no JSON object", _text(entity))
+        rows.reject(line_of(""), "not an entity: no JSON object", _text(entity))
         return
     key, target = entity.get("id"), entity.get("redirect")
     if key is None and isinstance(entity.get("entity"), str) and isinstance(target, str):
         rows.statements.append((entity["entity"], SAME_AS, target, ENTITY, None, None, 0))
         return
     if not isinstance(key, str) or not key:
-        rows.reject(place(""), "an entity without id", _text(entity))
+        rows.reject(line_of(""), "an entity without id", _text(entity))
         return
     if not _is_key(key):
-        rows.reject(place(""), f"the id {key!r} holds a control character", _text(entity))
+        rows.reject(line_of(""), f"the id {key!r} holds a control character", _text(entity))
         return
     if "missing" in entity:
         rows.ignored += 1
         return
     for name, value in entity.items():
         if name in TEXTS:
-            _texts(key, name, value, place, rows)
+            _texts(key, name, value, line_of, rows)
         elif name in CLAIMS:
-            _claims(key, name, value, place, rows)
+            _claims(key, name, value, line_of, rows)
         elif name in ("forms", "senses"):
-            _parts(key, name, value, place, rows)
+            _parts(key, name, value, line_of, rows)
         elif name == "grammaticalFeatures":
-            _links(key, FEATURE, value if isinstance(value, list) else [value], name, place, rows)
+            _links(key, FEATURE, value if isinstance(value, list) else [value], name, line_of, rows)
         elif name == "lexicalCategory":
-            _links(key, CATEGORY, [value], name, place, rows)
+            _links(key, CATEGORY, [value], name, line_of, rows)
         elif name == "language" and "lemmas" in entity:
-            _links(key, LANGUAGE, [value], name, place, rows)
+            _links(key, LANGUAGE, [value], name, line_of, rows)
 
 
-def _links(key: str, predicate: str, values: list[Any], name: str, place: Place, rows: Rows) -> None:
+def _links(key: str, predicate: str, values: list[Any], name: str, line_of: LineOf, rows: Rows) -> None:
     for value in values:
         if isinstance(value, str) and value:
             rows.statements.append((key, predicate, value, ENTITY, None, None, 0))
         elif value is not None:
-            rows.reject(place(key), f"{name} is not an entity", _text(value))
+            rows.reject(line_of(key), f"{name} is not an entity", _text(value))
 
 
-def _parts(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
+def _parts(key: str, name: str, value: Any, line_of: LineOf, rows: Rows) -> None:
     """Forms and senses of a lexeme, entities of their own."""
     for part in value if isinstance(value, list) else [value]:
         if isinstance(part, dict) and isinstance(part.get("id"), str) and part["id"]:
             predicate = FORM if name == "forms" else SENSE
             rows.statements.append((key, predicate, part["id"], ENTITY, None, None, 0))
-        read_entity(part, place, rows)
+        read_entity(part, line_of, rows)
 
 
-def _texts(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
+def _texts(key: str, name: str, value: Any, line_of: LineOf, rows: Rows) -> None:
     """Labels, descriptions or aliases."""
     predicate = TEXTS[name]
-    for language, one in _pairs(value):
-        for text in one if isinstance(one, list) else [one]:
+    for language, texts in _pairs(value):
+        for text in texts if isinstance(texts, list) else [texts]:
             if isinstance(text, dict):
                 code, text = text.get("language", language), text.get("value")
             else:
                 code = language
             if not isinstance(text, str) or not isinstance(code, str) or not code:
-                rows.reject(place(key), f"{name} without language and value", _text({str(language): one}))
+                rows.reject(line_of(key), f"{name} without language and value", _text({str(language): texts}))
                 continue
             code = code.casefold()
             if rows.languages is not None and code not in rows.languages:
@@ -205,7 +205,7 @@ def _texts(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
                 rows.statements.append((key, predicate, text, LITERAL, "@" + code, None, 0))
 
 
-def _claims(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
+def _claims(key: str, name: str, value: Any, line_of: LineOf, rows: Rows) -> None:
     for property_, claims in _pairs(value):
         for claim in claims if isinstance(claims, list) else [claims]:
             try:
@@ -213,7 +213,7 @@ def _claims(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
                 predicate = _property(snak, property_)
                 rows.statements.append((key, predicate, *term(snak), rank))
             except Unreadable as fault:
-                rows.reject(_place(place, claim, key), str(fault), _text(claim))
+                rows.reject(_claim_line(line_of, claim, key), str(fault), _text(claim))
                 continue
             row = len(rows.statements) - 1
             for other, snaks in _pairs(claim.get("qualifiers")):
@@ -221,7 +221,7 @@ def _claims(key: str, name: str, value: Any, place: Place, rows: Rows) -> None:
                     try:
                         rows.qualifiers.append((row, _property(qualifier, other), *term(qualifier)))
                     except Unreadable as fault:
-                        rows.reject(_place(place, claim, key), f"a qualifier: {fault}", _text(qualifier))
+                        rows.reject(_claim_line(line_of, claim, key), f"a qualifier: {fault}", _text(qualifier))
 
 
 def readable_claims(value: Any) -> Iterator[tuple[Any, str, Term, int]]:
@@ -235,9 +235,9 @@ def readable_claims(value: Any) -> Iterator[tuple[Any, str, Term, int]]:
                 continue
 
 
-def _place(place: Place, claim: Any, key: str) -> int:
+def _claim_line(line_of: LineOf, claim: Any, key: str) -> int:
     name = claim.get("id") if isinstance(claim, dict) else None
-    return place(name if isinstance(name, str) else key)
+    return line_of(name if isinstance(name, str) else key)
 
 
 def _main(claim: Any) -> tuple[Any, int]:
@@ -271,8 +271,7 @@ def _pairs(value: Any) -> Iterator[tuple[str | None, Any]]:
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):
-        for one in value:
-            yield None, one
+        yield from ((None, member) for member in value)
     elif value is not None:
         yield None, value
 

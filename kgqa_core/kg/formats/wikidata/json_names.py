@@ -15,13 +15,13 @@ from kgqa_core.kg.formats.wikidata.json_values import EARTH, GREGORIAN, JULIAN, 
 from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY
 
 ROWS, QUALIFIERS, SIDE, CODES, STAMP, FILTERED, IGNORED, ENTITIES, LINES, WANTED = range(10)
-"""Places in `Tables.count`; at WANTED stands the number of languages to keep, -1 for all."""
+"""Indexes of `Tables.count`; at WANTED stands the number of languages to keep, -1 for all."""
 
 LABEL, ALIAS, DESCRIPTION = -1, -2, -3
 """Codes of predicates that are no property."""
 
 SEEDS = (*STRINGS, GREGORIAN, JULIAN, EARTH, "1")
-"""Texts whose codes are their places here."""
+"""Texts whose codes are their indexes here."""
 
 DATATYPES = len(STRINGS)
 """Codes below this are names of datatypes."""

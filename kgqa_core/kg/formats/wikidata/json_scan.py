@@ -55,11 +55,11 @@ def pointer(typing: Any, array: Any) -> Any:
 
 @intrinsic
 def word(typing: Any, buffer: Any, index: Any) -> Any:
-    """Eight bytes from a place in a buffer, as an integer."""
+    """Eight bytes from an index of a buffer, as an integer."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = builder.gep(arguments[0], [arguments[1]])
-        return builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
+        address = builder.gep(arguments[0], [arguments[1]])
+        return builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1)
 
     return types.uint64(buffer, types.int64), build
 
@@ -303,7 +303,7 @@ def skip(buffer: Any, at: int) -> int:
     """The end of a value that begins here."""
     depth = 0
     lists = np.uint64(0)  # the lowest bit tells whether the innermost open value is a list
-    one = np.uint64(1)
+    unit = np.uint64(1)
     while True:
         c = buffer[at]
         if c == OPEN or c == OPEN_LIST:  # noqa: SIM109
@@ -313,7 +313,7 @@ def skip(buffer: Any, at: int) -> int:
                 if depth == 60:
                     return -1
                 depth += 1
-                lists = (lists << one) | (one if listed else np.uint64(0))
+                lists = (lists << unit) | (unit if listed else np.uint64(0))
                 if not listed:
                     at = member(buffer, at)
                     if at < 0:
@@ -329,7 +329,7 @@ def skip(buffer: Any, at: int) -> int:
                 return at
             at = blank(buffer, at)
             c = buffer[at]
-            listed = (lists & one) == one
+            listed = (lists & unit) == unit
             if c == COMMA:
                 at = blank(buffer, at + 1)
                 if not listed:
@@ -341,4 +341,4 @@ def skip(buffer: Any, at: int) -> int:
                 return -1
             at += 1
             depth -= 1
-            lists = lists >> one
+            lists = lists >> unit

@@ -350,7 +350,7 @@ def _entity(t: Any, at: int) -> int:
 def walk(tables: Any, size: int, left: Any) -> int:
     """Reads lines of so many bytes in all; gives the number of those left to the Python reader.
 
-    left: of each such line its start, its end and its place among all lines.
+    left: of each such line its start, its end and its number among all lines.
     """
     t = pointers(tables)
     buffer = t.buffer

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.ingest import meaning
+from kgqa_core.kg.ingest import interpret
 from kgqa_core.kg.store import KgStore, create_tables
 from tests.support.staged import EN, LABEL, STRING, graph, stage
 
@@ -196,7 +196,7 @@ def test_the_closure_of_types_is_the_same_in_pieces():
         connection.execute("INSERT INTO kg.subtypes SELECT i, (i * 7 + 3) % 60 FROM range(60) t(i)")
         found = []
         for chunk in (7, 5000):
-            meaning.close_types(connection, chunk)
+            interpret.close_types(connection, chunk)
             found.append(connection.execute("FROM kg.supertypes ORDER BY ALL").fetchall())
             connection.execute("DELETE FROM kg.supertypes")
         assert found[0] == found[1] and len(found[0]) > 100
@@ -206,7 +206,7 @@ def test_a_chain_of_types_takes_a_bounded_number_of_rows_for_each(make):
     sub = "http://www.w3.org/2000/01/rdf-schema#subClassOf"
     chain = [(f"t{number:04}", sub, f"t{number + 1:04}") for number in range(4_000)]
     store, counts = make([*chain, *((f"e{number}", TYPE, f"t{number:04}") for number in range(4_000))])
-    levels = meaning.CLOSURE_LEVELS
+    levels = interpret.CLOSURE_LEVELS
     assert counts["supertypes"] == 4_000 * levels - sum(range(levels)) < 500_000
     assert counts["types_deeper"] == 4_000 - levels
     keys = dict(store.connection.execute("SELECT key, id FROM entities").fetchall())
@@ -222,7 +222,7 @@ def test_levels_of_supertypes_are_the_nearest_ones(levels):
         connection.execute("INSERT INTO kg.types VALUES (100, 0), (101, 5)")
         pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 3), (5, 0), (4, 0)]
         connection.executemany("INSERT INTO kg.subtypes VALUES (?, ?)", pairs)
-        deeper = meaning.close_types(connection, levels=levels)
+        deeper = interpret.close_types(connection, levels=levels)
         near, expected = {start: {start} for start in (0, 5)}, set()
         for start, reached in near.items():
             for _ in range(levels):
@@ -235,7 +235,7 @@ def test_levels_of_supertypes_are_the_nearest_ones(levels):
 def test_nothing_is_copied_where_nothing_can_be_left_out():
     with duckdb.connect(":memory:") as connection:
         staged = stage(connection, [("a", "r", "b")])
-        meaning.select(connection, KgOptions(), staged)
+        interpret.select(connection, KgOptions(), staged)
         tables = connection.execute(
             "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE '%judged%'"
         ).fetchall()
@@ -252,7 +252,7 @@ def test_many_statements_are_told_apart_as_grouping_does(ranked):
             f"INSERT INTO raw SELECT i, hash(i, 1) % 30000, hash(i, 2) % 20, hash(i, 3) % 3, hash(i, 4) % {1 + ranked} "
             "FROM range(600000) t(i)"
         )
-        counts = meaning.select(connection, KgOptions(ranks="all"), staged)
+        counts = interpret.select(connection, KgOptions(ranks="all"), staged)
         wanted = run("SELECT subject, predicate, object, max(rank) FROM raw GROUP BY ALL ORDER BY ALL").fetchall()
         found = run("SELECT subject, predicate, object, rank FROM statements ORDER BY ALL").fetchall()
         assert found == wanted and counts["duplicates"] == 600_000 - len(wanted) > 10_000

@@ -37,7 +37,7 @@ def select(
 ) -> dict[str, int]:
     """Makes `statements`, the distinct statements that stay, of the staged `raw`, `terms` and `tags`; and counts.
 
-    statements(subject, predicate, object, role, best, rank, stated): role is one of ROLES or null, best its place in
+    statements(subject, predicate, object, role, best, rank, stated): role is one of ROLES or null, best its index in
     the options, rank the best that was stated; stated is false for a triple derived from a qualifier.  Further:
     `facts` (statements that become triples), `texts` (names), `relation_terms(tid, key)` (every relation, derived ones
     with a tid after the terms), `kept_qualifiers(subject, predicate, object, statement, relation, value)`.
@@ -193,7 +193,7 @@ def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
 
 
 def configured_predicates(options: KgOptions) -> dict[str, dict[str, int]]:
-    """The predicates of each role, by key, and the place of each in the options; one in two roles has the first."""
+    """The predicates of each role, by key, and the index of each in the options; one in two roles has the first."""
     configured: Iterable[tuple[str, ...]] = (
         options.label_predicates,
         options.alias_predicates,
@@ -214,14 +214,14 @@ def configured_predicates(options: KgOptions) -> dict[str, dict[str, int]]:
 
 
 def _role_sql(connection: duckdb.DuckDBPyConnection, literals: int) -> tuple[str, str]:
-    """The role of a statement, and its place among the predicates of that role, as expressions of its columns."""
+    """The role of a statement, and its index among the predicates of that role, as expressions of its columns."""
     rows = connection.execute("SELECT predicate, role, best FROM roles ORDER BY predicate").fetchall()
     if not rows:
         return "NULL::VARCHAR", "NULL::INTEGER"
     fits = {role: f"object {'>=' if role in NAMES else '<'} {literals}" for role in ROLES}
     roles = " ".join(f"WHEN predicate = {tid} AND {fits[role]} THEN '{role}'" for tid, role, _ in rows)
-    places = " ".join(f"WHEN {tid} THEN {best}" for tid, _, best in rows)
-    return f"CASE {roles} END", f"CASE predicate {places} END"
+    best_cases = " ".join(f"WHEN {tid} THEN {best}" for tid, _, best in rows)
+    return f"CASE {roles} END", f"CASE predicate {best_cases} END"
 
 
 def _first_literal(connection: duckdb.DuckDBPyConnection) -> int:
