@@ -54,8 +54,7 @@ def load(workspace: Workspace, *, kg: Path, options: QuestionsOptions, seed: int
     counts = load_rows(workspace, rows, kg=kg, options=options, seed=seed)
     if rejects:
         counts["rejects"] = len(rejects)
-        lines = [json.dumps(asdict(reject), ensure_ascii=False, sort_keys=True) for reject in rejects]
-        (workspace.out / REJECTS).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        _write_lines(workspace.out / REJECTS, [asdict(reject) for reject in rejects])
         workspace.monitor.note(
             f"{len(rejects)} of {len(rows) + len(rejects)} rows cannot be read and are left out. First: {rejects[0]}. "
             f"Correct them, or fetch the file again. List: {REJECTS}"
@@ -87,11 +86,11 @@ def load_rows(
             own = [question for question in linked.questions if question.id not in further]
             besides = [question for question in linked.questions if question.id in further]
             besides = [replace(question, source=ALSO_TRAIN) for question in with_found_paths(besides, store)]
-            linked = replace(linked, questions=[*own, *(beside for beside in besides if further[beside.id] == "train")])
+            linked = replace(linked, questions=[*own, *(row for row in besides if further[row.id] == "train")])
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(workspace.out, questions)
-    _write_corrected(workspace.out, questions, [beside for beside in besides if further[beside.id] == "test"])
+    _write_corrected(workspace.out, questions, [row for row in besides if further[row.id] == "test"])
     unlinkable = sorted((question for question in questions if question.unlinkable), key=lambda question: question.id)
     _write_unlinkable(workspace.out, unlinkable)
     if unanswerable:
@@ -184,8 +183,7 @@ def _divided(rows: Sequence[RawQuestion], options: QuestionSource) -> tuple[list
 def write_unanswerable(out: Path, rows: Sequence[RawQuestion]) -> None:
     """Writes `unanswerable.jsonl`: id, question, split, topics, and why the graph does not hold the answer."""
     names = ("id", "question", "split", "topic_entities", "reason", "missing")
-    lines = [json.dumps({name: row.get(name) for name in names}, ensure_ascii=False, sort_keys=True) for row in rows]
-    (out / UNANSWERABLE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    _write_lines(out / UNANSWERABLE, [{name: row.get(name) for name in names} for row in rows])
 
 
 def input_files(options: QuestionSource) -> list[Path]:
@@ -309,15 +307,13 @@ def _check_linked(linked: LinkedQuestions, options: QuestionsOptions) -> None:
 
 
 def _write_unlinkable(out: Path, questions: Sequence[Question]) -> None:
-    lines = [
-        json.dumps(
-            {"id": question.id, "question": question.text, "reason": question.unlinkable, "split": question.split},
-            ensure_ascii=False,
-            sort_keys=True,
-        )
-        for question in questions
-    ]
-    (out / "unlinkable.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    rows = [{"id": row.id, "question": row.text, "reason": row.unlinkable, "split": row.split} for row in questions]
+    _write_lines(out / "unlinkable.jsonl", rows)
+
+
+def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    lines = (json.dumps(row, ensure_ascii=False, sort_keys=True) for row in rows)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
 def _by_split(questions: Sequence[Question]) -> dict[str, int]:

@@ -177,8 +177,8 @@ class Operations:
         if n > len(values):
             return None
         best = "max" if measured.counted or self.rng.random() < 0.75 else "min"
-        index = values[-n] if best == "max" else values[n - 1]
-        if sum(value == index for value in measured.values.values()) > self.options.max_ties:
+        threshold = values[-n] if best == "max" else values[n - 1]
+        if sum(value == threshold for value in measured.values.values()) > self.options.max_ties:
             return None
         self._use(measured)
         return Draft("ordinal", Nth(n, best, form, measured.path, measured.counted))

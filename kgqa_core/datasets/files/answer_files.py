@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kgqa_core.datasets.files.fields import read_id
-from kgqa_core.datasets.files.jsonl import check_faults, read_json_lines
-from kgqa_core.errors import QuestionFileError
+from kgqa_core.datasets.files.jsonl import read_by_id
 from kgqa_core.kg.store import KgStore
 
 FIELDS = ("answers", "prediction", "output", "answer")
@@ -24,29 +22,17 @@ def read_answer_file(path: Path, read: Callable[[str, Mapping[str, Any], str], _
     read: of the id, the row, and the name of the field that holds the answers; it raises ValueError for a faulty row.
     Raises QuestionFileError, which names lines and fields.
     """
-    faults: list[str] = []
-    lines: dict[str, int] = {}
-    results: dict[str, _T] = {}
-    for number, value in read_json_lines(path, faults):
-        try:
-            own = read_id(value)
-            name = next((name for name in FIELDS if name in value), None)
-            if name is None:
-                raise ValueError(
-                    "field 'answers' is missing; name the file that `kgqa answer` wrote, or one whose field "
-                    "'prediction' has the answer"
-                )
-            if own in results:
-                raise ValueError(f"id '{own}' is already used on line {lines[own]}")
-            results[own] = read(own, value, name)
-        except ValueError as fault:
-            faults.append(f"line {number}: {fault}")
-            continue
-        lines[own] = number
-    check_faults(path, faults)
-    if not results:
-        raise QuestionFileError(f"{path} is empty; write one JSON object a line with id and answers")
-    return results
+
+    def read_row(key: str, value: Mapping[str, Any]) -> _T:
+        name = next((name for name in FIELDS if name in value), None)
+        if name is None:
+            raise ValueError(
+                "field 'answers' is missing; name the file that `kgqa answer` wrote, or one whose field 'prediction' "
+                "has the answer"
+            )
+        return read(key, value, name)
+
+    return read_by_id(path, read_row, "id and answers")
 
 
 @dataclass(frozen=True, slots=True)

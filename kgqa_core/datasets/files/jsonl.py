@@ -38,9 +38,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kgqa_core.datasets.files.fields import (
     FIELDS,
@@ -67,6 +67,8 @@ from kgqa_core.types import ANSWER_TYPES, GENERALIZATION, LEVELS, SPLITS
 
 RawQuestion = dict[str, Any]
 
+_T = TypeVar("_T")
+
 LISTED_FAULTS = 5
 
 MOST_FAULTS = 10_000
@@ -89,25 +91,32 @@ def read_question_file(path: Path, *, gold: bool = True) -> list[RawQuestion]:
 
     Raises QuestionFileError, which lists the first five faults with their lines.
     """
-    rows: list[RawQuestion] = []
+    rows = read_by_id(path, lambda _, value: canonical(value, gold=gold), ", ".join(FIELDS[:4]))
+    return list(rows.values())
+
+
+def read_by_id(path: Path, read: Callable[[str, Mapping[str, Any]], _T], needs: str) -> dict[str, _T]:
+    """Id → what `read` makes of id and row, in the order of the lines.
+
+    read: raises ValueError for a faulty row.  needs: the fields of a row, for the message about an empty file.
+    Raises QuestionFileError, which lists the first five faults with their lines.
+    """
     faults: list[str] = []
-    seen: dict[str, int] = {}
+    lines: dict[str, int] = {}
+    rows: dict[str, _T] = {}
     for number, value in read_json_lines(path, faults):
         try:
-            row = canonical(value, gold=gold)
+            key = read_id(value)
+            row = read(key, value)
+            if key in lines:
+                raise ValueError(f"id '{key}' is already used on line {lines[key]}")
         except ValueError as fault:
             faults.append(f"line {number}: {fault}")
             continue
-        if row["id"] in seen:
-            faults.append(f"line {number}: id '{row['id']}' is already used on line {seen[row['id']]}")
-            continue
-        seen[row["id"]] = number
-        rows.append(row)
+        lines[key], rows[key] = number, row
     check_faults(path, faults)
     if not rows:
-        raise QuestionFileError(
-            f"{path} {_nothing_in(path)}; write one JSON object a line with {', '.join(FIELDS[:4])}"
-        )
+        raise QuestionFileError(f"{path} {_nothing_in(path)}; write one JSON object a line with {needs}")
     return rows
 
 
@@ -123,29 +132,15 @@ def read_predictions(path: Path) -> dict[str, str]:
 
     A list of answers is joined with `, `.  Raises QuestionFileError.
     """
-    faults: list[str] = []
-    lines: dict[str, int] = {}
-    results: dict[str, str] = {}
-    for number, value in read_json_lines(path, faults):
-        try:
-            key = read_id(value)
-            name = next((name for name in ("prediction", "output", "answer") if name in value), None)
-            if name is None:
-                raise ValueError("field 'prediction' is missing")
-            given = value[name]
-            texts = given if isinstance(given, list) else [given]
-            text = ", ".join(read_literal(name, item) for item in texts)
-            if key in lines:
-                raise ValueError(f"id '{key}' is already used on line {lines[key]}")
-        except ValueError as fault:
-            faults.append(f"line {number}: {fault}")
-            continue
-        lines[key] = number
-        results[key] = text
-    check_faults(path, faults)
-    if not results:
-        raise QuestionFileError(f"{path} {_nothing_in(path)}; write one JSON object a line with id and prediction")
-    return results
+
+    def read(_: str, value: Mapping[str, Any]) -> str:
+        name = next((name for name in ("prediction", "output", "answer") if name in value), None)
+        if name is None:
+            raise ValueError("field 'prediction' is missing")
+        texts = value[name] if isinstance(value[name], list) else [value[name]]
+        return ", ".join(read_literal(name, text) for text in texts)
+
+    return read_by_id(path, read, "id and prediction")
 
 
 def _nothing_in(path: Path) -> str:

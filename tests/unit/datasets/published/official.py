@@ -13,9 +13,9 @@ from kgqa_core.workspace import Workspace
 
 
 def stored(path: Path, rows: Any) -> Path:
-    """A JSON document at a path."""
+    """A JSON document at a path, or text as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    path.write_text(rows if isinstance(rows, str) else json.dumps(rows, ensure_ascii=False), encoding="utf-8")
     return path
 
 

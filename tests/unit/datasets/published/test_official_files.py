@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.config import KgOptions, QuestionsOptions, QuestionSource
+from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.datasets.load import REJECTS, input_files, load, read_raw, read_source
+from kgqa_core.datasets.load import REJECTS, input_files, read_raw, read_source
 from kgqa_core.datasets.published.iris import entities_of_sparql, key_of_iri
 from kgqa_core.datasets.published.registry import BENCHMARKS, source_of
 from kgqa_core.errors import QuestionFileError
-from kgqa_core.kg.build import build
-from kgqa_core.workspace import Workspace
 from tests.support.official_files import (
     ENTITY_QUESTIONS,
     FREEBASE_LINES,
@@ -33,14 +31,7 @@ from tests.support.official_files import (
     WITQA,
     official_files,
 )
-
-
-def stored(folder: Path, name: str, value: Any) -> Path:
-    """Writes a JSON document, or text as it is."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), encoding="utf-8")
-    return path
+from tests.unit.datasets.published.official import graph, loaded, stored
 
 
 def rows_of(path: Path, **options: Any) -> dict[str, dict[str, Any]]:
@@ -53,7 +44,7 @@ def picked(row: dict[str, Any], *names: str) -> list[Any]:
 
 @pytest.mark.parametrize(("name", "content", "source"), official_files())
 def test_a_file_is_recognised_by_its_content(tmp_path: Path, name: str, content: Any, source: str) -> None:
-    path = stored(tmp_path, name, content)
+    path = stored(tmp_path / name, content)
     assert source_of(path) == source
     rows, rejects = read_source(QuestionSource(path=str(path)), 7)
     assert rows and not rejects
@@ -71,7 +62,7 @@ def test_a_packed_file_with_a_byte_order_mark_and_line_breaks_is_recognised(
 
 
 def test_mintaka_has_entities_truth_values_numbers_dates_and_texts(tmp_path: Path) -> None:
-    rows = rows_of(stored(tmp_path, "mintaka_dev.json", MINTAKA))
+    rows = rows_of(stored(tmp_path / "mintaka_dev.json", MINTAKA))
     assert picked(rows["m1"], "question", "topic_entities", "answers", "answer_type", "complexity") == [
         "Which river runs through Graz?", ["Q13298"], ["Q16021"], "entities", "multi-hop",
     ]  # fmt: skip
@@ -85,7 +76,7 @@ def test_mintaka_has_entities_truth_values_numbers_dates_and_texts(tmp_path: Pat
 
 
 def test_mintaka_is_read_in_each_language(tmp_path: Path) -> None:
-    path = stored(tmp_path, "mintaka_dev.json", MINTAKA)
+    path = stored(tmp_path / "mintaka_dev.json", MINTAKA)
     rows, rejects = read_source(QuestionSource(path=str(path), language="de"), 7)
     assert {row["id"]: row["question"] for row in rows}["m1"] == "Welcher Fluss fließt durch Graz?"
     assert {row["language"] for row in rows} == {"de"}
@@ -96,7 +87,7 @@ def test_mintaka_is_read_in_each_language(tmp_path: Path) -> None:
 
 def test_a_folder_keeps_the_official_splits(tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
-        stored(tmp_path, f"mintaka_{split}.json", [{**MINTAKA[0], "id": split}])
+        stored(tmp_path / f"mintaka_{split}.json", [{**MINTAKA[0], "id": split}])
     options = QuestionsOptions(source="mintaka", path=str(tmp_path))
     assert {row["id"]: row["split"] for row in read_raw(options, 7)} == {
         "train": "train", "dev": "dev", "test": "test",
@@ -105,11 +96,11 @@ def test_a_folder_keeps_the_official_splits(tmp_path: Path) -> None:
         f"mintaka_{split}.json" for split in ("train", "dev", "test")
     ]
     with pytest.raises(QuestionFileError, match=r"holds none of mintaka_train.json.*is it the folder of Mintaka"):
-        read_raw(QuestionsOptions(source="mintaka", path=str(stored(tmp_path, "no/file", "").parent)), 7)
+        read_raw(QuestionsOptions(source="mintaka", path=str(stored(tmp_path / "no/file", "").parent)), 7)
 
 
 def test_lcquad_2_takes_the_best_text_and_keeps_its_query(tmp_path: Path) -> None:
-    rows = rows_of(stored(tmp_path, "train.json", LCQUAD2))
+    rows = rows_of(stored(tmp_path / "train.json", LCQUAD2))
     assert picked(rows["1"], "question", "topic_entities", "answers", "relation_paths") == [
         "Of which country is Graz a city?", ["Q13298"], [], [["P17"]],
     ]  # fmt: skip
@@ -120,7 +111,7 @@ def test_lcquad_2_takes_the_best_text_and_keeps_its_query(tmp_path: Path) -> Non
 
 
 def test_lcquad_1_is_over_dbpedia_and_its_bare_count_is_read(tmp_path: Path) -> None:
-    rows = rows_of(stored(tmp_path, "train-data.json", LCQUAD1))
+    rows = rows_of(stored(tmp_path / "train-data.json", LCQUAD1))
     graz = "http://dbpedia.org/resource/Graz"
     assert picked(rows["1501"], "question", "topic_entities") == ["Which river runs through Graz?", [graz]]
     assert rows["1501"]["relation_paths"] == [["http://dbpedia.org/ontology/river"]]
@@ -129,18 +120,14 @@ def test_lcquad_1_is_over_dbpedia_and_its_bare_count_is_read(tmp_path: Path) -> 
 
 def test_the_lines_of_relation_linking_are_told_apart_by_their_graph(tmp_path: Path) -> None:
     wikidata, dbpedia = (
-        stored(tmp_path, f"{number}.jsonl", json.dumps(row) + "\n") for number, row in enumerate(RELATION_LINKING)
+        stored(tmp_path / f"{number}.jsonl", json.dumps(row) + "\n") for number, row in enumerate(RELATION_LINKING)
     )
     assert (source_of(wikidata), source_of(dbpedia)) == ("lcquad2", "lcquad1")
     assert rows_of(wikidata)["19719"]["topic_entities"] == ["Q13298"]
 
 
 def test_queries_without_answers_get_their_result_on_the_graph(tmp_path: Path) -> None:
-    (tmp_path / "graph.tsv").write_text("Q13298\tP17\tQ40\nQ40\tP150\tQ41358\nQ40\tP150\tQ42497\n", encoding="utf-8")
-    for part in ("kg", "questions"):
-        (tmp_path / part).mkdir()
-    files = (str(tmp_path / "graph.tsv"),)
-    build(Workspace(tmp_path / "kg"), options=KgOptions(files=files, format="delimited", delimiter="\t"))
+    kg = graph(tmp_path, "Q13298\tP17\tQ40\nQ40\tP150\tQ41358\nQ40\tP150\tQ42497\n")
     more = {**LCQUAD2[0], "uid": 4, "sparql_wikidata": "SELECT DISTINCT ?a WHERE { wd:Q13298 wdt:P99999 ?a }"}
     yes = {**LCQUAD2[0], "uid": 5, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P17 wd:Q40 }"}
     no = {**yes, "uid": 6, "sparql_wikidata": "ASK WHERE { wd:Q41358 wdt:P17 wd:Q40 }"}
@@ -148,9 +135,8 @@ def test_queries_without_answers_get_their_result_on_the_graph(tmp_path: Path) -
     only = {**yes, "uid": 8, "sparql_wikidata": "ASK WHERE { wd:Q13298 wdt:P17 wd:Q42497 }"}
     two = {**yes, "uid": 9, "sparql_wikidata": "SELECT ?a ?b WHERE { wd:Q13298 wdt:P17 ?a . ?a wdt:P150 ?b }"}
     counted = {**yes, "uid": 10, "sparql_wikidata": "SELECT (COUNT(?b) AS ?n) WHERE { wd:Q40 ?r ?b . wd:Q13298 ?s ?a }"}
-    path = stored(tmp_path, "lcquad.json", [*LCQUAD2, more, yes, no, unknown, only, two, counted])
-    load(Workspace(tmp_path / "questions"), kg=tmp_path / "kg", options=QuestionsOptions(path=str(path)), seed=7)
-    questions = {question.id: question for question in read_questions(tmp_path / "questions")}
+    path = stored(tmp_path / "lcquad.json", [*LCQUAD2, more, yes, no, unknown, only, two, counted])
+    questions = {question.id: question for question in read_questions(loaded(tmp_path, kg, path=str(path))[0])}
     assert (questions["1"].answer_keys, questions["1"].answer_type) == (("Q40",), "entities")
     assert (questions["1"].unlinkable, len(questions["1"].answers)) == (None, 1)
     assert (questions["2"].answer_keys, questions["2"].answer_type) == (("2",), "number")
@@ -163,7 +149,7 @@ def test_queries_without_answers_get_their_result_on_the_graph(tmp_path: Path) -
 
 
 def test_qald_reads_bindings_and_truth_values(tmp_path: Path) -> None:
-    rows = rows_of(stored(tmp_path, "qald-9-train-multilingual.json", QALD9))
+    rows = rows_of(stored(tmp_path / "qald-9-train-multilingual.json", QALD9))
     assert picked(rows["1"], "topic_entities", "answers", "answer_type") == [
         ["http://dbpedia.org/resource/Graz"], ["http://dbpedia.org/resource/Mur", "http://dbpedia.org/resource/Kainach"],
         "entities",
@@ -176,7 +162,7 @@ def test_qald_reads_bindings_and_truth_values(tmp_path: Path) -> None:
 
 
 def test_qald_10_has_short_keys_and_other_languages(tmp_path: Path) -> None:
-    path = stored(tmp_path, "qald_10.json", QALD10)
+    path = stored(tmp_path / "qald_10.json", QALD10)
     row = rows_of(path, language="zh")["0"]
     assert picked(row, "question", "topic_entities", "answers", "language") == [
         "格拉茨在哪个国家？", ["Q13298"], ["Q40"], "zh",
@@ -187,14 +173,14 @@ def test_qald_10_has_short_keys_and_other_languages(tmp_path: Path) -> None:
 
 def test_ids_that_qald_uses_in_both_splits_get_the_split_in_front(tmp_path: Path) -> None:
     for split in ("train", "test"):
-        stored(tmp_path, f"qald-9-{split}-multilingual.json", QALD9)
+        stored(tmp_path / f"qald-9-{split}-multilingual.json", QALD9)
     rows = read_raw(QuestionsOptions(source="qald9", path=str(tmp_path), train_from="train"), 7)
     assert {"train-1", "test-1"} <= {row["id"] for row in rows}
     assert Counter(row["split"] for row in rows) == {"train": 4, "dev": 1, "test": 5}
 
 
 def test_kqa_pro_types_answers_by_the_last_function(tmp_path: Path) -> None:
-    rows = list(rows_of(stored(tmp_path, "val.json", KQAPRO)).values())
+    rows = list(rows_of(stored(tmp_path / "val.json", KQAPRO)).values())
     assert [(row["answers"], row["answer_type"], row["complexity"]) for row in rows] == [
         (["Mur"], "entities", "multi-hop"),
         (["2"], "number", "count"),
@@ -209,15 +195,15 @@ def test_kqa_pro_types_answers_by_the_last_function(tmp_path: Path) -> None:
 
 
 def test_popqa_names_the_property_and_every_name_of_the_answer(tmp_path: Path) -> None:
-    row = rows_of(stored(tmp_path, "popQA.tsv", POPQA))["4222362"]
+    row = rows_of(stored(tmp_path / "popQA.tsv", POPQA))["4222362"]
     assert picked(row, "topic_entities", "relation_paths", "answers") == [["Q1042738"], [["P106"]], ["Q82955"]]
     assert row["answer_aliases"] == [["politician", "political leader", "polit."]]
 
 
 def test_witqa_and_entity_questions_are_one_fact_each(tmp_path: Path) -> None:
-    (row,) = rows_of(stored(tmp_path, "witqa.csv", WITQA)).values()
+    (row,) = rows_of(stored(tmp_path / "witqa.csv", WITQA)).values()
     assert picked(row, "topic_entities", "relation_paths", "answers") == [["Q505310"], [["P36"]], ["Q1311821"]]
-    first, second = rows_of(stored(tmp_path, "P19.dev.json", ENTITY_QUESTIONS)).values()
+    first, second = rows_of(stored(tmp_path / "P19.dev.json", ENTITY_QUESTIONS)).values()
     assert picked(first, "id", "topic_entities", "relation_paths", "answers") == [
         "P19-dev-00001", ["Alma Mahler"], [["P19"]], ["Vienna", "Wien"],
     ]  # fmt: skip
@@ -225,7 +211,7 @@ def test_witqa_and_entity_questions_are_one_fact_each(tmp_path: Path) -> None:
 
 
 def test_simplequestions_on_freebase_has_the_keys_of_the_dump(tmp_path: Path) -> None:
-    row = rows_of(stored(tmp_path, "annotated_fb_data_valid.txt", FREEBASE_LINES))["sqf-000001"]
+    row = rows_of(stored(tmp_path / "annotated_fb_data_valid.txt", FREEBASE_LINES))["sqf-000001"]
     assert picked(row, "topic_entities", "relation_paths", "answers") == [
         ["m.04whkz5"], [["book.written_work.subjects"]], ["m.01cj3p"],
     ]  # fmt: skip
@@ -233,7 +219,7 @@ def test_simplequestions_on_freebase_has_the_keys_of_the_dump(tmp_path: Path) ->
 
 def test_bad_rows_are_listed_and_the_others_stay(tmp_path: Path) -> None:
     bad = [{**MINTAKA[0], "id": "bad", "answer": {"answerType": "entities", "answer": []}}, "no object", MINTAKA[0]]
-    path = stored(tmp_path, "mintaka_dev.json", [*MINTAKA, *bad])
+    path = stored(tmp_path / "mintaka_dev.json", [*MINTAKA, *bad])
     rows, rejects = read_source(QuestionSource(path=str(path)), 7)
     assert [row["id"] for row in rows] == ["m1", "m2", "m3", "m4", "m5"]
     assert [(reject.file, reject.row) for reject in rejects] == [
@@ -247,21 +233,16 @@ def test_bad_rows_are_listed_and_the_others_stay(tmp_path: Path) -> None:
 
 
 def test_the_stage_writes_the_rejected_rows(tmp_path: Path) -> None:
-    (tmp_path / "graph.tsv").write_text("Q13298\tP403\tQ16021\n", encoding="utf-8")
-    for part in ("kg", "questions"):
-        (tmp_path / part).mkdir()
-    files = (str(tmp_path / "graph.tsv"),)
-    build(Workspace(tmp_path / "kg"), options=KgOptions(files=files, format="delimited", delimiter="\t"))
-    path = stored(tmp_path, "mintaka_dev.json", [*MINTAKA, {"id": "x"}])
-    options = QuestionsOptions(path=str(path))
-    counts = load(Workspace(tmp_path / "questions"), kg=tmp_path / "kg", options=options, seed=7)
+    kg = graph(tmp_path, "Q13298\tP403\tQ16021\n")
+    path = stored(tmp_path / "mintaka_dev.json", [*MINTAKA, {"id": "x"}])
+    out, counts = loaded(tmp_path, kg, path=str(path))
     assert counts["rejects"] == 1
-    (line,) = (tmp_path / "questions" / REJECTS).read_text(encoding="utf-8").splitlines()
+    (line,) = (out / REJECTS).read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["row"] == "row 6 (x)"
 
 
 def test_a_file_whose_rows_are_mostly_bad_is_refused(tmp_path: Path) -> None:
-    path = stored(tmp_path, "train.json", [{"uid": 1, "sparql_wikidata": "x"}, {"uid": 2}])
+    path = stored(tmp_path / "train.json", [{"uid": 1, "sparql_wikidata": "x"}, {"uid": 2}])
     with pytest.raises(QuestionFileError, match="2 of its 2 rows cannot be read, so that it is no file of LC-QuAD 2"):
         rows_of(path)
 
@@ -278,7 +259,7 @@ def test_a_file_whose_rows_are_mostly_bad_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_strange_json_is_refused_in_one_line(tmp_path: Path, content: str, what: str) -> None:
-    path = stored(tmp_path, "strange.json", content)
+    path = stored(tmp_path / "strange.json", content)
     with pytest.raises(QuestionFileError) as fault:
         read_raw(QuestionSource(path=str(path)), 7)
     message = str(fault.value)
@@ -287,14 +268,14 @@ def test_a_strange_json_is_refused_in_one_line(tmp_path: Path, content: str, wha
 
 
 def test_our_own_questions_in_one_list_get_a_hint(tmp_path: Path) -> None:
-    path = stored(tmp_path, "own.json", [{"id": "1", "question": "a?", "topic_entities": ["a"], "answers": ["b"]}])
+    path = stored(tmp_path / "own.json", [{"id": "1", "question": "a?", "topic_entities": ["a"], "answers": ["b"]}])
     with pytest.raises(QuestionFileError, match="write one object a line, not one array"):
         source_of(path)
 
 
 def test_what_is_no_json_keeps_its_faults_by_line(tmp_path: Path) -> None:
     for content in ("what?", '{"id": "1", ', '[{"id": ', '{"id": "1", "question": "a"}\n{\n'):
-        path = stored(tmp_path, "own.jsonl", content)
+        path = stored(tmp_path / "own.jsonl", content)
         assert source_of(path) == "jsonl"
         with pytest.raises(QuestionFileError, match="line 1|line 2"):
             read_raw(QuestionSource(path=str(path)), 7)

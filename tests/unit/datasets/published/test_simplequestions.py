@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from kgqa_core.config import KgOptions, QuestionsOptions
+from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.files.jsonl import canonical
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.datasets.load import input_files, load, read_raw
+from kgqa_core.datasets.load import input_files, read_raw
 from kgqa_core.datasets.published.registry import BENCHMARKS
 from kgqa_core.datasets.published.simplequestions import SPLIT_FILES, annotated, relation_key
 from kgqa_core.errors import QuestionFileError
-from kgqa_core.kg.build import build
-from kgqa_core.workspace import Workspace
+from tests.unit.datasets.published.official import graph, loaded
 
 GRAPH = """\
 Q1\tP19\tQ10
@@ -45,13 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kg(tmp_path: Path) -> Path:
-    (tmp_path / "graph.tsv").write_text(GRAPH, encoding="utf-8")
-    (tmp_path / "kg").mkdir()
-    build(
-        Workspace(tmp_path / "kg"),
-        options=KgOptions(files=(str(tmp_path / "graph.tsv"),), format="delimited", delimiter="\t"),
-    )
-    return tmp_path / "kg"
+    return graph(tmp_path, GRAPH)
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -98,10 +91,8 @@ def test_faults_name_file_and_line(tmp_path: Path, folder: Path) -> None:
 def test_answers_are_all_that_the_relation_leads_to_and_the_annotated_one_comes_first(
     folder: Path, kg: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "out").mkdir()
-    options = QuestionsOptions(source="simplequestions", path=str(folder))
-    counts = load(Workspace(tmp_path / "out"), kg=kg, options=options, seed=7)
-    questions = {question.id: question for question in read_questions(tmp_path / "out")}
+    out, counts = loaded(tmp_path, kg, source="simplequestions", path=str(folder))
+    questions = {question.id: question for question in read_questions(out)}
     born_in = questions["sq-train-00002"]
     assert born_in.answer_keys == ("Q2", "Q1", "Q3")
     assert annotated(born_in) == "Q2"

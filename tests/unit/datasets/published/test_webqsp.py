@@ -8,19 +8,18 @@ from typing import Any, Literal
 
 import pytest
 
-from kgqa_core.config import KgOptions, QuestionsOptions, QuestionSource
+from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.files.jsonl import canonical
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.datasets.load import input_files, load, read_raw, read_source
+from kgqa_core.datasets.load import input_files, read_raw, read_source
 from kgqa_core.datasets.published.base import Reject
 from kgqa_core.datasets.published.registry import BENCHMARKS
 from kgqa_core.datasets.published.webqsp import FILES
 from kgqa_core.datasets.published.webqsp_parses import WebQspQuestion, form_of_chain
 from kgqa_core.errors import FormError, QuestionFileError
-from kgqa_core.kg.build import build
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.sparql import from_sparql
-from kgqa_core.workspace import Workspace
+from tests.unit.datasets.published.official import graph, loaded
 
 SPLIT_FILES = {split: f"WebQSP.{split}.json" for split in ("train", "test")}
 
@@ -247,14 +246,9 @@ def test_a_question_without_answers_is_kept_and_marked(tmp_path: Path) -> None:
 
 def test_the_stage_links_ids_and_chains_to_a_graph(tmp_path: Path) -> None:
     stored(tmp_path / "webqsp", "test", [parsed("WebQTest-0")])
-    graph = tmp_path / "graph.tsv"
-    graph.write_text("m.03_r3\tlocation.country.languages_spoken\tm.01428y\n", encoding="utf-8")
-    for part in ("kg", "questions"):
-        (tmp_path / part).mkdir()
-    build(Workspace(tmp_path / "kg"), options=KgOptions(files=(str(graph),), format="delimited", delimiter="\t"))
-    options = QuestionsOptions(source="webqsp", path=str(tmp_path / "webqsp"))
-    load(Workspace(tmp_path / "questions"), kg=tmp_path / "kg", options=options, seed=7)
-    (question,) = read_questions(tmp_path / "questions")
+    kg = graph(tmp_path, "m.03_r3\tlocation.country.languages_spoken\tm.01428y\n")
+    out, _ = loaded(tmp_path, kg, source="webqsp", path=str(tmp_path / "webqsp"))
+    (question,) = read_questions(out)
     assert question.relation_paths == (("location.country.languages_spoken",),)
     assert (len(question.topic_entities), len(question.answers)) == (1, 1)
     assert "Jamaican English" in question.answer_names[0]
