@@ -305,9 +305,8 @@ class _EncodedExamples:
         """Token ids of the distinct texts, and the text of each question, for the order of an epoch."""
         distinct = sorted(set(self.first))
         index_of = {row: index for index, row in enumerate(distinct)}
-        return [self.rows[row] for row in distinct], torch.tensor(
-            [index_of[row] for row in self.first], dtype=torch.int64
-        )
+        text_of = torch.tensor([index_of[row] for row in self.first], dtype=torch.int64)
+        return [self.rows[row] for row in distinct], text_of
 
     def loss(self, questions: Sequence[int]) -> Tensor:
         """Mean negative log-likelihood of hops and gold paths of some question numbers."""
