@@ -93,11 +93,9 @@ def build(workspace: Workspace, *, kg: Path) -> dict[str, Any]:
             counts |= _stage_names(connection, nodes, workspace.monitor)
             if not counts["forms"]:
                 raise KgInputError(f"no entity of the graph {path} has a name that could be found in a text")
-            counts |= _write_names(
-                workspace.out, connection, len(nodes.known), relations, relation_words, workspace.monitor
-            )
-            _write_within(workspace.out, counts["names"], workspace.monitor)
-            counts |= _write_neighbours(workspace.out, connection, nodes.known, scratch, workspace.monitor)
+            counts |= _write_names(workspace, connection, len(nodes.known), relations, relation_words)
+            _write_within(workspace, counts["names"])
+            counts |= _write_neighbours(workspace, connection, nodes.known, scratch)
             counts |= _write_places(workspace.out, connection, order, nodes.known)
             counts |= _write_words(workspace.out, relation_words)
     finally:
@@ -197,28 +195,27 @@ def _folded(batch: pa.RecordBatch) -> tuple[pa.Table, int]:
 
 
 def _write_names(
-    out: Path,
+    workspace: Workspace,
     connection: duckdb.DuckDBPyConnection,
     entities: int,
     relations: frozenset[str],
     relation_words: frozenset[str],
-    monitor: Monitor,
 ) -> dict[str, int]:
-    monitor.progress(0, None, "parts of names")
+    workspace.monitor.progress(0, None, "parts of names")
     stage_parts(connection)
     files = {
-        name: GrowingFile(out / f"{name}.npy", dtype)
+        name: GrowingFile(workspace.out / f"{name}.npy", dtype)
         for name, dtype in (
             ("candidates.rows", np.int64), ("candidates", np.int32), ("candidates.flags", np.uint8),
             ("commonness", np.float32), ("names.flags", np.uint8), ("names.usual", np.uint8),
         )
     }  # fmt: skip
-    writer = StringsWriter(out, "names")
+    writer = StringsWriter(workspace.out, "names")
     files["candidates.rows"].add(np.zeros(1, np.int64))
     named = np.zeros(entities, dtype=bool)
     index = ambiguous = partial = 0
     # Sorted rows are put together here: lists of a group would have to fit in DuckDB's memory all at once.
-    for table, starts in _whole_names(_sorted_names(connection, monitor)):
+    for table, starts in _whole_names(_sorted_names(connection, workspace.monitor)):
         column = table.column(0).combine_chunks().take(pa.array(starts))
         writer.add(column)
         ids, kind, mass, share = (table.column(position).to_numpy() for position in (1, 2, 3, 4))
@@ -308,11 +305,12 @@ def _whole_names(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, 
         yield carried, np.zeros(1, dtype=np.int64)
 
 
-def _write_within(out: Path, whole: int, monitor: Monitor) -> None:
+def _write_within(workspace: Workspace, whole: int) -> None:
     """Counts the whole names that each name occurs in; of many, every so many are read and stand for the rest."""
-    monitor.progress(0, None, "names within names")
-    strings, flags = Strings.open(out, "names"), np.load(out / "names.flags.npy", mmap_mode="r", allow_pickle=False)
-    within = _memmap(out, "names.within", np.int32, len(strings))
+    workspace.monitor.progress(0, None, "names within names")
+    strings = Strings.open(workspace.out, "names")
+    flags = np.load(workspace.out / "names.flags.npy", mmap_mode="r", allow_pickle=False)
+    within = _memmap(workspace.out, "names.within", np.int32, len(strings))
     within[:] = 0
     kernels.count_within(strings.blob, strings.offsets, flags & PARTIAL == 0, -(-whole // COUNTED), within)
     within.flush()
@@ -381,16 +379,16 @@ def _relation_words(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[st
 
 
 def _write_neighbours(
-    out: Path, connection: duckdb.DuckDBPyConnection, node: Array, scratch: Path, monitor: Monitor
+    workspace: Workspace, connection: duckdb.DuckDBPyConnection, node: Array, scratch: Path
 ) -> dict[str, int]:
     """Neighbours of each entity in both directions and itself, and its relations likewise; without literals."""
     [(relations,)] = connection.execute("SELECT coalesce(max(id), -1) + 1 FROM kg.relations").fetchall()
     [(triples,)] = connection.execute("SELECT count(*) FROM kg.triples").fetchall()
     [(types,)] = connection.execute("SELECT count(*) FROM kg.types").fetchall()
     entities = len(node)
-    near = _Pairs(out, "near", node, entities, 2 * triples + int(node.sum()), scratch)
+    near = _Pairs(workspace.out, "near", node, entities, 2 * triples + int(node.sum()), scratch)
     near.add(*[np.flatnonzero(node)] * 2)
-    roles = _Pairs(out, "roles", node, 2 * relations, 2 * triples, scratch)
+    roles = _Pairs(workspace.out, "roles", node, 2 * relations, 2 * triples, scratch)
     done = 0
     for head, relation, tail in _columns(connection, "SELECT head, relation, tail FROM kg.triples"):
         known = _known(node, head) & _known(node, tail)
@@ -399,11 +397,11 @@ def _write_neighbours(
         roles.add(head, relation)
         roles.add(tail, relation.astype(np.int64) + relations)
         done += len(head)
-        monitor.progress(done, triples, "triples read for neighbours")
-    kinds = _Pairs(out, "types", node, entities, types, scratch)
+        workspace.monitor.progress(done, triples, "triples read for neighbours")
+    kinds = _Pairs(workspace.out, "types", node, entities, types, scratch)
     for entity, kind in _columns(connection, "SELECT entity, type FROM kg.types"):
         kinds.add(entity[kind < entities], kind[kind < entities])
-    monitor.progress(0, None, "sorting neighbours")
+    workspace.monitor.progress(0, None, "sorting neighbours")
     kinds.write()
     return {"neighbours": near.write(), "roles": roles.write()}
 

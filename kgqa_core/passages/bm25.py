@@ -12,8 +12,8 @@ import numpy as np
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.extras import require_extra
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.passages.table import UNSPACED, RankedPassages
+from kgqa_core.workspace import Workspace
 
 FOLDER = "bm25"
 LONGEST = 64
@@ -42,7 +42,7 @@ def tokens(text: str) -> list[str]:
     return words
 
 
-def build(out: Path, blocks: Iterable[Sequence[str]], count: int, monitor: Monitor = QUIET) -> dict[str, Any]:
+def build(workspace: Workspace, blocks: Iterable[Sequence[str]], count: int) -> dict[str, Any]:
     """Writes the folder `bm25` and returns terms: how many different tokens there are.
 
     blocks: texts in order of their numbers, `count` in all.
@@ -57,12 +57,12 @@ def build(out: Path, blocks: Iterable[Sequence[str]], count: int, monitor: Monit
         rows += [
             np.array([terms.setdefault(token, len(terms)) for token in tokens(text)], dtype=np.int32) for text in texts
         ]
-        monitor.progress(len(rows), count, "passages split into words")
-    (out / FOLDER).mkdir()
+        workspace.monitor.progress(len(rows), count, "passages split into words")
+    (workspace.out / FOLDER).mkdir()
     if terms:
         index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
         index.index(Tokenized(ids=rows, vocab=terms), create_empty_token=False, show_progress=False)
-        index.save(out / FOLDER, show_progress=False)
+        index.save(workspace.out / FOLDER, show_progress=False)
     return {"terms": len(terms)}
 
 

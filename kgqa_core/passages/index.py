@@ -55,7 +55,7 @@ def build(workspace: Workspace, *, options: PassagesOptions, seed: int) -> dict[
         counts["encoded"] = made.pop("encoded")
         meta["dense"] = made
     if options.retriever in ("bm25", "hybrid"):
-        meta["bm25"] = bm25.build(workspace.out, texts.blocks(dense.BLOCK), writer.count, workspace.monitor)
+        meta["bm25"] = bm25.build(workspace, texts.blocks(dense.BLOCK), writer.count)
     write_json(workspace.out / META, meta)
     if workspace.work is None:
         shutil.rmtree(scratch)

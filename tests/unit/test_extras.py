@@ -25,6 +25,7 @@ from kgqa_core.papers.ltgen.relation_ranking.network import AmrNetwork
 from kgqa_core.passages import bm25, dense
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.remote import RemoteStore
+from kgqa_core.workspace import Workspace
 from tasks.engine.key import _version
 
 NEEDED_BY: dict[str, dict[str, object]] = {
@@ -119,7 +120,7 @@ def test_a_command_names_the_extra_before_it_looks_for_a_run(absent: str, tmp_pa
 @pytest.mark.parametrize("absent", ["passages"], indirect=True)
 def test_an_index_of_passages_names_the_extra(absent: str, tmp_path: Path) -> None:
     for use in (
-        lambda: bm25.build(tmp_path, [["a text"]], 1),
+        lambda: bm25.build(Workspace(tmp_path), [["a text"]], 1),
         lambda: bm25.Bm25Index(tmp_path, 3),
         lambda: dense._index("flat", np.zeros((1, 4), dtype=np.int16), 0, QUIET),
         lambda: dense.DenseIndex(tmp_path, PassagesOptions(), "weights"),
