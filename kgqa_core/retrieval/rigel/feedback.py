@@ -7,22 +7,17 @@ Where there are answers without facts, too, a question that was right without th
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import torch
-from torch import Tensor
 
 from kgqa_core.datasets.derived.splits import same_text
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import relation_ids
 from kgqa_core.metrics.text import GoldAnswers, contains
-from kgqa_core.retrieval.rigel.questions import WeightedPath
-from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Fact, Question
 from kgqa_core.workspace import Workspace
@@ -36,8 +31,6 @@ SCHEMA: dict[str, Any] = {
     "weight": pl.Float64,
 }
 """Columns of feedback.parquet; relations by key, inverses with `<inv>-`."""
-FLOOR = 1e-12
-"""Probability of one step of a path below which it has no gradient."""
 
 
 def gather(
@@ -129,29 +122,6 @@ def read_feedback(
         if number is not None and path is not None:
             paths.setdefault(number, []).append((topic, path, weight))
     return paths
-
-
-def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Callable[[int, int], int]) -> Tensor:
-    """-log Σ_p w_p a_|p| Π_t r_t[p_t] of each question that has paths, summed.
-
-    paths: by index of the question in the batch.  leg(question, number): row of the plan of a question's leg.
-    A path that is longer than the plan has hops does not count.  Computed from logarithms: among many relations an
-    untrained plan gives a path of several hops next to nothing, and it is from there that it must learn.
-    """
-    hops = len(plan.relations)
-    losses: list[Tensor] = []
-    for question, weighted in sorted(paths.items()):
-        parts: list[Tensor] = []
-        for number, path, weight in weighted:
-            if len(path) > hops or weight <= 0:
-                continue
-            row = leg(question, number)
-            steps = [plan.attention[row, len(path) - 1]]
-            steps += [plan.relations[hop][row, relation] for hop, relation in enumerate(path)]
-            parts.append(math.log(weight) + torch.stack(steps).clamp(min=FLOOR).log().sum())
-        if parts:
-            losses.append(-torch.logsumexp(torch.stack(parts), 0))
-    return torch.stack(losses).sum() if losses else plan.attention.sum() * 0
 
 
 def _outputs(folder: Path) -> dict[str, str]:

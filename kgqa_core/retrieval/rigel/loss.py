@@ -13,7 +13,7 @@ where no two edges lead to one entity, and is else a lower bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +24,13 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.dkg.last_hop import last_hop, runs_of
 from kgqa_core.dkg.sets import row_sum
+from kgqa_core.retrieval.rigel.questions import WeightedPath
 from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, advance, join
 
 FLOOR = 1e-8
 """Probability below which an answer counts as not reached; the worst value of one answer is -log of it, 18.4."""
+STEP_FLOOR = 1e-12
+"""Probability of one step of a path below which it has no gradient."""
 CEILING = 0.99
 """An entity's probability is at most this where it is no answer: bounds loss (4.6) and gradient (100) of one entity."""
 
@@ -79,6 +82,29 @@ def on_answers(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tenso
 def share(on_gold: Tensor, total: Tensor) -> Tensor:
     """-log of on_gold / max(1, total), [batch]."""
     return -torch.log((on_gold / total.clamp(min=1)).clamp(min=FLOOR))
+
+
+def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Callable[[int, int], int]) -> Tensor:
+    """-log Σ_p w_p a_|p| Π_t r_t[p_t] of each question that has paths, summed.
+
+    paths: by index of the question in the batch.  leg(question, number): row of the plan of a question's leg.
+    A path that is longer than the plan has hops does not count.  Computed from logarithms: among many relations an
+    untrained plan gives a path of several hops next to nothing, and it is from there that it must learn.
+    """
+    hops = len(plan.relations)
+    losses: list[Tensor] = []
+    for question, weighted in sorted(paths.items()):
+        parts: list[Tensor] = []
+        for number, path, weight in weighted:
+            if len(path) > hops or weight <= 0:
+                continue
+            row = leg(question, number)
+            steps = [plan.attention[row, len(path) - 1]]
+            steps += [plan.relations[hop][row, relation] for hop, relation in enumerate(path)]
+            parts.append(math.log(weight) + torch.stack(steps).clamp(min=STEP_FLOOR).log().sum())
+        if parts:
+            losses.append(-torch.logsumexp(torch.stack(parts), 0))
+    return torch.stack(losses).sum() if losses else plan.attention.sum() * 0
 
 
 LARGE = 1_000_000

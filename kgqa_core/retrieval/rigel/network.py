@@ -67,11 +67,10 @@ VERSION = 1
 """Version of the stored model's layout."""
 logger = logging.getLogger(__name__)
 
-
 SHARED = 32
 """Width in which question and candidate are compared."""
 HIDDEN = 32
-LEAST = 1e-4
+MIN_RHO = 1e-4
 """ρ below which a candidate counts as this sure, so that its logarithm is finite."""
 RHO_SCALE = 4.0
 """What logits of ρ are divided by, to be of the size of the other features."""
@@ -83,8 +82,7 @@ SMALL = 0.02
 CHUNK = 256
 """Labels that a pretrained encoder reads at once."""
 
-
-How = Literal["none", "product", "min"]
+Intersection = Literal["none", "product", "min"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class Extension:
 
     soft_start: bool = False
     candidates: int = 1
-    intersect: How = "none"
+    intersect: Intersection = "none"
 
     @classmethod
     def wanted(cls, options: RigelOptions) -> Extension:
@@ -124,54 +122,6 @@ class Extension:
             return None
         with torch.random.fork_rng(devices=[]):
             return Extras(self, width)
-
-
-class Extras(nn.Module):
-    """The parts that a plain network does not have."""
-
-    def __init__(self, extension: Extension, width: int) -> None:
-        super().__init__()
-        self.weighting = Weighting(width) if extension.soft_start else None
-        self.gate = nn.Linear(width, 1) if extension.apart else None
-        if self.gate is not None:
-            nn.init.zeros_(self.gate.weight)
-            nn.init.zeros_(self.gate.bias)
-
-    def start(self, state: Tensor, starts: Starts, encoder: Encoder, reader: Reader) -> Tensor:
-        """The weights of the entities that each leg begins with.  state: [legs, width]."""
-        if self.weighting is None:
-            return starts.sets.weight
-        device = state.device
-        distinct, index = torch.unique(starts.sets.entity, return_inverse=True)
-        ids, mask = reader.batch([starts.words.get(entity, []) for entity in distinct.tolist()] or [[]])
-        words = encoder.words(ids.to(device), mask.to(device))[index.to(device)]
-        weights = starts.sets.weight.to(device), starts.features.to(device)
-        weight: Tensor = self.weighting(state[starts.sets.row.to(device)], words, *weights)
-        return weight
-
-
-class Weighting(nn.Module):
-    """A candidate's start weight from ρ, the question and what is known of the candidate.
-
-    width: of h_q and of the embedding of the candidate's text.
-    """
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.question = nn.Linear(width, SHARED, bias=False)
-        self.text = nn.Linear(width, SHARED, bias=False)
-        self.hidden = nn.Linear(SHARED + 1 + FEATURES, HIDDEN)
-        self.out = nn.Linear(HIDDEN, 1)
-        nn.init.zeros_(self.out.weight)
-        nn.init.zeros_(self.out.bias)
-
-    def forward(self, state: Tensor, words: Tensor, rho: Tensor, features: Tensor) -> Tensor:
-        """Start weights [n] in (0, 1).  state, words: [n, width]; rho: [n]; features: [n, 2]."""
-        logit = torch.logit(rho.clamp(LEAST, 1 - LEAST))
-        known = torch.cat([(logit / RHO_SCALE).unsqueeze(1), features], dim=1)
-        both = torch.cat([self.question(state) * self.text(words), known], dim=1)
-        moved = torch.sigmoid(logit + self.out(torch.tanh(self.hidden(both))).squeeze(1))
-        return torch.where(rho >= 1, rho, moved)
 
 
 class PlanningNetwork(nn.Module):
@@ -308,6 +258,100 @@ def _encode(encoder: Encoder, ids: Tensor, mask: Tensor, device: torch.device) -
     return torch.cat([encoder(part.to(device), real.to(device)) for part, real in parts])
 
 
+class Extras(nn.Module):
+    """The parts that a plain network does not have."""
+
+    def __init__(self, extension: Extension, width: int) -> None:
+        super().__init__()
+        self.weighting = Weighting(width) if extension.soft_start else None
+        self.gate = nn.Linear(width, 1) if extension.apart else None
+        if self.gate is not None:
+            nn.init.zeros_(self.gate.weight)
+            nn.init.zeros_(self.gate.bias)
+
+    def start(self, state: Tensor, starts: Starts, encoder: Encoder, reader: Reader) -> Tensor:
+        """The weights of the entities that each leg begins with.  state: [legs, width]."""
+        if self.weighting is None:
+            return starts.sets.weight
+        device = state.device
+        distinct, index = torch.unique(starts.sets.entity, return_inverse=True)
+        ids, mask = reader.batch([starts.words.get(entity, []) for entity in distinct.tolist()] or [[]])
+        words = encoder.words(ids.to(device), mask.to(device))[index.to(device)]
+        weights = starts.sets.weight.to(device), starts.features.to(device)
+        weight: Tensor = self.weighting(state[starts.sets.row.to(device)], words, *weights)
+        return weight
+
+
+class Weighting(nn.Module):
+    """A candidate's start weight from ρ, the question and what is known of the candidate.
+
+    width: of h_q and of the embedding of the candidate's text.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.question = nn.Linear(width, SHARED, bias=False)
+        self.text = nn.Linear(width, SHARED, bias=False)
+        self.hidden = nn.Linear(SHARED + 1 + FEATURES, HIDDEN)
+        self.out = nn.Linear(HIDDEN, 1)
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
+
+    def forward(self, state: Tensor, words: Tensor, rho: Tensor, features: Tensor) -> Tensor:
+        """Start weights [n] in (0, 1).  state, words: [n, width]; rho: [n]; features: [n, 2]."""
+        logit = torch.logit(rho.clamp(MIN_RHO, 1 - MIN_RHO))
+        known = torch.cat([(logit / RHO_SCALE).unsqueeze(1), features], dim=1)
+        both = torch.cat([self.question(state) * self.text(words), known], dim=1)
+        moved = torch.sigmoid(logit + self.out(torch.tanh(self.hidden(both))).squeeze(1))
+        return torch.where(rho >= 1, rho, moved)
+
+
+def plan_batch(
+    network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, batch: Tensor, device: torch.device
+) -> QueryBatch:
+    """The plan and the topics of a batch of question numbers, equal wordings encoded once."""
+    if questions.starts is None or questions.leg_text is None:
+        plan, _ = _to_cpu(_plan(network, reader, questions, questions.text[batch], device))
+        return QueryBatch(plan, EntityWeights.one_hot([questions.topics[number] for number in batch.tolist()]))
+    starts, legs = questions.starts.take(batch)
+    plan = _plan(network, reader, questions, questions.leg_text[legs], device)
+    extras = network.extras
+    if extras is None or plan.state is None:
+        return QueryBatch(_to_cpu(plan)[0], starts.sets)
+    weight = extras.start(plan.state, starts, network.encoder, reader)
+    if extras.gate is None:
+        plan, (weight,) = _to_cpu(plan, weight)
+        return QueryBatch(plan, starts.sets.with_weight(weight))
+    plan, (weight, logit) = _to_cpu(plan, weight, extras.gate(plan.state).squeeze(1))
+    excluded = starts.topics.repeat(starts.ptr.diff())
+    return QueryBatch(plan, starts.sets.with_weight(weight), excluded, starts.ptr, share(logit, starts.ptr))
+
+
+def share(logit: Tensor, ptr: Tensor) -> Tensor:
+    """β of each question, [batch].  logit: of each leg, [legs].  ptr: int64 [batch + 1], legs of each question."""
+    count = ptr.diff()
+    total = torch.zeros(count.shape[0], dtype=logit.dtype)
+    for leg in range(int(count.max())):
+        there = count > leg
+        total = total + torch.where(there, logit[(ptr[:-1] + leg).clamp(max=logit.shape[0] - 1)], 0.0)
+    return torch.sigmoid(total / count.clamp(min=1))
+
+
+def _plan(
+    network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, text: Tensor, device: torch.device
+) -> Plan:
+    distinct, inverse = torch.unique(text, return_inverse=True)
+    ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
+    plan: Plan = network(ids.to(device), mask.to(device)).take(inverse.to(device))
+    return plan
+
+
+def _to_cpu(plan: Plan, *more: Tensor) -> tuple[Plan, tuple[Tensor, ...]]:
+    """A plan and what belongs to it, moved together."""
+    attention, *moved = to_cpu(plan.attention, *more, *plan.relations)
+    return Plan(moved[len(more) :], attention), tuple(moved[: len(more)])
+
+
 @dataclass(frozen=True)
 class Trained:
     """A retriever as it is stored: the network, its reader, and what it was trained for."""
@@ -411,49 +455,3 @@ def _same(trained: Sequence[str], here: Sequence[str]) -> bool:
     return all(
         old == new or new.removeprefix(INVERSE).startswith(REMOVED) for old, new in zip(trained, here, strict=True)
     )
-
-
-def plan_batch(
-    network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, batch: Tensor, device: torch.device
-) -> QueryBatch:
-    """The plan and the topics of a batch of question numbers, equal wordings encoded once."""
-    if questions.starts is None or questions.leg_text is None:
-        plan, _ = _to_cpu(_plan(network, reader, questions, questions.text[batch], device))
-        return QueryBatch(plan, EntityWeights.one_hot([questions.topics[number] for number in batch.tolist()]))
-    starts, legs = questions.starts.take(batch)
-    plan = _plan(network, reader, questions, questions.leg_text[legs], device)
-    extras = network.extras
-    if extras is None or plan.state is None:
-        return QueryBatch(_to_cpu(plan)[0], starts.sets)
-    weight = extras.start(plan.state, starts, network.encoder, reader)
-    if extras.gate is None:
-        plan, (weight,) = _to_cpu(plan, weight)
-        return QueryBatch(plan, starts.sets.with_weight(weight))
-    plan, (weight, logit) = _to_cpu(plan, weight, extras.gate(plan.state).squeeze(1))
-    excluded = starts.topics.repeat(starts.ptr.diff())
-    return QueryBatch(plan, starts.sets.with_weight(weight), excluded, starts.ptr, share(logit, starts.ptr))
-
-
-def share(logit: Tensor, ptr: Tensor) -> Tensor:
-    """β of each question, [batch].  logit: of each leg, [legs].  ptr: int64 [batch + 1], legs of each question."""
-    count = ptr.diff()
-    total = torch.zeros(count.shape[0], dtype=logit.dtype)
-    for leg in range(int(count.max())):
-        there = count > leg
-        total = total + torch.where(there, logit[(ptr[:-1] + leg).clamp(max=logit.shape[0] - 1)], 0.0)
-    return torch.sigmoid(total / count.clamp(min=1))
-
-
-def _plan(
-    network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, text: Tensor, device: torch.device
-) -> Plan:
-    distinct, inverse = torch.unique(text, return_inverse=True)
-    ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
-    plan: Plan = network(ids.to(device), mask.to(device)).take(inverse.to(device))
-    return plan
-
-
-def _to_cpu(plan: Plan, *more: Tensor) -> tuple[Plan, tuple[Tensor, ...]]:
-    """A plan and what belongs to it, moved together."""
-    attention, *moved = to_cpu(plan.attention, *more, *plan.relations)
-    return Plan(moved[len(more) :], attention), tuple(moved[: len(more)])

@@ -32,11 +32,12 @@ from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.linked_candidates import LINKS
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
 from kgqa_core.retrieval.rigel.feedback import FILE as FEEDBACK_FILE
-from kgqa_core.retrieval.rigel.feedback import path_loss, read_feedback
-from kgqa_core.retrieval.rigel.loss import LOSSES, WALK_LOSSES, answer_overlap
+from kgqa_core.retrieval.rigel.feedback import read_feedback
+from kgqa_core.retrieval.rigel.loss import LOSSES, WALK_LOSSES, answer_overlap, path_loss
 from kgqa_core.retrieval.rigel.network import Extension, LabelRigel, PlanningNetwork, Rigel, describe, plan_batch, save
 from kgqa_core.retrieval.rigel.questions import (
     EncodedQuestions,
+    QuestionSet,
     WeightedPath,
     entity_descriptions,
     epoch_size,
@@ -133,14 +134,8 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     write_curves(workspace.out, progress)
     if workspace.work is not None:
         (workspace.work / CHECKPOINT).unlink(missing_ok=True)
-    left_out = [name for part in sets for name in part.left_out]
     counts: dict[str, Any] = {
-        "questions": {"train": len(learn), "dev": len(develop)},
-        "left_out": {
-            "train": len(left_out),
-            "dev": sum(len(part.dev_left_out) for part in sets),
-            "examples": left_out[:20],
-        },
+        **_question_counts(sets),
         "hops": hops,
         "wordings": len(learning.rows),
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
@@ -160,6 +155,19 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     if inputs.feedback is not None:
         counts["with_feedback"] = len(learning.paths)
     return counts
+
+
+def _question_counts(sets: Sequence[QuestionSet]) -> dict[str, Any]:
+    """Questions of each split that are learnt from or measured, and those that are not."""
+    left_out = [name for part in sets for name in part.left_out]
+    return {
+        "questions": {"train": sum(len(part.learn) for part in sets), "dev": sum(len(part.develop) for part in sets)},
+        "left_out": {
+            "train": len(left_out),
+            "dev": sum(len(part.dev_left_out) for part in sets),
+            "examples": left_out[:20],
+        },
+    }
 
 
 def _by_leg(

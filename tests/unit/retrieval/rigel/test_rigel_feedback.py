@@ -16,7 +16,8 @@ from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval.collect import write_retrieved
-from kgqa_core.retrieval.rigel.feedback import chains, gather, path_loss, read_feedback
+from kgqa_core.retrieval.rigel.feedback import chains, gather, read_feedback
+from kgqa_core.retrieval.rigel.loss import path_loss
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan
 from kgqa_core.types import Fact, Question, Retrieved
