@@ -139,7 +139,7 @@ class _Reading:
             self._rejects.clear()
             chunk = Chunk(data, 1, self.feed.fraction, rejects.clear())
             batch = read_chunk(chunk, self._terms, self._predicates)
-            rejects = pl.concat([rejects, self._placed(batch.rejects, first)])
+            rejects = pl.concat([rejects, self._on_lines(batch.rejects, first)])
             unread, self._unread = self._unread, 0
             if _has_blank_nodes(batch):
                 statements = self._nodes.renamed(batch.statements)
@@ -223,7 +223,7 @@ class _Reading:
     def _mark(self, line: int) -> None:
         self._marks.append((self._count, line))
 
-    def _placed(self, rejects: pl.DataFrame, first: int) -> pl.DataFrame:
+    def _on_lines(self, rejects: pl.DataFrame, first: int) -> pl.DataFrame:
         """Rejects of the N-Triples, with the line of the file that the parser had reached."""
         if not rejects.height:
             return rejects

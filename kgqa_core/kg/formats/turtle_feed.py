@@ -1,4 +1,4 @@
-"""The bytes of a file for a parser that cannot go on after a fault: they can be read again from a later place."""
+"""The bytes of a file for a parser that cannot go on after a fault: they can be read again from a later position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Block:
     begin: int  # byte of the file
     first_line: int  # number of the line that its first byte belongs to
     characters: int  # of that line before it
-    ends: np.ndarray  # places of the last byte of each line
+    ends: np.ndarray  # positions of the last byte of each line
 
     @property
     def stop(self) -> int:
@@ -34,8 +34,8 @@ class _Block:
 class Feed:
     """A binary file, for `pyoxigraph.parse`, that counts lines and remembers the last MOST_BLOCKS blocks.
 
-    Places are bytes of the decompressed file from 0.  on_read: called with the line reached, whenever the parser takes
-    bytes.
+    Positions are bytes of the decompressed file from 0.  on_read: called with the line reached, whenever the parser
+    takes bytes.
     """
 
     def __init__(self, source: Source, graphs: bool = False) -> None:
@@ -56,7 +56,7 @@ class Feed:
         return self._stream.fraction
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """The next byte that the parser gets."""
         return self._at
 
@@ -79,22 +79,22 @@ class Feed:
         self.on_read(self._line)
         return data
 
-    def restart(self, place: int, prologue: bytes, depth: int) -> None:
-        """Prepares the feed for a new parser: `prologue`, which is one line, then the file from `place` on.
+    def restart(self, position: int, prologue: bytes, depth: int) -> None:
+        """Prepares the feed for a new parser: `prologue`, which is one line, then the file from `position` on.
 
         depth: open braces there.
         """
-        block = self._block(place)
+        block = self._block(position)
         assert block is not None
-        line = self.line(place)
-        self._at, self._line, self._pending = place, line, prologue
+        line = self.line(position)
+        self._at, self._line, self._pending = position, line, prologue
         begin = self._line_begin(block, line)
-        before = _count(block.data[begin - block.begin : place - block.begin])
-        self._origin = (place, line, before + (block.characters if begin == block.begin else 0), 2)
-        self._scanned, self._state = place, new_state(place, depth)
+        before = _count(block.data[begin - block.begin : position - block.begin])
+        self._origin = (position, line, before + (block.characters if begin == block.begin else 0), 2)
+        self._scanned, self._state = position, new_state(position, depth)
 
     def locate(self, parser_line: int, column: int) -> int:
-        """The place that the parser names so; both count from 1, columns in characters.
+        """The position that the parser names so; both count from 1, columns in characters.
 
         Raises KgInputError when it lies further back than what is in memory.
         """
@@ -123,37 +123,37 @@ class Feed:
             f"{MOST_BLOCKS * BLOCK >> 20} MiB; mend it, or convert the file to N-Triples, where every line stands alone"
         )
 
-    def scanned(self, place: int) -> Array:
-        """The state of a scan up to a place, from where the parser began on."""
-        self._scan(place)
+    def scanned(self, position: int) -> Array:
+        """The state of a scan up to a position, from where the parser began on."""
+        self._scan(position)
         return self._state.copy()
 
-    def window(self, place: int, size: int) -> bytes:
-        """Up to `size` bytes from a place on; fewer at the end of the file, or when `place` is no longer in memory."""
+    def window(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes from a position on; fewer at the end of the file, or when it is no longer in memory."""
         parts: list[bytes] = []
-        while size > 0 and (block := self._block(place)) is not None:
-            parts.append(block.data[place - block.begin : place - block.begin + size])
-            place += len(parts[-1])
+        while size > 0 and (block := self._block(position)) is not None:
+            parts.append(block.data[position - block.begin : position - block.begin + size])
+            position += len(parts[-1])
             size -= len(parts[-1])
         return b"".join(parts)
 
     def first(self) -> int:
-        """The first place that is still in memory."""
+        """The first position that is still in memory."""
         return self._blocks[0].begin if self._blocks else 0
 
     def last(self) -> int:
         """The end of what was read of the file."""
         return self._blocks[-1].stop if self._blocks else 0
 
-    def line(self, place: int) -> int:
-        """The number of the line of a place that is in memory."""
-        block = self._block(place) or self._blocks[-1]
-        return block.first_line + int(np.searchsorted(block.ends, place - block.begin))
+    def line(self, position: int) -> int:
+        """The number of the line of a position that is in memory."""
+        block = self._block(position) or self._blocks[-1]
+        return block.first_line + int(np.searchsorted(block.ends, position - block.begin))
 
-    def text(self, place: int, most: int) -> bytes:
-        """The beginning of the line of a place, as far as it is in memory and at most `most` bytes."""
-        block = self._block(place) or self._blocks[-1]
-        begin = self._line_begin(block, self.line(place))
+    def text(self, position: int, most: int) -> bytes:
+        """The beginning of the line of a position, as far as it is in memory and at most `most` bytes."""
+        block = self._block(position) or self._blocks[-1]
+        begin = self._line_begin(block, self.line(position))
         if begin == block.begin and block.characters:
             ahead = self.window(max(self.first(), begin - most), min(most, begin - self.first()))
             begin -= len(ahead) - max(ahead.rfind(b"\n"), ahead.rfind(b"\r")) - 1
@@ -161,18 +161,18 @@ class Feed:
         ends = [end for end in (data.find(b"\n"), data.find(b"\r")) if end >= 0]
         return data[: min(ends)] if ends else data
 
-    def _block(self, place: int) -> _Block | None:
-        """The block of a place, loaded if need be; None after the end of the file, and before what is in memory."""
-        while not self._blocks or place >= self._blocks[-1].stop:
+    def _block(self, position: int) -> _Block | None:
+        """The block of a position, loaded if need be; None after the end of the file, and before what is in memory."""
+        while not self._blocks or position >= self._blocks[-1].stop:
             if not self._load():
                 return None
-        index = (place - self._blocks[0].begin) // BLOCK
+        index = (position - self._blocks[0].begin) // BLOCK
         index = min(max(index, 0), len(self._blocks) - 1)
-        while index > 0 and place < self._blocks[index].begin:
+        while index > 0 and position < self._blocks[index].begin:
             index -= 1
-        while place >= self._blocks[index].stop:
+        while position >= self._blocks[index].stop:
             index += 1
-        return self._blocks[index] if place >= self._blocks[index].begin else None
+        return self._blocks[index] if position >= self._blocks[index].begin else None
 
     def _load(self) -> bool:
         data = self._stream.read(BLOCK)
@@ -192,16 +192,16 @@ class Feed:
             del self._blocks[0]
         return True
 
-    def _scan(self, place: int) -> None:
-        while self._scanned < place and (block := self._block(self._scanned)) is not None:
-            stop = min(place, block.stop)
+    def _scan(self, position: int) -> None:
+        while self._scanned < position and (block := self._block(self._scanned)) is not None:
+            stop = min(position, block.stop)
             buffer = np.frombuffer(block.data, dtype=np.uint8)
             at = self._scanned - block.begin
             scan(buffer, block.begin, at, stop - block.begin, self._state, self._graphs, False)
             self._scanned = stop
-        if self._scanned < place:  # the bytes between are dropped
-            self._scanned = place
-            self._state[MODE], self._state[START] = PLAIN, place
+        if self._scanned < position:  # the bytes between are dropped
+            self._scanned = position
+            self._state[MODE], self._state[START] = PLAIN, position
 
     def _line_begin(self, block: _Block, line: int) -> int:
         """Where a line begins that ends in this block or after it; the block's begin where it began before it."""

@@ -12,6 +12,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,11 +41,11 @@ WINDOWS = (1 << 12, 1 << 16, 1 << 20, 16 << 20)
 PIECE = 1 << 20
 """Bytes looked at at once beyond that."""
 
-MOST_BRACES = 4
-"""Braces of TriG between a place and the end of the statement that is tried there."""
+MAX_BRACES = 4
+"""Braces of TriG between a position and the end of the statement that is tried there."""
 
-MOST_PLACES, MOST_TRIALS = 100_000, 500
-"""Places that are looked at, and those at which a parser is tried."""
+MAX_POSITIONS, MAX_TRIALS = 100_000, 500
+"""Positions that are looked at, and those at which a parser is tried."""
 
 _STRING = (
     rb'"""(?:[^"\\]++|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*+\'\'\''
@@ -75,7 +76,7 @@ class Skipped:
 
     line: of the fault; text: that line.  statement: the whole of it, None where its end is a guess or far off; depth:
     open braces before it.  after: where reading goes on, None at the end of the file, and to which line; open: braces
-    there.  size: bytes not read; lost: how many triples these held, at least 1, or 0 where they were no statement.
+    there.  size: bytes not read; lost: how many triples these held, at earliest 1, or 0 where they were no statement.
     prefixes: what it declared in vain, None standing for the base.
     """
 
@@ -91,6 +92,20 @@ class Skipped:
     prefixes: tuple[str | None, ...]
 
 
+class _Region(NamedTuple):
+    """The bytes from where a fault may have begun to the end of its statement.
+
+    start, token: positions of the first of them and of the token at fault.  blank: only blanks and comments stand
+    before the token in its statement.  opened: position of a long string that never ends, else None.
+    """
+
+    text: bytes
+    start: int
+    token: int
+    blank: bool
+    opened: int | None
+
+
 class Recovery:
     """Finds the next statement after a fault.
 
@@ -100,18 +115,18 @@ class Recovery:
     def __init__(self, feed: Feed, graphs: bool, whole: Callable[[bytes, int, int], bool]) -> None:
         self._feed, self._graphs, self._whole = feed, graphs, whole
 
-    def after(self, place: int | None) -> Skipped:
-        """What to do about the fault at a place; None stands for a token that is too long for the parser."""
+    def after(self, position: int | None) -> Skipped:
+        """What to do about the fault at a position; None stands for a token that is too long for the parser."""
         feed = self._feed
-        state = feed.scanned(feed.place if place is None else place)
+        state = feed.scanned(feed.position if position is None else position)
         mode, start, depth = int(state[MODE]), int(state[START]), int(state[DEPTH])
-        place = int(state[TOKEN]) if place is None else place
+        position = int(state[TOKEN]) if position is None else position
         if mode in PENDING:
             start = int(state[DOT]) + 1
         closed = (int(state[OPENED]), int(state[CLOSED]))
         if mode == QUOTE2:
-            closed = (int(state[TOKEN]), place)
-        token = int(state[TOKEN]) if mode in INSIDE and state[TOKEN] >= max(start, feed.first()) else place
+            closed = (int(state[TOKEN]), position)
+        token = int(state[TOKEN]) if mode in INSIDE and state[TOKEN] >= max(start, feed.first()) else position
         start = max(min(start, token), feed.first())
         begin = feed.window(start, token - start)
         if mode == COMMENT and _BLANK.match(begin):
@@ -122,8 +137,8 @@ class Recovery:
         natural = end
         shown = {at: (feed.line(at), feed.text(at, 2_000)) for at in {suspect, token}}
         opened = int(scan_state[TOKEN]) if end is None and scan_state[MODE] in IN_LONG else None
-        region = feed.window(suspect, (token + len(window) if end is None else end) - suspect)
-        end = self._nearer(region, suspect, token, end, depth, blank, window, opened)
+        text = feed.window(suspect, (token + len(window) if end is None else end) - suspect)
+        end = self._nearer(_Region(text, suspect, token, blank, opened), end, depth, window)
         lost = _lost(window, False)
         if end is None:
             end, lines = self._streamed(token, scan_state, window)
@@ -133,16 +148,18 @@ class Recovery:
         elif end > token:
             lost = _lost(window[: end - token], end != natural)
         if suspect < token:
-            lost = max(lost, len(_LINES.findall(region, 0, token - suspect)) + (end is None or end > token))
-        line, text = shown[token if end is None or end > token else suspect]
+            lost = max(lost, len(_LINES.findall(text, 0, token - suspect)) + (end is None or end > token))
+        line, line_text = shown[token if end is None or end > token else suspect]
         declared = _declared(begin, window[:1_000], blank)
         if end is None:
-            return Skipped(line, text, None, depth, None, line, 0, feed.last() - start, max(1, lost), declared)
+            return Skipped(line, line_text, None, depth, None, line, 0, feed.last() - start, max(1, lost), declared)
         whole = end == natural and start >= feed.first() and end - start <= WINDOWS[-1]
         statement = feed.window(start, end - start) if whole else None
         last = feed.window(end - 1, 1) if self._graphs else b"."
         open_ = 1 if last == b"{" else 0 if last == b"}" else depth
-        return Skipped(line, text, statement, depth, end, feed.line(end), open_, end - start, max(1, lost), declared)
+        return Skipped(
+            line, line_text, statement, depth, end, feed.line(end), open_, end - start, max(1, lost), declared
+        )
 
     def _comment(self, token: int, depth: int) -> Skipped:
         """The end of a comment between statements."""
@@ -177,28 +194,26 @@ class Recovery:
             at += len(piece)
         return None, lines
 
-    def _nearer(
-        self, region: bytes, base: int, token: int, end: int | None, depth: int, blank: bool, window: bytes,
-        opened: int | None = None,
-    ) -> int | None:  # fmt: skip
-        """The first place before the end at which a statement surely begins, else the end."""
+    def _nearer(self, region: _Region, end: int | None, depth: int, window: bytes) -> int | None:
+        """The first position before the end at which a statement surely begins, else the end."""
         trials = 0
-        for place, sure in itertools.islice(_places(region, base, token, blank, opened), MOST_PLACES):
-            if trials >= MOST_TRIALS or (end is not None and place >= end):
+        for position, sure in itertools.islice(_positions(region), MAX_POSITIONS):
+            if trials >= MAX_TRIALS or (end is not None and position >= end):
                 break
             if sure:
-                return place
-            data, at = (window, place - token) if place >= token else (region, place - base)
+                return position
+            behind = position >= region.token
+            data, at = (window, position - region.token) if behind else (region.text, position - region.start)
             if _BEGIN.match(data, at, at + (1 << 12)):
                 trials += 1
-                if self._reads(place, depth):
-                    return place
+                if self._reads(position, depth):
+                    return position
         return end
 
-    def _reads(self, place: int, depth: int) -> bool:
-        """Whether a parser reads what follows a place, up to the end of a statement, as one statement."""
-        at, open_ = place, depth
-        for _ in range(MOST_BRACES):
+    def _reads(self, position: int, depth: int) -> bool:
+        """Whether a parser reads what follows a position, up to the end of a statement, as one statement."""
+        at, open_ = position, depth
+        for _ in range(MAX_BRACES):
             end, _, window = self._end(at, open_)
             if end is None:
                 return False
@@ -207,44 +222,43 @@ class Recovery:
             at = end
             if piece[-1:] != b"{" and not _BLANK.match(piece[:-1]):
                 break
-        return self._whole(self._feed.window(place, at - place), depth, open_)
+        return self._whole(self._feed.window(position, at - position), depth, open_)
 
 
-def _places(region: bytes, base: int, token: int, blank: bool, opened: int | None) -> Iterator[tuple[int, bool]]:
-    """Places at which a statement may begin, in order, and whether one surely does.  base: the region's place."""
-    lines = _LINE.finditer(region, max(token - base, 0)) if blank else ()
-    return heapq.merge(
-        _within(region, base, token, blank, opened),
-        ((base + match.end(), False) for match in lines),
-    )
+def _positions(region: _Region) -> Iterator[tuple[int, bool]]:
+    """Positions at which a statement may begin, in order, and whether one surely does."""
+    lines = _LINE.finditer(region.text, max(region.token - region.start, 0)) if region.blank else ()
+    return heapq.merge(_within(region), ((region.start + match.end(), False) for match in lines))
 
 
-def _within(region: bytes, base: int, token: int, blank: bool, opened: int | None) -> Iterator[tuple[int, bool]]:
-    for match in _PIECES.finditer(region):
-        place = base + match.start()
-        if opened is not None and place >= opened:
+def _within(region: _Region) -> Iterator[tuple[int, bool]]:
+    for match in _PIECES.finditer(region.text):
+        position = region.start + match.start()
+        if region.opened is not None and position >= region.opened:
             break
         if match["string"] is not None:
-            yield from _ends_in(region, base, match.start(), match.end())
-        elif match["declares"] is not None and place >= token and not (blank and place == token):
-            yield place, True
-        elif match["end"] is not None and place >= token:
-            yield base + match.end(), False
-    if opened is not None:
-        yield from _ends_in(region, base, max(opened - base, 0), len(region))
+            yield from _ends_in(region, match.start(), match.end())
+        elif position < region.token:
+            continue
+        elif match["declares"] is not None and not (region.blank and position == region.token):
+            yield position, True
+        elif match["end"] is not None:
+            yield region.start + match.end(), False
+    if region.opened is not None:
+        yield from _ends_in(region, max(region.opened - region.start, 0), len(region.text))
 
 
-def _ends_in(region: bytes, base: int, begin: int, stop: int) -> Iterator[tuple[int, bool]]:
-    """Places behind the dots between two places of a region, those in comments left out."""
-    for match in _END.finditer(region, begin, stop):
-        least = max(begin, match.start() - 1_000)
-        line = region[max(region.rfind(b"\n", least, match.start()), least) : match.start()]
+def _ends_in(region: _Region, begin: int, stop: int) -> Iterator[tuple[int, bool]]:
+    """Positions behind the dots between two indexes of a region, those in comments left out."""
+    for match in _END.finditer(region.text, begin, stop):
+        earliest = max(begin, match.start() - 1_000)
+        line = region.text[max(region.text.rfind(b"\n", earliest, match.start()), earliest) : match.start()]
         if b" #" not in line and not line.lstrip().startswith(b"#"):
-            yield base + match.end(), False
+            yield region.start + match.end(), False
 
 
 def _lost(region: bytes, guessed: bool) -> int:
-    """How many triples lie between a fault and the place where reading goes on.
+    """How many triples lie between a fault and the position where reading goes on.
 
     They are counted by the commas, semicolons and dots that follow, unless words of a broken text lie between them;
     then by those at the ends of lines.

@@ -18,8 +18,8 @@ _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 MODE, QUOTE, DEPTH, START, TOKEN, DOT, OPENED, CLOSED, FIELDS = range(9)
 """Fields of the state.
 
-MODE: one of the modes below; QUOTE: the quote of the string; DEPTH: open braces of TriG.  Places in the file: START of
-the statement, TOKEN that is open, DOT that may end the statement, the last string from OPENED to CLOSED.
+MODE: one of the modes below; QUOTE: the quote of the string; DEPTH: open braces of TriG.  In the file: START of the
+statement, TOKEN that is open, DOT that may end the statement, the last string from OPENED to CLOSED.
 """
 
 PLAIN, NAME, NAME_DOT, NUMBER, NUMBER_DOT, POINT, TAG, COMMENT, IRI, ESCAPE = range(10)
@@ -65,6 +65,8 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
     """
     mode, quote = state[MODE], state[QUOTE]
     result = -1
+    # Every mode either takes bytes or changes the mode without taking one, so that the same byte is looked at again in
+    # the next mode; a mode that needs the next byte to decide (a dot, a second quote) waits for it, across pieces too.
     i = at
     while i < stop:
         c = data[i]
@@ -131,6 +133,7 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
             else:
                 mode = NAME if kind & _NAMES else PLAIN
         elif mode in (NAME_DOT, NUMBER_DOT, POINT):
+            # `ex:a.b` and `1.5` go on after their dot; behind a term that cannot go on it ends the statement.
             if mode == NAME_DOT and c == 46:
                 i += 1
             elif mode == NAME_DOT and (kind & _NAMES or c == 92):
@@ -164,7 +167,7 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
                 elif not find:
                     mode = BROKEN
                     break
-                else:
+                else:  # a broken IRI: on behind its `>` if that is near, else behind its `<`
                     k = i
                     while k < stop and data[k] != 62 and data[k] != 60 and data[k] != 34 and data[k] != 10:
                         k += 1
@@ -197,7 +200,7 @@ def scan(data: Array, base: int, at: int, stop: int, state: Array, graphs: bool,
                 elif not find:
                     mode = BROKEN
                     break
-                else:
+                else:  # a quote without a partner on its line counts as any other character: on behind it
                     i = max(state[TOKEN] - base + 1, 0)
                     mode = PLAIN
         elif mode == SHORT_ESCAPE:

@@ -19,7 +19,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.api import FormatSpec
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, QUALIFIERS, STATEMENTS, StatementBatch
+from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, QUALIFIERS, STATEMENTS, StatementBatch, filled
 from kgqa_core.kg.formats.ntriples import NTriples, read_chunk
 from kgqa_core.kg.formats.ntriples_columns import PREDICATE
 from kgqa_core.kg.formats.source import Chunk, Source
@@ -87,21 +87,12 @@ class WikidataRdf:
         filtered = {RULES[what - DROP]: count for what, count in dropped.sort("what").iter_rows()}
         facts = _with_values(rows.filter(pl.col("what") < DROP))
         qualifier = pl.col("what") == QUALIFIER
-        qualifiers = facts.filter(qualifier).select(
-            row=pl.lit(None, dtype=pl.Int64),
-            statement="subject",
-            predicate="predicate",
-            object="object",
-            kind="kind",
-            datatype="datatype",
-            detail=pl.lit(None, dtype=pl.String),
-        )
         return StatementBatch(
-            facts.filter(~qualifier).select(pl.col(name).cast(STATEMENTS[name]) for name in PLAIN),
+            filled(facts.filter(~qualifier), STATEMENTS, PLAIN),
             batch.rejects,
             batch.ignored,
             batch.fraction,
-            qualifiers.select(pl.col(name).cast(kind) for name, kind in QUALIFIERS.items()),
+            filled(facts.filter(qualifier).rename({"subject": "statement"}), QUALIFIERS),
             filtered,
             batch.unread,
         )
