@@ -17,7 +17,7 @@ from kgqa_core.kg.update.diff import differences
 from kgqa_core.workspace import Workspace
 
 PACKAGE = Path(__file__).resolve().parents[2] / "kgqa_core"
-LINES = 60_000
+LINES = 12_000
 HARM = {
     "no final '.'": lambda line: line[: line.rindex(b" .")],
     "not UTF-8": lambda line: line.replace(b"<", b"<\xff", 1),

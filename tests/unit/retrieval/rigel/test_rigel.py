@@ -77,9 +77,8 @@ def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(
     assert content(tmp_path / "other")["model.safetensors"] != content(undisturbed)["model.safetensors"]
 
 
-@pytest.mark.parametrize(
-    "stop_at", [pytest.param(1, marks=pytest.mark.slow), 5, pytest.param(30, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # by default a training with starts is killed, and those of other retrievers
+@pytest.mark.parametrize("stop_at", [1, 5, 30])
 def test_killed_training_goes_on_and_ends_with_the_same_bytes(
     world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
 ) -> None:
