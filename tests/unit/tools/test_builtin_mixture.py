@@ -18,6 +18,8 @@ from tools.builtin_reader.names import Names
 from tools.builtin_reader.sentences import tell
 from tools.builtin_reader.tokens import learn, letter_pieces
 
+pytestmark = pytest.mark.slow  # by default its text is held to be that of the shipped weights (test_builtin_corpus.py)
+
 FACT = re.compile(r"\((.+?), (.+?), (.+?)\)(?=, \(|$)")
 RANKED = ("comparative", "superlative")
 

@@ -97,6 +97,7 @@ def test_the_packaged_adapter_is_small_and_loads() -> None:
     assert model.hops >= 2 and not any(p.requires_grad for p in model.network.encoder.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hops", "three_hops"), [(2, 0.0), (3, train.SHARES.three_hops)])
 def test_questions_are_linked_and_have_as_many_relations_as_the_parser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hops: int, three_hops: float
