@@ -83,10 +83,12 @@ def load_rows(
         if (complete := loader_of(options.source).complete) is not None and not options.unscored:
             linked = replace(linked, questions=complete(linked.questions, store))
         if further:
-            own = [question for question in linked.questions if question.id not in further]
+            set_questions = [question for question in linked.questions if question.id not in further]
             besides = [question for question in linked.questions if question.id in further]
             besides = [replace(question, source=ALSO_TRAIN) for question in with_found_paths(besides, store)]
-            linked = replace(linked, questions=[*own, *(row for row in besides if further[row.id] == "train")])
+            linked = replace(
+                linked, questions=[*set_questions, *(row for row in besides if further[row.id] == "train")]
+            )
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(workspace.out, questions)
@@ -151,9 +153,13 @@ def _further(rows: Sequence[RawQuestion], options: QuestionSource, monitor: Moni
 def _write_corrected(out: Path, questions: Sequence[Question], tested: Sequence[Question]) -> None:
     """Writes those of `tested` that the graph can answer and that no training question is, or is nearly."""
     learnt = [question for question in questions if question.split == "train"]
-    seen = near_duplicates(tested, [one for one in learnt if one.source == ALSO_TRAIN])
+    seen = near_duplicates(tested, [question for question in learnt if question.source == ALSO_TRAIN])
     words = {normalise(question.text) for question in learnt}
-    left = [one for one in tested if not (one.unlinkable or one.id in seen or normalise(one.text) in words)]
+    left = [
+        question
+        for question in tested
+        if not (question.unlinkable or question.id in seen or normalise(question.text) in words)
+    ]
     if left:
         (out / CORRECTED).mkdir()
         write_questions(out / CORRECTED, left)

@@ -362,11 +362,11 @@ def _common(token: Token, word: str, initial: bool) -> bool:
     return initial and (fold(word) in STARTERS or token.norm in _STARTER_STEMS or word.endswith(("ly", "ing")))
 
 
-def _close(run: list[Token], found: list[list[Token]]) -> None:
+def _close(run: list[Token], runs: list[list[Token]]) -> None:
     while run and run[-1].norm in CONNECTORS:
         run.pop()
     if run:
-        found.append(list(run))
+        runs.append(list(run))
 
 
 def is_name_like(run: Sequence[Token], text: str, initial: bool) -> bool:

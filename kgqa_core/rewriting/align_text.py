@@ -99,16 +99,16 @@ def norms(text: str) -> tuple[str, ...]:
     return tuple(token.norm for token in tokenise(text))
 
 
-def _words(piece: str, start: int, found: list[Token]) -> None:
+def _words(piece: str, start: int, tokens: list[Token]) -> None:
     run = 0
     for index, character in enumerate(piece):
         if is_cjk(character):
             if index > run:
-                found.append(_word(piece[run:index], start + run))
-            found.append(Token(fold(character), start + index, start + index + 1, "cjk"))
+                tokens.append(_word(piece[run:index], start + run))
+            tokens.append(Token(fold(character), start + index, start + index + 1, "cjk"))
             run = index + 1
     if run < len(piece):
-        found.append(_word(piece[run:], start + run))
+        tokens.append(_word(piece[run:], start + run))
 
 
 def _word(word: str, start: int) -> Token:
@@ -279,13 +279,13 @@ def _ends(text: str, match: re.Match[str], own: bool, named_before: bool, starts
     return named or not word[:1].islower()
 
 
-def _add(text: str, start: int, end: int, found: list[tuple[int, int]]) -> None:
+def _add(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
     piece = text[start:end]
     left = len(piece) - len(piece.lstrip())
     stripped = piece.strip()
     if not stripped:
         return
-    if found and not any(character.isalnum() for character in stripped):
-        found[-1] = (found[-1][0], start + left + len(stripped))
+    if spans and not any(character.isalnum() for character in stripped):
+        spans[-1] = (spans[-1][0], start + left + len(stripped))
         return
-    found.append((start + left, start + left + len(stripped)))
+    spans.append((start + left, start + left + len(stripped)))

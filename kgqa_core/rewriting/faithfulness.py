@@ -107,8 +107,8 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
     names = tuple(dict.fromkeys(end for head, _, tail in plain for end in (head, tail) if not _nameless(end)))
     lexicon = Lexicon(names, relation_words(relation for _, relation, _ in plain))
     tokens = tokenise(text)
-    found = lexicon.mentions(text, tokens)
-    spans = split(text, _protected(text, found, names), {mention.start for mention in found})
+    mentions = lexicon.mentions(text, tokens)
+    spans = split(text, _protected(text, mentions, names), {mention.start for mention in mentions})
     numbers = values(text)
     known = [value for triple in plain for part in triple for value in values(part)]
 
@@ -120,7 +120,7 @@ def check(text: str, triples: Sequence[Triple], language: str = "en") -> Faithfu
     spread = _spread(lexicon, [{token.norm for token in tokens if a <= token.start < b} for a, b in spans])
     for start, end in spans:
         inside = [token for token in tokens if start <= token.start < end]
-        here = [mention for mention in found if start <= mention.start < end]
+        here = [mention for mention in mentions if start <= mention.start < end]
         stated = [value for value in numbers if start <= value.start < end]
         named = {number for mention in here for number in mention.names}
         covered = {
@@ -164,10 +164,10 @@ def _nameless(name: str) -> bool:
     return not name.strip() or is_cvt(name.strip())
 
 
-def _protected(text: str, found: Sequence[NameMention], names: Sequence[str]) -> list[tuple[int, int]]:
+def _protected(text: str, mentions: Sequence[NameMention], names: Sequence[str]) -> list[tuple[int, int]]:
     """Spans of mentions, with the stops that a name itself ends in."""
     spans = []
-    for mention in found:
+    for mention in mentions:
         end = mention.end
         for name in (names[number].rstrip() for number in mention.names):
             own = name[len(name.rstrip(_STOPS)) :]

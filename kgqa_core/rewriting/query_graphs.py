@@ -79,9 +79,9 @@ class QueryGraphs:
         """
         if not question.sparql:
             return None
-        found = self._of_form(question, max_triples)
-        if found is not None:
-            return found
+        of_form = self._of_form(question, max_triples)
+        if of_form is not None:
+            return of_form
         if self._runner is None:
             self._runner = SparqlRunner(self.store, seconds=SECONDS)
         try:

@@ -80,15 +80,15 @@ def _grouped(stored: Sequence[Named], indices: Sequence[int]) -> list[_Group]:
         by_head.setdefault(stored[index][:2], []).append(index)
     groups = []
     alone: dict[tuple[str, str], list[int]] = {}
-    for (head, relation), found in by_head.items():
-        tails = tuple(dict.fromkeys(stored[index][2] for index in found))
+    for (head, relation), indices_of in by_head.items():
+        tails = tuple(dict.fromkeys(stored[index][2] for index in indices_of))
         if len(tails) > 1:
-            groups.append(_Group((head,), relation, tails, tuple(found)))
+            groups.append(_Group((head,), relation, tails, tuple(indices_of)))
         else:
-            alone.setdefault((relation, tails[0]), []).extend(found)
-    for (relation, tail), found in alone.items():
-        heads = tuple(dict.fromkeys(stored[index][0] for index in found))
-        groups.append(_Group(heads, relation, (tail,), tuple(sorted(found))))
+            alone.setdefault((relation, tails[0]), []).extend(indices_of)
+    for (relation, tail), indices_of in alone.items():
+        heads = tuple(dict.fromkeys(stored[index][0] for index in indices_of))
+        groups.append(_Group(heads, relation, (tail,), tuple(sorted(indices_of))))
     return sorted(groups, key=lambda group: group.triples[0])
 
 
@@ -121,9 +121,9 @@ def _compound(wording: _English | _Chinese, stored: Sequence[Named], hidden: Seq
             made.append(TemplateSentence(wording.within(where, facts), tuple(sorted({*behind, *indices}))))
         elif len(indices) > 1 and facts:
             made.append(TemplateSentence(wording.together(facts), tuple(indices)))
-    for (where, relation), found in merged.items():
-        names = tuple(dict.fromkeys(tail for tail, _ in found))
-        behind_all = tuple(sorted({index for _, indices in found for index in indices}))
+    for (where, relation), facts_of in merged.items():
+        names = tuple(dict.fromkeys(tail for tail, _ in facts_of))
+        behind_all = tuple(sorted({index for _, indices in facts_of for index in indices}))
         made.append(TemplateSentence(wording.within(where, [(relation, names)]), behind_all))
     covered = {index for each in made for index in each.triples}
     return made + [TemplateSentence(wording.bare(stored[index]), (index,)) for index in hidden if index not in covered]

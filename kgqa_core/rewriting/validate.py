@@ -54,9 +54,9 @@ def faithfulness(text: str, named: Sequence[Named], language: str = "en") -> flo
     """Share of the triples that a text states, less what it invents: in [0, 1], higher is better."""
     if not named:
         return 0.0
-    found = check(text, named, language)
-    wrong = len(found.invented)
-    return round((len(named) - len(found.untold)) / (len(named) + wrong), 6)
+    checked = check(text, named, language)
+    wrong = len(checked.invented)
+    return round((len(named) - len(checked.untold)) / (len(named) + wrong), 6)
 
 
 def _padded(text: str) -> str:

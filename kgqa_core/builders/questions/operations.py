@@ -144,19 +144,19 @@ class Operations:
             return None
         return Draft("count", Count(found[0]))
 
-    def _ranking(self, found: tuple[Form, Ints] | None) -> tuple[Form, MeasuredSet, list[float]] | None:
+    def _ranking(self, drawn: tuple[Form, Ints] | None) -> tuple[Form, MeasuredSet, list[float]] | None:
         """A set, a measure of it, and its distinct values ascending."""
-        if found is None or len(found[1]) < _LEAST:
+        if drawn is None or len(drawn[1]) < _LEAST:
             return None
-        form, nodes = found
+        form, nodes = drawn
         measured = self.measure(nodes)
         if measured is None or len(measured.values) < _LEAST:
             return None
         values = sorted(set(measured.values.values()))
         return (form, measured, values) if len(values) > 1 else None
 
-    def _best(self, kind: str, found: tuple[Form, Ints] | None) -> Draft | None:
-        ranking = self._ranking(found)
+    def _best(self, kind: str, drawn: tuple[Form, Ints] | None) -> Draft | None:
+        ranking = self._ranking(drawn)
         if ranking is None:
             return None
         form, measured, values = ranking

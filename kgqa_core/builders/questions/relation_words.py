@@ -59,9 +59,9 @@ def relation_words(relation: RelationProfile, profile: GraphProfile) -> Relation
         nouns[pair[2]] = None
         head, tail = head or pair[1], tail or pair[2]
     elif parts.is_verb:
-        found = _AUXILIARY.fullmatch(parts.one)
-        if found and not re.match(r"(an?|the) ", found[2]):
-            passive[found[1], found[2]] = None
+        passive_words = _AUXILIARY.fullmatch(parts.one)
+        if passive_words and not re.match(r"(an?|the) ", passive_words[2]):
+            passive[passive_words[1], passive_words[2]] = None
         else:
             verbs[parts.one, parts.many] = None
         if parts.active:

@@ -79,28 +79,28 @@ class Sampler:
                     break
         return list(results.values())
 
-    def _cover(self, found: dict[str, Draft], most: int) -> None:
+    def _cover(self, drafts: dict[str, Draft], most: int) -> None:
         """Some questions of one hop for every relation and direction, in a seeded order."""
         hops = self.walker.hops()
         self.rng.shuffle(hops)
         for _ in range(self.options.min_per_relation):
             for hop in hops:
                 path = self.walker.start(hop)
-                if len(found) < most and path is not None and self.walker.usable(path.nodes):
-                    self._keep(found, self._draft("one_hop", path))
+                if len(drafts) < most and path is not None and self.walker.usable(path.nodes):
+                    self._keep(drafts, self._draft("one_hop", path))
 
-    def _fill(self, found: dict[str, Draft], kind: str, goal: int) -> bool:
+    def _fill(self, drafts: dict[str, Draft], kind: str, goal: int) -> bool:
         """Draws `goal` more of a kind; whether the kind may have still more."""
         misses = 0
         while goal > 0 and misses < self.options.patience:
             draft = self.makers[kind]()
-            if draft is not None and self._keep(found, draft):
+            if draft is not None and self._keep(drafts, draft):
                 goal, misses = goal - 1, 0
             else:
                 misses += 1
         return misses < self.options.patience
 
-    def _keep(self, found: dict[str, Draft], draft: Draft) -> bool:
+    def _keep(self, drafts: dict[str, Draft], draft: Draft) -> bool:
         """Runs a form and keeps it where it is new and has what it was drawn for; whether it did."""
         if self.typed is not None:
             form = self.typed.write(draft.form)
@@ -108,7 +108,7 @@ class Sampler:
                 return False
             draft = replace(draft, form=form)
         key = draft.key
-        if key in found:
+        if key in drafts:
             return False
         try:
             result = self.graph.execute(draft.form)
@@ -123,7 +123,7 @@ class Sampler:
         made = Draft(draft.kind, draft.form, result.nodes, result.value)
         if self._easiness.refuses(made):
             return False
-        found[key] = made
+        drafts[key] = made
         return True
 
     # -- sets ----------------------------------------------------------------------------------------------------

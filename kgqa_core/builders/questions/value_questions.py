@@ -76,12 +76,12 @@ class ValueQuestions:
             if swapped:
                 return swapped
         predicate = self.phrases.predicate(of, False)
-        found = re.match(r"(is|was|are|were|can) (.*)", predicate)
-        if found:
-            return f"{found[1]} {subject} {found[2]}"
-        found = re.match(r"has (.*)", predicate)
-        if found:
-            return f"does {subject} have {found[1]}"
+        verb = re.match(r"(is|was|are|were|can) (.*)", predicate)
+        if verb:
+            return f"{verb[1]} {subject} {verb[2]}"
+        verb = re.match(r"has (.*)", predicate)
+        if verb:
+            return f"does {subject} have {verb[1]}"
         words = self.lexicon.words(of.path[0]) if isinstance(of, Join) else None
         for first, several in (
             words.verbs if words is not None and isinstance(of, Join) and not of.path[0].inverse else ()

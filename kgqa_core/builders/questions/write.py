@@ -83,18 +83,18 @@ def line(text: str) -> str:
 
 def fault(row: dict[str, Any], text: str) -> str | None:
     """Why a completion is no wording of a question: a name lost, the answer given away, a negation lost, too long."""
-    found = line(text)
-    if not found or len(found) > _LONGEST:
-        return "empty" if not found else "too long"
-    lost = [name for name in row["mentions"] if name.casefold() not in found.casefold()]
+    wording = line(text)
+    if not wording or len(wording) > _LONGEST:
+        return "empty" if not wording else "too long"
+    lost = [name for name in row["mentions"] if name.casefold() not in wording.casefold()]
     if lost:
         return f"name lost: {lost[0]}"
-    if (_NEGATION.search(row["question"]) is None) != (_NEGATION.search(found) is None):
+    if (_NEGATION.search(row["question"]) is None) != (_NEGATION.search(wording) is None):
         return "negation changed"
-    if re.sub(r"\D", "", "".join(_numbers(row["question"], row["mentions"]))) not in re.sub(r"\D", "", found):
+    if re.sub(r"\D", "", "".join(_numbers(row["question"], row["mentions"]))) not in re.sub(r"\D", "", wording):
         return "number lost"
-    own, answers = set(tokens(found)) - set(tokens(row["question"])), row.get("answer_names", row["answers"])
-    given = [answer for answer in answers if tokens(answer) and set(tokens(answer)) <= own]
+    added, answers = set(tokens(wording)) - set(tokens(row["question"])), row.get("answer_names", row["answers"])
+    given = [answer for answer in answers if tokens(answer) and set(tokens(answer)) <= added]
     return f"answer in the question: {given[0]}" if given and row.get("answer_type") != "yes/no" else None
 
 

@@ -112,16 +112,16 @@ def _joined(
     connection = store.connection
     connection.register("bridge_ends", table)
     connection.register("bridge_known", known := connection.execute(_KNOWN).to_arrow_table())
-    found: dict[int, dict[RelationPath, float]] = defaultdict(dict)
+    scores: dict[int, dict[RelationPath, float]] = defaultdict(dict)
     try:
         for sql in _PATHS:
             for question, path, right, results, gold in connection.execute(sql).fetchall():
                 score = 2 * right / (results + gold)
-                found[question][tuple(path)] = max(score, found[question].get(tuple(path), 0.0))
+                scores[question][tuple(path)] = max(score, scores[question].get(tuple(path), 0.0))
     finally:
         connection.unregister("bridge_known")
         connection.unregister("bridge_ends")
-    return set(known["question"].to_pylist()), found
+    return set(known["question"].to_pylist()), scores
 
 
 _KNOWN = """

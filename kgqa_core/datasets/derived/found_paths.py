@@ -46,10 +46,10 @@ def with_found_paths(questions: Sequence[Question], store: KgStore) -> list[Ques
     the longest names come first.
     """
     keys = store.relation_keys()
-    found, known = [], {}
+    results, known = [], {}
     for question in questions:
         if question.relation_paths or question.s_expression is not None:
-            found.append(question)
+            results.append(question)
             continue
         same = (question.text, question.topic_entities, question.answers)  # of copies that are to count more
         if same not in known:
@@ -61,8 +61,8 @@ def with_found_paths(questions: Sequence[Question], store: KgStore) -> list[Ques
         if path is not None:
             named = tuple((INVERSE if back else "") + keys[relation] for relation, back in path)
             question = replace(question, relation_paths=(named,), hops=len(named))
-        found.append(question)
-    return found
+        results.append(question)
+    return results
 
 
 def _topic_and_path(question: Question, store: KgStore) -> tuple[int | None, tuple[Step, ...] | None]:

@@ -67,8 +67,8 @@ def gold_paths(
         return list(best.values())
     names = dkg.relation_keys
     return [
-        GoldPath(found.topic, tuple(names[relation] for relation in found.relations), "searched", round(found.f1, 6))
-        for found in search(dkg, topics, answers, hops=hops, limit=searched, budget=budget)
+        GoldPath(path.topic, tuple(names[relation] for relation in path.relations), "searched", round(path.f1, 6))
+        for path in search(dkg, topics, answers, hops=hops, limit=searched, budget=budget)
     ]
 
 

@@ -43,13 +43,13 @@ class Noise:
         rng = random.Random(f"noise/{self.seed}/{key}/{text}")
         if rng.random() >= self.options.share:
             return text
-        found = pieces(text, mentions)
+        changed = pieces(text, mentions)
         for name, change in KINDS.items():
             if rng.random() < getattr(self.options, name):
-                found = _whole(change(found, rng), found)
+                changed = _whole(change(changed, rng), changed)
         if rng.random() < self.options.typing_errors:
-            found = _whole(typing_errors(found, rng, self.options.word_errors), found)
-        return joined(found)
+            changed = _whole(typing_errors(changed, rng, self.options.word_errors), changed)
+        return joined(changed)
 
 
 def pieces(text: str, mentions: Iterable[str]) -> Pieces:
@@ -90,17 +90,17 @@ def articles(parts: Pieces, rng: random.Random) -> Pieces:
 
 def contractions(parts: Pieces, rng: random.Random) -> Pieces:
     """`what is` as `what's`."""
-    return _outside(parts, lambda text: _CONTRACTED.sub(lambda found: f"{found[1]}'{found[2][-1]}", text))
+    return _outside(parts, lambda text: _CONTRACTED.sub(lambda match: f"{match[1]}'{match[2][-1]}", text))
 
 
 def question_words(parts: Pieces, rng: random.Random) -> Pieces:
     """Leading question words left out, and the article after them half of the time."""
     if parts[0].mention:
         return parts
-    found = _LEAD.match(parts[0].text)
-    if found is None:
+    lead = _LEAD.match(parts[0].text)
+    if lead is None:
         return parts
-    rest = parts[0].text[found.end() :]
+    rest = parts[0].text[lead.end() :]
     if rng.random() < 0.5:
         rest = re.sub(r"^(?:the|an?) ", "", rest)
     return _end_mark((TextPiece(rest), *parts[1:]))
@@ -110,10 +110,10 @@ def imperative(parts: Pieces, rng: random.Random) -> Pieces:
     """`what are the …` as `list the …`."""
     if parts[0].mention:
         return parts
-    found = _LEAD.match(parts[0].text)
-    if found is None or not parts[0].text[found.end() :].startswith("the "):
+    lead = _LEAD.match(parts[0].text)
+    if lead is None or not parts[0].text[lead.end() :].startswith("the "):
         return parts
-    return _end_mark((TextPiece(f"{rng.choice(lists.IMPERATIVES)} {parts[0].text[found.end() :]}"), *parts[1:]))
+    return _end_mark((TextPiece(f"{rng.choice(lists.IMPERATIVES)} {parts[0].text[lead.end() :]}"), *parts[1:]))
 
 
 def telegraphic(parts: Pieces, rng: random.Random) -> Pieces:
@@ -131,39 +131,39 @@ def telegraphic(parts: Pieces, rng: random.Random) -> Pieces:
 def keywords(parts: Pieces, rng: random.Random) -> Pieces:
     """Function words left out."""
 
-    def kept(text: str) -> str:
+    def without_function_words(text: str) -> str:
         words = re.findall(r"\S+|\s+", text)
         return "".join(word for word in words if word.strip(" ?!.,'").casefold() not in lists.FUNCTION_WORDS)
 
-    found = tuple(part if part.mention else part._replace(text=kept(part.text)) for part in parts)
-    if not any(re.search(r"\w", part.text) for part in found if not part.mention):
+    left = tuple(part if part.mention else part._replace(text=without_function_words(part.text)) for part in parts)
+    if not any(re.search(r"\w", part.text) for part in left if not part.mention):
         return parts
-    return _end_mark(found)
+    return _end_mark(left)
 
 
 def numerals(parts: Pieces, rng: random.Random) -> Pieces:
     """`second` as `2nd` and `two` as `2`, and back."""
-    return _outside(parts, lambda text: _NUMERAL.sub(lambda found: lists.NUMERALS[found[0].casefold()], text))
+    return _outside(parts, lambda text: _NUMERAL.sub(lambda match: lists.NUMERALS[match[0].casefold()], text))
 
 
 def abbreviations(parts: Pieces, rng: random.Random) -> Pieces:
     """Common short forms of words."""
-    return _outside(parts, lambda text: _SHORT.sub(lambda found: lists.ABBREVIATIONS[found[0].casefold()], text))
+    return _outside(parts, lambda text: _SHORT.sub(lambda match: lists.ABBREVIATIONS[match[0].casefold()], text))
 
 
 def synonyms(parts: Pieces, rng: random.Random) -> Pieces:
     """Another word for one relation or type that the text names."""
-    indices = [
-        (number, found)
+    matches = [
+        (number, match)
         for number, part in enumerate(parts)
         if not part.mention
-        for found in _synonym_pattern().finditer(part.text)
+        for match in _synonym_pattern().finditer(part.text)
     ]
-    if not indices:
+    if not matches:
         return parts
-    number, found = rng.choice(indices)
-    text, word = parts[number].text, rng.choice(_synonym_table()[found[0].casefold()])
-    return (*parts[:number], TextPiece(text[: found.start()] + word + text[found.end() :]), *parts[number + 1 :])
+    number, match = rng.choice(matches)
+    text, word = parts[number].text, rng.choice(_synonym_table()[match[0].casefold()])
+    return (*parts[:number], TextPiece(text[: match.start()] + word + text[match.end() :]), *parts[number + 1 :])
 
 
 def relative_clauses(parts: Pieces, rng: random.Random) -> Pieces:
@@ -214,7 +214,7 @@ def typing_errors(parts: Pieces, rng: random.Random, share: float) -> Pieces:
 
     def typed(text: str, rate: float) -> str:
         return re.sub(
-            r"[^\W\d_]{5,}", lambda found: _misspelt(found[0], rng) if rng.random() < rate else found[0], text
+            r"[^\W\d_]{5,}", lambda match: _misspelt(match[0], rng) if rng.random() < rate else match[0], text
         )
 
     return tuple(part._replace(text=typed(part.text, share / 3 if part.mention else share)) for part in parts)

@@ -157,25 +157,25 @@ def same_topic_and_path(question: Question) -> Hashable | None:
     return (topics, tuple(sorted(question.relation_paths))) if question.relation_paths else None
 
 
-def near_duplicate(one: Question, other: Question) -> bool:
+def near_duplicate(question: Question, other: Question) -> bool:
     """Whether two questions have the same words, or share a topic and half of their words, or a topic and all answers.
 
     Questions of which neither has a topic count as sharing one.
     """
-    first, second = tokens(one.text), tokens(other.text)
+    first, second = tokens(question.text), tokens(other.text)
     if first == second:
         return True
-    topics, others = _topics(one), _topics(other)
+    topics, others = _topics(question), _topics(other)
     if topics.isdisjoint(others) and (topics or others):
         return False
     shared, every = len({*first} & {*second}), len({*first, *second})
-    return 2 * shared >= every or _answers(one) == _answers(other) != set()
+    return 2 * shared >= every or _answers(question) == _answers(other) != set()
 
 
 def near_duplicates(held: Iterable[Question], learnt: Iterable[Question]) -> set[str]:
     """Ids of the questions of `held` that are near-duplicates of some of `learnt`, of which there are few."""
-    different = {(one.text, one.topic_keys, one.answer_keys): one for one in learnt}.values()
-    return {one.id for one in held if any(near_duplicate(one, other) for other in different)}
+    different = {(question.text, question.topic_keys, question.answer_keys): question for question in learnt}.values()
+    return {question.id for question in held if any(near_duplicate(question, other) for other in different)}
 
 
 def _topics(question: Question) -> set[int | str]:

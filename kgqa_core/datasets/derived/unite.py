@@ -20,18 +20,18 @@ def unite(workspace: Workspace, *, sets: Mapping[str, Path]) -> dict[str, Any]:
     is left out and counted (`left_out`): one set's test would be another's lesson.
     """
     questions = {name: read_questions(folder) for name, folder in sets.items()}
-    tested = {normalise(one.text) for own in questions.values() for one in own if one.split == "test"}
-    kept, left_out = [], dict.fromkeys(questions, 0)
-    for name, own in questions.items():
-        for one in own:
-            if one.split == "test":
+    tested = {normalise(question.text) for rows in questions.values() for question in rows if question.split == "test"}
+    united, left_out = [], dict.fromkeys(questions, 0)
+    for name, rows in questions.items():
+        for question in rows:
+            if question.split == "test":
                 continue
-            if normalise(one.text) in tested:
+            if normalise(question.text) in tested:
                 left_out[name] += 1
             else:
-                kept.append(replace(one, id=f"{name}/{one.id}"))
-    write_questions(workspace.out, kept)
+                united.append(replace(question, id=f"{name}/{question.id}"))
+    write_questions(workspace.out, united)
     if total := sum(left_out.values()):
         workspace.monitor.note(f"{total} training questions are left out: a set tests them in the same words")
-    by_split = Counter(one.split for one in kept)
+    by_split = Counter(question.split for question in united)
     return {"questions": {split: by_split[split] for split in ("train", "dev")}, "left_out": left_out}

@@ -45,10 +45,10 @@ class NamedNode:
 
 def nodes_named(texts: Iterable[str], store: KgStore) -> dict[str, list[NamedNode]]:
     """Text → the nodes that it means in a graph, the most popular first, ties by id."""
-    found = store.resolve(sorted(set(texts)))
-    ids = sorted({node for nodes in found.values() for node in nodes})
+    resolved = store.resolve(sorted(set(texts)))
+    ids = sorted({node for nodes in resolved.values() for node in nodes})
     rows = store.connection.execute(
         "SELECT id, key, kind, coalesce(popularity, 0) FROM entities WHERE id IN (SELECT unnest(?::BIGINT[]))", [ids]
     ).fetchall()
     known = {node: (-popularity, node, NamedNode(key, kind == "entity")) for node, key, kind, popularity in rows}
-    return {text: [node for *_, node in sorted(known[node] for node in nodes)] for text, nodes in found.items()}
+    return {text: [node for *_, node in sorted(known[node] for node in nodes)] for text, nodes in resolved.items()}

@@ -38,9 +38,9 @@ FIELDS = (
 
 def read_id(value: Mapping[str, Any]) -> str:
     """The id, a number as text."""
-    found = value.get("id")
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
+    identity = value.get("id")
+    if isinstance(identity, int) and not isinstance(identity, bool):
+        return str(identity)
     return read_text(value, "id")
 
 
@@ -49,12 +49,12 @@ def read_text(value: Mapping[str, Any], name: str) -> str:
     if name not in value:
         known = [key for key in value if key not in FIELDS]
         raise ValueError(f"field '{name}' is missing{nearest(name, known)}")
-    found = value[name]
-    if not isinstance(found, str):
-        raise ValueError(f"field '{name}' must be a string, but it is {kind_of(found)}")
-    if not found.strip():
+    text = value[name]
+    if not isinstance(text, str):
+        raise ValueError(f"field '{name}' must be a string, but it is {kind_of(text)}")
+    if not text.strip():
         raise ValueError(f"field '{name}' is empty")
-    return _clean(name, found)
+    return _clean(name, text)
 
 
 def _clean(name: str, text: str) -> str:
@@ -67,23 +67,23 @@ def _clean(name: str, text: str) -> str:
 
 def read_list(value: Mapping[str, Any], name: str, *, required: bool) -> list[Any]:
     """The values of a field, a single one as a list; nothing where the field may be absent."""
-    found = value.get(name)
-    if found is None:
+    items = value.get(name)
+    if items is None:
         if required:
             known = [key for key in value if key not in FIELDS]
             raise ValueError(f"field '{name}' is missing{nearest(name, known)}")
         return []
-    if isinstance(found, Mapping):
-        raise ValueError(f"field '{name}' must be a list, but it is {kind_of(found)}")
-    return found if isinstance(found, list) else [found]
+    if isinstance(items, Mapping):
+        raise ValueError(f"field '{name}' must be a list, but it is {kind_of(items)}")
+    return items if isinstance(items, list) else [items]
 
 
 def read_flag(value: Mapping[str, Any], name: str) -> bool:
     """A field that is true or false; true where it is absent."""
-    found = value.get(name)
-    if found is not None and not isinstance(found, bool):
-        raise ValueError(f"field '{name}' must be true or false, but it is {kind_of(found)}")
-    return found is not False
+    flag = value.get(name)
+    if flag is not None and not isinstance(flag, bool):
+        raise ValueError(f"field '{name}' must be true or false, but it is {kind_of(flag)}")
+    return flag is not False
 
 
 def read_texts(value: Mapping[str, Any], name: str, *, required: bool) -> list[str]:
@@ -111,20 +111,20 @@ def read_literal(name: str, item: Any) -> str:
 
 def read_choice(value: Mapping[str, Any], name: str, known: Sequence[str]) -> str | None:
     """One of the known words, or None where there is none."""
-    found = value.get(name)
-    if found is None or found in known:
-        return found
-    raise ValueError(f"field '{name}' must be one of {', '.join(known)}, but it is {found!r}")
+    choice = value.get(name)
+    if choice is None or choice in known:
+        return choice
+    raise ValueError(f"field '{name}' must be one of {', '.join(known)}, but it is {choice!r}")
 
 
 def read_paths(value: Mapping[str, Any]) -> list[list[str]]:
     """Relation paths, a single one as a list of one."""
-    found = value.get("relation_paths") or value.get("relation_path")
-    if found is None or found == []:
+    given = value.get("relation_paths") or value.get("relation_path")
+    if given is None or given == []:
         return []
-    if not isinstance(found, list):
-        raise ValueError(f"field 'relation_path' must be a list of relation keys, but it is {kind_of(found)}")
-    paths = found if all(isinstance(item, list) for item in found) else [found]
+    if not isinstance(given, list):
+        raise ValueError(f"field 'relation_path' must be a list of relation keys, but it is {kind_of(given)}")
+    paths = given if all(isinstance(item, list) for item in given) else [given]
     check: Callable[[Any], bool] = lambda item: isinstance(item, str) and bool(item.strip())  # noqa: E731
     for path in paths:
         if not path or not all(check(item) for item in path):
@@ -134,22 +134,22 @@ def read_paths(value: Mapping[str, Any]) -> list[list[str]]:
 
 def read_aliases(value: Mapping[str, Any], answers: list[str]) -> list[list[str]]:
     """Aliases of each answer, in the order of the answers."""
-    found = value.get("answer_aliases")
-    if found is None:
+    aliases = value.get("answer_aliases")
+    if aliases is None:
         return [[] for _ in answers]
-    if isinstance(found, Mapping):
-        unknown = [key for key in found if key not in answers]
+    if isinstance(aliases, Mapping):
+        unknown = [key for key in aliases if key not in answers]
         if unknown:
             raise ValueError(f"field 'answer_aliases' names {unknown[0]!r}, which is not among the answers")
-        groups = [found.get(answer, []) for answer in answers]
-    elif isinstance(found, list) and found and all(isinstance(item, list) for item in found):
-        if len(found) != len(answers):
-            raise ValueError(f"field 'answer_aliases' has {len(found)} lists for {len(answers)} answers")
-        groups = found
-    elif isinstance(found, list):
-        groups = [found] + [[] for _ in answers[1:]] if answers else []
+        groups = [aliases.get(answer, []) for answer in answers]
+    elif isinstance(aliases, list) and aliases and all(isinstance(item, list) for item in aliases):
+        if len(aliases) != len(answers):
+            raise ValueError(f"field 'answer_aliases' has {len(aliases)} lists for {len(answers)} answers")
+        groups = aliases
+    elif isinstance(aliases, list):
+        groups = [aliases] + [[] for _ in answers[1:]] if answers else []
     else:
-        raise ValueError(f"field 'answer_aliases' must be a list or a mapping, but it is {kind_of(found)}")
+        raise ValueError(f"field 'answer_aliases' must be a list or a mapping, but it is {kind_of(aliases)}")
     return [read_texts({"answer_aliases": group}, "answer_aliases", required=False) for group in groups]
 
 
@@ -189,10 +189,10 @@ def read_triples(value: Mapping[str, Any]) -> list[list[str]]:
 
 def _list_of(value: Mapping[str, Any], name: str, what: str) -> list[Any]:
     """A list that may be absent."""
-    found = value.get(name)
-    if found is not None and not isinstance(found, list):
-        raise ValueError(f"field '{name}' must be a list of {what}, but it is {kind_of(found)}")
-    return found or []
+    items = value.get(name)
+    if items is not None and not isinstance(items, list):
+        raise ValueError(f"field '{name}' must be a list of {what}, but it is {kind_of(items)}")
+    return items or []
 
 
 def kind_of(value: Any) -> str:

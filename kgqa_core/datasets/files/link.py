@@ -43,15 +43,15 @@ def link(
     Without `gold`, a question without answers is no fault.  counts: topics_missing, answers_missing,
     ambiguous_topics, ambiguous_answers, paths_unknown, n_unlinkable.
     """
-    found = store.resolve(sorted({text for row in rows for text in (*row["topic_entities"], *row["answers"])}))
+    resolved = store.resolve(sorted({text for row in rows for text in (*row["topic_entities"], *row["answers"])}))
     values = _exact(store, sorted({text for row in rows if _is_value(row) for text in row["answers"]}))
     keys = _keys(
         store,
-        {entity for ids in found.values() for entity in ids}
+        {entity for ids in resolved.values() for entity in ids}
         | {e for forms in values.values() for ids in forms.values() for e in ids},
     )
     kinds = {entity: kind for entity, (_, kind) in keys.items()}
-    answers = {row["id"]: _answers(row, found, values, kinds) for row in rows}
+    answers = {row["id"]: _answers(row, resolved, values, kinds) for row in rows}
     names = store.surface_forms(sorted({entity for _, ids in answers.values() for group in ids for entity in group}))
     relations = set(store.relation_keys())
     counts: Counter[str] = Counter()
@@ -65,7 +65,7 @@ def link(
 
     questions = []
     for row in rows:
-        topics, missing = _lookup(row["topic_entities"], found)
+        topics, missing = _lookup(row["topic_entities"], resolved)
         answer_type, groups = answers[row["id"]]
         lost = [text for text, ids in zip(row["answers"], groups, strict=True) if not ids]
         reason = None
@@ -80,7 +80,7 @@ def link(
         paths = [path for path in row["relation_paths"] if all(key.removeprefix(INVERSE) in relations for key in path)]
         counts["topics_missing"] += len(missing)
         counts["answers_missing"] += len(lost) if answer_type == "entities" else 0
-        counts["ambiguous_topics"] += any(len(found.get(text, ())) > 1 for text in row["topic_entities"])
+        counts["ambiguous_topics"] += any(len(resolved.get(text, ())) > 1 for text in row["topic_entities"])
         counts["ambiguous_answers"] += any(len(ids) > 1 for ids in groups)
         counts["paths_unknown"] += len(row["relation_paths"]) - len(paths)
         counts["n_unlinkable"] += reason is not None
@@ -122,17 +122,17 @@ def _is_value(row: Mapping[str, Any]) -> bool:
 
 def _answers(
     row: Mapping[str, Any],
-    found: Mapping[str, list[int]],
+    resolved: Mapping[str, list[int]],
     values: Mapping[str, Mapping[str, list[int]]],
     kinds: Mapping[int, str],
 ) -> tuple[str, list[list[int]]]:
     """The answer type and the entities of each answer."""
     texts = row["answers"]
     if row["answer_type"] is None:
-        answer_type, entities = _inferred(row, found, kinds)
-        return answer_type, [found.get(text, []) if entities else [] for text in texts]
+        answer_type, entities = _inferred(row, resolved, kinds)
+        return answer_type, [resolved.get(text, []) if entities else [] for text in texts]
     if row["answer_type"] == "entities":
-        return "entities", [found.get(text, []) for text in texts]
+        return "entities", [resolved.get(text, []) for text in texts]
     if _is_value(row):
         return row["answer_type"], [_of_form(values.get(text, {}), row["answer_type"]) for text in texts]
     return row["answer_type"], [[] for _ in texts]
@@ -142,13 +142,13 @@ def _of_form(forms: Mapping[str, list[int]], form: str) -> list[int]:
     return forms.get(form) or sorted(entity for ids in forms.values() for entity in ids)
 
 
-def _inferred(row: Mapping[str, Any], found: Mapping[str, list[int]], kinds: Mapping[int, str]) -> tuple[str, bool]:
+def _inferred(row: Mapping[str, Any], resolved: Mapping[str, list[int]], kinds: Mapping[int, str]) -> tuple[str, bool]:
     """(answer type, whether the answers are in the graph) of a question whose file does not say.
 
     What the graph knows as an entity is one; `yes` and `no` are truth values unless they are; then form decides.
     """
     texts = row["answers"]
-    linked = [entity for text in texts for entity in found.get(text, [])]
+    linked = [entity for text in texts for entity in resolved.get(text, [])]
     truths = len(texts) == 1 and texts[0].casefold() in ("yes", "no")
     if truths and (not linked or row["complexity"] == "yes/no"):
         return "yes/no", False
@@ -166,12 +166,12 @@ def _inferred(row: Mapping[str, Any], found: Mapping[str, list[int]], kinds: Map
     return form, bool(linked)
 
 
-def _lookup(texts: Iterable[str], found: Mapping[str, list[int]]) -> tuple[list[int], list[str]]:
+def _lookup(texts: Iterable[str], resolved: Mapping[str, list[int]]) -> tuple[list[int], list[str]]:
     """Entities of all texts, each once and in order, and the texts that have none."""
     entities: dict[int, None] = {}
     missing = []
     for text in texts:
-        ids = found.get(text, [])
+        ids = resolved.get(text, [])
         entities.update(dict.fromkeys(ids))
         if not ids:
             missing.append(text)

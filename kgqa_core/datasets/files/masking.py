@@ -26,11 +26,11 @@ def mask_topic(question: Question, token: str, names: Mapping[int, Sequence[str]
     forms = [set(key_forms(key)) for key in question.topic_keys]
     if names:
         if len(forms) == len(question.topic_entities):
-            for own, entity in zip(forms, question.topic_entities, strict=True):
-                own.update(names.get(entity, ()))
+            for names_of_topic, entity in zip(forms, question.topic_entities, strict=True):
+                names_of_topic.update(names.get(entity, ()))
         else:
             forms += [set(names.get(entity, ())) for entity in question.topic_entities]
-    return mask_names(question.text, [(own, token) for own in forms])
+    return mask_names(question.text, [(names_of_topic, token) for names_of_topic in forms])
 
 
 def mask_mentions(
@@ -46,17 +46,17 @@ def mask_mentions(
     paired = len(question.topic_keys) == len(question.topic_entities)
     forms: list[tuple[Collection[str], str]] = []
     for indices, token in zip(mentions, tokens, strict=True):
-        own = {form for index in indices for form in (names or {}).get(question.topic_entities[index], ())}
+        names_of_topic = {form for index in indices for form in (names or {}).get(question.topic_entities[index], ())}
         if paired:
-            own.update(form for index in indices for form in key_forms(question.topic_keys[index]))
-        forms.append((own, token))
+            names_of_topic.update(form for index in indices for form in key_forms(question.topic_keys[index]))
+        forms.append((names_of_topic, token))
     return mask_names(question.text, forms)
 
 
 def mask_names(text: str, forms: Sequence[tuple[Collection[str], str]]) -> str:
     """The text in which the longest mention of each set of forms is replaced by its token; longest forms first."""
-    for own, token in sorted(forms, key=lambda some: -max((len(form) for form in some[0]), default=0)):
-        for form in sorted((form for form in own if form.strip()), key=lambda form: (-len(form), form)):
+    for names, token in sorted(forms, key=lambda pair: -max((len(form) for form in pair[0]), default=0)):
+        for form in sorted((form for form in names if form.strip()), key=lambda form: (-len(form), form)):
             masked = _replaced(text, form, token)
             if masked != text:
                 text = masked

@@ -37,12 +37,12 @@ def read_predicted(path: Path) -> list[PredictedAnswers]:
     return list(read_answer_file(path, _predicted).values())
 
 
-def _predicted(own: str, value: Mapping[str, Any], name: str) -> PredictedAnswers:
+def _predicted(key: str, value: Mapping[str, Any], name: str) -> PredictedAnswers:
     given = value[name]
     absent = given is None or value.get("reject")
     texts = [] if absent else given if isinstance(given, list) else [given]
     answers = tuple(dict.fromkeys(text for item in texts if (text := read_literal(name, item))))
-    return PredictedAnswers(own, answers, _form(value))
+    return PredictedAnswers(key, answers, _form(value))
 
 
 def _form(value: Mapping[str, Any]) -> str | None:
@@ -67,12 +67,13 @@ class KeyedPredictions:
 def with_keys(predictions: Iterable[PredictedAnswers], store: KgStore) -> KeyedPredictions:
     """The predictions with the keys of the entities and literals that their answers name."""
     given = list(predictions)
-    nodes = nodes_named((text for one in given for text in one.answers), store)
-    chosen = {text: own[0].key for text, own in nodes.items() if own}
+    nodes = nodes_named((text for prediction in given for text in prediction.answers), store)
+    chosen = {text: meanings[0].key for text, meanings in nodes.items() if meanings}
     keyed = [
-        replace(one, answers=tuple(dict.fromkeys(chosen.get(text, text) for text in one.answers))) for one in given
+        replace(prediction, answers=tuple(dict.fromkeys(chosen.get(text, text) for text in prediction.answers)))
+        for prediction in given
     ]
-    texts = [text for one in given for text in one.answers]
+    texts = [text for prediction in given for text in prediction.answers]
     return KeyedPredictions(
         keyed,
         sum(text not in chosen for text in texts),

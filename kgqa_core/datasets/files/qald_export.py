@@ -73,7 +73,7 @@ def read_answer_lists(path: Path) -> dict[str, list[str]]:
     return read_answer_file(path, _texts)
 
 
-def _texts(own: str, value: Mapping[str, Any], name: str) -> list[str]:
+def _texts(key: str, value: Mapping[str, Any], name: str) -> list[str]:
     return [read_literal(name, item) for item in read_list(value, name, required=False) if item != ""]
 
 

@@ -104,8 +104,8 @@ def _no_answers(answer: Any) -> list[dict[str, str]]:
         return []
     if answer in ("0", 0, ["0"], [0]):
         return [{"answer_type": "Value", "answer_argument": "0"}]
-    found: list[dict[str, str]] = answer
-    return found
+    answers: list[dict[str, str]] = answer
+    return answers
 
 
 def raw_question(row: AbilityRow, source: RowSource | None = None) -> RawQuestion:

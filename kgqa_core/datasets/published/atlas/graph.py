@@ -67,8 +67,8 @@ class AtlasGraph:
 
     def number(self, key: str, name: str) -> float | None:
         """The one number that an entity has along a relation, or None."""
-        found = self.tails(key, name)
-        return float(found[0]) if len(found) == 1 else None
+        tails = self.tails(key, name)
+        return float(tails[0]) if len(tails) == 1 else None
 
     def of_kind(self, kind: str) -> list[str]:
         """Sorted keys of all entities of a kind: `country`, `city`, `subdivision`, `language`, …"""
@@ -80,10 +80,10 @@ def _statements(path: Path) -> Iterator[tuple[str, str, str | None, str | None]]
     try:
         with gzip.open(path, "rt", encoding="utf-8") as stream:
             for number, line in enumerate(stream, start=1):
-                found = _STATEMENT.match(line)
-                if found is None:
+                statement = _STATEMENT.match(line)
+                if statement is None:
                     raise KgInputError(f"{path.name} line {number} is not a statement of the Atlas file: {line[:80]!r}")
-                head, relation, entity, literal = found.groups()
+                head, relation, entity, literal = statement.groups()
                 if literal is not None and "\\" in literal:
                     literal = re.sub(r"\\(.)", r"\1", literal)
                 yield head, relation, entity, literal
