@@ -54,5 +54,5 @@ def test_a_busy_server_ends_within_its_grace_and_refuses_what_waits(tmp_path: Pa
         process.send_signal(signal.SIGTERM)
         began = time.monotonic()
         output, _ = process.communicate(timeout=60)
-        assert time.monotonic() - began < 4 and process.returncode == 0 and "Traceback" not in output
+        assert time.monotonic() - began < 6 and process.returncode == 0 and "Traceback" not in output
         assert set(replies) == {503}
