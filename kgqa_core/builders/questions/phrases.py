@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kgqa_core.builders.questions.noun import Noun, article, conjugated
 from kgqa_core.builders.questions.question_words import QuestionWords
-from kgqa_core.builders.questions.relation_words import RelationWords, is_person
+from kgqa_core.builders.questions.relation_words import RelationWordings, is_person
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Arg, Class, Compare, Entity, Form, Join, Minus, Nth, Or, Step
 from kgqa_core.rewriting.phrases import plural
@@ -116,10 +116,10 @@ class FormPhrases:
             noun = replace(noun, post=f"{noun.post} {self.lexicon.pick(after)}".strip().replace(" ,", ","))
         return noun
 
-    def _ends(self, step: Step) -> Callable[[Step, RelationWords, Noun, str, str, bool | None], Noun]:
+    def _ends(self, step: Step) -> Callable[[Step, RelationWordings, Noun, str, str, bool | None], Noun]:
         return self._tails if step.inverse else self._heads
 
-    def _tails(self, step: Step, words: RelationWords, inside: Noun, x: str, head: str, given: bool | None) -> Noun:
+    def _tails(self, step: Step, words: RelationWordings, inside: Noun, x: str, head: str, given: bool | None) -> Noun:
         """What the relation leads to from x."""
         relation = self.profile.relations[step.relation]
         many = (inside.many or not relation.functional) if given is None else given
@@ -147,7 +147,7 @@ class FormPhrases:
             options.append(Noun(sort, f"that {x} {aux} {participle}", many=many, known=bool(tail)))
         return self.lexicon.pick(options)
 
-    def _heads(self, step: Step, words: RelationWords, inside: Noun, x: str, head: str, given: bool | None) -> Noun:
+    def _heads(self, step: Step, words: RelationWordings, inside: Noun, x: str, head: str, given: bool | None) -> Noun:
         """What has the relation to x."""
         relation = self.profile.relations[step.relation]
         many = (inside.many or not relation.inverse_functional) if given is None else given

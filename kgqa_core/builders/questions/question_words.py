@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kgqa_core.builders.questions.noun import article, spelled
-from kgqa_core.builders.questions.relation_words import RelationWords, relation_words
+from kgqa_core.builders.questions.relation_words import RelationWordings, relation_words
 from kgqa_core.builders.questions.schema_profile import GraphProfile, base_label
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.errors import FormError
@@ -27,13 +27,13 @@ class QuestionWords:
     def __init__(self, profile: GraphProfile, names: Callable[[str], str]) -> None:
         self.profile, self.name = profile, names
         self.rng = random.Random(0)
-        self._words: dict[str, RelationWords] = {}
+        self._words: dict[str, RelationWordings] = {}
 
     def pick(self, options: Sequence[T]) -> T:
         """One of several, the first twice as likely as another."""
         return self.rng.choice([options[0], *options])
 
-    def words(self, step: Step) -> RelationWords:
+    def words(self, step: Step) -> RelationWordings:
         """The words of a step's relation."""
         if step.relation not in self._words:
             if step.relation not in self.profile.relations:
@@ -59,7 +59,7 @@ class QuestionWords:
         return self.name(form.of.key) if isinstance(form, Join) and isinstance(form.of, Entity) else ""
 
     def extremes(
-        self, step: Step, words: RelationWords, best: str, counted: bool, index: str, person: bool
+        self, step: Step, words: RelationWordings, best: str, counted: bool, index: str, person: bool
     ) -> list[str]:
         """`with the highest R`, `with the most Rs`: clauses after a noun."""
         that, rank = "who" if person else "that", f"{index} " if index else ""
@@ -74,7 +74,7 @@ class QuestionWords:
         much = ("highest", "largest", "greatest") if best == "max" else ("lowest", "smallest")
         return [f"with the {rank}{self.pick(much)} {noun}", f"{that} has the {rank}{self.pick(much)} {noun}"]
 
-    def counted_noun(self, step: Step, words: RelationWords) -> str:
+    def counted_noun(self, step: Step, words: RelationWordings) -> str:
         """What is counted along a step of a measure, in several."""
         if not step.inverse:
             return plural(self.pick(words.nouns)) if words.nouns else plural(words.tail or "thing") + self._said(words)
@@ -86,7 +86,7 @@ class QuestionWords:
         return heads + self._said(words)
 
     @staticmethod
-    def _said(words: RelationWords) -> str:
+    def _said(words: RelationWordings) -> str:
         if words.verbs:
             return f" that it {words.verbs[0][0]}"
         return f" {words.passive[0][1]} it" if words.passive else ""
@@ -111,7 +111,7 @@ class QuestionWords:
             return f"{has} {self.pick(own).replace('<v>', v)}"
         return f"{has} {self._bound(form, words, v)}"
 
-    def _bound(self, form: Compare, words: RelationWords, v: str) -> str:
+    def _bound(self, form: Compare, words: RelationWordings, v: str) -> str:
         up = form.op in ("gt", "ge")
         if form.counted:
             more = self.pick(("more than", "over") if up else ("fewer than", "less than"))

@@ -25,7 +25,7 @@ _UNCHANGED = frozenset("series species headquarters news politics physics mathem
 
 
 @dataclass(frozen=True, slots=True)
-class RelationWords:
+class RelationWordings:
     """Words for one relation; `head HAS it TO tail`.
 
     nouns: the tail is the noun of the head, in one.  link: what stands between that noun and the head.  passive: pairs
@@ -45,7 +45,7 @@ class RelationWords:
     entry: RelationEntry
 
 
-def relation_words(relation: RelationProfile, profile: GraphProfile) -> RelationWords:
+def relation_words(relation: RelationProfile, profile: GraphProfile) -> RelationWordings:
     """The words for a relation of a graph, those of its own label first."""
     entry = thesaurus().relation(relation.label) or RelationEntry()
     nouns: dict[str, None] = {}
@@ -79,7 +79,7 @@ def relation_words(relation: RelationProfile, profile: GraphProfile) -> Relation
     wh = entry.wh or ("when" if relation.dated else "")
     if not wh:
         wh = "who" if is_person(tail) else "where" if re.match(r"(place|location) ", relation.label) else "what"
-    return RelationWords(tuple(nouns), link, tuple(passive), tuple(active), tuple(verbs), head, tail, wh, entry)
+    return RelationWordings(tuple(nouns), link, tuple(passive), tuple(active), tuple(verbs), head, tail, wh, entry)
 
 
 def is_person(noun: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgqa_core.builders.questions.noun import Noun, article
 from kgqa_core.builders.questions.phrases import FormPhrases
-from kgqa_core.builders.questions.relation_words import PLACES, RelationWords, is_person
+from kgqa_core.builders.questions.relation_words import PLACES, RelationWordings, is_person
 from kgqa_core.logic.forms import And, Arg, Class, Entity, Form, Join, Minus, Nth
 from kgqa_core.rewriting.phrases import plural
 
@@ -110,7 +110,7 @@ class SetQuestions:
     def _outer_tail(self, form: Form) -> bool:
         return isinstance(form, Join) and form.path[0].inverse
 
-    def _words(self, form: Form) -> RelationWords | None:
+    def _words(self, form: Form) -> RelationWordings | None:
         return self.lexicon.words(form.path[0]) if isinstance(form, Join) else None
 
     def _direct(self, form: Form) -> list[str]:

@@ -6,7 +6,7 @@ import re
 
 from kgqa_core.builders.questions.noun import article
 from kgqa_core.builders.questions.phrases import FormPhrases
-from kgqa_core.builders.questions.relation_words import PLACES, RelationWords, is_person
+from kgqa_core.builders.questions.relation_words import PLACES, RelationWordings, is_person
 from kgqa_core.builders.questions.set_questions import SetQuestions
 from kgqa_core.logic.forms import And, Class, Entity, Form, Greater, Join
 from kgqa_core.rewriting.phrases import plural
@@ -138,7 +138,7 @@ class ValueQuestions:
              f"{wh} has {more}: {one} or {other}")
         )  # fmt: skip
 
-    def _much(self, form: Greater, words: RelationWords) -> str:
+    def _much(self, form: Greater, words: RelationWordings) -> str:
         up, step = form.best == "max", form.path[0]
         if form.counted:
             return f"{'more' if up else 'fewer'} {self.lexicon.counted_noun(step, words)}"

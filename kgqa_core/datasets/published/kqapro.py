@@ -27,7 +27,7 @@ ENTITIES = ("What", "QueryName", "SelectBetween", "SelectAmong")
 """Last functions whose answer is the name of an entity."""
 
 
-class Function(Struct, frozen=True):
+class ProgramStep(Struct, frozen=True):
     """A step of a program."""
 
     function: str
@@ -38,7 +38,7 @@ class KqaQuestion(Struct, frozen=True):
     """A row of KQA Pro."""
 
     question: str
-    program: tuple[Function, ...] = ()
+    program: tuple[ProgramStep, ...] = ()
     answer: str | None = None
     sparql: str | None = None
 

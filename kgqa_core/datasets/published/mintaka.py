@@ -24,7 +24,7 @@ COMPLEXITY = {"multihop": "multi-hop", "yesno": "yes/no"}
 ANSWER_TYPES = {"entity": "entities", "boolean": "yes/no", "numerical": "number", "date": "date", "string": "text"}
 
 
-class Mention(Struct, frozen=True):
+class MentionedEntity(Struct, frozen=True):
     """A part of the question.  name: the Wikidata id of an entity."""
 
     kind: Text | None = field(name="entityType", default=None)
@@ -57,7 +57,7 @@ class MintakaQuestion(Struct, frozen=True):
     answer: MintakaAnswer
     question: str | None = None
     translations: dict[str, str | None] = {}
-    mentions: tuple[Mention, ...] = field(name="questionEntity", default=())
+    mentions: tuple[MentionedEntity, ...] = field(name="questionEntity", default=())
 
 
 def raw_question(row: MintakaQuestion, source: RowSource) -> RawQuestion:

@@ -50,14 +50,14 @@ GIVEN_TYPES = {
 """Answer types as `answertype` names them; results of the query count first."""
 
 
-class Wording(Struct, frozen=True):
+class QaldText(Struct, frozen=True):
     """The text of a question in a language."""
 
     language: Text | None = None
     string: Any = None
 
 
-class Term(Struct, frozen=True):
+class QaldTerm(Struct, frozen=True):
     """A bound term of a result in JSON."""
 
     value: str
@@ -65,29 +65,29 @@ class Term(Struct, frozen=True):
     datatype: Any = None
 
 
-class Query(Struct, frozen=True):
+class QaldQuery(Struct, frozen=True):
     """The query of a question."""
 
     sparql: Any = None
 
 
-class Header(Struct, frozen=True):
+class QaldHeader(Struct, frozen=True):
     """The variables of a result."""
 
     variables: tuple[str, ...] = field(name="vars", default=())
 
 
-class Bindings(Struct, frozen=True):
+class QaldBindings(Struct, frozen=True):
     """The rows of a result, a term by variable."""
 
-    bindings: tuple[dict[str, Term], ...] = ()
+    bindings: tuple[dict[str, QaldTerm], ...] = ()
 
 
-class QueryResult(Struct, frozen=True):
+class QaldResult(Struct, frozen=True):
     """The result of a query in SPARQL's JSON: a truth value, or bindings."""
 
-    head: Header = Header()
-    results: Bindings = Bindings()
+    head: QaldHeader = QaldHeader()
+    results: QaldBindings = QaldBindings()
     boolean: bool | None = None
 
 
@@ -95,8 +95,8 @@ class QaldQuestion(Struct, frozen=True):
     """A question of QALD JSON.  answers: a list with the result of its query, or that alone."""
 
     id: str | int
-    question: tuple[Wording, ...]
-    query: Query = Query()
+    question: tuple[QaldText, ...]
+    query: QaldQuery = QaldQuery()
     answers: Any = None
     answer_type: Any = field(name="answertype", default=None)
 
@@ -128,7 +128,7 @@ def _answers(value: Any) -> tuple[str | None, list[Any]]:
     """Answer type and answers of the results of a query."""
     if value is None or value == []:
         return None, []
-    result = read_row(value[0] if isinstance(value, list) else value, QueryResult)
+    result = read_row(value[0] if isinstance(value, list) else value, QaldResult)
     if result.boolean is not None:
         return "yes/no", [result.boolean]
     answers: dict[str, str] = {}
@@ -141,7 +141,7 @@ def _answers(value: Any) -> tuple[str | None, list[Any]]:
     return (kinds.pop() if len(kinds) == 1 else "text" if kinds else None), list(answers)
 
 
-def _answer(term: Term) -> tuple[str, str]:
+def _answer(term: QaldTerm) -> tuple[str, str]:
     """Answer type and key of one bound term."""
     if term.type == "uri":
         return "entities", key_of_iri(term.value.strip())

@@ -23,9 +23,9 @@ from kgqa_core.papers.grailqability.parsing.decode.rows import (
     Batcher,
     DecoderRow,
     Orders,
+    drop_random_items,
     reader_of,
     slot_actions,
-    thinned,
 )
 from kgqa_core.papers.grailqability.parsing.decode.text_decoder import TextDecoder
 from kgqa_core.workspace import Workspace
@@ -78,7 +78,7 @@ def fit_decoder(
 
     def batch_loss(numbers: Tensor) -> Tensor:
         rows = [learning[i] for i in numbers.tolist()]
-        return loss(thinned(rows, missing) if missing else rows)
+        return loss(drop_random_items(rows, missing) if missing else rows)
 
     orders = Orders(learning, options.batch_size, options.questions_per_wording, seed)
     plan = TrainingPlan(

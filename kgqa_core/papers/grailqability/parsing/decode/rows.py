@@ -147,7 +147,7 @@ CLASSES_LOST = 0.4
 """Share of the rows with types that lose a type and no relation."""
 
 
-def thinned(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
+def drop_random_items(rows: Sequence[DecoderRow], missing: float) -> list[DecoderRow]:
     """The rows without one relation or type each, as a graph would give them that lacks it.
 
     missing: share of the rows with a form that lose an item which their form needs, and then have none; the others

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kgqa_core.papers.grailqability.parsing.decode.actions import END, NK, NUMBER, Slots
-from kgqa_core.papers.grailqability.parsing.decode.rows import FEATURES, DecoderRow, thinned
+from kgqa_core.papers.grailqability.parsing.decode.rows import FEATURES, DecoderRow, drop_random_items
 
 RELATIONS = ("a", "b", "c", "d")
 
@@ -30,7 +30,7 @@ def test_a_row_that_keeps_what_it_needs_keeps_its_form(actions: tuple[str, ...])
     lost = set()
     for seed in range(40):
         torch.manual_seed(seed)
-        [own] = thinned([row(*actions, END)], missing=0.0)
+        [own] = drop_random_items([row(*actions, END)], missing=0.0)
         assert actions_of(own) == [*actions, END]
         [gone] = set(RELATIONS) - set(own.slots.relations)
         assert own.labels == ("[E1]", *own.slots.relations) and len(own.kinds) == 4
@@ -44,7 +44,7 @@ def test_a_row_that_keeps_what_it_needs_keeps_its_form(actions: tuple[str, ...])
 
 def test_a_row_that_loses_what_it_needs_has_no_form() -> None:
     torch.manual_seed(7)
-    found = thinned([row("(R b)", "d", "x", END)] * 400, missing=0.25)
+    found = drop_random_items([row("(R b)", "d", "x", END)] * 400, missing=0.25)
     without = [own for own in found if own.actions == (NUMBER[NK], NUMBER[END])]
     assert 70 < len(without) < 130
     assert {r for own in without for r in set(RELATIONS) - set(own.slots.relations)} == {"b", "d"}
@@ -54,9 +54,9 @@ def test_a_row_that_loses_what_it_needs_has_no_form() -> None:
 
 def test_what_has_no_form_and_what_needs_all_relations_stay_what_they_are() -> None:
     torch.manual_seed(7)
-    assert {tuple(actions_of(own)) for own in thinned([row(NK, END)] * 20, missing=0.9)} == {(NK, END)}
+    assert {tuple(actions_of(own)) for own in drop_random_items([row(NK, END)] * 20, missing=0.9)} == {(NK, END)}
     everything = row("a", "b", "c", "d", "x", END)
-    assert thinned([everything], missing=0.0) == [everything]
+    assert drop_random_items([everything], missing=0.0) == [everything]
 
 
 def typed_row(*actions: str) -> DecoderRow:
@@ -72,7 +72,7 @@ def test_a_type_is_lost_as_a_relation_is() -> None:
     torch.manual_seed(7)
     actions = ["AND", "t.q", "(R b)", "x", END]
     kept, without = [], []
-    for own in thinned([typed_row(*actions)] * 600, missing=0.3):
+    for own in drop_random_items([typed_row(*actions)] * 600, missing=0.3):
         (without if own.actions == (NUMBER[NK], NUMBER[END]) else kept).append(own)
         assert own.labels == ("[E1]", *own.slots.classes, *own.slots.relations)
         assert len(own.labels) == len(own.kinds) == len(own.features) == 5
