@@ -86,7 +86,7 @@ def measure(
     given = np.array([verdict.answerable for verdict in verdicts])
     generator = np.random.default_rng(seed)
     samples = [generator.integers(0, len(good), len(good)) for _ in range(bootstrap)]
-    areas = [auroc(sure[own], good[own]) for own in samples if _both(good[own])]
+    areas = [auroc(sure[sample], good[sample]) for sample in samples if _both(good[sample])]
     groups: dict[str, dict[str, list[bool]]] = {"drop": {}, "level": {}, "why": {}}
     for key, own in groups.items():
         for value in sorted({group for label in labels if (group := getattr(label, key))}):

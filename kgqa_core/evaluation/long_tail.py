@@ -103,8 +103,8 @@ def recall_by_k(
     ranks: by experiment.  evaluated: ids of the questions that count.
     """
     results = {}
-    for experiment, own in sorted(ranks.items()):
-        counted = [indices for question, indices in sorted(own.items()) if question in evaluated]
+    for experiment, rank in sorted(ranks.items()):
+        counted = [indices for question, indices in sorted(rank.items()) if question in evaluated]
         if counted:
             results[experiment] = {
                 str(k): bootstrap_interval(

@@ -252,7 +252,7 @@ def _look(name: str, names: Sequence[str]) -> tuple[int, bool, int]:
 
 
 def _of_model(scores: Mapping[str, Any], model: str) -> dict[str, Any]:
-    return {name: own for name, own in scores.items() if Experiment.parse(name).answerer == model}
+    return {name: score for name, score in scores.items() if Experiment.parse(name).answerer == model}
 
 
 def _gold(name: str) -> tuple[str, str]:

@@ -96,8 +96,8 @@ def choose(ranked: Ranked) -> Choice:
     shares /= shares.sum()
     groups: dict[object, float] = {}
     first: dict[object, int] = {}
-    for index, (one, share) in enumerate(zip(ranked.candidates, shares[:-1].tolist(), strict=True)):
-        key = answer_key(one)
+    for index, (candidate, share) in enumerate(zip(ranked.candidates, shares[:-1].tolist(), strict=True)):
+        key = answer_key(candidate)
         groups[key] = groups.get(key, 0.0) + share
         first.setdefault(key, index)
     if not groups:

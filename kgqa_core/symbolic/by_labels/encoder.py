@@ -159,7 +159,7 @@ class PackedTexts:
 
     def _runs(self, values: Tensor) -> list[Tensor]:
         parts = values.split([texts * length for texts, length in self.blocks])
-        return [own.view(*block, -1) for own, block in zip(parts, self.blocks, strict=True)]
+        return [part.view(*block, -1) for part, block in zip(parts, self.blocks, strict=True)]
 
 
 class TextEncoder(nn.Module):

@@ -392,7 +392,7 @@ class LabelParser:
     def parse(self, questions: Sequence[Question]) -> list[Ranked]:
         """The ranked candidates of questions."""
         readings = self.readings(questions)
-        flat = [(q.id, query) for q, own in zip(questions, readings, strict=True) for query in own]
+        flat = [(q.id, query) for q, reading in zip(questions, readings, strict=True) for query in reading]
         return self.best_readings(self.rank(self.prepare(flat)), [len(own) for own in readings])
 
     # -- features ----------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class Phrases:
     def __init__(self, graph: LabelGraph) -> None:
         self.graph = graph
         words = [relation_words(label, graph.noun(relation)) for relation, label in enumerate(graph.labels)]
-        self.relation_words = [replace(own, head=head) for own, head in zip(words, _heads(graph, words), strict=True)]
+        self.relation_words = [replace(word, head=head) for word, head in zip(words, _heads(graph, words), strict=True)]
 
     def write(self, form: Form, slots: Mapping[str, str]) -> str:
         """The phrase of a form; an entity without a slot is written `x`."""

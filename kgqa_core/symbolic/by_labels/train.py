@@ -236,9 +236,10 @@ def _key(network: ScoreNetwork, examples: Sequence[LabelExample], options: FitOp
     for name, value in sorted(checkpoint.trainable_weights(network).items()):
         sha.update(name.encode())
         sha.update(value.contiguous().numpy().tobytes())
-    for one in examples:
-        sha.update(repr((one.question, one.query.text, one.texts, one.nouns, one.wanted, one.weight)).encode())
-        sha.update(one.features.tobytes())
-        sha.update(one.right.tobytes())
+    for example in examples:
+        texts = example.question, example.query.text, example.texts, example.nouns
+        sha.update(repr((*texts, example.wanted, example.weight)).encode())
+        sha.update(example.features.tobytes())
+        sha.update(example.right.tobytes())
     decisive = {name: value for name, value in asdict(options).items() if name != "checkpoint_seconds"}
     return checkpoint.key_of(sha.hexdigest(), decisive, seed)

@@ -190,7 +190,7 @@ class UnreadWords:
         asked = {root(token.text) for token in tokens}
         unnamed = any(not self.reader.roots_of(directed)[0] & asked for directed in directed_relations)
         wordings = dict.fromkeys([*texts, *(own for directed in directed_relations for own in self.wordings[directed])])
-        likeness = self._likeness(text, tokens, [own for own in wordings if own], encoded)
+        likeness = self._likeness(text, tokens, [wording for wording in wordings if wording], encoded)
         timed = cues_of(text, yes_no=False).kind == "time"  # the verb alone tells which of a thing's dates
         idle = {*SLOTS, NUMBER, *grammar_of(text)}
         asks_one = form.leads_to_one and not (form.number or unnamed or timed) and self.reader.is_named(form, asked)

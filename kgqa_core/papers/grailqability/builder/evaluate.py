@@ -22,10 +22,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kgqa_core.errors import InputError
-from kgqa_core.metrics.answerability import METRICS, Predicted, exact_match
 from kgqa_core.metrics.significance import bootstrap_interval
 from kgqa_core.papers.grailqability.builder.records import Benchmark, read_benchmark
 from kgqa_core.papers.grailqability.builder.score import Scored, by_group, gold, same_form, score
+from kgqa_core.papers.grailqability.metrics import METRICS, Predicted, exact_match
 from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, read_parsed
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import SPLITS

@@ -14,8 +14,8 @@ from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.parser import parse
-from kgqa_core.metrics.answerability import METRICS, GoldForm, Predicted, scores
 from kgqa_core.papers.grailqability.builder.records import IID, KINDS, LEVELS, Benchmark, BenchmarkQuestion, IdealRecord
+from kgqa_core.papers.grailqability.metrics import METRICS, GoldForm, Predicted, scores
 
 Holds = Callable[[BenchmarkQuestion, IdealRecord], bool]
 

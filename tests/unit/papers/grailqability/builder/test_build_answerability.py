@@ -18,11 +18,11 @@ from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.overlay import carry_base
 from kgqa_core.kg.store import KgStore
-from kgqa_core.metrics.answerability import Predicted
 from kgqa_core.papers.grailqability.builder.build import build
 from kgqa_core.papers.grailqability.builder.records import Benchmark, read_benchmark
 from kgqa_core.papers.grailqability.builder.score import check_predicted, read_predicted, table
 from kgqa_core.papers.grailqability.builder.verify import verify
+from kgqa_core.papers.grailqability.metrics import Predicted
 from kgqa_core.store.digest import content_digest, hash_file
 from kgqa_core.workspace import Workspace
 from tests.support.register_benchmark import write_benchmark, write_inputs

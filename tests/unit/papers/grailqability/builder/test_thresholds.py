@@ -8,7 +8,6 @@ import random
 
 import pytest
 
-from kgqa_core.metrics.answerability import Predicted
 from kgqa_core.papers.grailqability.builder.evaluate import (
     Doubted,
     Thresholds,
@@ -18,6 +17,7 @@ from kgqa_core.papers.grailqability.builder.evaluate import (
     tune,
     tune_nothing,
 )
+from kgqa_core.papers.grailqability.metrics import Predicted
 from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm
 
 BEST = ParsedForm("q", 0, "(JOIN r e)", math.log(0.8), rho=0.5, answers=("a",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa_core.metrics.answerability import GoldForm, Predicted, exact_match, f1_lenient, f1_regular, scores
+from kgqa_core.papers.grailqability.metrics import GoldForm, Predicted, exact_match, f1_lenient, f1_regular, scores
 
 
 def equal(one: str, other: str) -> bool:
