@@ -13,8 +13,7 @@ from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.schema import types_of
 from kgqa_core.papers.grailqability.parsing.decode.automaton import Automaton, Limits
 from kgqa_core.papers.grailqability.parsing.decode.prepare import Ground
-from kgqa_core.papers.grailqability.parsing.decode.retrieved import Near, near
-from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow, Worded, make_row
+from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow, Near, Worded, make_row, near
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic, write_examples
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.workspace import Workspace

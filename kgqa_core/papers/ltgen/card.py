@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.config import WritingOptions
-from kgqa_core.papers.cards import card_templates, markdown, one_line
+from kgqa_core.papers.benchmark_files import card_templates, markdown, one_line
 from kgqa_core.papers.ltgen.conv import SMALL_TALK
 from kgqa_core.papers.ltgen.prompts import ANNOTATION_RULE, CONV, QA, VERSION
 from kgqa_core.papers.ltgen.records import BenchmarkItem, RejectedItem, Subject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -231,16 +230,6 @@ def shuffled(values: Sequence[Any], key: str) -> list[Any]:
     """Values in an order that follows from a key and their places alone."""
     order = sorted(range(len(values)), key=lambda i: hashlib.sha256(f"{key}/{i}".encode()).digest())
     return [values[index] for index in order]
-
-
-def write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> int:
-    """JSON lines with sorted keys; how many."""
-    number = 0
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
-            number += 1
-    return number
 
 
 def _paths(item: BenchmarkItem) -> list[list[str]]:

@@ -22,6 +22,7 @@ from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.monitor import Monitor
+from kgqa_core.papers.benchmark_files import write_json_lines
 from kgqa_core.papers.ltgen import conv, qa, template
 from kgqa_core.papers.ltgen.card import statistics, write_card
 from kgqa_core.papers.ltgen.parse import NameMatcher
@@ -33,7 +34,6 @@ from kgqa_core.papers.ltgen.records import (
     ReplyItems,
     Subject,
     read_sample,
-    write_lines,
 )
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.workspace import Workspace
@@ -90,10 +90,10 @@ def write(
     items, rejects, dialogues = _collect(kind, subjects, batches)
     if not items:
         raise InputError(_nothing(kind, options, rejects))
-    write_lines(workspace.out / "questions.jsonl", (item.record(kind) for item in items))
-    write_lines(workspace.out / "rejects.jsonl", (reject.record(kind) for reject in rejects))
+    write_json_lines(workspace.out / "questions.jsonl", (item.record(kind) for item in items))
+    write_json_lines(workspace.out / "rejects.jsonl", (reject.record(kind) for reject in rejects))
     if kind == "conv":
-        write_lines(workspace.out / "dialogues.jsonl", dialogues)
+        write_json_lines(workspace.out / "dialogues.jsonl", dialogues)
     table = statistics(kind, subjects, items, rejects, writing.counts)
     write_json(workspace.out / "statistics.json", table)
     write_card(workspace.out, kg=kg, sample=sample, kind=kind, options=options, table=table, seed=seed)

@@ -13,8 +13,8 @@ No file that training reads has the ideal form of a question whose form is gone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -112,18 +112,6 @@ class Benchmark:
     ideal: tuple[IdealRecord, ...]
     drops: tuple[Drop, ...]
     statistics: dict[str, Any]
-
-
-def write_rows(path: Path, rows: Iterable[Any]) -> int:
-    """Dataclasses as JSON lines with sorted keys; how many."""
-    path.parent.mkdir(exist_ok=True)
-    number = 0
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            value = row if isinstance(row, dict) else asdict(row)
-            file.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
-            number += 1
-    return number
 
 
 def read_benchmark(folder: Path) -> Benchmark:

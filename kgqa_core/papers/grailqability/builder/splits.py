@@ -20,8 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from kgqa_core.papers.grailqability.builder.full_zero_shot import FullZeroShot, Obstacle
-from kgqa_core.papers.grailqability.builder.groups import FormGroup
+from kgqa_core.papers.grailqability.builder.full_zero_shot import FormGroup, FullZeroShot, Obstacle
 from kgqa_core.papers.grailqability.builder.records import FULL, IID, PARTIAL
 from kgqa_core.types import SPLITS
 

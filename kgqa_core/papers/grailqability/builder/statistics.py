@@ -14,7 +14,7 @@ from kgqa_core.datasets.derived.gold_forms import COMPUTED, GIVEN, PATH
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
-from kgqa_core.papers.cards import card_templates, markdown
+from kgqa_core.papers.benchmark_files import card_templates, markdown
 from kgqa_core.papers.grailqability.builder.records import (
     FULL,
     IID,

@@ -122,3 +122,17 @@ def crossed(texts: TextWords, labels: TextWords) -> Floats:
     """[texts, labels, SHARES] the shares of each text with each label."""
     shared = (texts.rows @ labels.rows.T).toarray()
     return shares(shared, texts.total[:, None], texts.whole[:, None], labels.total[None, :])
+
+
+class RelationLikeness:
+    """Words of relations, weighted by how few relations have them."""
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._overlap = WordOverlap(labels)
+        self._labels = self._overlap.labels(labels)
+
+    def of(self, text: str) -> Floats:
+        """[relations] the share of each label's words that a text has, in [0, 1]; rare words count more."""
+        words = self._overlap.read([text]).rows.toarray()[0]
+        likeness: Floats = self._labels.rows @ words / np.maximum(1e-9, self._labels.total)
+        return likeness

@@ -17,8 +17,7 @@ from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.papers.grailqability.parsing.decode.actions import END, NUMBER, written
 from kgqa_core.papers.grailqability.parsing.decode.automaton import Automaton, Limits, walk
 from kgqa_core.papers.grailqability.parsing.decode.grammar import Kinds
-from kgqa_core.papers.grailqability.parsing.decode.retrieved import Near, chosen, near
-from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow, Worded, make_row, worded
+from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow, Near, Worded, chosen, make_row, near, worded
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample
 from kgqa_core.papers.grailqability.parsing.item_retriever import Items, items_of
 

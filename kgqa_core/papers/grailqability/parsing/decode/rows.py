@@ -6,7 +6,8 @@ candidates of one mention are slots of their own that share its token.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,16 +16,53 @@ from torch import Tensor
 
 from kgqa_core.datasets.derived.form_values import VALUES, values_in
 from kgqa_core.datasets.files.masking import mask_names
+from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Literal
 from kgqa_core.logic.measures import TIME, measure
 from kgqa_core.nn.encoders import PAD as PADDING
 from kgqa_core.nn.encoders import SPECIAL, UNKNOWN, Reader
 from kgqa_core.papers.grailqability.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
 from kgqa_core.papers.grailqability.parsing.decode.network import FORWARD, INVERSE, LEAF, DecoderBatch
-from kgqa_core.papers.grailqability.parsing.decode.retrieved import Near
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
 from kgqa_core.papers.grailqability.parsing.item_retriever import Items
 from kgqa_core.papers.grailqability.parsing.rng.slots import mentions_of
+
+Near = Mapping[str, Mapping[str, tuple[bool, bool]]]
+"""Entity → relation → whether the entity is a head of it, and whether it is a tail of it."""
+
+
+def near(store: KgStore, keys: Iterable[str]) -> Near:
+    """The relations that each entity has, in either direction."""
+    rows = store.connection.execute(
+        "WITH wanted AS (SELECT id, key FROM entities WHERE kind = 'entity' AND key IN "
+        "(SELECT unnest($1::VARCHAR[]))) "
+        "SELECT w.key, r.key, bool_or(t.side = 0), bool_or(t.side = 1) FROM wanted w JOIN ("
+        "SELECT DISTINCT head AS id, relation, 0 AS side FROM triples WHERE head IN (SELECT id FROM wanted) "
+        "UNION ALL SELECT DISTINCT tail, relation, 1 FROM triples WHERE tail IN (SELECT id FROM wanted)) t "
+        "ON t.id = w.id JOIN relations r ON r.id = t.relation GROUP BY 1, 2 ORDER BY 1, 2",
+        [sorted(set(keys))],
+    ).fetchall()
+    nearby: dict[str, dict[str, tuple[bool, bool]]] = {}
+    for entity, relation, head, tail in rows:
+        nearby.setdefault(entity, {})[relation] = (bool(head), bool(tail))
+    return nearby
+
+
+def chosen(
+    scores: Tensor, items: Items, anchored: Collection[str], relations: int, classes: int
+) -> tuple[list[str], list[str]]:
+    """The relations and types of a question, best first.
+
+    scores: [items] of the question.  Two thirds of the relations are the best of the graph; then come those that the
+    topics have (`anchored`), then the next best.
+    """
+    order = torch.argsort(scores[: len(items.relations)], descending=True, stable=True).tolist()
+    ranked = [items.relations[index] for index in order]
+    sure = math.ceil(relations * 2 / 3)
+    chosen_relations = [*ranked[:sure], *sorted(ranked[sure:], key=lambda key: key not in anchored)][:relations]
+    of_classes = torch.argsort(scores[len(items.relations) :], descending=True, stable=True)[:classes].tolist()
+    return chosen_relations, [items.classes[index] for index in of_classes]
+
 
 MOST_MENTIONS = 6
 """Mentions that have a token of their own."""

@@ -30,11 +30,11 @@ from kgqa_core.logic.measures import TIME as TIME_DIMENSION
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.papers.grailqability.parsing.rng.form_specs import FormSpec, Path, SpecForms
-from kgqa_core.papers.grailqability.parsing.rng.relation_likeness import RelationLikeness
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RetrievedItems
 from kgqa_core.papers.grailqability.parsing.rng.slots import NUMBER, STRING, TIME, VALUE, View
 from kgqa_core.papers.grailqability.parsing.rng.typed_forms import PAIRED, Named, TypedForms
 from kgqa_core.papers.grailqability.parsing.rng.ways import Routes, Starts, Ways
+from kgqa_core.papers.grailqability.parsing.word_overlap import RelationLikeness
 from kgqa_core.papers.grailqability.parsing.words import key_words, stems
 
 NO_FORM = 0

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.papers.grailqability.builder.full_zero_shot import FullZeroShot
-from kgqa_core.papers.grailqability.builder.groups import FormGroup
+from kgqa_core.papers.grailqability.builder.full_zero_shot import FormGroup, FullZeroShot
 from kgqa_core.papers.grailqability.builder.records import read_benchmark
 from kgqa_core.papers.grailqability.builder.splits import Shares, levels, split
 from kgqa_core.papers.grailqability.builder.verify import verify

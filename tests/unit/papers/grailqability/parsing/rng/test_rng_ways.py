@@ -10,9 +10,8 @@ from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
 from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
 from kgqa_core.papers.grailqability.parsing.rng.readings import Readings
-from kgqa_core.papers.grailqability.parsing.rng.relation_likeness import RelationLikeness
 from kgqa_core.papers.grailqability.parsing.rng.ways import FACTS, Ways
-from kgqa_core.papers.grailqability.parsing.word_overlap import NEAR
+from kgqa_core.papers.grailqability.parsing.word_overlap import NEAR, RelationLikeness
 from tests.support.graphs import small_graph
 
 

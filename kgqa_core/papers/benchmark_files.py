@@ -1,12 +1,24 @@
-"""Markdown of the data cards of benchmarks: tables, cells, and the environment of their templates."""
+"""Files of benchmarks: JSON lines, and data cards in Markdown with their tables, cells and templates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+
+
+def write_json_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Writes dictionaries and dataclasses as JSON lines with sorted keys; the folder is made."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            value = row if isinstance(row, dict) else asdict(row)
+            file.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 def markdown(table: Sequence[Mapping[str, Any]]) -> str:
