@@ -21,7 +21,7 @@ from kgqa_core.retrieval.hop_path.classifier import PathModel, best_of, encode_w
 from kgqa_core.retrieval.hop_path.retriever import load
 from kgqa_core.retrieval.hop_path.train import PathExample, as_row, directed_labels, fit, measure, train
 from tests.support.device import DEVICE
-from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = HopPathOptions(
     encoder="scratch", epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device=DEVICE
@@ -36,13 +36,6 @@ def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "hop_path"
     counts = run(world, folder)
     assert (counts["dev_path_at_1"], counts["dev_hop_accuracy"], counts["dev_path_at_5"]) == (1.0, 1.0, 1.0)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("undisturbed") / "hop_path"
-    run(world, folder, QUICK)
     return folder
 
 
@@ -134,38 +127,6 @@ def test_a_long_question_gives_way_to_the_path(model: PathModel) -> None:
     assert len(cut) <= 12 and cut[-len(path) :] == path
     assert cut[: len(cut) - len(path)] == full[: len(cut) - len(path)]
     assert encode_with_path(replace(reader, max_tokens=3), "name the capital", ["<inv>-capital"] * 4)
-
-
-def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(
-    world: Any, undisturbed: Path, tmp_path: Path
-) -> None:
-    run(world, tmp_path / "again", QUICK)
-    run(world, tmp_path / "other", QUICK, seed=8)
-    assert content(tmp_path / "again") == content(undisturbed)
-    assert sorted(content(undisturbed)) == [
-        "config.json",
-        "curves.parquet",
-        "gold_paths.parquet",
-        "model.safetensors",
-        "tokenizer.json",
-    ]
-    assert content(tmp_path / "other")["model.safetensors"] != content(undisturbed)["model.safetensors"]
-
-
-@pytest.mark.parametrize("stop_at", [20, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 30))])
-def test_killed_training_goes_on_and_ends_with_the_same_bytes(
-    world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
-) -> None:
-    listener, files = resumed(run, world, tmp_path, QUICK, stop_at)
-    assert listener.steps[0] == stop_at  # the step that was lost is done again, no other
-    assert files == content(undisturbed)
-    assert list((tmp_path / "work").iterdir()) == []
-
-
-def test_a_checkpoint_of_another_seed_or_a_damaged_one_is_not_used(
-    world: Any, undisturbed: Path, tmp_path: Path
-) -> None:
-    assert ignores_checkpoints(run, world, tmp_path, QUICK) == [content(undisturbed)] * 2
 
 
 def test_training_stops_when_dev_paths_get_no_better() -> None:

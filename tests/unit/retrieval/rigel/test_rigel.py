@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 import torch
 
@@ -23,13 +22,12 @@ from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, walk
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
-from tests.support.models import Listener, content, ignores_checkpoints, resumed, runner
+from tests.support.models import Listener, runner
 
 OPTIONS = RigelOptions(
     encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device=DEVICE
 )
 run = runner(train, OPTIONS)
-QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})
 
 
 @pytest.fixture(scope="module")
@@ -37,19 +35,6 @@ def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "retriever"
     run(world, folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def listened(world: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Listener]:
-    """A quick training and what it reported."""
-    folder, listener = tmp_path_factory.mktemp("undisturbed") / "retriever", Listener()
-    run(world, folder, QUICK, monitor=listener)
-    return folder, listener
-
-
-@pytest.fixture(scope="module")
-def undisturbed(listened: tuple[Path, Listener]) -> Path:
-    return listened[0]
 
 
 @pytest.mark.parametrize("loss", ["bce", pytest.param("normalised", marks=pytest.mark.slow)])
@@ -65,41 +50,6 @@ def test_learns_one_and_two_hops_from_answers_alone(world: Any, tmp_path: Path, 
         RetrieverInputs(world.dkg, RetrievalOptions(), 7, trained=tmp_path / "retriever"),
     )
     assert found["hits_at_1"]["test"] == 1.0
-
-
-@pytest.mark.slow
-def test_same_seed_gives_the_same_bytes_and_another_seed_does_not(
-    world: Any, undisturbed: Path, tmp_path: Path
-) -> None:
-    run(world, tmp_path / "again", QUICK)
-    run(world, tmp_path / "other", QUICK, seed=8)
-    assert content(tmp_path / "again") == content(undisturbed)
-    assert content(tmp_path / "other")["model.safetensors"] != content(undisturbed)["model.safetensors"]
-
-
-@pytest.mark.slow  # by default a training with starts is killed, and those of other retrievers
-@pytest.mark.parametrize("stop_at", [1, 5, 30])
-def test_killed_training_goes_on_and_ends_with_the_same_bytes(
-    world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
-) -> None:
-    listener, files = resumed(run, world, tmp_path, QUICK, stop_at)
-    assert listener.steps[0] == max(1, stop_at)  # the step that was lost is done again, no other
-    assert files == content(undisturbed)
-    assert list((tmp_path / "work").iterdir()) == []
-
-
-@pytest.mark.slow
-def test_checkpoint_of_other_options_or_damaged_is_not_used(world: Any, undisturbed: Path, tmp_path: Path) -> None:
-    assert ignores_checkpoints(run, world, tmp_path, QUICK) == [content(undisturbed)] * 2
-
-
-def test_curves_and_metrics_are_recorded_by_step(listened: tuple[Path, Listener]) -> None:
-    folder, listener = listened
-    curve = pl.read_parquet(folder / "curves.parquet")
-    assert curve.columns == ["step", "epoch", "split", "metric", "value"]
-    assert {"loss", "hits_at_1"} <= set(curve["metric"])
-    assert {"loss", "dev_hits_at_1"} <= {name for name, _ in listener.metrics}
-    assert listener.steps == sorted(listener.steps)
 
 
 def test_questions_without_topic_or_answer_are_left_out_and_named(world: Any, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
-from tests.support.models import Listener, content, resumed, runner
+from tests.support.models import Listener, content, runner
 
 OPTIONS = RigelOptions(
     decoder="label",
@@ -63,13 +63,6 @@ def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def undisturbed(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("label-quick") / "retriever"
-    run(world, folder, QUICK)
-    return folder
-
-
 def test_learns_one_and_two_hops_from_answers_alone(world: Any, trained: Path, tmp_path: Path) -> None:
     found = collect(
         Workspace(tmp_path),
@@ -78,20 +71,6 @@ def test_learns_one_and_two_hops_from_answers_alone(world: Any, trained: Path, t
         RetrieverInputs(world.dkg, RetrievalOptions(), 7, trained=trained),
     )
     assert found["hits_at_1"]["test"] == 1.0
-
-
-@pytest.mark.slow
-def test_same_seed_gives_the_same_bytes(world: Any, undisturbed: Path, tmp_path: Path) -> None:
-    run(world, tmp_path / "again", QUICK)
-    assert content(tmp_path / "again") == content(undisturbed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stop_at", [1, 30])
-def test_killed_training_goes_on_and_ends_with_the_same_bytes(
-    world: Any, undisturbed: Path, tmp_path: Path, stop_at: int
-) -> None:
-    assert resumed(run, world, tmp_path, QUICK, stop_at)[1] == content(undisturbed)
 
 
 def test_no_weight_depends_on_the_number_of_relations(trained: Path) -> None:
