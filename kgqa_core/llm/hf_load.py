@@ -223,12 +223,12 @@ def input_limit(config: Any, tokenizer: Any) -> int:
 
 def end_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:
     """Tokens that end a completion; empty when the model has none."""
-    found = model.generation_config.eos_token_id
-    if found is None:
-        found = tokenizer.eos_token_id
-    if found is None:
+    ids = model.generation_config.eos_token_id
+    if ids is None:
+        ids = tokenizer.eos_token_id
+    if ids is None:
         return ()
-    return tuple(int(token) for token in found) if isinstance(found, list | tuple) else (int(found),)
+    return tuple(int(token) for token in ids) if isinstance(ids, list | tuple) else (int(ids),)
 
 
 def revision_of(source: str, config: Any) -> str:

@@ -180,19 +180,18 @@ class _English:
             noun, verb = self._noun(relation, len(names))
             if self.choice % 2:
                 return f"The {noun} in {where} {verb} {_listed(names)}."
-        parts = []
-        for relation, names in facts:
-            noun, verb = self._noun(relation, len(names))
-            parts.append(f"the {noun} {verb} {_listed(names)}")
-        return f"In {where}, {_listed(parts)}."
+        return f"In {where}, {self._stated(facts)}."
 
     def together(self, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         """What hangs on a node that nothing named leads to."""
+        return f"Together, {self._stated(facts)}."
+
+    def _stated(self, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         parts = []
         for relation, names in facts:
             noun, verb = self._noun(relation, len(names))
             parts.append(f"the {noun} {verb} {_listed(names)}")
-        return f"Together, {_listed(parts)}."
+        return _listed(parts)
 
     def part_of(self, relation: str, text: str) -> str:
         """`the marriage of Ada`."""
@@ -261,13 +260,14 @@ class _Chinese:
 
     def within(self, where: str, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         """`甲的婚姻中，配偶是乙，开始时间是1999。`"""
-        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in facts]
-        return f"在{where}中，{'，'.join(parts)}。"
+        return f"在{where}中，{self._stated(facts)}。"
 
     def together(self, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
         """What hangs on a node that nothing named leads to."""
-        parts = [f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in facts]
-        return f"在同一条记录中，{'，'.join(parts)}。"
+        return f"在同一条记录中，{self._stated(facts)}。"
+
+    def _stated(self, facts: Sequence[tuple[str, Sequence[str]]]) -> str:
+        return "，".join(f"{words(relation)}{self._is(names)}{_listed_chinese(names)}" for relation, names in facts)
 
     def part_of(self, relation: str, text: str) -> str:
         """`甲的婚姻`."""
