@@ -6,6 +6,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
@@ -15,9 +18,11 @@ from kgqa_core.papers.grailqability.parsing.decode.automaton import Automaton, L
 from kgqa_core.papers.grailqability.parsing.decode.prepare import Ground
 from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow, Near, Worded, make_row, near
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic, write_examples
+from kgqa_core.papers.grailqability.parsing.parsed_forms import read_parsed
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.workspace import Workspace
 from tests.support.graphs import CLASSES, ENTITIES, LITERALS, RELATIONS, random_graph, store_of
+from tests.support.models import Listener, Stopper
 
 U = "urn:x:"
 COUNTRIES = ("Arland", "Borland", "Corland", "Dorland", "Erland", "Forland")
@@ -150,3 +155,28 @@ def _question(draw: random.Random, ground: Ground, types: dict[str, frozenset[st
     limits = Limits(draw.choice([3, 6, 10, 16]), draw.choice([1, 2, 3]))
     automaton = Automaton(ground.kinds, row.slots, types, no_form=draw.random() < 0.2, limits=limits)
     return Drawn(ground, row, automaton, types)
+
+
+def parsed_by(predict: Any, world: World, parser: Path, out: Path, options: Any) -> tuple[Any, Any]:
+    """What a parser says of the questions of a world, by question, and the counts of its stage."""
+    out.mkdir()
+    counts = predict(Workspace(out), kg=world.kg, examples=world.all_examples, parser=parser, options=options)
+    return read_parsed(out), counts
+
+
+def check_killed_training(train: Any, world: World, folder: Path, options: Any, stop_at: int) -> None:
+    """A training that is killed at a step and started again writes the same bytes as one that was left alone."""
+    inputs = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
+    whole, again = Listener(), Listener()
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+    train(Workspace(folder / "one", folder / "work1", monitor=whole), **inputs)
+    with pytest.raises(KeyboardInterrupt):
+        train(Workspace(folder / "two", folder / "work2", monitor=Stopper(stop_at)), **inputs)
+    train(Workspace(folder / "two", folder / "work2", monitor=again), **inputs)
+    one, two = (
+        {path.relative_to(folder / name): path.read_bytes() for path in (folder / name).rglob("*") if path.is_file()}
+        for name in ("one", "two")
+    )
+    assert one == two
+    assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)

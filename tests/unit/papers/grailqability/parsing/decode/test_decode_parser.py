@@ -18,8 +18,8 @@ from kgqa_core.papers.grailqability.parsing.parsed_forms import read_parsed
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
-from tests.support.models import Listener, Stopper, save_seq2seq
-from tests.support.parsing import U, key
+from tests.support.models import save_seq2seq
+from tests.support.parsing import U, check_killed_training, key, parsed_by
 
 OPTIONS = DecodeOptions(
     scratch_width=32, scratch_vocabulary=200, width=32, layers=1, heads=2, dropout=0.0, retriever_epochs=10, epochs=60,
@@ -35,20 +35,8 @@ def trained(world, tmp_path_factory):
     return folder, counts
 
 
-def parsed(world, parser, out, examples=None, **options):
-    out.mkdir()
-    counts = predict(
-        Workspace(out),
-        kg=world.kg,
-        examples=examples or world.all_examples,
-        parser=parser,
-        options=OPTIONS.model_copy(update=options),
-    )
-    return read_parsed(out), counts
-
-
-def files(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+def parsed(world, parser, out, **options):
+    return parsed_by(predict, world, parser, out, OPTIONS.model_copy(update=options))
 
 
 @pytest.mark.slow
@@ -114,15 +102,7 @@ def test_without_unanswerable_questions_no_form_is_only_predicted_for_what_finds
 @pytest.mark.parametrize("stop_at", [2, 11])
 def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     options = OPTIONS.model_copy(update={"epochs": 2, "retriever_epochs": 1})
-    inputs = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
-    whole = Listener()
-    train(Workspace(tmp_path / "one", tmp_path / "work1", monitor=whole), **inputs)
-    with pytest.raises(KeyboardInterrupt):
-        train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=Stopper(stop_at)), **inputs)
-    again = Listener()
-    train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=again), **inputs)
-    assert files(tmp_path / "one") == files(tmp_path / "two")
-    assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
+    check_killed_training(train, world, tmp_path, options, stop_at)
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.papers.grailqability.parsing.item_retriever import items_of
-from kgqa_core.papers.grailqability.parsing.parsed_forms import read_parsed
 from kgqa_core.papers.grailqability.parsing.rng.generate import as_text
 from kgqa_core.papers.grailqability.parsing.rng.generated_forms import readable, together
 from kgqa_core.papers.grailqability.parsing.rng.parse import predict
@@ -24,7 +23,8 @@ from kgqa_core.papers.grailqability.parsing.rng.train import train
 from kgqa_core.papers.grailqability.parsing.rng.ways import Ways
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
-from tests.support.models import Listener, Stopper, content
+from tests.support.models import Listener
+from tests.support.parsing import check_killed_training, parsed_by
 
 OPTIONS = RngOptions(
     scratch_width=64, scratch_vocabulary=200, epochs=15, hard_negative_epochs=4, patience=20, batch_size=4,
@@ -41,15 +41,7 @@ def trained(world, tmp_path_factory):
 
 
 def parsed(world, parser, out, **options):
-    out.mkdir()
-    counts = predict(
-        Workspace(out),
-        kg=world.kg,
-        examples=world.all_examples,
-        parser=parser,
-        options=OPTIONS.model_copy(update=options),
-    )
-    return read_parsed(out), counts
+    return parsed_by(predict, world, parser, out, OPTIONS.model_copy(update=options))
 
 
 def test_forms_of_unseen_entities_are_found_with_their_answers(world, trained, tmp_path):
@@ -89,17 +81,7 @@ def test_without_unanswerable_questions_no_form_is_never_predicted(world, tmp_pa
 @pytest.mark.parametrize("stop_at", [2, 9])
 def test_a_killed_training_ends_with_the_same_bits(world, tmp_path, stop_at):
     options = OPTIONS.model_copy(update={"epochs": 2, "hard_negative_epochs": 1, "checkpoint_seconds": 1e-6})
-    inputs = {"kg": world.kg, "examples": world.all_examples, "options": options, "seed": 3}
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    whole = Listener()
-    train(Workspace(tmp_path / "one", tmp_path / "work1", monitor=whole), **inputs)
-    with pytest.raises(KeyboardInterrupt):
-        train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=Stopper(stop_at)), **inputs)
-    again = Listener()
-    train(Workspace(tmp_path / "two", tmp_path / "work2", monitor=again), **inputs)
-    assert content(tmp_path / "one") == content(tmp_path / "two")
-    assert any("goes on from its checkpoint" in note for note in again.notes) and len(again.steps) < len(whole.steps)
+    check_killed_training(train, world, tmp_path, options, stop_at)
 
 
 def test_examples_without_a_gold_form_are_refused_in_words(world, tmp_path):
