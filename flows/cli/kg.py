@@ -248,19 +248,25 @@ def path(
 
     with _graph(kg, run_id, session.home) as store:
         ends = [resolve_one(store, text) for text in (start, end)]
-        found = shortest_paths(store, ends[0], ends[1], max_hops=max_hops, limit=limit)
+        result = shortest_paths(store, ends[0], ends[1], max_hops=max_hops, limit=limit)
         keys = store.entity_keys(ends)
     if session.as_json:
         print_json(
-            {"from": keys[ends[0]], "to": keys[ends[1]], "hops": found.length, "paths": found.paths, "cut": found.cut}
+            {
+                "from": keys[ends[0]],
+                "to": keys[ends[1]],
+                "hops": result.length,
+                "paths": result.paths,
+                "cut": result.cut,
+            }
         )
-    elif found.paths:
+    elif result.paths:
         rows = [
             {"relation path": " → ".join(p["relations"]), "chains": p["count"], "for example": " – ".join(p["example"])}
-            for p in found.paths
+            for p in result.paths
         ]
-        more = " (there are more)" if found.cut else ""
-        _table(f"{found.length} hop(s) from {start!r} to {end!r}{more}", rows)
+        more = " (there are more)" if result.cut else ""
+        _table(f"{result.length} hop(s) from {start!r} to {end!r}{more}", rows)
     else:
         common.out.print(f"no path of at most {max_hops} hops joins {start!r} and {end!r}", markup=False)
 
@@ -277,11 +283,11 @@ def stats(
     from kgqa_core.report.console import statistics_tables
 
     with _graph(kg, run_id, session.home) as store:
-        found = statistics(store, top=top)
+        result = statistics(store, top=top)
     if session.as_json:
-        print_json(found)
+        print_json(result)
         return
-    for part in statistics_tables(found):
+    for part in statistics_tables(result):
         common.out.print(part)
 
 
@@ -332,16 +338,16 @@ def query(
     from kgqa_core.logic.look import look, sql_of
 
     with _graph(kg, run_id, session.home) as store:
-        found = sql_of(store, form, limit=limit) if sql else look(store, form, limit=limit, seconds=seconds)
+        result = sql_of(store, form, limit=limit) if sql else look(store, form, limit=limit, seconds=seconds)
     if session.as_json:
-        print_json(found)
+        print_json(result)
         return
     if sql:
-        common.out.print(found["sql"], markup=False, highlight=False, soft_wrap=True)
-        for number, value in enumerate(found["parameters"], start=1):
+        common.out.print(result["sql"], markup=False, highlight=False, soft_wrap=True)
+        for number, value in enumerate(result["parameters"], start=1):
             common.out.print(f"${number} = {value!r}", markup=False, highlight=False, soft_wrap=True)
         return
-    _show_found(found, limit)
+    _show_result(result, limit)
 
 
 @kg_app.command("sql")
@@ -356,33 +362,33 @@ def sql(
     from kgqa_core.kg.look.query import query
     from kgqa_core.report.console import result_table
 
-    found = query(_folder(kg, run_id, session.home), statement, limit=limit)
+    result = query(_folder(kg, run_id, session.home), statement, limit=limit)
     if session.as_json:
-        print_json(found)
+        print_json(result)
         return
-    common.out.print(result_table(found["columns"], found["rows"]))
-    if found["more"]:
+    common.out.print(result_table(result["columns"], result["rows"]))
+    if result["more"]:
         common.err.print(f"only the first {limit:,} rows; raise --limit")
 
 
-def _show_found(found: dict[str, Any], limit: int) -> None:
+def _show_result(result: dict[str, Any], limit: int) -> None:
     """The answers of a logical form, then the facts that prove them."""
 
     def line(text: str) -> None:
         common.out.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    value = found["value"]
+    value = result["value"]
     if value is not None:
         line("yes" if value is True else "no" if value is False else f"{value}")
-    elif found["answers"]:
-        _table("", [{"answer": row["text"], "key": row["entity_key"]} for row in found["answers"]])
+    elif result["answers"]:
+        _table("", [{"answer": row["text"], "key": row["entity_key"]} for row in result["answers"]])
     else:
-        line(f"no answer: {found['why'] or 'nothing in this graph is so'}")
-    if found["proof"]:
+        line(f"no answer: {result['why'] or 'nothing in this graph is so'}")
+    if result["proof"]:
         line("proof:")
-    for text in found["proof"]:
+    for text in result["proof"]:
         line(f"  {text}")
-    if found["more"]:
+    if result["more"]:
         common.err.print(f"only the first {limit:,} answers and facts; raise --limit")
 
 
