@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -76,33 +74,6 @@ def test_killed_in_each_stage_and_started_again_ends_with_the_same_digests(
     assert not list((tmp_path / "tmp").iterdir()) and not list((tmp_path / "work").iterdir())
 
 
-def test_second_run_is_cached_throughout(
-    tmp_path: Path, server: dict[str, str], inputs: list[str], undisturbed: dict[str, str]
-) -> None:
-    succeed(kgqa(*inputs, "--home", tmp_path, env=server))
-    again = succeed(kgqa(*inputs, "--home", tmp_path, env=server))
-    assert {stage["status"] for stage in again.json["stages"].values()} == {"cached"}
-    assert digests(again, tmp_path) == undisturbed
-
-
-def test_two_runs_at_once_on_one_home_compute_each_stage_once(
-    tmp_path: Path, server: dict[str, str], inputs: list[str], undisturbed: dict[str, str]
-) -> None:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "MLFLOW_"))}
-    command = [sys.executable, "-m", "flows.cli", *inputs, "--home", str(tmp_path)]
-    environment |= {**server, "PYTHONPATH": str(ROOT)}
-    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    printed = [process.communicate(timeout=900)[0] for process in both]
-    outcomes = [Outcome(process.returncode, out, "") for process, out in zip(both, printed, strict=True)]
-    assert [outcome.code for outcome in outcomes] == [0, 0]
-    assert digests(outcomes[0], tmp_path) == digests(outcomes[1], tmp_path) == undisturbed
-    made = [
-        name for outcome in outcomes for name, stage in outcome.json["stages"].items() if stage["status"] == "computed"
-    ]
-    assert len(made) == len(published(tmp_path)), "every artifact was computed by one of the two, once"
-    assert all(outcome.json["mlflow_run_id"] for outcome in outcomes), "both runs are tracked"
-
-
 def succeed(outcome: Outcome) -> Outcome:
     assert outcome.code == 0, outcome.err[-4000:]
     return outcome
@@ -113,7 +84,5 @@ def published(home: Path) -> list[str]:
 
 
 def digests(outcome: Outcome, home: Path) -> dict[str, str]:
-    import json
-
     record = json.loads((home / "runs" / outcome.json["run_id"] / "run.json").read_text())
     return {stage["name"]: stage["artifact"]["digest"] for stage in record["stages"]}
