@@ -16,18 +16,12 @@ import pytest
 
 from tasks.servers import login
 from tests.support.chaos import wait_for
-from tests.support.command import environment
+from tests.support.command import closed_port, environment
 from tests.support.forked_command import forked_kgqa
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def start(home: Path, *words: str) -> tuple[subprocess.Popen[str], list[int]]:
-    ports = [free_port(), free_port()]
+    ports = [closed_port(), closed_port()]
     command = [sys.executable, "-m", "flows.cli", "ui", "--home", str(home)]
     command += ["--prefect-port", str(ports[0]), "--mlflow-port", str(ports[1]), *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -41,7 +41,7 @@ def test_a_server_that_does_not_come_up_is_named_with_its_log(tmp_path: Path, mo
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
-        monkeypatch.setattr("tests.support.servers.free_port", lambda: holder.getsockname()[1])
+        monkeypatch.setattr("tests.support.servers.closed_port", lambda: holder.getsockname()[1])
         with pytest.raises(RuntimeError, match=r"postgres ended with 1:(?s:.*)could not bind"):
             servers.__enter__()
     assert not servers.data.exists()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.support.command import closed_port
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "id-canary-4711", "AWS_SECRET_ACCESS_KEY": "secret-canary-0815"}
 START = "from moto.server import main; main()"
@@ -21,9 +22,7 @@ class ObjectStore:
     options: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = closed_port()
         self.start()
 
     @property

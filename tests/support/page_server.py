@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic, RankedEntity
-from kgqa_core.serving.addresses import bind
 from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.http import HttpOptions, create_app
-from kgqa_core.serving.run import ImpatientProtocol
 from kgqa_core.serving.service import Service
 from kgqa_core.types import Question
 from tests.support.hostile import EVIL
 from tests.support.question_graph import X
-from tests.support.served import EchoSource, EchoSystem
+from tests.support.served import EchoSource, EchoSystem, listening
 from tests.support.served_graph import HOSTILE
 
 DIRECTED, MAYOR, NEXT = "Who directed Night B1?", "Who is the mayor of Norland?", "And who starred in it?"
@@ -104,19 +99,5 @@ def page_server(view: GraphView | None, folder: Path, token: str | None = None) 
     source = EchoSource(one=system)
     source.looked_into = view
     app = create_app(Service(source, poll_seconds=5), HttpOptions(token=token), feedback)
-    bound = bind("127.0.0.1", 0)
-    bound.listen(128)
-    config = uvicorn.Config(app, http=ImpatientProtocol, lifespan="on", log_config=None, access_log=False)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=lambda: server.run(sockets=[bound]), daemon=True)
-    thread.start()
-    until = time.monotonic() + 60
-    while not server.started and time.monotonic() < until:
-        time.sleep(0.05)
-    try:
-        yield PageServer(f"http://127.0.0.1:{bound.getsockname()[1]}", system, feedback)
-    finally:
-        server.should_exit = True
-        thread.join(60)
-        feedback.close()
-        bound.close()
+    with contextlib.closing(feedback), listening(app) as address:
+        yield PageServer(address, system, feedback)

@@ -12,7 +12,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from typing import Any
 import psutil
 
 from tasks.servers.login import make_auth_string
-from tests.support.command import ROOT, Outcome, environment, run_python
+from tests.support.command import ROOT, Outcome, closed_port, environment, run_python
 
 PATIENCE = 900
 """Seconds that a server may take to answer; a machine with two busy cores needs a fraction of them."""
@@ -168,7 +167,7 @@ class Servers:
         with (self.logs / "postgres.log").open("ab") as log:
             subprocess.run(made, stdout=log, stderr=log, check=True, timeout=PATIENCE, cwd=data)
         secret.unlink()
-        port = free_port()
+        port = closed_port()
         self._database = f"kgqa:{password}@127.0.0.1:{port}"
         settings = {
             "listen_addresses": "127.0.0.1",
@@ -190,7 +189,7 @@ class Servers:
         connection.close()
 
     def _start_servers(self) -> None:
-        ports = [free_port(), free_port()]
+        ports = [closed_port(), closed_port()]
         self.prefect, self.mlflow = (f"http://127.0.0.1:{port}" for port in ports)
         python = [sys.executable, "-m"]
         self._start(
@@ -282,13 +281,6 @@ def postgres_folder() -> Path | None:
     if found:
         return found[-1].parent
     return Path(inside).resolve().parent if inside else None
-
-
-def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def end_family(process: subprocess.Popen[bytes], how: int = signal.SIGTERM, patience: float = 60) -> None:

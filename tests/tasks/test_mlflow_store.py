@@ -40,6 +40,7 @@ from tasks.tracking.tracker import (
     RunValues,
     make_handle,
 )
+from tests.support.command import closed_port
 
 
 def test_everything_told_twice_is_kept_once(opened: tuple[Home, MlflowStore], tmp_path: Path) -> None:
@@ -230,9 +231,7 @@ def _servers(folder: Path, port: int) -> Iterator[Callable[[bool], None]]:
 def test_server_that_is_killed_and_comes_back_has_everything_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = closed_port()
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
     home = Home(tmp_path / "home").prepare()
     (tmp_path / "server").mkdir()

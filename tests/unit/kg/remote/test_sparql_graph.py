@@ -27,6 +27,7 @@ from kgqa_core.kg.remote.sparql_query import read_query
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET
 from kgqa_core.workspace import Workspace
+from tests.support.command import closed_port
 from tests.support.property_graph import COUNTED, built
 from tests.support.sparql_server import RETRY_AFTER, SparqlServer
 
@@ -75,9 +76,7 @@ def rdflib_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """rdflib-endpoint over the graph, on loopback, a process of its own."""
     folder = tmp_path_factory.mktemp("rdflib")
     (folder / "graph.nt").write_text(graph_text(), encoding="utf-8")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = closed_port()
     command = [sys.executable, "-m", "rdflib_endpoint", "serve", "graph.nt", "--host", "127.0.0.1", "--port", str(port)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
