@@ -127,7 +127,7 @@ def test_changed_facts_go_in_and_nothing_is_trained(place: Path) -> None:
     kept = {stage["name"]: stage["artifact"]["digest"] for stage in first["stages"] if stage["name"] in TRAINED}
     now = digests(place, summary)
     assert {kind: now[kind] for kind in TRAINED} == kept
-    assert read_manifest(folder_of(place, summary, "dkg"))["counts"]["made"] == "merged"
+    assert read_manifest(folder_of(place, summary, "dkg"))["counts"]["made"] == "exported"
     assert record_of(place, summary)["decisions"]["refresh"] == summary["refresh"]["why"]
     again = refresh(profile_of(place))
     assert again["refresh"]["nothing"] and again["run_id"] == summary["run_id"]
