@@ -15,9 +15,9 @@ from typing import Any
 
 from prefect import flow
 
-from kgqa_core.answering.forecast import forecast_exploration, typical_answer
+from kgqa_core.answering.forecast import ExplorationLimits, forecast_exploration, typical_answer
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec, model_spec
-from kgqa_core.config import AGENT, Knowledge, Profile
+from kgqa_core.config import Knowledge, Profile
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.forecast import Assumed, Pilot, Recorder, Row, Sent, StagePlan, at_endpoint, recorded
@@ -97,9 +97,10 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
                 call = (started, variant, options.answerer, spec.section(own), own.llm, sample_of(own))
                 explored = explore.find({"kg": kg, "dkg": dkg}, *call)
                 each.answers = explored and answer_computed(explored, name, options.answerer)
-                if spec.name == AGENT:
+                limits = spec.section(own)
+                if isinstance(limits, ExplorationLimits):
                     most = forecast_exploration(
-                        questions=started.folder, name=name, options=options, agent=own.agent, llm=own.llm,
+                        questions=started.folder, name=name, options=options, limits=limits, llm=own.llm,
                         seed=own.seed,
                     )  # fmt: skip
                     each.plan = _finished(most.stage, options.answerer) if explored else most

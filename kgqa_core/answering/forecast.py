@@ -4,34 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
-from kgqa_core.config import AgentOptions, Answerer, AnsweringOptions, LlmOptions
+from kgqa_core.config import Answerer, AnsweringOptions, LlmOptions
 from kgqa_core.datasets.derived.splits import choose
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.forecast import SECONDS_A_CALL, StagePlan
 from kgqa_core.types import Question
 
 
+@runtime_checkable
+class ExplorationLimits(Protocol):
+    """The section of an explorer that asks an endpoint, with its limits for one question."""
+
+    @property
+    def calls(self) -> int:
+        """Completions at most."""
+        ...
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens at most."""
+        ...
+
+    @property
+    def max_new_tokens(self) -> int:
+        """Tokens of a reply at most."""
+        ...
+
+
 def forecast_exploration(
-    *, questions: Path, name: str, options: AnsweringOptions, agent: AgentOptions, llm: LlmOptions, seed: int
+    *, questions: Path, name: str, options: AnsweringOptions, limits: ExplorationLimits, llm: LlmOptions, seed: int
 ) -> StagePlan:
-    """The most that an agent can ask, by its limits for one question: what it needs depends on what it is answered.
+    """The most that an explorer can ask, by its limits for one question: what it needs depends on what it is answered.
 
     name: of the experiment, `retriever/format`.  What the cache holds is not known before, and counts here.
     Raises QuestionFileError when the split is empty.
     """
     chosen = choose(read_questions(questions), options.split, options.limit, seed)
     number = sum(bool(question.topic_entities) for question in chosen)
-    model = str(Answerer.parse(options.answerer).model)
-    written = min(agent.tokens, agent.calls * agent.max_new_tokens)
-    read, price = agent.tokens - written, llm.prices.get(model)
+    answerer = Answerer.parse(options.answerer)
+    model = str(answerer.model)
+    written = min(limits.tokens, limits.calls * limits.max_new_tokens)
+    read, price = limits.tokens - written, llm.prices.get(model)
     dearest = None
     if price is not None:
-        dearest = number * agent.tokens * max(price.prompt, price.completion) / 1e6
+        dearest = number * limits.tokens * max(price.prompt, price.completion) / 1e6
     return StagePlan(
-        f"answers {name}", model, number * agent.calls, number * read, number * written, cost=dearest,
-        seconds=number * agent.calls * SECONDS_A_CALL / llm.concurrency, counted=False,
-        assumptions=("the limits of the section agent, which few questions need",),
+        f"answers {name}", model, number * limits.calls, number * read, number * written, cost=dearest,
+        seconds=number * limits.calls * SECONDS_A_CALL / llm.concurrency, counted=False,
+        assumptions=(f"the limits of the section {answerer.kind}, which few questions need",),
     )  # fmt: skip
 
 

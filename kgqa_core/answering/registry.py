@@ -50,8 +50,8 @@ class AnswererSpec:
     name: as in `Answerer.kind`.  label: for people.  computes: it needs a trained operator and computed answers, and so
     knowledge with facts.  reads: a language model writes the answer from the knowledge.  explores: the kinds of
     language models with which it explores the graph from the topics, by the options of its own section; what it finds
-    is written as computed answers (`answering.explore`).  explorer: module and class that
-    does so, loaded when named.
+    is written as computed answers (`answering.explore`).  explorer: module and class that does so, loaded when named.
+    needs_why: what it does with its model, for who names a model of another kind.
     complete: the completions of a batch, in its order; the model is None where `reads` is False.
     learns_from: fields of questions (`datasets.files.jsonl`); a training question needs one of them, where there are
     any.
@@ -64,6 +64,7 @@ class AnswererSpec:
     complete: Callable[[Sequence[AnswerInput], LanguageModel | None, AnsweringOptions], list[Completion]]
     explores: tuple[str, ...] = ()
     explorer: str = ""
+    needs_why: str = ""
     learns_from: tuple[str, ...] = ()
 
     def section(self, profile: Profile) -> Options:
@@ -134,6 +135,7 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
             _complete_with_results,
             ("openai",),
             "kgqa_core.papers.peers.agent.explorer:GraphAgent",
+            "calls tools of an endpoint",
         ),  # fmt: skip
         AnswererSpec(
             CONSTRAINED,
@@ -143,6 +145,7 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
             _complete_with_results,
             ("hf", "builtin"),
             "kgqa_core.papers.peers.constrained.explorer:ConstrainedReasoner",
+            "masks the tokens of a local model",
         ),
     )
 }
@@ -157,9 +160,8 @@ def answerer_spec(answerer: str) -> AnswererSpec:
 def check_explorer(answerer: str, llm: LlmOptions) -> None:
     """Raise ModelError where the model of an answerer is of a kind that cannot explore; others pass."""
     parsed = Answerer.parse(answerer)
-    kinds = ANSWERERS[parsed.kind].explores
+    kinds, why = ANSWERERS[parsed.kind].explores, ANSWERERS[parsed.kind].needs_why
     if kinds and parse_spec(str(parsed.model), llm)[0] not in kinds:
-        why = "calls tools of an endpoint" if parsed.kind == AGENT else "masks the tokens of a local model"
         raise ModelError(
             f"answerer {answerer!r} {why}, and {parsed.model!r} is none; write {parsed.kind}:{kinds[0]}:MODEL"
         )
@@ -185,7 +187,7 @@ def answerer_name(answerer: str, model: str) -> str:
     parsed = Answerer.parse(answerer)
     if parsed.explores:
         return str(parsed)
-    return str(Answerer(parsed.kind, None if parsed.kind in (SYMBOLIC, AUTO) else model))
+    return str(Answerer(parsed.kind, None if parsed.computes_alone else model))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kgqa_core.errors import ConfigError
 
@@ -26,6 +27,30 @@ TOPICS = "topics"
 """The retriever of no facts, from whose topics such answerers start."""
 
 _LINKED = "@linked"
+
+
+class AnswererKind(NamedTuple):
+    """How an answerer other than a language model alone is written, and what it does.
+
+    explores: the graph from the topics, so that no retriever's facts are read; else it computes from facts.  reads: a
+    language model reads what was computed.  takes_model: the name of one may follow the kind; default_model: where none
+    does.
+    """
+
+    explores: bool = False
+    reads: bool = False
+    takes_model: bool = True
+    default_model: str | None = None
+
+
+ANSWERER_KINDS: Mapping[str, AnswererKind] = {
+    SYMBOLIC: AnswererKind(takes_model=False),
+    "hybrid": AnswererKind(reads=True, default_model="builtin"),
+    AUTO: AnswererKind(),
+    AGENT: AnswererKind(explores=True, default_model=""),
+    CONSTRAINED: AnswererKind(explores=True, default_model=""),
+}
+"""By `Answerer.kind`; what begins otherwise is the name of a language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +132,23 @@ class Answerer:
     """How answers are made, written `builtin`, `openai:gpt@endpoint`, `symbolic`, `hybrid:builtin`, `auto`,
     `auto:MODEL`, `agent:openai:MODEL` or `gcr:hf:MODEL`.
 
-    kind: `model` reads knowledge, `symbolic` computes, `hybrid` computes for a model to read, `auto` ranks what all
-    roads propose, `agent` explores the graph by operations, `gcr` decodes paths of the graph.  model: the written name
-    of the language model, None for `symbolic` and for `auto` alone; that of `auto` words the answer and does not change
-    it.
+    kind: `model` reads knowledge; the others are those of ANSWERER_KINDS: `symbolic` computes, `hybrid` computes for a
+    model to read, `auto` ranks what all roads propose, `agent` explores the graph by operations, `gcr` decodes paths of
+    the graph.  model: the written name of the language model, None for `symbolic` and for `auto` alone; that of `auto`
+    words the answer and does not change it.
     """
 
-    kind: Literal["model", "symbolic", "hybrid", "auto", "agent", "gcr"]
+    kind: str
     model: str | None = None
 
     @classmethod
     def parse(cls, spec: str) -> Answerer:
         """The value of `answering.answerer`; `hybrid` alone is `hybrid:builtin`."""
         kind, colon, model = spec.strip().partition(":")
-        if kind == SYMBOLIC and not colon:
-            return cls("symbolic")
-        if kind == AUTO:
-            return cls("auto", model or None)
-        if kind == AGENT:
-            return cls("agent", model)
-        if kind == CONSTRAINED:
-            return cls("gcr", model)
-        return cls("hybrid", model or "builtin") if kind == "hybrid" else cls("model", spec)
+        form = ANSWERER_KINDS.get(kind)
+        if form is None or (colon and not form.takes_model):
+            return cls("model", spec)
+        return cls(kind, model or form.default_model)
 
     def __str__(self) -> str:
         if self.model is None:
@@ -143,7 +163,12 @@ class Answerer:
     @property
     def explores(self) -> bool:
         """Whether a language model explores the graph from the topics, so that no retriever's facts are read."""
-        return self.kind in (AGENT, CONSTRAINED)
+        return self.kind != "model" and ANSWERER_KINDS[self.kind].explores
+
+    @property
+    def computes_alone(self) -> bool:
+        """Whether it computes, and no language model reads the facts."""
+        return self.computes and not ANSWERER_KINDS[self.kind].reads
 
 
 @dataclass(frozen=True, slots=True)

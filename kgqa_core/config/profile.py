@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, model_validator
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
 from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
 from kgqa_core.config.evaluation import EvaluationOptions
-from kgqa_core.config.experiment import AUTO, PASSAGES, SYMBOLIC, TOPICS, Answerer, Knowledge, RetrieverVariant
+from kgqa_core.config.experiment import AUTO, PASSAGES, TOPICS, Answerer, Knowledge, RetrieverVariant
 from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.label_parser import LabelParserOptions
@@ -151,7 +151,7 @@ class Profile(RetrieverSections):
         listed = [Knowledge.parse(name) for name in self.answering.knowledge]
         if self.computes:
             listed = [item for item in listed if not item.graphless]
-        if Answerer.parse(self.answering.answerer).kind in (SYMBOLIC, AUTO):
+        if Answerer.parse(self.answering.answerer).computes_alone:
             listed = [replace(item, format="triples") for item in listed]
         if self.ranks_all_roads:
             listed = _of_one_retriever(listed)

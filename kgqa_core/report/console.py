@@ -79,6 +79,8 @@ def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
     if reply["form"] is None:
         if reply.get("model") == AUTO:
             return []
+        if reply["proof"]:
+            return _proof(reply)
         return [VisibleText(f"no form of the operation {reply['operation']!r} found anything", style="dim")]
     results = () if reply["computed"] == reply["answer"] else (("computed ", "dim"), reply["computed"], " ")
     line = VisibleText.assemble(*results, ("by ", "dim"), reply["form"])

@@ -136,7 +136,7 @@ def test_plan_of_an_agent_is_what_its_limits_allow(tmp_path: Path) -> None:
     llm = LlmOptions(prices={"openai:m": Price(prompt=1.0, completion=4.0)})
     agent = AgentOptions(calls=10, tokens=5_000, max_new_tokens=100)
     found = forecast_exploration(
-        questions=tmp_path, name="topics/triples", options=options, agent=agent, llm=llm, seed=7
+        questions=tmp_path, name="topics/triples", options=options, limits=agent, llm=llm, seed=7
     )  # fmt: skip
     assert (found.stage, found.model, found.calls) == ("answers topics/triples", "openai:m", 20)
     assert (found.prompt_tokens, found.completion_tokens) == (8_000, 2_000)

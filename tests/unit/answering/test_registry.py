@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args, get_type_hints
 
 import pytest
 
+from kgqa_core.answering.forecast import ExplorationLimits
 from kgqa_core.answering.registry import (
     ANSWERERS,
     KNOWLEDGE_FORMATS,
@@ -17,7 +17,7 @@ from kgqa_core.answering.registry import (
 )
 from kgqa_core.answering.reply import Answer, AnswerTopic, Effort
 from kgqa_core.config import PASSAGES, Answerer, Profile
-from kgqa_core.config.experiment import FORMATS
+from kgqa_core.config.experiment import ANSWERER_KINDS, FORMATS
 
 
 def test_the_formats_are_those_of_the_options() -> None:
@@ -27,8 +27,13 @@ def test_the_formats_are_those_of_the_options() -> None:
 
 
 def test_the_answerers_are_those_of_the_options() -> None:
-    kinds = get_args(get_type_hints(Answerer)["kind"])
-    assert set(ANSWERERS) == set(kinds)
+    assert set(ANSWERERS) == {"model", *ANSWERER_KINDS}
+    for name, spec in ANSWERERS.items():
+        kind = Answerer(name, "builtin")
+        assert spec.computes == kind.computes and spec.reads != (kind.computes_alone or kind.explores)
+        assert kind.explores == bool(spec.explores) == bool(spec.explorer) == bool(spec.needs_why)
+        limited = kind.explores and isinstance(spec.section(Profile()), ExplorationLimits)
+        assert limited == ("openai" in spec.explores), "what asks an endpoint has limits, from which it is forecast"
     written = ("builtin", "openai:m", "symbolic", "hybrid:hf:x", "auto", "auto:hf:x", "agent:openai:m@e", "gcr:hf:x")
     named = [answerer_spec(name).name for name in written]
     assert named == ["model", "model", "symbolic", "hybrid", "auto", "auto", "agent", "gcr"]
