@@ -63,7 +63,7 @@ def test_terms_come_out_in_the_order_of_bytes_then_tags_entities_first(terms):
     ids = numbered(interner, terms)
     order, entities = interner.order(RANKS)
     found, _ = collected(lambda sink: intern.emit(interner, order, RANKS, sink))
-    canonical = intern.places(order)
+    canonical = intern.ranks_of_ids(order)
     assert found == expected(terms)
     assert [found[canonical[i]] for i in ids] == [(text.encode(), int(RANKS[tag])) for text, tag in terms]
     assert entities == sum(rank == 0 for _, rank in found)
