@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,24 @@ SHOWN = 5
 """Candidates shown of one mention."""
 
 
+@dataclass(frozen=True)
+class LinkingChanges:
+    """Options of the section `linking` that the command changes."""
+
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", min=0, max=1, help="Smallest ρ that is selected [0.22].", show_default=False),
+    ] = None
+    typos: Annotated[
+        int | None,
+        typer.Option("--typos", min=0, max=2, help="Typing errors forgiven in a name [2].", show_default=False),
+    ] = None
+    context: Annotated[
+        str | None,
+        typer.Option("--context", help="What breaks ties: none, words or encoder [words].", show_default=False),
+    ] = None
+
+
 def link(
     session: HomeSession,
     text: Annotated[str, typer.Argument(help="A question or any other text, in quotes.")],
@@ -36,18 +54,7 @@ def link(
         list[str] | None,
         typer.Option("--turn", help="An earlier turn of the dialogue, oldest first; repeat it.", show_default=False),
     ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option("--threshold", min=0, max=1, help="Smallest ρ that is selected [0.22].", show_default=False),
-    ] = None,
-    typos: Annotated[
-        int | None,
-        typer.Option("--typos", min=0, max=2, help="Typing errors forgiven in a name [2].", show_default=False),
-    ] = None,
-    context: Annotated[
-        str | None,
-        typer.Option("--context", help="What breaks ties: none, words or encoder [words].", show_default=False),
-    ] = None,
+    changes: LinkingChanges = LinkingChanges(),
     run_id: RunOption = None,
 ) -> None:
     """Find the entities of a graph that a text names: mentions, candidates, and the confidence ρ of each.
@@ -57,8 +64,7 @@ def link(
     session.start_logging()
     chosen = session.look(missing=kg is not None)
     record = newest_run(chosen, run_id) if kg is None else None
-    given = {"threshold": threshold, "typos": typos, "context": context}
-    options = _options(record, {name: value for name, value in given.items() if value is not None})
+    options = _options(record, {name: value for name, value in asdict(changes).items() if value is not None})
     graph, names = _opened(kg, record, mentions)
     started = time.monotonic()
     from kgqa_core.linking.tagger import open_tagger, select_entities

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
@@ -31,6 +32,12 @@ class CheckedCommand(TyperCommand):
     An empty path would be the working folder (`--out "$UNSET"`), and nothing behind the command can write half a
     character.  What a value breaks is said with the value.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for parameter in self.params:
+            if text := getattr(parameter, "help", None):  # what stands in brackets is text, not Rich's markup
+                parameter.help = re.sub(r"\[(?=[a-z#/@])", r"\[", text)  # type: ignore[attr-defined]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The remaining words.  Raises BadParameter that names the parameter and its value."""

@@ -46,6 +46,14 @@ def test_the_list_of_data_sets_needs_no_folder() -> None:
     assert listed.exit_code == 0 and "WebQSP" in listed.output, listed.output
 
 
+@pytest.mark.parametrize(
+    ("command", "default"), [(("kg", "subset"), "[all]"), (("ask",), "[the run's first"), (("link",), "[words]")]
+)
+def test_help_shows_what_counts_without_an_option(command: tuple[str, ...], default: str) -> None:
+    shown_help = " ".join(CliRunner().invoke(cli.app, [*command, "--help"]).output.replace("│", " ").split())
+    assert default in shown_help
+
+
 def test_long_values_are_cut_and_controls_escaped() -> None:
     assert shown("a" * 200) == "'" + "a" * 40 + "…" + "a" * 20 + "'"
     assert shown("a\x1b[2J\udcff") == "'a\\x1b[2J\\xff'"
