@@ -22,6 +22,7 @@ from kgqa_core.llm.hf_constrained import constrained_beams
 from kgqa_core.papers.peers.agent.operations import NamedGraph
 from kgqa_core.papers.peers.constrained.explorer import ConstrainedReasoner
 from kgqa_core.papers.peers.constrained.trie import GraphTrie, SegmentTokens, TrieConstraint, names_constraint
+from tests.support.device import DEVICE
 from tests.support.explored_graph import OpenGraph, write_explored_graph
 from tests.support.models import save_causal, save_seq2seq
 
@@ -190,7 +191,7 @@ def test_beam_search_with_beams_enough_returns_every_path_by_its_likelihood(
     prompt = model.encode(CAPITAL, 160)
     assert read == len(prompt)
     for one in found:
-        whole = torch.tensor([[*prompt, *one.ids, model.ends[0]]])
+        whole = torch.tensor([[*prompt, *one.ids, model.ends[0]]], device=DEVICE)
         with torch.no_grad():
             logs = model.model(input_ids=whole).logits[0].log_softmax(-1)
         own = [float(logs[place - 1, whole[0, place]]) for place in range(len(prompt), whole.shape[1])]
