@@ -25,6 +25,8 @@ def _dump_files(call: Call) -> dict[str, str]:
     except InputError:
         return {"files": UNREADABLE}
     digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(sources)}
+    if options.map is not None:
+        digests["map"] = file_digest(Path(options.map).expanduser())
     return digests if views is None else digests | {"page views": file_digest(views.path)}
 
 

@@ -48,6 +48,10 @@ class KgSection:
             "--max-reject-share", min=0, max=1, help="Largest share of bad statements [0.01].", show_default=False
         ),
     ] = None
+    map: Annotated[
+        Path | None,
+        typer.Option("--map", help="Mapping of several tables, as of `kgqa kg map`.", show_default=False),
+    ] = None
     settings: SetOption = None
 
     def read(self) -> dict[str, Any]:
@@ -58,6 +62,8 @@ class KgSection:
         section: dict[str, Any] = dict(parse_settings(prefixed).get("kg", {}))
         if self.format != "auto":
             section["format"] = self.format
+        if self.map is not None:
+            section["map"] = str(self.map)
         if self.max_reject_share is not None:
             section["max_reject_share"] = self.max_reject_share
         return section
@@ -96,6 +102,29 @@ def build(
     if emit:
         counts["event"] = tell(out, counts, files)
     _show_built(counts, out, session.as_json)
+
+
+@kg_app.command("map")
+def map_tables(
+    session: JsonSession,
+    files: Annotated[list[str], typer.Argument(help="Tables (CSV, TSV, Parquet), patterns, or a folder of them.")],
+    section: KgSection,
+) -> None:
+    """Guess how tables of one database make a graph, as YAML to edit and give to `kgqa kg build FILES --map`."""
+    session.start_logging()
+    without_pandas()
+    from kgqa_core.config import make_profile
+    from kgqa_core.kg.ingest.sources import find_sources
+    from kgqa_core.kg.mapping.choose import files_in, guess_of
+    from kgqa_core.kg.mapping.model import write_mapping
+
+    options = make_profile({"kg": section.read()}).kg
+    named = [str(path) for name in files for path in (files_in(Path(name)) if Path(name).is_dir() else (name,))]
+    mapping, notes = guess_of(find_sources(named, options), options)
+    if session.as_json:
+        print_json({"mapping": mapping.model_dump(mode="json", exclude_defaults=True), "notes": notes})
+        return
+    common.out.print(write_mapping(mapping, notes), end="", markup=False, highlight=False, soft_wrap=True)
 
 
 @kg_app.command("update")

@@ -27,6 +27,8 @@ class KgOptions(Options):
     `datatype`, `rank`; a value `=text` is a constant for every row (`predicate: "=label"`)."""
     table: TableOptions = TableOptions()
     """Of tables of nodes and edges."""
+    map: Execution[str | None] = None
+    """Mapping of several tables of one database, as `kgqa kg map` writes it; the files are those that it names."""
     property_graph: PropertyGraphOptions = PropertyGraphOptions()
     """Of nodes and edges with properties: Neo4j, GraphML, tables."""
     sparql: SparqlGraphOptions = SparqlGraphOptions()

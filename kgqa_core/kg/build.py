@@ -29,6 +29,7 @@ from kgqa_core.kg.ingest import assemble_wikidata, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
+from kgqa_core.kg.mapping.choose import MappedTables, mapped_tables
 from kgqa_core.kg.sql import memory_bytes, quoted
 from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor
@@ -129,7 +130,13 @@ def build(workspace: Workspace, *, options: KgOptions) -> dict[str, Any]:
     """
     sources = find_sources(options.files, options)
     check_format(options.format)
-    return build_parts(workspace, [part_of(source, options) for source in sources], options)
+    parts, tables = parts_of(sources, options, workspace.monitor)
+
+    def complete(connection: duckdb.DuckDBPyConnection, meta: dict[str, Any]) -> None:
+        for note in tables.complete(connection, meta):
+            workspace.monitor.note(note)
+
+    return build_parts(workspace, parts, options, complete=complete)
 
 
 def build_parts(
@@ -279,6 +286,23 @@ READ = ("statements", "duplicates", "ignored", "unread")
 
 SUMMED = ("triples", "duplicates", "labels", "aliases", "descriptions", "type_statements", "filtered", "rejects")
 """Counts of what statements became; without qualifiers their sum is `statements`."""
+
+
+def parts_of(
+    sources: Sequence[Source], options: KgOptions, monitor: Monitor = QUIET
+) -> tuple[list[Part], MappedTables]:
+    """Sources with the readers that understand them, and the tables of one database among them."""
+    tables = mapped_tables(sources, options)
+    for note in tables.notes:
+        monitor.note(note)
+    if tables.notes and tables.origin is None:
+        monitor.note("the tables are read by this guess; `kgqa kg map FILES > map.yaml` writes it down, to be edited")
+    return [
+        part_of(source, options)
+        if (table := tables.tables.get(source.path)) is None
+        else Part(source.label, "mapped table", table.batches(options), source.size, source.path)
+        for source in sources
+    ], tables
 
 
 def part_of(source: Source, options: KgOptions) -> Part:

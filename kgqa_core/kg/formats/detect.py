@@ -22,7 +22,7 @@ from kgqa_core.kg.formats.source import Source
 _PROLOGUE = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:prefix|base)\s+\S*\s*<)", re.IGNORECASE)
 """A declaration, which only Turtle and TriG have."""
 
-_PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd", ".xz"}
+PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd", ".xz"}
 
 _XML = ("<?xml", "<rdf:RDF", "<!DOCTYPE")
 _LOOKS_LIKE = (("{", "JSON"), ("[", "JSON"))
@@ -30,7 +30,7 @@ _LOOKS_LIKE = (("{", "JSON"), ("[", "JSON"))
 
 def hinted(path: Path) -> tuple[str, ...]:
     """The formats that a file's name speaks for, the likelier first; endings of compression do not count."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _PACKED]
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in PACKED]
     words = path.name.lower().replace("-", ".").replace("_", ".").split(".")
     named = [spec.name for word in words for spec in FORMATS.values() if word in spec.words]
     named += [spec.name for spec in FORMATS.values() if suffixes and suffixes[-1] in spec.endings]

@@ -7,6 +7,7 @@ another, with the column `id`, is one of nodes, whose further columns are litera
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -65,10 +66,10 @@ def header_fault(lines: list[str], options: KgOptions, share: float) -> str | No
 
     share: how much of the file another reader understands.
     """
-    if not lines or not _named(options) or _layout(lines[0], options) is not None:
+    if not lines or not named_columns(options) or _layout(lines[0], options) is not None:
         return None
     header = _header(lines[0], options)
-    if share >= 0.5 and not set(_named(options)) & set(header):
+    if share >= 0.5 and not set(named_columns(options)) & set(header):
         return None
     return _complaint(header, options)
 
@@ -120,7 +121,7 @@ def shape_of(header: Sequence[str], options: KgOptions) -> TableShape | None:
     )
 
 
-def _named(options: KgOptions) -> list[str]:
+def named_columns(options: KgOptions) -> list[str]:
     """The columns that kg.table names."""
     values = options.table.model_dump().values()
     return [value for value in values if value is not None and not value.startswith("=")]
@@ -128,20 +129,20 @@ def _named(options: KgOptions) -> list[str]:
 
 def _header(line: str, options: KgOptions) -> list[str]:
     """The columns of a header, under the delimiter that is configured or likely."""
-    return cut(line, likely_delimiter(line, _named(options), options))
+    return cut(line, likely_delimiter(line, named_columns(options), options))
 
 
 def _layout(header: str, options: KgOptions) -> tuple[str, TableShape] | None:
     """The delimiter under which a header has the columns of kg.table, and what they are."""
-    if not _named(options):
+    if not named_columns(options):
         return None
-    delimiter = likely_delimiter(header, _named(options), options)
+    delimiter = likely_delimiter(header, named_columns(options), options)
     shape = shape_of(cut(header, delimiter), options)
     return None if shape is None else (delimiter, shape)
 
 
 def _complaint(header: Sequence[str], options: KgOptions) -> str:
-    named = _named(options)
+    named = named_columns(options)
     if not named:
         return (
             "is a table, and kg.table says nothing about its columns; name those of its nodes or edges: `--set "
@@ -158,34 +159,63 @@ def _complaint(header: Sequence[str], options: KgOptions) -> str:
 
 def _parquet(source: Source, options: KgOptions) -> Iterator[StatementBatch]:
     """The statements of a Parquet file."""
+    schema = parquet_schema(source)
+    header = parquet_header(schema)
+    shape = shape_of(header, options)
+    if shape is None:
+        raise KgInputError(f"{source.path} {_complaint(header, options)}")
+    tell_header(source.path, header, "".join(schema.names))
+    shape = _native(shape, schema, options)
+    for rows in parquet_rows(source):
+        yield batch_of(rows, shape)
+
+
+def parquet_header(schema: pa.Schema) -> list[str]:
+    """The columns of a Parquet file, `column 3` for the third where it has no name."""
+    return [name or f"column {number}" for number, name in enumerate(schema.names, start=1)]
+
+
+def parquet_schema(source: Source) -> pa.Schema:
+    """The schema of a Parquet file.  Raises KgInputError."""
+    with _opened(source) as file:
+        return file.schema_arrow
+
+
+def parquet_rows(source: Source) -> Iterator[CutRows]:
+    """The rows of a Parquet file as text or lists of text, their fields called `c0`, `c1` …  Raises KgInputError."""
+    with _opened(source) as file:
+        fields = [f"c{index}" for index in range(len(file.schema_arrow.names))]
+        done, total = 0, max(1, file.metadata.num_rows)
+        for batch in file.iter_batches(ROWS):
+            frame = pl.from_arrow(batch.rename_columns(fields))
+            assert isinstance(frame, pl.DataFrame)
+            rows = _as_text(frame, done)
+            done += batch.num_rows
+            yield CutRows(rows, empty(REJECTS), 0, done / total)
+
+
+@contextlib.contextmanager
+def _opened(source: Source) -> Iterator[pq.ParquetFile]:
     path = regular_file(source.path, KgInputError)
     try:
         with unchanged([source.path], KgInputError), pq.ParquetFile(path) as file:
-            header = [name or f"column {number}" for number, name in enumerate(file.schema_arrow.names, start=1)]
-            shape = shape_of(header, options)
-            if shape is None:
-                raise KgInputError(f"{source.path} {_complaint(header, options)}")
-            tell_header(source.path, header, "".join(file.schema_arrow.names))
-            shape = _native(shape, file.schema_arrow, options)
-            done, total = 0, max(1, file.metadata.num_rows)
-            for batch in file.iter_batches(ROWS):
-                frame = pl.from_arrow(batch.rename_columns([f"c{index}" for index in range(len(header))]))
-                assert isinstance(frame, pl.DataFrame)
-                rows = _as_text(frame, done)
-                done += batch.num_rows
-                yield batch_of(CutRows(rows, empty(REJECTS), 0, done / total), shape)
+            yield file
     except (pa.ArrowException, OSError) as fault:
         reason = str(fault).splitlines()[0][:200]
         raise KgInputError(f"{source.path} cannot be read as Parquet ({reason}); write or fetch it again") from None
+
+
+def native_datatype(kind: pa.DataType) -> str:
+    """The datatype of a column of Parquet, or of the elements of its lists."""
+    kind = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    return next((name for test, name in _NATIVE if test(kind)), "string")
 
 
 def _native(shape: TableShape, schema: pa.Schema, options: KgOptions) -> TableShape:
     """The shape with the datatypes that Parquet has, where none is configured."""
     columns = []
     for column in shape.columns:
-        kind = schema.field(int(column.field[1:])).type
-        kind = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
-        native = next((name for test, name in _NATIVE if test(kind)), "string")
+        native = native_datatype(schema.field(int(column.field[1:])).type)
         if column.role == "property" and column.name not in options.property_graph.datatypes:
             column = replace(column, datatype=native)
         columns.append(column)

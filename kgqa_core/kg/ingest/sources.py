@@ -6,11 +6,12 @@ import glob
 import os
 from collections.abc import Sequence
 from importlib.resources import files as package_files
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.mapping.model import read_mapping
 from kgqa_core.kg.remote.registry import remote_of
 from kgqa_core.kg.remote.snapshot import snapshot
 from kgqa_core.spool import regular_file, shorten
@@ -47,6 +48,9 @@ def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list
             if not results:
                 raise KgInputError(f"no file matches {shorten(name)!r}; check the pattern, or name the files")
             paths += results
+        elif options is not None and options.map is not None and Path(name).expanduser().is_dir():
+            mapping = read_mapping(Path(options.map).expanduser())
+            paths += [Path(name).expanduser() / PurePath(table.file).name for table in mapping.tables.values()]
         else:
             paths.append(Path(name).expanduser())
     seen: set[Path] = set()

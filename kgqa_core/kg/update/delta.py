@@ -19,7 +19,7 @@ import duckdb
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.attach import shut_out
-from kgqa_core.kg.build import Part, build_parts, part_of
+from kgqa_core.kg.build import Part, build_parts, part_of, parts_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids
@@ -52,11 +52,11 @@ def update(
     if options.files:
         sources = find_sources(options.files, options)
         try:
-            parts = [part_of(source, options) for source in sources]
+            parts, _ = parts_of(sources, options)
             return patch_from_dump(workspace, parts, old=old, options=options)
         except NotPatchable as reason:
             workspace.monitor.note(f"the whole graph is made anew: {reason}")
-        parts = [part_of(source, options) for source in sources]
+        parts, _ = parts_of(sources, options)
         return update_parts(workspace, parts, old, options)
     with KgStore.open(old) as store:
         check_pair(store, options)

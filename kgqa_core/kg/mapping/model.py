@@ -1,0 +1,149 @@
+"""The mapping of tables to a graph: what `kgqa kg map` writes and `kg.map` names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError, field_validator
+
+from kgqa_core.config.base import Options
+from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.input_files import read_document
+from kgqa_core.kg.formats.property_graph import DATATYPES
+
+MAX_MAP = 4 << 20
+"""Bytes of a mapping file."""
+
+
+class ColumnMap(Options):
+    """What the values of a column are."""
+
+    relation: str = ""
+    """Relation from the row's entity to the value; the column's name when absent."""
+    datatype: str = "string"
+    """As in `kg.property_graph.datatypes`: `integer`, `decimal`, `date` …; `entity` where a value is a thing by itself."""
+    table: str | None = None
+    """Table whose key the value is (a foreign key)."""
+    separator: str | None = Field(default=None, min_length=1)
+    """What stands between the values of a cell that has several."""
+    omit: bool | str = False
+    """Leaves the column out; a text says why."""
+
+
+class TableMap(Options):
+    """What the rows of a table are: entities, or with `link` triples."""
+
+    file: str
+    """Name of the file."""
+    type: str | None = None
+    """Type of the entities."""
+    key: tuple[str, ...] = ()
+    """Columns whose values together identify a row; its line when empty."""
+    name: tuple[str, ...] = ()
+    """Columns whose values together, with spaces between, name the entity; its type and key when empty."""
+    link: tuple[str, ...] = Field(default=(), max_length=2)
+    """Two columns with foreign keys: a row is a triple from the first to the second, other columns are qualifiers."""
+    relation: str = ""
+    """Relation of these triples."""
+    columns: dict[str, ColumnMap] = {}
+    """Every column that is read; a column that is not listed is left out."""
+
+    @field_validator("key", "name", "link", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+class Mapping(Options):
+    """The tables of a database."""
+
+    placeholders: tuple[str, ...] = ()
+    """Cells that stand for no value, such as NULL."""
+    tables: dict[str, TableMap] = Field(min_length=1)
+    """By name, with which the keys of their entities begin."""
+
+
+def read_mapping(path: Path) -> Mapping:
+    """The mapping in a file.  Raises KgInputError that lists every fault."""
+    text = read_document(path, KgInputError, MAX_MAP, "the mapping that `kgqa kg map` writes")
+    try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, yaml.SafeLoader)):
+            raise KgInputError(f"{path} has aliases (`*name`); write out what they stand for")
+        tree = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as fault:
+        raise KgInputError(f"{path} is not valid YAML: {fault}") from None
+    try:
+        mapping = Mapping.model_validate(tree)
+    except ValidationError as fault:
+        raise _faulty(path, [_fault_line(error) for error in fault.errors()]) from None
+    if faults := list(_faults(mapping)):
+        raise _faulty(path, faults)
+    return mapping
+
+
+def check_columns(mapping: Mapping, headers: dict[str, list[str]], origin: str) -> None:
+    """Raises KgInputError for columns of a mapping that its tables lack.  headers: by table; origin: of the mapping."""
+    faults = []
+    for name, header in headers.items():
+        table = mapping.tables[name]
+        faults += [
+            f"tables.{name}.{where}: {table.file} has no column {column!r}{nearest(column, header)}"
+            for where, column in _columns(table)
+            if column not in header
+        ]
+    if faults:
+        raise _faulty(Path(origin), faults)
+
+
+def write_mapping(mapping: Mapping, notes: list[str]) -> str:
+    """A mapping as YAML.  notes: what was guessed, as comments at its beginning."""
+    tree = mapping.model_dump(mode="json", exclude_defaults=True)
+    for name, table in mapping.tables.items():
+        columns = {column: value.model_dump(mode="json", exclude_defaults=True) for column, value in
+                   table.columns.items()}  # fmt: skip
+        tree["tables"][name]["columns"] = columns
+    text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return "".join(f"# {note}\n" for note in notes) + text
+
+
+def _columns(table: TableMap) -> Iterator[tuple[str, str]]:
+    for part in ("key", "name", "link"):
+        yield from ((part, column) for column in getattr(table, part))
+    yield from ((f"columns.{column}", column) for column in table.columns)
+
+
+def _faults(mapping: Mapping) -> Iterator[str]:
+    for name, table in mapping.tables.items():
+        if table.link:
+            if len(table.link) != 2 or not table.relation:
+                yield f"tables.{name}.link: it needs two columns, and `relation` beside it"
+            for column in table.link:
+                if column not in table.columns or table.columns[column].table is None:
+                    yield f"tables.{name}.link: {column!r} has no `table` under `columns`; say whose key it is"
+        for column, value in table.columns.items():
+            where = f"tables.{name}.columns.{column}"
+            if value.datatype not in DATATYPES:
+                yield f"{where}.datatype: {value.datatype!r} is no datatype{nearest(value.datatype, DATATYPES)}"
+            if value.table is None:
+                continue
+            if value.table not in mapping.tables:
+                yield f"{where}.table: there is no table {value.table!r}{nearest(value.table, mapping.tables)}"
+            elif len(mapping.tables[value.table].key) != 1 or mapping.tables[value.table].link:
+                yield f"{where}.table: {value.table!r} has no key of one column; leave `table` out"
+    files = [table.file for table in mapping.tables.values()]
+    yield from (f"tables: {file} is the file of several; name each once" for file in sorted(set(files)) if files.count(file) > 1)
+
+
+def _fault_line(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"]) or "the file"
+    if error["type"] == "extra_forbidden":
+        model = TableMap if len(error["loc"]) == 3 else ColumnMap if len(error["loc"]) > 3 else Mapping
+        return f"{where}: there is no such key{nearest(str(error['loc'][-1]), model.model_fields)}"
+    return f"{where}: {error['msg']}, but it is {str(error['input'])[:80]!r}"
+
+
+def _faulty(path: Path, faults: list[str]) -> KgInputError:
+    return KgInputError(f"{path} has {len(faults)} fault(s) (`kgqa kg map FILES` writes one that fits):\n  " + "\n  ".join(faults))
