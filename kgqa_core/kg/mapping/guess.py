@@ -14,7 +14,7 @@ from kgqa_core.kg.formats.property_graph import ENTITY_DATATYPE, NUMERALS
 from kgqa_core.kg.mapping.model import ColumnMap, Mapping, TableMap
 from kgqa_core.kg.mapping.read import MIDNIGHT
 from kgqa_core.kg.mapping.sample import Table
-from kgqa_core.kg.mapping.words import base_words, is_reference, singular, split_words
+from kgqa_core.kg.mapping.words import base_words, is_identifier, is_reference, singular, split_words
 
 PLACEHOLDERS = ("null", "n/a", "#n/a", "none", "nil", "nan", "-", "--", "?", "unknown", "<null>", r"\n")
 """Cells that usually stand for no value, in lower case."""
@@ -133,7 +133,7 @@ class _Guess:
                     ranked.append((likeness, inside, other))
             if ranked:
                 result[column] = max(ranked, key=lambda row: (row[0], row[1]))[2]
-            elif is_reference(column) and (column,) != self.keys[name] and base_words(column):
+            elif is_identifier(column) and (column,) != self.keys[name] and base_words(column):
                 self.notes.append(f"{name}.{column} looks like a key of a table that is not here; it is read as text")
         return result
 

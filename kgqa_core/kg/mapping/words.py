@@ -44,6 +44,15 @@ def is_reference(name: str) -> bool:
     return base_words(name) != [word.lower() for word in split_words(name)]
 
 
+def is_identifier(name: str) -> bool:
+    """Whether a column's name says that its values are ids, of this table or another.
+
+    >>> is_identifier("supplierID"), is_identifier("postalCode")
+    (True, False)
+    """
+    return is_reference(name) and split_words(name)[-1].lower() not in ("code", "no", "nr", "number")
+
+
 def singular(words: list[str]) -> list[str]:
     """Words whose last one is in the singular.
 
