@@ -108,7 +108,7 @@ def build(
 def map_tables(
     session: JsonSession,
     files: Annotated[list[str], typer.Argument(help="Tables (CSV, TSV, Parquet), patterns, or a folder of them.")],
-    section: KgSection,
+    settings: SetOption = None,
 ) -> None:
     """Guess how tables of one database make a graph, as YAML to edit and give to `kgqa kg build FILES --map`."""
     session.start_logging()
@@ -118,7 +118,7 @@ def map_tables(
     from kgqa_core.kg.mapping.choose import files_in, guess_of
     from kgqa_core.kg.mapping.model import write_mapping
 
-    options = make_profile({"kg": section.read()}).kg
+    options = make_profile({"kg": KgSection(settings=settings).read()}).kg
     named = [str(path) for name in files for path in (files_in(Path(name)) if Path(name).is_dir() else (name,))]
     mapping, notes = guess_of(find_sources(named, options), options)
     if session.as_json:

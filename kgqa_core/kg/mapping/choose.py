@@ -45,7 +45,9 @@ class MappedTables:
         notes = []
         for mapped in self.tables.values():
             if mapped.mended:
-                notes.append(f"{mapped.table.file}: in {mapped.mended:,} rows a delimiter before a space is read as text")
+                notes.append(
+                    f"{mapped.table.file}: in {mapped.mended:,} rows a delimiter before a space is read as text"
+                )
             if mapped.table.link:
                 continue
             start = f"{mapped.name}/"
@@ -102,12 +104,12 @@ def files_in(folder: Path) -> list[Path]:
 
 def _by_file(sources: Sequence[Source], options: KgOptions, path: str) -> MappedTables:
     mapping = read_mapping(Path(path).expanduser())
-    by_name = {source.path.name: source for source in sources}
+    by_name = {name: source for source in sources for name in (source.path.name, source.label)}
     lacking = [table.file for table in mapping.tables.values() if table.file not in by_name]
     if lacking:
         raise KgInputError(
-            f"{path} maps {listed(lacking)}, which kg.files does not name{nearest(lacking[0], by_name)}; name the files, "
-            "or take their tables out of the mapping"
+            f"{path} maps {listed(lacking)}, which kg.files does not name{nearest(lacking[0], by_name)}; name the "
+            "files, or take their tables out of the mapping"
         )
     headers = {name: header_of(by_name[table.file], options) for name, table in mapping.tables.items()}
     check_columns(mapping, headers, path)

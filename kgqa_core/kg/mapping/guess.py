@@ -31,7 +31,19 @@ SEPARATORS = ("; ", ";", " | ", "|")
 LINK_COLUMNS = 2
 """Columns beside its foreign keys that a table of links may have."""
 
-_PARENTS = {"parent", "manager", "supervisor", "boss", "superior", "superordinate", "predecessor", "successor", "mentor"}
+_PARENTS = {
+    "parent",
+    "manager",
+    "supervisor",
+    "boss",
+    "superior",
+    "superordinate",
+    "predecessor",
+    "successor",
+    "mentor",
+}
+_PEOPLE = {"person", "user", "employee", "contact", "member", "staff", "account"}
+_ROLE = ("er", "or", "ee", "ist", "ian", "by", "to", "parent", "lead", "head", "boss")
 _REPORTS = ["reports", "to"]
 _FIRST, _LAST = {"first name", "given name", "forename"}, {"last name", "family name", "surname"}
 _ORGANISATION = {"company name", "organisation name", "organization name", "business name"}
@@ -53,7 +65,8 @@ class _Guess:
         self.frames = {table.name: self._cleaned(table.frame) for table in tables}
         shared = _shared_words([split_words(table.name) for table in tables])
         self.types = {
-            name: singular([w for w in split_words(name) if w not in shared] or split_words(name)) for name in self.tables
+            name: singular([w for w in split_words(name) if w not in shared] or split_words(name))
+            for name in self.tables
         }
         self.keys: dict[str, tuple[str, ...]] = {name: self._single_key(name) for name in self.tables}
         self.foreign = {name: self._foreign_keys(name) for name in self.tables}
@@ -72,10 +85,12 @@ class _Guess:
         frame = frame.select(pl.all().str.strip_chars())
         for column in frame.columns:
             stood = frame[column].filter(frame[column].str.to_lowercase().is_in(list(PLACEHOLDERS)))
-            for text, n in stood.value_counts().iter_rows():
+            for text, n in stood.value_counts(name="cells of one text").iter_rows():
                 self.placeholders[text] = self.placeholders.get(text, 0) + n
         return frame.select(
-            pl.when((pl.col(name) != "") & ~pl.col(name).str.to_lowercase().is_in(list(PLACEHOLDERS))).then(pl.col(name))
+            pl.when((pl.col(name) != "") & ~pl.col(name).str.to_lowercase().is_in(list(PLACEHOLDERS))).then(
+                pl.col(name)
+            )
             for name in frame.columns
         )
 
@@ -151,6 +166,8 @@ class _Guess:
             return 0.9
         if other == name and (base == _REPORTS or _PARENTS & set(base)):
             return 0.8
+        if base and other != name and is_identifier(column) and target[-1] in _PEOPLE and base[-1].endswith(_ROLE):
+            return 0.7
         coded = values.str.len_chars().min() >= 3 and values.str.contains("[A-Za-z]").all()  # type: ignore[operator]
         return 0.5 if coded and len(values) >= 3 and is_reference(key) else 0.0
 
@@ -316,5 +333,3 @@ def _shared_words(names: Sequence[Sequence[str]]) -> set[str]:
     if len(names) < 3:
         return set()
     return {names[0][at] for at in (0, -1) if len({words[at] for words in names if words}) == 1}
-
-

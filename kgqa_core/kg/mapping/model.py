@@ -24,7 +24,7 @@ class ColumnMap(Options):
     relation: str = ""
     """Relation from the row's entity to the value; the column's name when absent."""
     datatype: str = "string"
-    """As in `kg.property_graph.datatypes`: `integer`, `decimal`, `date` …; `entity` where a value is a thing by itself."""
+    """As in `kg.property_graph.datatypes`: `integer`, `decimal`, `date` …; `entity` where it is a thing."""
     table: str | None = None
     """Table whose key the value is (a foreign key)."""
     separator: str | None = Field(default=None, min_length=1)
@@ -37,7 +37,7 @@ class TableMap(Options):
     """What the rows of a table are: entities, or with `link` triples."""
 
     file: str
-    """Name of the file."""
+    """The file, by the end of its path."""
     type: str | None = None
     """Type of the entities."""
     key: tuple[str, ...] = ()
@@ -134,7 +134,9 @@ def _faults(mapping: Mapping) -> Iterator[str]:
             elif len(mapping.tables[value.table].key) != 1 or mapping.tables[value.table].link:
                 yield f"{where}.table: {value.table!r} has no key of one column; leave `table` out"
     files = [table.file for table in mapping.tables.values()]
-    yield from (f"tables: {file} is the file of several; name each once" for file in sorted(set(files)) if files.count(file) > 1)
+    yield from (
+        f"tables: {file} is the file of several; name each once" for file in sorted(set(files)) if files.count(file) > 1
+    )
 
 
 def _fault_line(error: Any) -> str:
@@ -146,4 +148,6 @@ def _fault_line(error: Any) -> str:
 
 
 def _faulty(path: Path, faults: list[str]) -> KgInputError:
-    return KgInputError(f"{path} has {len(faults)} fault(s) (`kgqa kg map FILES` writes one that fits):\n  " + "\n  ".join(faults))
+    return KgInputError(
+        f"{path} has {len(faults)} fault(s) (`kgqa kg map FILES` writes one that fits):\n  " + "\n  ".join(faults)
+    )

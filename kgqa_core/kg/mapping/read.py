@@ -62,7 +62,7 @@ class MappedTable:
         return TableShape((*node, *columns), False, (table.type,) if table.type else (), width=width)
 
     def _prepared(self, frame: pl.DataFrame, header: Sequence[str]) -> pl.DataFrame:
-        """Rows without placeholders, with their key and name, or both ends, and the values of columns as their kind is."""
+        """Rows without placeholders, with their key and name, or both ends, and values as the datatypes want them."""
         table = self.table
         fields = {name: f"c{index}" for index, name in enumerate(header)}
         used = {*table.key, *table.name, *table.link, *table.columns}

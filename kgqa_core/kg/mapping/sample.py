@@ -27,8 +27,8 @@ SAMPLE_CELL = 300
 class Table:
     """The beginning of a table.
 
-    file: its name.  frame: its rows as text, by column; lists are joined by `; `.  whole: whether these are all rows.
-    datatypes: of columns whose source has datatypes.
+    file: the label of its source.  frame: its rows as text, by column; lists are joined by `; `.  whole: whether these
+    are all rows.  datatypes: of columns whose source has datatypes.
     """
 
     name: str
@@ -100,7 +100,7 @@ def sample(name: str, source: Source, options: KgOptions, tables: int = 1) -> Ta
     frame = pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(header, pl.String))
     kinds = [native_datatype(kind) for kind in parquet_schema(source).types] if source.is_parquet else []
     datatypes = {column: kind for column, kind in zip(header, kinds, strict=False) if kind != "string"}
-    return Table(name, source.path.name, frame, whole, datatypes)
+    return Table(name, source.label, frame, whole, datatypes)
 
 
 def _distinct(header: Sequence[str]) -> list[str]:

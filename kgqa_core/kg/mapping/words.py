@@ -6,8 +6,8 @@ import re
 
 _CUT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.\s]+")
 _REFERENCE = {"id", "ids", "key", "code", "no", "nr", "number", "ref", "fk", "pk", "uid", "uuid", "oid"}
-_IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "series": "series", "news": "news",
-              "species": "species", "indices": "index", "movies": "movie", "cookies": "cookie"}  # fmt: skip
+_SINGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "series": "series",
+             "news": "news", "species": "species", "movies": "movie", "cookies": "cookie"}  # fmt: skip
 
 
 def split_words(name: str) -> list[str]:
@@ -62,8 +62,8 @@ def singular(words: list[str]) -> list[str]:
     if not words:
         return words
     last = words[-1].lower()
-    if last in _IRREGULAR:
-        last = _IRREGULAR[last]
+    if last in _SINGULAR:
+        last = _SINGULAR[last]
     elif last.endswith("ies") and len(last) > 4:
         last = last[:-3] + "y"
     elif last.endswith(("ches", "shes", "xes", "sses")):

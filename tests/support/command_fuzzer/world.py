@@ -46,6 +46,8 @@ def make(root: Path, light: bool = False) -> None:
     (user / "removed.tsv").write_text(facts[0], encoding="utf-8")
     (user / "ids.tsv").write_text("/m/0abc\tKasi\n", encoding="utf-8")
     (user / "paths.tsv").write_text("people.person.home\tlives_in\n", encoding="utf-8")
+    columns = json.dumps(dict.fromkeys(facts[0].strip().split("\t"), {"datatype": "string"}))
+    (user / "map.yaml").write_text(f"tables: {{facts: {{file: facts.tsv, columns: {columns}}}}}\n", encoding="utf-8")
     delimited = {"format": "delimited", "delimiter": "\t"}
     build_folder([str(user / "facts.tsv")], user / "kg", delimited)
     build_folder([str(user / "newer.tsv")], user / "newer", delimited)

@@ -78,11 +78,14 @@ def keyed(store: KgStore, form: str) -> str:
     relations = dict(zip(store.relation_names(), store.relation_keys(), strict=True))
     parts = form.replace("[", "\0[").replace("]", "]\0").split("\0")
     form = "".join(
-        f"<{relations.get(part[1:-1]) or relations[NAMES[part[1:-1]]]}>" if part.startswith("[") else part for part in parts
+        f"<{relations.get(part[1:-1]) or relations[NAMES[part[1:-1]]]}>" if part.startswith("[") else part
+        for part in parts
     )
     for name in {part.split(">")[0] for part in form.split("<")[1:]}:
         if name not in relations.values():
-            form = form.replace(f"<{name}>", f"<{store.entity_keys(store.resolve([name])[name])[store.resolve([name])[name][0]]}>")
+            form = form.replace(
+                f"<{name}>", f"<{store.entity_keys(store.resolve([name])[name])[store.resolve([name])[name][0]]}>"
+            )
     for kind in ("product", "employee", "supplier", "customer"):
         (entity,) = store.resolve([kind])[kind]
         form = form.replace(f"(TYPE {kind})", f"(TYPE <{store.entity_keys([entity])[entity]}>)")

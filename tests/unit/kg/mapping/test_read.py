@@ -1,0 +1,179 @@
+"""Tables of one database as a graph: by a guess, or by a mapping that somebody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.mapping.choose import guess_of
+from kgqa_core.kg.mapping.model import read_mapping, write_mapping
+from kgqa_core.kg.store import KgStore
+from tests.support.property_graph import built
+
+PEOPLE = "id,name,born,mentor_id\n1,Ada,1815-12-10 00:00:00,NULL\n2,Bo,1900-01-02 00:00:00,1\n"
+BOOKS = 'id,title,author_id,tags\n1,Notes,1,"maths, old|letters"\n2,Sea,2,letters\n3,Sky,2,letters\n'
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Two tables, whose ids begin with 1."""
+    paths = [tmp_path / "people.csv", tmp_path / "books.csv"]
+    for path, text in zip(paths, (PEOPLE, BOOKS), strict=True):
+        path.write_text(text)
+    return paths
+
+
+@pytest.fixture
+def mapped(files: list[Path], tmp_path: Path) -> Callable[..., tuple[dict[str, int], set[tuple[str, ...]]]]:
+    """Builds the files by a mapping; counts and triples by name."""
+
+    def _mapped(text: str, **options: Any) -> tuple[dict[str, int], set[tuple[str, ...]]]:
+        path = tmp_path / "map.yaml"
+        path.write_text(text)
+        counts, _ = built(tmp_path / "g", files, map=str(path), **options)
+        return counts, triples(tmp_path / "g")
+
+    return _mapped
+
+
+def triples(folder: Path) -> set[tuple[str, ...]]:
+    """The triples of a graph by name, types left out."""
+    with KgStore.open(folder) as store:
+        rows = store.connection.execute("SELECT head, relation, tail FROM triples").fetchall()
+        names, relations = store.names({end for head, _, tail in rows for end in (head, tail)}), store.relation_names()
+    return {(names[h], relations[r], names[t]) for h, r, t in rows if relations[r] != "type"}
+
+
+def test_several_tables_are_one_graph_whose_ids_do_not_collide(files, tmp_path):
+    counts, _ = built(tmp_path / "g", files)
+    assert counts["types"] == 2 and counts["rejects"] == 0
+    assert triples(tmp_path / "g") == {
+        ("Ada", "born", "1815-12-10"), ("Bo", "born", "1900-01-02"), ("Bo", "mentor", "Ada"),
+        ("Notes", "author", "Ada"), ("Sea", "author", "Bo"), ("Sky", "author", "Bo"),
+        ("Notes", "tags", "maths, old"), ("Notes", "tags", "letters"), ("Sea", "tags", "letters"),
+        ("Sky", "tags", "letters"),
+    }  # fmt: skip
+    with KgStore.open(tmp_path / "g") as store:
+        assert store.meta["tables"]["tables"]["books"]["columns"]["author_id"] == {
+            "relation": "author",
+            "table": "people",
+        }
+        assert store.meta["tables"]["placeholders"] == ["NULL"]
+
+
+def test_the_mapping_that_is_written_down_reads_the_same_graph(files, tmp_path):
+    mapping, notes = guess_of(find_sources([str(path) for path in files]), KgOptions())
+    path = tmp_path / "map.yaml"
+    path.write_text(write_mapping(mapping, notes))
+    assert read_mapping(path) == mapping
+    assert built(tmp_path / "a", files, map=str(path))[1] == built(tmp_path / "b", files)[1]
+    assert built(tmp_path / "c", [tmp_path], map=str(path))[1] == built(tmp_path / "b", files)[1]
+
+
+def test_what_a_mapping_says_is_read_and_what_it_does_not_list_is_left_out(mapped):
+    text = """
+    tables:
+      people: {file: people.csv, type: author, key: id, name: name, columns: {name: {relation: called}}}
+      books:
+        file: books.csv
+        key: [id, title]
+        columns: {tags: {separator: "|"}, author_id: {relation: by, table: people}}
+    """
+    assert mapped(text)[1] == {
+        ("Ada", "called", "Ada"), ("Bo", "called", "Bo"), ("books 1/Notes", "by", "Ada"),
+        ("books 2/Sea", "by", "Bo"), ("books 3/Sky", "by", "Bo"), ("books 1/Notes", "tags", "maths, old"),
+        ("books 1/Notes", "tags", "letters"), ("books 2/Sea", "tags", "letters"), ("books 3/Sky", "tags", "letters"),
+    }  # fmt: skip
+
+
+def test_links_are_triples_with_their_other_columns_as_qualifiers(tmp_path):
+    texts = {
+        "people.csv": "id,name\n1,Ada\n2,Bo\n",
+        "clubs.csv": "club_id,name\n1,Chess\n2,Go\n",
+        "people_clubs.csv": "people_id,club_id,since\n1,1,1999\n1,2,2001\n2,2,2003\n,1,2005\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    counts, _ = built(tmp_path / "g", [tmp_path / name for name in texts])
+    assert (counts["qualifiers"], counts["rejects"]) == (3, 1)
+    assert triples(tmp_path / "g") == {("Ada", "club", "Chess"), ("Ada", "club", "Go"), ("Bo", "club", "Go")}
+
+
+def test_every_fault_of_a_mapping_is_said_at_once(mapped):
+    with pytest.raises(KgInputError) as fault:
+        mapped("""
+        tables:
+          people: {file: people.csv, key: id, columns: {born: {datatype: dat}, mentor_id: {table: peple}}}
+          books: {file: books.csv, columns: {author_id: {table: books}}, link: [id, author_id]}
+        """)
+    for part in ("people.columns.born.datatype: 'dat'", "'date'", "'peple'", "did you mean 'people'",
+                 "books.columns.author_id.table: 'books' has no key", "books.link: it needs two columns",
+                 "books.link: 'id' has no `table`"):  # fmt: skip
+        assert part in str(fault.value)
+    with pytest.raises(
+        KgInputError, match="2 fault.*\n.*people.kye: there is no such key; did you mean 'key'.*\n.*file"
+    ):
+        mapped("tables: {people: {file: people.csv, kye: id}, books: {file: 3}}")
+    with pytest.raises(KgInputError, match=r"columns.nme: people.csv has no column 'nme'; did you mean 'name'"):
+        mapped("tables: {people: {file: people.csv, columns: {nme: {}}}}")
+
+
+def test_a_mapping_of_files_that_are_not_there_is_refused(mapped):
+    with pytest.raises(KgInputError, match=r"'boks.csv', which kg.files does not name; did you mean 'books.csv'"):
+        mapped("tables: {books: {file: boks.csv}}")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("tables: [", "not valid YAML"), ("a: &x [1]\ntables: *x", "aliases"), ("[" * 5000, "YAML"),
+     ("tables: {}", "at least 1")],
+)  # fmt: skip
+def test_hostile_mappings_are_refused(mapped, text, what):
+    with pytest.raises(KgInputError, match=what):
+        mapped(text)
+
+
+def test_a_row_too_wide_by_commas_before_spaces_is_read_as_it_was_meant(tmp_path, caplog):
+    (tmp_path / "firms.csv").write_text("id,name,city\n1,Pavlova, Ltd.,Oslo\n2,Acme,Rome\n3,Bolt,Ulm,x\n")
+    (tmp_path / "boats.csv").write_text("id,name,length\n1,Maja,7\n2,Tor,9\n")
+    counts, _ = built(tmp_path / "g", [tmp_path / "firms.csv", tmp_path / "boats.csv"])
+    assert ("Pavlova, Ltd.", "city", "Oslo") in triples(tmp_path / "g")
+    assert counts["rejects"] == 1
+
+
+def test_rows_that_share_a_key_are_said(mapped, caplog):
+    caplog.set_level("INFO", "kgqa")
+    books = "{file: books.csv, type: book, key: author_id, columns: {title: {}}}"
+    mapped(f"tables: {{books: {books}, people: {{file: people.csv, key: id, columns: {{born: {{}}}}}}}}")
+    assert "3 rows are 2 entities" in caplog.text
+
+
+def test_tables_of_parquet_keep_their_datatypes(tmp_path):
+    pl.DataFrame({"id": [1, 2], "name": ["Ada", "Bo"], "tall": [1.5, 1.75], "tags": [["a", "b"], ["a"]]}).write_parquet(
+        tmp_path / "people.parquet"
+    )
+    pl.DataFrame({"id": [1, 2], "title": ["Notes", "Sea"], "person_id": [2, 1]}).write_parquet(
+        tmp_path / "books.parquet"
+    )
+    counts, content = built(tmp_path / "g", [tmp_path / "people.parquet", tmp_path / "books.parquet"])
+    assert {("Ada", "tall", "1.5"), ("Ada", "tags", "b"), ("Notes", "person", "Bo")} <= triples(tmp_path / "g")
+
+
+def test_one_table_alone_asks_for_its_columns_as_before(files, tmp_path):
+    with pytest.raises(KgInputError, match="kg.table says nothing about its columns"):
+        built(tmp_path / "g", files[:1])
+
+
+def test_files_of_triples_are_no_tables(tmp_path):
+    texts = {"a.tsv": "Ada\tknows\tBo\n", "b.tsv": "Bo\tknows\tCy\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text * 3)
+    built(tmp_path / "g", [tmp_path / name for name in texts])
+    assert triples(tmp_path / "g") == {("Ada", "knows", "Bo"), ("Bo", "knows", "Cy")}
