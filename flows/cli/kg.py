@@ -115,16 +115,27 @@ def map_tables(
     without_pandas()
     from kgqa_core.config import make_profile
     from kgqa_core.kg.ingest.sources import find_sources
-    from kgqa_core.kg.mapping.choose import files_in, guess_of
+    from kgqa_core.kg.mapping.choose import guess_of
     from kgqa_core.kg.mapping.model import write_mapping
 
     options = make_profile({"kg": KgSection(settings=settings).read()}).kg
-    named = [str(path) for name in files for path in (files_in(Path(name)) if Path(name).is_dir() else (name,))]
+    named = [str(path) for name in files for path in (_tables_in(Path(name)) if Path(name).is_dir() else (name,))]
     mapping, notes = guess_of(find_sources(named, options), options)
     if session.as_json:
         print_json({"mapping": mapping.model_dump(mode="json", exclude_defaults=True), "notes": notes})
         return
     common.out.print(write_mapping(mapping, notes), end="", markup=False, highlight=False, soft_wrap=True)
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """The tables in a folder.  Raises KgInputError where there is none."""
+    from kgqa_core.errors import KgInputError
+
+    endings = {".csv", ".tsv", ".tab", ".parquet", ".xlsx", ".xls", ".ods"}
+    files = sorted(path for path in folder.iterdir() if path.is_file() and set(path.suffixes) & endings)
+    if not files:
+        raise KgInputError(f"{folder} holds no table ({', '.join(sorted(endings))}); name the files")
+    return files
 
 
 @kg_app.command("update")

@@ -295,8 +295,6 @@ def parts_of(
     tables = mapped_tables(sources, options)
     for note in tables.notes:
         monitor.note(note)
-    if tables.notes and tables.origin is None:
-        monitor.note("the tables are read by this guess; `kgqa kg map FILES > map.yaml` writes it down, to be edited")
     return [
         part_of(source, options)
         if (table := tables.tables.get(source.path)) is None

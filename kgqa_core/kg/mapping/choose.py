@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as AnyMapping
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -19,46 +18,38 @@ from kgqa_core.kg.formats.detect import PACKED, reader_of
 from kgqa_core.kg.formats.names import FORMAT as NAMES
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.mapping.guess import guess
-from kgqa_core.kg.mapping.model import Mapping, check_columns, read_mapping
+from kgqa_core.kg.mapping.model import Mapping, check_mapping, read_mapping
 from kgqa_core.kg.mapping.read import MappedTable
 from kgqa_core.kg.mapping.sample import Table, header_of, sample
 from kgqa_core.kg.mapping.words import base_words, is_reference
 
-ENDINGS = (".csv", ".tsv", ".tab", ".parquet")
-"""Of the files in a folder that `kgqa kg map` looks at."""
-
 
 @dataclass
 class MappedTables:
-    """The tables of a build, by path.  notes: what was guessed; origin: the mapping's file, if it was not."""
+    """The tables of a build, by path.  notes: what was guessed of them, or left out."""
 
     mapping: Mapping | None = None
-    tables: AnyMapping[Path, MappedTable] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    origin: str | None = None
+    tables: dict[Path, MappedTable] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def complete(self, connection: duckdb.DuckDBPyConnection, meta: dict[str, Any]) -> list[str]:
-        """Records the mapping in a graph's meta; what its rows show to be wrong, in words.  `kg` is its database."""
+        """Records the mapping in a graph's meta; what reading showed, in words.  `kg` is the graph's database."""
         if self.mapping is None:
             return []
-        meta["tables"] = {"guessed": list(self.notes)} | self.mapping.model_dump(mode="json", exclude_defaults=True)
+        meta["tables"] = {"notes": self.notes} | self.mapping.model_dump(mode="json", exclude_defaults=True)
         notes = []
-        for mapped in self.tables.values():
+        for name, mapped in ((mapped.name, mapped) for mapped in self.tables.values()):
+            table = mapped.table
             if mapped.mended:
+                notes.append(f"{table.file}: in {mapped.mended:,} rows a delimiter before a space is read as text")
+            typed = (
+                "SELECT count(*) FROM (SELECT DISTINCT entity FROM kg.types) t JOIN kg.entities e ON e.id = t.entity"
+            )
+            (entities,) = connection.execute(f"{typed} WHERE starts_with(e.key, ?)", [f"{name}/"]).fetchall()[0]
+            if table.type and not table.link and entities < mapped.rows:
                 notes.append(
-                    f"{mapped.table.file}: in {mapped.mended:,} rows a delimiter before a space is read as text"
-                )
-            if mapped.table.link:
-                continue
-            start = f"{mapped.name}/"
-            entities = connection.execute(
-                "SELECT count(*) FROM (SELECT DISTINCT entity FROM kg.types) t JOIN kg.entities e ON e.id = t.entity "
-                "WHERE starts_with(e.key, ?)", [start]
-            ).fetchone()  # fmt: skip
-            if mapped.table.type and entities is not None and entities[0] < mapped.rows:
-                notes.append(
-                    f"{mapped.table.file}: {mapped.rows:,} rows are {entities[0]:,} entities, for rows share the key "
-                    f"{' + '.join(mapped.table.key)}; name more columns under `key` (kg.map)"
+                    f"{table.file}: {mapped.rows:,} rows are {entities:,} entities, for rows share the key "
+                    f"{' + '.join(table.key)}; name more columns under `key` (kg.map)"
                 )
         return notes
 
@@ -70,59 +61,47 @@ def mapped_tables(sources: Sequence[Source], options: KgOptions) -> MappedTables
     for a mapping at fault, and for one whose tables are not among the sources.
     """
     if options.map is not None:
-        return _by_file(sources, options, options.map)
+        return _by_file(sources, options, Path(options.map).expanduser())
     if options.format != "auto" or options.columns or tables.named_columns(options):
         return MappedTables()
     candidates = [source for source in sources if _is_table(source, options)]
     if len(candidates) < 2:
         return MappedTables()
     mapping, notes = guess_of(candidates, options)
-    by_file = dict(zip(mapping.tables, candidates, strict=True))
-    mapped = {source.path: MappedTable(source, name, mapping) for name, source in by_file.items()}
-    return MappedTables(mapping, mapped, notes)
+    named = zip(candidates, mapping.tables, strict=True)
+    advice = "the tables are read by this guess; `kgqa kg map FILES > map.yaml` writes it down, to be edited"
+    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, [*notes, advice])
 
 
 def guess_of(sources: Sequence[Source], options: KgOptions) -> tuple[Mapping, list[str]]:
-    """The mapping that is guessed for some sources, its tables in their order, and what was guessed."""
-    samples: list[Table] = []
+    """The mapping that is guessed for some sources, its tables in their order, and what was guessed, in words."""
+    samples: dict[str, Table] = {}
     for source in sources:
         name = PurePath(source.path.name.removesuffix("".join(s for s in source.path.suffixes if s in PACKED))).stem
-        taken = {table.name for table in samples}
-        while name in taken:
+        while name in samples:
             name += "_"
-        samples.append(sample(name, source, options, len(sources)))
-    return guess(samples)
+        samples[name] = sample(name, source, options, len(sources))
+    return guess(list(samples.values()))
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The tables in a folder.  Raises KgInputError where there is none."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and set(path.suffixes) & set(ENDINGS))
-    if not files:
-        raise KgInputError(f"{folder} holds no table ({', '.join(ENDINGS)}); name the files")
-    return files
-
-
-def _by_file(sources: Sequence[Source], options: KgOptions, path: str) -> MappedTables:
-    mapping = read_mapping(Path(path).expanduser())
+def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> MappedTables:
+    mapping = read_mapping(path)
     by_name = {name: source for source in sources for name in (source.path.name, source.label)}
-    lacking = [table.file for table in mapping.tables.values() if table.file not in by_name]
-    if lacking:
+    files = [table.file for table in mapping.tables.values()]
+    if lacking := [file for file in files if file not in by_name or files.count(file) > 1]:
         raise KgInputError(
-            f"{path} maps {listed(lacking)}, which kg.files does not name{nearest(lacking[0], by_name)}; name the "
-            "files, or take their tables out of the mapping"
+            f"{path} maps {listed(lacking)}, which kg.files does not name, or two tables read"
+            f"{nearest(lacking[0], by_name)}; name each file once, or take its table out of the mapping"
         )
     headers = {name: header_of(by_name[table.file], options) for name, table in mapping.tables.items()}
-    check_columns(mapping, headers, path)
+    check_mapping(mapping, headers, path)
     notes = [
-        f"{table.file}: left out, as {path} does not list them: {listed(unread)}"
+        f"{table.file}: left out, as {path.name} does not list them: {listed(unread)}"
         for name, table in mapping.tables.items()
         if (unread := [column for column in headers[name] if column not in {*table.columns, *table.key, *table.name}])
     ]
-    mapped = {
-        by_name[table.file].path: MappedTable(by_name[table.file], name, mapping)
-        for name, table in mapping.tables.items()
-    }
-    return MappedTables(mapping, mapped, notes, path)
+    named = [(by_name[table.file], name) for name, table in mapping.tables.items()]
+    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes)
 
 
 def _is_table(source: Source, options: KgOptions) -> bool:

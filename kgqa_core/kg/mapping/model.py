@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,87 +66,63 @@ class Mapping(Options):
 
 
 def read_mapping(path: Path) -> Mapping:
-    """The mapping in a file.  Raises KgInputError that lists every fault."""
+    """The mapping in a file.  Raises KgInputError that lists what is no part of a mapping."""
     text = read_document(path, KgInputError, MAX_MAP, "the mapping that `kgqa kg map` writes")
     try:
         if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text, yaml.SafeLoader)):
             raise KgInputError(f"{path} has aliases (`*name`); write out what they stand for")
-        tree = yaml.safe_load(text)
+        return Mapping.model_validate(yaml.safe_load(text))
     except (yaml.YAMLError, RecursionError) as fault:
         raise KgInputError(f"{path} is not valid YAML: {fault}") from None
-    try:
-        mapping = Mapping.model_validate(tree)
     except ValidationError as fault:
         raise _faulty(path, [_fault_line(error) for error in fault.errors()]) from None
-    if faults := list(_faults(mapping)):
-        raise _faulty(path, faults)
-    return mapping
 
 
-def check_columns(mapping: Mapping, headers: dict[str, list[str]], origin: str) -> None:
-    """Raises KgInputError for columns of a mapping that its tables lack.  headers: by table; origin: of the mapping."""
+def check_mapping(mapping: Mapping, headers: dict[str, list[str]], path: Path) -> None:
+    """Raises KgInputError that lists every fault of the mapping in a file.  headers: of its tables."""
     faults = []
-    for name, header in headers.items():
-        table = mapping.tables[name]
+    for name, table in mapping.tables.items():
+        here, header = f"tables.{name}", headers[name]
+        named = [(part, column) for part in ("key", "name", "link") for column in getattr(table, part)]
         faults += [
-            f"tables.{name}.{where}: {table.file} has no column {column!r}{nearest(column, header)}"
-            for where, column in _columns(table)
+            f"{here}.{part}: {table.file} has no column {column!r}{nearest(column, header)}"
+            for part, column in [*named, *((f"columns.{column}", column) for column in table.columns)]
             if column not in header
         ]
+        if table.link and (len(table.link) != 2 or not table.relation):
+            faults.append(f"{here}.link: it needs two columns, and `relation` beside it")
+        for column in table.link:
+            if column not in table.columns or table.columns[column].table is None:
+                faults.append(f"{here}.link: {column!r} has no `table` under `columns`; say whose key it is")
+        for column, value in table.columns.items():
+            where = f"{here}.columns.{column}"
+            if value.datatype not in DATATYPES:
+                kind = value.datatype
+                faults.append(f"{where}.datatype: {kind!r} is no datatype{nearest(kind, DATATYPES)}")
+            if value.table is not None and value.table not in mapping.tables:
+                near = nearest(value.table, mapping.tables)
+                faults.append(f"{where}.table: there is no table {value.table!r}{near}")
+            elif value.table is not None and len(mapping.tables[value.table].key) != 1:
+                faults.append(f"{where}.table: {value.table!r} has no key of one column; leave `table` out")
     if faults:
-        raise _faulty(Path(origin), faults)
+        raise _faulty(path, faults)
 
 
 def write_mapping(mapping: Mapping, notes: list[str]) -> str:
     """A mapping as YAML.  notes: what was guessed, as comments at its beginning."""
     tree = mapping.model_dump(mode="json", exclude_defaults=True)
-    for name, table in mapping.tables.items():
-        columns = {column: value.model_dump(mode="json", exclude_defaults=True) for column, value in
-                   table.columns.items()}  # fmt: skip
-        tree["tables"][name]["columns"] = columns
     text = yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
     return "".join(f"# {note}\n" for note in notes) + text
-
-
-def _columns(table: TableMap) -> Iterator[tuple[str, str]]:
-    for part in ("key", "name", "link"):
-        yield from ((part, column) for column in getattr(table, part))
-    yield from ((f"columns.{column}", column) for column in table.columns)
-
-
-def _faults(mapping: Mapping) -> Iterator[str]:
-    for name, table in mapping.tables.items():
-        if table.link:
-            if len(table.link) != 2 or not table.relation:
-                yield f"tables.{name}.link: it needs two columns, and `relation` beside it"
-            for column in table.link:
-                if column not in table.columns or table.columns[column].table is None:
-                    yield f"tables.{name}.link: {column!r} has no `table` under `columns`; say whose key it is"
-        for column, value in table.columns.items():
-            where = f"tables.{name}.columns.{column}"
-            if value.datatype not in DATATYPES:
-                yield f"{where}.datatype: {value.datatype!r} is no datatype{nearest(value.datatype, DATATYPES)}"
-            if value.table is None:
-                continue
-            if value.table not in mapping.tables:
-                yield f"{where}.table: there is no table {value.table!r}{nearest(value.table, mapping.tables)}"
-            elif len(mapping.tables[value.table].key) != 1 or mapping.tables[value.table].link:
-                yield f"{where}.table: {value.table!r} has no key of one column; leave `table` out"
-    files = [table.file for table in mapping.tables.values()]
-    yield from (
-        f"tables: {file} is the file of several; name each once" for file in sorted(set(files)) if files.count(file) > 1
-    )
 
 
 def _fault_line(error: Any) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "the file"
     if error["type"] == "extra_forbidden":
-        model = TableMap if len(error["loc"]) == 3 else ColumnMap if len(error["loc"]) > 3 else Mapping
+        model = {1: Mapping, 3: TableMap}.get(len(error["loc"]), ColumnMap)
         return f"{where}: there is no such key{nearest(str(error['loc'][-1]), model.model_fields)}"
     return f"{where}: {error['msg']}, but it is {str(error['input'])[:80]!r}"
 
 
 def _faulty(path: Path, faults: list[str]) -> KgInputError:
-    return KgInputError(
-        f"{path} has {len(faults)} fault(s) (`kgqa kg map FILES` writes one that fits):\n  " + "\n  ".join(faults)
-    )
+    start = f"{path} has {len(faults)} fault(s) (`kgqa kg map FILES` writes a mapping that fits):"
+    return KgInputError("\n  ".join([start, *faults]))

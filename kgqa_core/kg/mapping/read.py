@@ -66,9 +66,10 @@ class MappedTable:
         table = self.table
         fields = {name: f"c{index}" for index, name in enumerate(header)}
         used = {*table.key, *table.name, *table.link, *table.columns}
-        frame = frame.with_columns(
-            self._text(frame, fields[name]) for name in used if frame.schema[fields[name]] == pl.String
-        )
+        whole = {fields[name] for name in (*table.key, *table.name, *table.link)}
+        lists = [name for name in whole if isinstance(frame.schema[name], pl.List)]
+        frame = frame.with_columns(pl.col(name).list.join("; ") for name in lists)
+        frame = frame.with_columns(self._text(fields[name]) for name in used if frame.schema[fields[name]] == pl.String)
         if table.link:
             made = [
                 (pl.lit(f"{table.columns[name].table}/") + pl.col(fields[name])).alias(end)
@@ -88,7 +89,7 @@ class MappedTable:
             _value(frame, fields[name], column) for name, column in table.columns.items() if not column.omit
         )
 
-    def _text(self, frame: pl.DataFrame, field: str) -> pl.Expr:
+    def _text(self, field: str) -> pl.Expr:
         value = pl.col(field).str.strip_chars(" " + CONTROL)
         return pl.when((value != "") & ~value.is_in(list(self.mapping.placeholders))).then(value).alias(field)
 
@@ -104,8 +105,7 @@ def _value(frame: pl.DataFrame, field: str, column: ColumnMap) -> pl.Expr:
     if column.separator is not None and not several:
         value, several = value.str.split(column.separator), True
     if several:
-        element = _one(pl.element().str.strip_chars(" " + CONTROL), column)
-        return value.list.eval(element).alias(field)
+        return value.list.eval(_one(pl.element().str.strip_chars(" " + CONTROL), column)).alias(field)
     return _one(value, column).alias(field)
 
 

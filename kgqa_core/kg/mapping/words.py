@@ -5,63 +5,42 @@ from __future__ import annotations
 import re
 
 _CUT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.\s]+")
-_REFERENCE = {"id", "ids", "key", "code", "no", "nr", "number", "ref", "fk", "pk", "uid", "uuid", "oid"}
+_IDS = frozenset("id ids key ref fk pk uid uuid".split())
+_REFERENCES = _IDS | frozenset("code no nr number".split())
 _SINGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "series": "series",
              "news": "news", "species": "species", "movies": "movie", "cookies": "cookie"}  # fmt: skip
 
 
 def split_words(name: str) -> list[str]:
-    """The words of a name, in lower case but for abbreviations.
-
-    >>> split_words("supplierID"), split_words("reports_to"), split_words("QuantityPerUnit"), split_words("CITY_NAME")
-    (['supplier', 'ID'], ['reports', 'to'], ['quantity', 'per', 'unit'], ['city', 'name'])
-    """
+    """The words of a name, in lower case but for abbreviations: `supplierID` is `supplier`, `ID`."""
     words = [word for word in _CUT.split(name) if word]
     shouted = name.isupper() and (len(words) > 1 or len(name) > 4)
     return [word if word.isupper() and len(word) > 1 and not shouted else word.lower() for word in words]
 
 
-def base_words(name: str) -> list[str]:
-    """The words of a column's name in lower case, without those at its end that say that it is a key.
-
-    >>> base_words("supplierID"), base_words("reportsTo"), base_words("id")
-    (['supplier'], ['reports', 'to'], [])
-    """
+def base_words(name: str, references: frozenset[str] = _REFERENCES) -> list[str]:
+    """The words of a column's name in lower case, without those at its end that say that it is a key."""
     words = [word.lower() for word in split_words(name)]
-    while words and words[-1] in _REFERENCE:
+    while words and words[-1] in references:
         words.pop()
     if words and words[-1].endswith("id") and len(words[-1]) > 5 and name.lower() == name:  # supplierid
         words[-1] = words[-1].removesuffix("id")
     return words
 
 
-def is_reference(name: str) -> bool:
-    """Whether a column's name ends as those of keys do.
-
-    >>> is_reference("supplierID"), is_reference("id"), is_reference("paid"), is_reference("city")
-    (True, True, False, False)
-    """
-    return base_words(name) != [word.lower() for word in split_words(name)]
+def is_reference(name: str, references: frozenset[str] = _REFERENCES) -> bool:
+    """Whether a column's name ends as those of keys do."""
+    return base_words(name, references) != [word.lower() for word in split_words(name)]
 
 
-def is_identifier(name: str) -> bool:
-    """Whether a column's name says that its values are ids, of this table or another.
-
-    >>> is_identifier("supplierID"), is_identifier("postalCode")
-    (True, False)
-    """
-    return is_reference(name) and split_words(name)[-1].lower() not in ("code", "no", "nr", "number")
+def is_id(name: str) -> bool:
+    """Whether a column's name says that its values are ids: `supplier_id`, not `postal_code`."""
+    return is_reference(name, _IDS)
 
 
 def singular(words: list[str]) -> list[str]:
-    """Words whose last one is in the singular.
-
-    >>> singular(["product", "categories"]), singular(["boxes"]), singular(["status"])
-    (['product', 'category'], ['box'], ['status'])
-    """
-    if not words:
-        return words
-    last = words[-1].lower()
+    """Words whose last one is in the singular."""
+    last = words[-1].lower() if words else ""
     if last in _SINGULAR:
         last = _SINGULAR[last]
     elif last.endswith("ies") and len(last) > 4:
@@ -70,4 +49,4 @@ def singular(words: list[str]) -> list[str]:
         last = last[:-2]
     elif last.endswith("s") and not last.endswith(("ss", "us", "is")):
         last = last[:-1]
-    return [*words[:-1], last]
+    return [*words[:-1], last] if words else words
