@@ -147,7 +147,7 @@ def _complaint(header: Sequence[str], options: KgOptions) -> str:
         return (
             "is a table, and kg.table says nothing about its columns; name those of its nodes or edges: `--set "
             "kg.table.id=COLUMN`, or `--set kg.table.source=COLUMN --set kg.table.target=COLUMN --set "
-            "kg.table.relation=COLUMN`, or let `kgqa kg map FILE > map.yaml` guess and give it back with `--map map.yaml`; "
+            "kg.table.relation=COLUMN`, or let `kgqa kg map FILE > map.yaml` guess and read it with `--map map.yaml`; "
             f"its columns are {listed(header)}"
         )
     lacking = [name for name in named if name not in header]
