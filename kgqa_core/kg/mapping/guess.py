@@ -241,7 +241,8 @@ def _mean(values: pl.Series) -> float:
 
 
 def _longest(values: pl.Series) -> int:
-    return int(values.str.len_chars().max() or 0)  # type: ignore[call-overload]
+    longest: Any = values.str.len_chars().max()
+    return longest or 0
 
 
 def _kind(values: pl.Series) -> str:

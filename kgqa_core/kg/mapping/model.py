@@ -118,7 +118,8 @@ def write_mapping(mapping: Mapping, notes: list[str]) -> str:
 def _fault_line(error: Any) -> str:
     where = ".".join(str(part) for part in error["loc"]) or "the file"
     if error["type"] == "extra_forbidden":
-        model = {1: Mapping, 3: TableMap}.get(len(error["loc"]), ColumnMap)
+        models: dict[int, type[Options]] = {1: Mapping, 3: TableMap}
+        model = models.get(len(error["loc"]), ColumnMap)
         return f"{where}: there is no such key{nearest(str(error['loc'][-1]), model.model_fields)}"
     return f"{where}: {error['msg']}, but it is {str(error['input'])[:80]!r}"
 
