@@ -114,13 +114,19 @@ def map_tables(
     session.start_logging()
     without_pandas()
     from kgqa_core.config import make_profile
+    from kgqa_core.errors import KgInputError
     from kgqa_core.kg.ingest.sources import find_sources
-    from kgqa_core.kg.mapping.choose import guess_of
+    from kgqa_core.kg.mapping.choose import guess_of, is_table
     from kgqa_core.kg.mapping.model import write_mapping
 
     options = make_profile({"kg": KgSection(settings=settings).read()}).kg
     named = [str(path) for name in files for path in (_tables_in(Path(name)) if Path(name).is_dir() else (name,))]
-    mapping, notes = guess_of(find_sources(named, options), options)
+    sources = find_sources(named, options)
+    tables = [source for source in sources if is_table(source, options)]
+    if not tables:
+        raise KgInputError(f"no table with a header of its own is in {', '.join(named)}; `kgqa kg build` reads triples")
+    mapping, notes = guess_of(tables, options)
+    notes += [f"{source.label} is no table; it is read without a mapping" for source in sources if source not in tables]
     if session.as_json:
         print_json({"mapping": mapping.model_dump(mode="json", exclude_defaults=True), "notes": notes})
         return

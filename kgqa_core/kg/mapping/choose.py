@@ -64,7 +64,7 @@ def mapped_tables(sources: Sequence[Source], options: KgOptions) -> MappedTables
         return _by_file(sources, options, Path(options.map).expanduser())
     if options.format != "auto" or options.columns or tables.named_columns(options):
         return MappedTables()
-    candidates = [source for source in sources if _is_table(source, options)]
+    candidates = [source for source in sources if is_table(source, options)]
     if len(candidates) < 2:
         return MappedTables()
     mapping, notes = guess_of(candidates, options)
@@ -104,7 +104,7 @@ def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> Mappe
     return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes)
 
 
-def _is_table(source: Source, options: KgOptions) -> bool:
+def is_table(source: Source, options: KgOptions) -> bool:
     """Whether a source is a table with a header that no reader understands by itself."""
     if source.is_parquet:
         return True
