@@ -19,6 +19,7 @@ import stat
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -90,6 +91,8 @@ class Spool:
 
 
 _CURRENT: Spool | None = None
+_CONTENTS: weakref.WeakValueDictionary[Path, Content] = weakref.WeakValueDictionary()
+"""The content of members of archives, by paths that no file has."""
 
 
 @contextlib.contextmanager
@@ -105,6 +108,36 @@ def spooling(folder: Path | None = None) -> Iterator[None]:
     finally:
         spool, _CURRENT = _CURRENT, None
         spool.close()
+
+
+def unnamed_file() -> IO[bytes]:
+    """A new temporary file without a name, on the disk of the copies."""
+    folder = _CURRENT.folder if _CURRENT is not None else None
+    folder = folder if folder and os.access(folder, os.W_OK) else None
+    return tempfile.TemporaryFile(dir=folder, prefix=".kgqa-spool-")
+
+
+class Content:
+    """The bytes of a path that no file has; `regular_file` finds them there as long as somebody holds this."""
+
+    def __init__(self) -> None:
+        self.file = unnamed_file()
+        weakref.finalize(self, self.file.close)
+
+    def stands_for(self, path: Path) -> None:
+        """Says what path the bytes have, which are complete."""
+        self.file.flush()
+        _CONTENTS[path] = self
+
+
+def check_room() -> None:
+    """Raises StorageError where the disk of the copies has less than RESERVE bytes left."""
+    folder = (_CURRENT.folder if _CURRENT is not None else None) or Path(tempfile.gettempdir())
+    if shutil.disk_usage(folder).free < RESERVE:
+        raise StorageError(
+            f"the disk of {folder} has less than {RESERVE:,} bytes left; free some, or choose another folder for "
+            "temporary files with TMPDIR"
+        )
 
 
 def spool_in(folder: Path) -> None:
@@ -132,6 +165,8 @@ def regular_file(path: Path, fault: type[InputError] = InputError, most: int | N
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
+        if (content := _CONTENTS.get(path)) is not None:
+            return _OPEN_FILES / str(content.file.fileno())
         if error.errno == errno.ENAMETOOLONG:
             raise fault(
                 f"the name {shorten(str(path))!r} of {len(str(path)):,} characters is too long for a file"

@@ -117,6 +117,8 @@ class Part:
     size: int = 1
     path: Path | None = None
     checked: bool = False
+    source: Source | None = None
+    """The file, where it is one; what was guessed of it is known when it has been read."""
 
 
 def build(workspace: Workspace, *, options: KgOptions) -> dict[str, Any]:
@@ -165,7 +167,7 @@ def build_parts(
             if not counts["triples"]:
                 raise no_triples(parts, counts["statements"])
             counts = dict(sorted(counts.items()))
-            meta = restate.record(connection, options) | graph_meta(options, counts)
+            meta = restate.record(connection, options) | graph_meta(options, counts) | guesses(parts)
             if complete is not None:
                 complete(connection, meta)
             write_meta(connection, "kg", meta)
@@ -229,6 +231,12 @@ def graph_meta(options: KgOptions, counts: Mapping[str, int]) -> dict[str, Any]:
         "languages": [language.casefold() for language in options.languages],
         "counts": {name: count for name, count in counts.items() if name not in READ},
     }
+
+
+def guesses(parts: Sequence[Part]) -> dict[str, Any]:
+    """What was guessed of the parts, by their labels, for the meta of a graph; nothing where nothing was."""
+    found = {part.label: part.source.found for part in parts if part.source is not None and part.source.found}
+    return {"read_as": found} if found else {}
 
 
 @contextlib.contextmanager
@@ -306,7 +314,7 @@ def parts_of(
 def part_of(source: Source, options: KgOptions) -> Part:
     """A source with the reader that understands it."""
     reader = reader_of(source, options)
-    return Part(source.label, reader.name, reader.read(source, options), source.size, source.path)
+    return Part(source.label, reader.name, reader.read(source, options), source.size, source.path, source=source)
 
 
 def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: Monitor) -> tuple[Staged, int]:
@@ -325,6 +333,9 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
             pace.show(number, batch.fraction, staging.statements, f"{part.label} as {part.format}")
             ignored += batch.ignored
             unread += batch.unread
+        if part.source is not None and part.source.found:
+            found = "; ".join(f"{what}: {value}" for what, value in sorted(part.source.found.items()))
+            monitor.note(f"{part.label}, read as {part.format}: {found}")
         if part.checked:
             continue
         tally.finish()

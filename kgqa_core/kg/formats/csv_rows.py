@@ -50,9 +50,9 @@ class CutRows:
     fraction: float
 
 
-def rows_of(source: Source, delimiter: str, index: Mapping[str, int]) -> Iterator[CutRows]:
+def rows_of(source: Source, delimiter: str, index: Mapping[str, int], header: bool = True) -> Iterator[CutRows]:
     """The rows of a table behind its header.  index: of the fields that are used, by the names of their columns."""
-    rows = CsvRows(delimiter, index)
+    rows = CsvRows(delimiter, index, header)
     for block in source.blocks():
         yield rows.read(block)
     for block in rows.finish():
@@ -81,6 +81,12 @@ def tell_header(path: Path, header: Sequence[str], text: str) -> None:
     for name in sorted({name for name in header if header.count(name) > 1}):
         log.warning("%s: %d columns are called %r; their values are read as several of one property",
                     path, header.count(name), shorten(name, 40))  # fmt: skip
+
+
+def note_delimiter(source: Source, delimiter: str, options: KgOptions, usual: str = ",\t") -> None:
+    """Notes a delimiter that was guessed and is none of the usual ones."""
+    if given_delimiter(options) is None and delimiter not in usual:
+        source.found["delimiter"] = repr(delimiter)
 
 
 def likely_delimiter(header: str, names: Collection[str], options: KgOptions) -> str:
@@ -124,17 +130,20 @@ class _Open:
 
 
 class CsvRows:
-    """A table that is being read: rows may go on from block to block.  index: of the fields that are used, by name."""
+    """A table that is being read: rows may go on from block to block.  index: of the fields that are used, by name.
 
-    def __init__(self, delimiter: str, index: Mapping[str, int]) -> None:
+    header: the first line that is not blank is no row.
+    """
+
+    def __init__(self, delimiter: str, index: Mapping[str, int], header: bool = True) -> None:
         if len(delimiter) != 1:
             raise KgInputError(f"kg.delimiter is {delimiter!r}; the rows of a table are cut at a single character")
         self.delimiter, self.index = delimiter, dict(index)
         self._open: _Open | None = None
-        self._headed = False
+        self._headed = not header
 
     def read(self, block: Block) -> CutRows:
-        """The rows of some lines, of which the first that is not blank is the header, left out."""
+        """The rows of some lines; the header is left out."""
         lines, ignored = block.lines, 0
         text = pl.col("text")
         if not self._headed and lines.height:

@@ -66,6 +66,11 @@ class Stream(Protocol):
         ...
 
 
+def is_compressed(magic: bytes) -> bool:
+    """Whether a file that begins so is decompressed by `open_stream`."""
+    return any(kind.begins(magic) for kind in (_GZIP, _ZSTD, _XZ, _BZIP2))
+
+
 def open_stream(path: Path, fault: type[InputError] = KgInputError, most: int | None = None) -> Stream:
     """The bytes of a file or pipe, decompressed.  most: bytes that a pipe may have.
 

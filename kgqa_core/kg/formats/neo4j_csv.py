@@ -17,11 +17,11 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.csv_rows import DELIMITERS, cut, tell_header
+from kgqa_core.kg.formats.csv_rows import DELIMITERS, cut, note_delimiter, tell_header
 from kgqa_core.kg.formats.delimited import given_delimiter
 from kgqa_core.kg.formats.property_graph import datatype_of, declared
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batches_of
+from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batches_of, with_decimal_commas
 
 ARRAY = ";"
 
@@ -54,7 +54,8 @@ class Neo4jCsv:
             )
         shape = shape_of(cut(head[0], delimiter), options, str(source.path))
         tell_header(source.path, [column.name for column in shape.columns], head[0])
-        yield from batches_of(source, delimiter, shape)
+        note_delimiter(source, delimiter, options)
+        yield from batches_of(source, delimiter, with_decimal_commas(shape, source, delimiter))
 
 
 def shape_of(header: list[str], options: KgOptions, path: str) -> TableShape:

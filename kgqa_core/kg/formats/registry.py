@@ -16,6 +16,7 @@ from kgqa_core.kg.formats import (
     neo4j_json,
     ntriples,
     tables,
+    triple_tables,
     turtle,
     webqsp,
 )
@@ -41,6 +42,7 @@ FORMATS: Mapping[str, FormatSpec] = {
         turtle.TURTLE,
         turtle.TRIG,
         delimited.STATEMENT_LINES,
+        triple_tables.FORMAT,
         delimited.DELIMITED,
         names.FORMAT,
     )

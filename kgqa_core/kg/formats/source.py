@@ -9,8 +9,9 @@ same as checked text, `stream` the bytes for a parser that finds its own way.
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,8 @@ from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import refuse_other_files, refuse_zeros, unchanged
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
-from kgqa_core.spool import regular_file
+from kgqa_core.kg.formats.encodings import Transcoded, narrow_encoding, wide_encoding
+from kgqa_core.spool import Content, regular_file
 
 MAX_LINE = 16 << 20
 """Longest line in bytes; a longer one is rejected."""
@@ -31,6 +33,12 @@ BLOCK = 8 << 20
 
 HEAD = 256 << 10
 """Bytes that are looked at to find a file's format."""
+
+SEARCHED = 64 << 20
+"""Bytes of a file in which its first character beyond ASCII is looked for, which says its encoding."""
+
+_MARKUP = re.compile(rb"(?:\s|#[^\r\n]*[\r\n])*(?:[<{\[@_]|(?i:prefix|base)\s|PAR1)")
+"""How a file begins that is UTF-8 by its format."""
 
 PARQUET = b"PAR1"
 """How Parquet begins, the one format that is no text."""
@@ -67,10 +75,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A graph file.  label: its name in counts, rejects and errors, free of the folders of this machine."""
+    """A graph file.
+
+    label: its name in counts, rejects and errors, free of the folders of this machine.  encoding: of its text; None for
+    UTF-8.  content: the bytes of a member of an archive or a sheet, where `path` names no file (`members`).  found:
+    what was guessed of it, by what it is (`delimiter`, `encoding`), for the notes of a build.
+    """
 
     path: Path
     label: str
+    encoding: str | None = None
+    content: Content | None = None
+    found: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def size(self) -> int:
@@ -101,15 +117,42 @@ class Source:
 
     def _beginning(self) -> bytes:
         """The first HEAD bytes."""
-        stream = LineFeeds(open_stream(self.path))
+        stream = self.open()
         try:
             data = stream.read(HEAD)
         except Damaged as fault:
             raise self._damaged(fault, fault.data.count(b"\n")) from None
         finally:
             stream.close()
+        if stream.returns:
+            self.found["line ends"] = "carriage returns alone"
         self._refuse_other_encodings(data)
         return data
+
+    def open(self) -> LineFeeds:
+        """The bytes, decompressed, as UTF-8, with line feeds where lines end by carriage returns alone."""
+        stream: Stream = open_stream(self.path)
+        if self.encoding is not None:
+            stream = Transcoded(stream, self.encoding, self.path)
+        return LineFeeds(stream)
+
+    def find_encoding(self) -> str | None:
+        """The encoding of the text where it is not UTF-8: by the first bytes that are not ASCII, of the first SEARCHED.
+
+        Only tables and other plain text are searched; the formats of RDF, JSON and XML are UTF-8.  Raises KgInputError.
+        """
+        stream = open_stream(self.path)
+        try:
+            data, offset = stream.read(HEAD), 0
+            if (wide := wide_encoding(data)) is not None or _MARKUP.match(data):
+                return wide
+            while data.isascii() and len(data) == HEAD and offset < SEARCHED:
+                offset, data = offset + HEAD, stream.read(HEAD)
+            return narrow_encoding(data, self.path, offset, len(data) == HEAD)
+        except Damaged:
+            return None  # said by `check`
+        finally:
+            stream.close()
 
     def stream(self) -> SourceStream:
         """The bytes, decompressed, for a parser with a reader of its own; a byte-order mark is removed."""
@@ -140,7 +183,7 @@ class Source:
         first = 1  # number of the first line that is not given out yet
         rest = b""  # the beginning of that line, or what is left of it
         dropped = 0  # bytes dropped of an over-long line, whose beginning is `rest`
-        stream = LineFeeds(open_stream(self.path))
+        stream = self.open()
         try:
             start = True
             while True:
@@ -208,7 +251,7 @@ class LineFeeds:
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self.close = stream, stream.close
-        self._returns: bool | None = None
+        self.returns: bool | None = None
 
     @property
     def fraction(self) -> float:
@@ -218,10 +261,10 @@ class LineFeeds:
     def read(self, size: int) -> bytes:
         """The next bytes.  Raises Damaged."""
         data = self._stream.read(size)
-        if self._returns is None:
+        if self.returns is None:
             begin = data[:HEAD]
-            self._returns = b"\r" in begin[:-1] and b"\n" not in begin
-        return data.replace(b"\r", b"\n") if self._returns else data
+            self.returns = b"\r" in begin[:-1] and b"\n" not in begin
+        return data.replace(b"\r", b"\n") if self.returns else data
 
 
 class SourceStream:
@@ -229,7 +272,7 @@ class SourceStream:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._stream: Stream = LineFeeds(open_stream(source.path))
+        self._stream: Stream = source.open()
         self._lines = 0
         self._start = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -21,12 +22,18 @@ from kgqa_core.kg.formats.base import (
     filled,
     odd_text,
 )
-from kgqa_core.kg.formats.csv_rows import CutRows, rows_of
+from kgqa_core.kg.formats.csv_rows import CutRows, cut, listed, rows_of
 from kgqa_core.kg.formats.property_graph import ENTITY_DATATYPE, INFINITE, NUMERALS
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.vocabulary import LABEL, RDF_TYPE, STRING, XSD
 
 Role = Literal["id", "label", "types", "source", "target", "relation", "property"]
+
+FRACTIONS = ("decimal", "double")
+"""Datatypes of numbers that may have a decimal mark."""
+
+COMMA_NUMBER = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+"
+"""A number with a decimal comma, perhaps with points between thousands."""
 
 _NONE = pl.lit(None, dtype=pl.String)
 
@@ -37,6 +44,7 @@ class TableColumn:
 
     field: its name in frames.  name: that of the property.  role: what it is.  datatype: the last part of an IRI, or
     `entity`.  separator: what stands between values, where it may have several.  space: a prefix of keys.
+    decimal_comma: its numbers are written as `1.234,5`.
     """
 
     field: str
@@ -45,6 +53,7 @@ class TableColumn:
     datatype: str = "string"
     separator: str | None = None
     space: str = ""
+    decimal_comma: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +73,37 @@ class TableShape:
         return [column for column in self.columns if column.role == role]
 
 
+def with_decimal_commas(shape: TableShape, source: Source, delimiter: str) -> TableShape:
+    """The shape with the columns of decimal numbers marked whose first rows write them with a comma; they are noted.
+
+    A comma before three digits may stand between thousands: it counts only beside another that does not.
+    """
+    rows = [cut(line, delimiter) for line in source.head()[1:]]
+    columns = []
+    for column in shape.columns:
+        at = int(column.field[1:])
+        if column.role == "property" and column.datatype in FRACTIONS and column.separator is None:
+            values = [row[at] for row in rows if at < len(row)]
+            commas = [value for value in values if re.fullmatch(COMMA_NUMBER, value)]
+            points = any(re.fullmatch(r"[+-]?[\d,]*\.\d+", value) for value in values)
+            sure = any(not re.fullmatch(r"[+-]?\d{1,3},\d{3}", value) for value in commas)
+            column = replace(column, decimal_comma=sure and not points)
+        columns.append(column)
+    if names := [column.name for column in columns if column.decimal_comma]:
+        source.found["decimal comma"] = listed(names)
+    return replace(shape, columns=tuple(columns))
+
+
 def batches_of(source: Source, delimiter: str, shape: TableShape) -> Iterator[StatementBatch]:
     """The statements of a CSV file."""
     index = {column.field: int(column.field[1:]) for column in shape.columns}
-    for cut in rows_of(source, delimiter, index):
-        yield batch_of(cut, shape)
+    for piece in rows_of(source, delimiter, index):
+        yield batch_of(piece, shape)
 
 
-def batch_of(cut: CutRows, shape: TableShape) -> StatementBatch:
+def batch_of(piece: CutRows, shape: TableShape) -> StatementBatch:
     """The statements of some rows: of each column of the shape String or List(String); an empty string is no value."""
-    rows = cut.frame
+    rows = piece.frame
     # A column may have two roles, so that each has its cleaned values.
     used = tuple(replace(column, field=f"{column.field} {column.role}") for column in shape.columns)
     rows = rows.with_columns(_clean(rows, old).alias(new.field) for old, new in zip(shape.columns, used, strict=True))
@@ -82,7 +112,7 @@ def batch_of(cut: CutRows, shape: TableShape) -> StatementBatch:
     good, rejects = divided(rows)
     good = good.with_row_index("row")
     statements, qualifiers = _edges(good, shape) if shape.edges else (_nodes(good, shape), None)
-    return StatementBatch(statements, pl.concat([cut.rejects, rejects]), cut.ignored, cut.fraction, qualifiers)
+    return StatementBatch(statements, pl.concat([piece.rejects, rejects]), piece.ignored, piece.fraction, qualifiers)
 
 
 def _clean(rows: pl.DataFrame, column: TableColumn) -> pl.Expr:
@@ -93,6 +123,9 @@ def _clean(rows: pl.DataFrame, column: TableColumn) -> pl.Expr:
         value = value.str.split(column.separator)
     elif rows.schema[column.field] == pl.String:
         value = value.str.strip_chars(" " + CONTROL) if key and column.role != "label" else value
+        if column.decimal_comma:
+            number = value.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+            value = pl.when(value.str.contains(f"^ *{COMMA_NUMBER} *$")).then(number).otherwise(value)
         if column.space:
             value = pl.when(value != "").then(pl.lit(f"{column.space}/") + value)
         return pl.when(value != "").then(value)

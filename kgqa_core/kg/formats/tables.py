@@ -21,10 +21,18 @@ from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import REJECTS, StatementBatch, empty
-from kgqa_core.kg.formats.csv_rows import CutRows, column_index, cut, likely_delimiter, listed, tell_header
+from kgqa_core.kg.formats.csv_rows import (
+    CutRows,
+    column_index,
+    cut,
+    likely_delimiter,
+    listed,
+    note_delimiter,
+    tell_header,
+)
 from kgqa_core.kg.formats.property_graph import declared
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batch_of, batches_of
+from kgqa_core.kg.formats.table_rows import Role, TableColumn, TableShape, batch_of, batches_of, with_decimal_commas
 from kgqa_core.spool import regular_file
 
 TYPES = ";"
@@ -58,7 +66,8 @@ class TableFile:
             raise KgInputError(f"{source.path} {_complaint(_header(head[0], options), options)}")
         delimiter, shape = layout
         tell_header(source.path, cut(head[0], delimiter), head[0])
-        yield from batches_of(source, delimiter, shape)
+        note_delimiter(source, delimiter, options)
+        yield from batches_of(source, delimiter, with_decimal_commas(shape, source, delimiter))
 
 
 def header_fault(lines: list[str], options: KgOptions, share: float) -> str | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files as package_files
 from pathlib import Path, PurePath
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.kg.formats.encodings import NAMES
+from kgqa_core.kg.formats.members import expand
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.mapping.model import read_mapping
 from kgqa_core.kg.remote.registry import remote_of
@@ -21,7 +24,7 @@ BUNDLED = {"bundled:atlas": "datasets/published/atlas/data/atlas.nt.gz"}
 
 
 def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list[Source]:
-    """The files that `kg.files` names, patterns expanded.
+    """The files that `kg.files` names, patterns expanded, and archives and workbooks into what is in them.
 
     What is on a server is fetched first, unless it was within `kg.max_age` hours; options: how.  Raises KgInputError,
     and for servers EndpointError and StorageError.
@@ -60,10 +63,16 @@ def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list
             raise KgInputError(f"{servers.get(path, path)} is named twice in kg.files; name it once")
         seen.add(path.resolve())
     labels = zip(paths, _labels(paths), strict=True)
-    sources = [Source(path, servers.get(path, label)) for path, label in labels]
-    for source in sources:
-        source.check()
-    return sources
+    sources = [member for path, label in labels for member in expand(Source(path, servers.get(path, label)))]
+    return [_checked(source) for source in sources]
+
+
+def _checked(source: Source) -> Source:
+    """A source that has been looked at, with the encoding of its text."""
+    if (encoding := source.find_encoding()) is not None:
+        source = replace(source, encoding=encoding, found={**source.found, "encoding": NAMES[encoding]})
+    source.check()
+    return source
 
 
 def _check(path: Path) -> None:

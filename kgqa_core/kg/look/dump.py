@@ -82,7 +82,12 @@ def _percent(key: pl.Expr, characters: list[str]) -> pl.Expr:
     return key.str.replace_many(characters, [f"%{ord(character):02X}" for character in characters])
 
 
-FORMATS = {"nt": "N-Triples", "tsv": "head, relation, tail by key", "parquet": "every table, in a folder"}
+FORMATS = {
+    "nt": "N-Triples",
+    "tsv": "head, relation, tail by key",
+    "csv": "the same with quotes and a header",
+    "parquet": "every table, in a folder",
+}
 BASE = "urn:kgqa:"
 """What is put before keys that are no IRIs, percent-encoded, where a format wants IRIs."""
 
@@ -103,7 +108,7 @@ def dump(
 
     format: one of FORMATS; from the file's name when absent.  N-Triples hold triples, labels, aliases, descriptions;
     what is no IRI is written under `base`, see `terms`.  N-Triples have no place for units, ranks and qualifiers; TSV
-    puts qualifiers into a second file, `NAME.qualifiers.tsv`, and percent-encodes a key with a tab or a line end.
+    and CSV put qualifiers into a second file, `NAME.qualifiers.tsv`; TSV encodes a tab or a line end in a key.
     force: earlier files of these names are replaced.  Raises InputError for an unknown format, or a `base` that is no
     IRI or makes one key of two, OutputError when the place is occupied, StorageError when the disk is full; nothing
     half-written stays.
@@ -120,14 +125,14 @@ def dump(
             return _ntriples(store, scratch, base, monitor)
     if not _any(store, "qualifiers"):
         with claim.writing() as scratch:
-            return _tsv(store, scratch, None, monitor)
-    qualifiers = claim_file(out.with_name(f"{out.stem}.qualifiers.tsv"), inputs=inputs, force=force)
+            return _table(store, scratch, None, kind, monitor)
+    qualifiers = claim_file(out.with_name(f"{out.stem}.qualifiers.{kind}"), inputs=inputs, force=force)
     with claim.writing() as scratch, qualifiers.writing() as beside:
-        return _tsv(store, scratch, beside, monitor)
+        return _table(store, scratch, beside, kind, monitor)
 
 
 def _format(out: Path, format: str | None) -> str:
-    kind = format or {".nt": "nt", ".tsv": "tsv", ".parquet": "parquet"}.get(out.suffix, "")
+    kind = format or {".nt": "nt", ".tsv": "tsv", ".csv": "csv", ".parquet": "parquet"}.get(out.suffix, "")
     if kind not in FORMATS:
         known = ", ".join(f"{name} ({what})" for name, what in FORMATS.items())
         raise InputError(f"{out}: export format {kind or out.suffix!r} is unknown; --format takes {known}")
@@ -147,7 +152,7 @@ def _parquet(store: KgStore, folder: Path, monitor: Monitor) -> dict[str, int]:
     return counts
 
 
-def _tsv(store: KgStore, scratch: Path, beside: Path | None, monitor: Monitor) -> dict[str, int]:
+def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str, monitor: Monitor) -> dict[str, int]:
     counts = {"triples": 0, "qualifiers": 0}
     triples = (
         "SELECT h.key AS head, r.key AS relation, t.key AS tail FROM triples x JOIN entities h ON h.id = x.head "
@@ -166,8 +171,12 @@ def _tsv(store: KgStore, scratch: Path, beside: Path | None, monitor: Monitor) -
             continue
         with path.open("wb") as stream:
             for frame in _frames(store, sql):
-                fields = [field(pl.col(column)) for column in frame.columns]
-                stream.write(_lines(frame, pl.concat_str(fields, separator="\t")))
+                if kind == "csv":
+                    keys = pl.all().str.replace_many(["\r", "\0"], ["%0D", "%00"])
+                    frame.select(keys).write_csv(stream, include_header=not counts[name])
+                else:
+                    fields = [field(pl.col(column)) for column in frame.columns]
+                    stream.write(_lines(frame, pl.concat_str(fields, separator="\t")))
                 counts[name] += frame.height
     return counts
 

@@ -96,6 +96,9 @@ def subset_of_dump(
     started = time.monotonic()
     settings = KgOptions(format=options.format, ranks=options.ranks, max_reject_share=options.max_reject_share)
     sources = find_sources(files)
+    for source in sources:
+        if source.content is not None:
+            raise KgInputError(f"{source.path} is in an archive or a workbook; unpack it for a subset")
     dump = [DumpFile(source, settings, options.relations) for source in sources]
     is_json = {file.format == JSON for file in dump}
     if len(is_json) > 1:

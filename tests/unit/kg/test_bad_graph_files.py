@@ -144,9 +144,9 @@ def test_empty_files_directories_and_unknown_formats(tmp_path):
     fails(tmp_path, ["g.nt.lz"], "packed with lzip")
     (tmp_path / "g.nt.xz").write_bytes(lzma.compress(GRAPH.encode())[:-12])
     fails(tmp_path, ["g.nt.xz"], "is cut off")
-    (tmp_path / "g.utf16.tsv").write_bytes("a\tr\tb\n".encode("utf-16"))
-    fails(tmp_path, ["g.utf16.tsv"], "UTF-16")
-    (tmp_path / "g.csv").write_text("a,r,b\nb,r,c\n")
+    (tmp_path / "g.utf32.tsv").write_bytes("a\tr\tb\n".encode("utf-32"))
+    fails(tmp_path, ["g.utf32.tsv"], "UTF-32")
+    (tmp_path / "g.csv").write_text("a,r,b\nb,s,c\n")
     assert "kg.delimiter" in fails(tmp_path, ["g.csv"], "no delimiter cuts")
     (tmp_path / "g.tsv").write_text("a\tr\tb\n" * 50)
     fails(tmp_path, ["g.tsv"], r"50 of 50 statements .* rejected", delimiter="|")
@@ -177,9 +177,9 @@ OTHER_FILES = {
     "spreadsheet of Excel .*export each sheet as CSV": _archive(_zip, "[Content_Types].xml", "xl/workbook.xml"),
     "document of Word": _archive(_zip, "[Content_Types].xml", "word/document.xml"),
     "document of OpenDocument .*export each sheet": _archive(_zip, "mimetype", "content.xml"),
-    "packed with zip, .*unpack it": _archive(_zip, "triples.nt"),
+    "triples.nt, read as ntriples": _archive(_zip, "triples.nt"),
     "old document of Microsoft Office .*export": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
-    "tar archive, .*`tar -xf`": _archive(_tar, "triples.nt"),
+    "archive without a file that could be read .*triples.nt": _archive(_tar, "triples.nt"),
     "packed with RAR, .*unpack it": b"Rar!\x1a\x07\x01\x00" + b"x" * 100,
     "PDF document": b"%PDF-1.7\n%\xe2\xe3\n1 0 obj\n",
     "page of HTML, .*fetch it again": b"\n<!DOCTYPE html>\n<html><body>404</body></html>\n",
@@ -197,9 +197,12 @@ def test_a_file_that_is_no_text_is_named_with_the_way_out_whatever_it_is_called(
     fails(tmp_path, [f"g.{ending}"], match)
 
 
-def test_a_latin_1_file_and_a_web_address_are_told_the_command_that_helps(tmp_path):
-    (tmp_path / "g.tsv").write_bytes("Jos\xe9\tlives in\tM\xe1laga\n".encode("latin-1"))
-    fails(tmp_path, ["g.tsv"], "iconv -f latin1 -t UTF-8")
+def test_a_file_of_an_unknown_encoding_and_a_web_address_are_told_the_command_that_helps(tmp_path):
+    (tmp_path / "g.tsv").write_bytes("Иван\tживёт в\tМоскве\n".encode("koi8-r"))
+    fails(tmp_path, ["g.tsv"], r"byte 1 is 0xe9.*iconv -f ENCODING -t UTF-8")
+    lines = b"<http://x/a> <http://x/r> 'Jos\xe9' .\n" * 9
+    (tmp_path / "g.ttl").write_bytes(lines)
+    fails(tmp_path, ["g.ttl"], "UTF-8")
     with pytest.raises(KgInputError, match="is an address, no file; fetch it first, with `curl"):
         find_sources(["https://example.org/g.nt"])
 
