@@ -134,10 +134,7 @@ def check_room() -> None:
     """Raises StorageError where the disk of the copies has less than RESERVE bytes left."""
     folder = (_CURRENT.folder if _CURRENT is not None else None) or Path(tempfile.gettempdir())
     if shutil.disk_usage(folder).free < RESERVE:
-        raise StorageError(
-            f"the disk of {folder} has less than {RESERVE:,} bytes left; free some, or choose another folder for "
-            "temporary files with TMPDIR"
-        )
+        raise StorageError(f"the disk of {folder} has less than {RESERVE:,} bytes left; set TMPDIR to another folder")
 
 
 def spool_in(folder: Path) -> None:

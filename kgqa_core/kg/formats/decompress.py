@@ -71,8 +71,10 @@ def is_compressed(magic: bytes) -> bool:
     return any(kind.begins(magic) for kind in (_GZIP, _ZSTD, _XZ, _BZIP2))
 
 
-def open_stream(path: Path, fault: type[InputError] = KgInputError, most: int | None = None) -> Stream:
-    """The bytes of a file or pipe, decompressed.  most: bytes that a pipe may have.
+def open_stream(
+    path: Path, fault: type[InputError] = KgInputError, most: int | None = None, refuse: bool = True
+) -> Stream:
+    """The bytes of a file or pipe, decompressed.  most: bytes that a pipe may have; refuse: only what may be text.
 
     Raises `fault` for what `refuse_other_files` names, and for what is neither a file nor a pipe.
     """
@@ -80,7 +82,8 @@ def open_stream(path: Path, fault: type[InputError] = KgInputError, most: int | 
     with path.open("rb") as raw:
         magic = raw.read(512)
         size = os.fstat(raw.fileno()).st_size
-    refuse_other_files(named, magic, fault)
+    if refuse:
+        refuse_other_files(named, magic, fault)
     for kind in (_GZIP, _ZSTD, _XZ):
         if kind.begins(magic):
             return _Inflated(path, kind)

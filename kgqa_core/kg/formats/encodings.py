@@ -76,14 +76,14 @@ class Transcoded:
         while len(self._ready) < size and not self._done:
             data = self._stream.read(max(size // 2, 1 << 16))
             self._done = not data
-            pending = len(self._decoder.getstate()[0])
+            at = self._read - len(self._decoder.getstate()[0])
             try:
                 self._ready += self._decoder.decode(data, self._done).encode()
             except UnicodeDecodeError as fault:
-                at = self._read - pending + fault.start
                 raise KgInputError(
-                    f"{self._path} was read as {NAMES[self._encoding]}, which it is not at byte {at + 1:,} "
-                    f"({fault.object[fault.start]:#04x}); convert it with `iconv -f ENCODING -t UTF-8`"
+                    f"{self._path} was read as {NAMES[self._encoding]}, which it is not at byte "
+                    f"{at + fault.start + 1:,} ({fault.object[fault.start]:#04x}); convert it with "
+                    "`iconv -f ENCODING -t UTF-8`"
                 ) from None
             self._read += len(data)
         result, self._ready = self._ready[:size], self._ready[size:]

@@ -20,7 +20,7 @@ from kgqa_core.kg.formats.base import TEXT, StatementBatch
 from kgqa_core.kg.formats.csv_rows import DELIMITERS, cut, listed, note_delimiter, rows_of, tell_header
 from kgqa_core.kg.formats.delimited import Delimited, given_delimiter
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.formats.table_rows import TableShape, batch_of
+from kgqa_core.kg.formats.table_rows import batch_of
 from kgqa_core.kg.formats.tables import shape_of
 
 HEADS = (("subject", "object"), ("subj", "obj"), ("s", "o"), ("head", "tail"), ("h", "t"), ("node1", "node2"),
@@ -70,7 +70,10 @@ class TripleTable:
             source.found["columns of subject, predicate and object"] = ", ".join(map(repr, layout.roles))
         else:
             source.found["header"] = "none"
-        shape = _shape(layout, options)
+        subject, predicate, thing = layout.roles
+        table = TableOptions(source=subject, target=thing, relation=predicate)
+        shape = shape_of(layout.columns, options.model_copy(update={"table": table}))
+        assert shape is not None
         index = {column.field: int(column.field[1:]) for column in shape.columns}
         for rows in rows_of(source, layout.delimiter, index, header=layout.header):
             batch = batch_of(rows, shape)
@@ -109,14 +112,6 @@ def _recurs(lines: list[str]) -> bool:
         return False
     middles = [row[1] for row in rows]
     return middles[0] in middles[1:] and 2 * len(set(middles)) <= len(middles)
-
-
-def _shape(layout: _TripleColumns, options: KgOptions) -> TableShape:
-    subject, predicate, thing = layout.roles
-    table = TableOptions(source=subject, target=thing, relation=predicate)
-    shape = shape_of(layout.columns, options.model_copy(update={"table": table}))
-    assert shape is not None
-    return shape
 
 
 FORMAT = FormatSpec(
