@@ -110,6 +110,7 @@ def _copies(source: Source, members: _Members) -> Iterator[Source]:
             parts = PurePosixPath(name.replace("\\", "/")).parts
             if "\0" in name or not parts or ".." in parts or parts[0] == "/" or parts[0].endswith(":"):
                 fault = "has a name that leads out of the archive"
+            fault = f"has a name of {len(name):,} characters" if len(name) > 1000 else fault
             if fault or name in seen:
                 raise KgInputError(f"{path}: {shorten(name)!r} {fault or 'is there twice'}; {_UNPACK}")
             seen.add(name)

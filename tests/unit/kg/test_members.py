@@ -97,6 +97,7 @@ def test_an_archive_is_read_as_the_files_in_it_each_in_its_format(make, pack):
     [
         (zipped({"../g.csv": CSV}), "a name that leads out of the archive"),
         (zipped({"/etc/g.csv": CSV}), "a name that leads out of the archive"),
+        (zipped({"a/" * 2000 + "g.csv": CSV}), "has a name of 4,005 characters"),
         (zipped({"a\\..\\..\\g.csv": CSV}), "a name that leads out of the archive"),
         (tarred({"a/../../g.csv": CSV}), "a name that leads out of the archive"),
         (zipped({"g.csv": b"/etc/passwd"}, stat.S_IFLNK | 0o777), "'g.csv' is a link"),
