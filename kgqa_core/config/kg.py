@@ -57,6 +57,8 @@ class KgOptions(Options):
     """Predicates that give an entity its type."""
     subtype_predicates: tuple[str, ...] = ("http://www.w3.org/2000/01/rdf-schema#subClassOf", "rdfs:subClassOf", "P279")
     """Predicates that put a type under another."""
+    literal: bool = False
+    """Take OWL's, SKOS's and RDF's own vocabulary as plain relations: derive nothing, leave no declaration out."""
     types_as_triples: bool = True
     """Keep type statements as triples too, so that retrieval can follow them."""
     languages: tuple[str, ...] = ("en", "")

@@ -16,6 +16,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.input_files import read_document
 from kgqa_core.kg.filters import UNKNOWN_DATATYPES
 from kgqa_core.kg.names import bare_key
+from kgqa_core.kg.vocabulary import OWL
 
 _FREEBASE = r"^(?:http://rdf\.freebase\.com/ns/|https?://www\.freebase\.com)?/?([mg])[./]([0-9a-z_]+)$"
 
@@ -36,6 +37,12 @@ def select(connection: duckdb.DuckDBPyConnection, options: KgOptions, literals: 
     """Makes `bridge_terms(subject, predicate, object)` of staged statements, without deprecated and unknown ones."""
     run = connection.execute
     run("CREATE TABLE bridge_terms(subject INTEGER, predicate INTEGER, object INTEGER)")
+    if run("SELECT 1 FROM duckdb_tables() WHERE table_name = 'same'").fetchone():
+        run(
+            "INSERT INTO bridge_terms SELECT representative, (SELECT tid FROM terms WHERE tag = 0 AND key = $1), tid "
+            "FROM same",
+            [OWL + "sameAs"],
+        )
     keys = [bare_key(key) for key in options.bridges]
     tids = [tid for (tid,) in run("SELECT tid FROM terms WHERE tag = 0 AND list_contains($1, key)", [keys]).fetchall()]
     if not tids:

@@ -25,7 +25,7 @@ from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.ingest import assemble_wikidata, interpret, restate
+from kgqa_core.kg.ingest import assemble_wikidata, blank_nodes, entail, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
@@ -126,7 +126,7 @@ def build(workspace: Workspace, *, options: KgOptions) -> dict[str, Any]:
 
     The tables depend on the statements only, not on their order, the number of files or threads.  `statements` =
     `triples` + `duplicates` + `labels` + `aliases` + `descriptions` + `type_statements` + `filtered` + `rejects` -
-    `qualifier_triples`; blank lines and comments are `ignored`.  What depends on the order of reading is in
+    `qualifier_triples` - `derived`; blank lines and comments are `ignored`.  What depends on the order of reading is in
     `volatile/reading.json` beside it.  Raises KgInputError for files that cannot be read or are mostly rejected,
     StorageError when the disk is full.  A killed build leaves nothing but `workspace.work`, which the next one clears.
     """
@@ -213,9 +213,12 @@ def fill_tables(
         staged = assemble_wikidata.assemble(connection, staged)
     monitor.progress(80, 100, "% · encoding")
     dropped = adjust(connection) if adjust is not None else 0
-    counts = interpret.select(connection, options, staged, monitor, relations)
+    derived = entail.entail(connection, options, staged, monitor)
+    counts = interpret.select(connection, options, staged, monitor, relations) | derived
     assign(connection)
     counts |= encode(connection, staging)
+    if not options.literal:
+        counts |= blank_nodes.name(connection, options)
     counts |= interpret.finish(connection, options, staged, monitor)
     counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
     counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})
@@ -389,9 +392,10 @@ def reasons_of(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_sum(counts: dict[str, int]) -> None:
-    total = sum(counts[part] for part in SUMMED) - counts["qualifier_triples"]
+    total = sum(counts[part] for part in SUMMED) - counts["qualifier_triples"] - counts.get("derived", 0)
     if total != counts["statements"]:
-        parts_text = ", ".join(f"{counts[part]:,} {part}" for part in (*SUMMED, "qualifier_triples"))
+        parts = (*SUMMED, "qualifier_triples", *(("derived",) if "derived" in counts else ()))
+        parts_text = ", ".join(f"{counts[part]:,} {part}" for part in parts)
         raise KgqaError(
             f"{counts['statements']:,} statements were read, but {total:,} stored ({parts_text}): please report it"
         )

@@ -7,6 +7,7 @@ import re
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 SKOS = "http://www.w3.org/2004/02/skos/core#"
+OWL = "http://www.w3.org/2002/07/owl#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 WIKIBASE = "http://wikiba.se/ontology#"
 WIKIDATA = "http://www.wikidata.org/"
@@ -14,6 +15,7 @@ FREEBASE = "http://rdf.freebase.com/ns/"
 
 LABEL = RDFS + "label"
 ALIAS = SKOS + "altLabel"
+HIDDEN_ALIAS = SKOS + "hiddenLabel"
 DESCRIPTION = "http://schema.org/description"
 RDF_TYPE = RDF + "type"
 STRING = XSD + "string"
@@ -26,3 +28,32 @@ OPAQUE = re.compile(
     r"|(.*[/:])?[QPLqpl]?([1-9][0-9]*[-$])?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$"
 )
 """Keys that name nothing in words: numbers, ids of Wikidata and Freebase, blank nodes, statements."""
+
+_PROPERTIES = (
+    *("ObjectProperty", "DatatypeProperty", "AnnotationProperty", "OntologyProperty", "FunctionalProperty"),
+    *("InverseFunctionalProperty", "SymmetricProperty", "AsymmetricProperty", "TransitiveProperty"),
+    *("ReflexiveProperty", "IrreflexiveProperty", "DeprecatedProperty"),
+)
+PROPERTY_TYPES = frozenset({RDF + "Property", *(OWL + name for name in _PROPERTIES)})
+"""Types whose instances are relations."""
+
+CONSTRUCT_TYPES = frozenset(
+    {OWL + name for name in ("Ontology", "Restriction", "AllDifferent", "AllDisjointClasses", "AllDisjointProperties",
+                             "Axiom", "Annotation", "NegativePropertyAssertion", "DataRange")}
+    | {RDF + "List", RDFS + "ContainerMembershipProperty"}
+)  # fmt: skip
+"""Types whose instances state something about others and are no things."""
+
+THING_TYPES = frozenset(
+    {OWL + name for name in ("Class", "DeprecatedClass", "Thing", "NamedIndividual")}
+    | {RDFS + name for name in ("Class", "Resource", "Datatype", "Literal")}
+)
+"""Types that tell nothing about a thing."""
+
+PROPERTY_AXIOMS = (
+    (SKOS + "broader", "inverse of", SKOS + "narrower"),
+    (SKOS + "broadMatch", "inverse of", SKOS + "narrowMatch"),
+    (SKOS + "hasTopConcept", "inverse of", SKOS + "topConceptOf"),
+    *((SKOS + name, "symmetric", SKOS + name) for name in ("related", "relatedMatch", "closeMatch", "exactMatch")),
+)
+"""What SKOS says of its relations."""

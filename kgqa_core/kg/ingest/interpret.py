@@ -16,6 +16,7 @@ from kgqa_core.kg.ingest import popularity, qualifiers
 from kgqa_core.kg.ingest.staging import Staged
 from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.sql import number
+from kgqa_core.kg.vocabulary import HIDDEN_ALIAS
 from kgqa_core.monitor import QUIET, Monitor
 
 NAMES, TYPES = ("label", "alias", "description"), ("type", "subtype")
@@ -196,7 +197,7 @@ def configured_predicates(options: KgOptions) -> dict[str, dict[str, int]]:
     """The predicates of each role, by key, and the index of each in the options; one in two roles has the first."""
     configured: Iterable[tuple[str, ...]] = (
         options.label_predicates,
-        options.alias_predicates,
+        (*options.alias_predicates, *(() if options.literal else (HIDDEN_ALIAS,))),
         options.description_predicates,
         options.type_predicates,
         options.subtype_predicates,

@@ -20,6 +20,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.attach import shut_out
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, STATEMENTS, StatementBatch, empty
+from kgqa_core.kg.ingest.entail import RULE
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.store import KgStore
 
@@ -37,7 +38,8 @@ _TYPES = ("type", "subtype")
 
 def meaning_options(options: KgOptions) -> dict[str, Any]:
     """The options that decide what a statement becomes, as a graph's meta records them."""
-    return {name: value for name, value in options.decisive().items() if name not in READING_OPTIONS}
+    options_of = options.decisive().items()
+    return {name: value for name, value in options_of if name not in READING_OPTIONS and (name != "literal" or value)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,16 @@ def record(connection: duckdb.DuckDBPyConnection, options: KgOptions, others: St
         JOIN terms s ON s.tid = b.subject JOIN terms p ON p.tid = b.predicate JOIN terms o ON o.tid = b.object
         JOIN tags ON tags.tag = o.tag"""
     )
+    if run("SELECT 1 FROM duckdb_tables() WHERE table_name = 'entailed'").fetchone():
+        run(
+            """
+            INSERT INTO amended
+            SELECT s.key, p.key, o.key, datatype, CASE WHEN e.stated THEN tags.detail ELSE reason END, e.stated
+            FROM (SELECT subject, predicate, object, bool_or(stated) AS stated, min(reason) AS reason FROM entailed
+                  GROUP BY ALL HAVING count(DISTINCT stated) = 1) e
+            JOIN terms s ON s.tid = e.subject JOIN terms p ON p.tid = e.predicate JOIN terms o ON o.tid = e.object
+            JOIN tags ON tags.tag = o.tag"""
+        )
     run("INSERT INTO kg.amends SELECT DISTINCT * FROM amended ORDER BY ALL; DROP TABLE amended")
     following = {}
     for table in ("entities", "relations"):
@@ -219,9 +231,18 @@ def statements(graph: Path, *, memory_limit: str = "2GB", work: Path | None = No
 
 def statements_of(connection: duckdb.DuckDBPyConnection, meta: Mapping[str, Any]) -> Iterator[StatementBatch]:
     """`statements` of the graph whose tables are those of the connection's database, with the `meta` of the graph."""
-    filtered = connection.execute("SELECT rule, statements FROM filtered WHERE NOT starts_with(rule, 'qualifier')")
+    filtered = connection.execute(
+        "SELECT rule, statements FROM filtered WHERE NOT starts_with(rule, 'qualifier') AND NOT starts_with(rule, $1)",
+        [RULE],
+    )
     yield StatementBatch(empty({name: STATEMENTS[name] for name in PLAIN}), filtered=dict(filtered.fetchall()))
-    parts = [facts_of("triples"), *other_statements(meta)]
+    triples = facts_of("triples")
+    if "derived" in meta["counts"]:
+        triples = (
+            f"SELECT * FROM ({triples}) f WHERE NOT EXISTS (FROM amends a WHERE NOT a.stated AND a.subject = f.subject "
+            "AND a.predicate = f.predicate AND a.object = f.object AND a.datatype IS NOT DISTINCT FROM f.datatype)"
+        )
+    parts = [triples, *other_statements(meta)]
     total = max(1, meta["counts"]["triples"])
     done = 0
     for sql in parts:

@@ -37,13 +37,14 @@ from kgqa_core.kg.filters import NOT_PREFERRED
 from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch, empty
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
-from kgqa_core.kg.ingest import restate
+from kgqa_core.kg.ingest import blank_nodes, restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.store import KgStore, create_tables
 from kgqa_core.kg.update.patch_apply import apply
 from kgqa_core.kg.update.patch_region import Region, text_predicates
+from kgqa_core.kg.vocabulary import HIDDEN_ALIAS, OWL, RDF, RDFS, SKOS
 from kgqa_core.monitor import Monitor
 from kgqa_core.workspace import Workspace
 
@@ -164,7 +165,14 @@ def patch(
         raise NotPatchable("page views are given")
     if "stated" not in meta:
         raise NotPatchable("the old graph was built by an earlier version")
+    if meta["counts"].keys() & {"derived", blank_nodes.COUNT}:
+        raise NotPatchable("statements of the old graph follow from its vocabulary, or blank nodes are named")
     read, changes = _read(parts, options, meta["counts"]["triples"])
+    texts = [HIDDEN_ALIAS, *text_predicates(options)]
+    terms = pl.col("subject", "predicate", "object").str.contains(rf"^(_:|{OWL}|{RDFS}|{RDF}(first|rest)$|{SKOS})")
+    declares = pl.any_horizontal(terms) & ~pl.col("predicate").is_in([*texts, *options.subtype_predicates])
+    if not options.literal and changes.filter(declares).height:
+        raise NotPatchable("the change has terms of a vocabulary, or blank nodes")
     with whole_or_none(workspace) as (staging, target):
         with resource_faults(workspace.out, options):
             shutil.copyfile(path, target)

@@ -109,14 +109,13 @@ def test_no_value_is_a_literal_of_its_property(tmp_path: Path) -> None:
 def test_three_labels_are_one_and_what_is_not_known_stays(make: Make) -> None:
     store, counts = make(
         PREFIXES + 'wd:Q1 rdfs:label "a"@en ; skos:prefLabel "a"@en ; schema:name "a"@en ; wdt:P1 wd:Q2 ;\n'
-        'skos:altLabel "b"@en ; schema:description "c"@en ; <http://x/new> wd:Q3 ; owl:sameAs wd:Q4 .\n',
+        'skos:altLabel "b"@en ; schema:description "c"@en ; <http://x/new> wd:Q3 .\n',
         "full.ttl",
         format="wikidata-rdf",
     )
     assert (counts["labels"], counts["duplicates"], counts["aliases"], counts["descriptions"]) == (1, 2, 1, 1)
     assert [row[:3] for row in facts(store)] == [
         ("Q1", "P1", "Q2"),
-        ("Q1", "http://www.w3.org/2002/07/owl#sameAs", "Q4"),
         ("Q1", "http://x/new", "Q3"),
     ]
 
