@@ -300,6 +300,18 @@ class KgStore:
             statements[statement].append((relation, value))
         return results
 
+    def derivations(self, triples: Iterable[int]) -> dict[int, str]:
+        """Why each triple that no file states is there: the axiom that it follows from; others are left out."""
+        if not self.counts().get("derived"):
+            return {}
+        sql = (
+            "SELECT x.id, min(a.detail) FROM wanted JOIN triples x USING (id) JOIN entities h ON h.id = x.head "
+            "JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail JOIN amends a ON NOT a.stated "
+            "AND a.subject = h.key AND a.predicate = r.key AND a.object = t.key "
+            "AND a.datatype IS NOT DISTINCT FROM t.datatype WHERE a.detail IS NOT NULL GROUP BY x.id ORDER BY x.id"
+        )
+        return dict(self._query(sql, self._frame(triples)))
+
     # -- plumbing ----------------------------------------------------------------------------------------------
 
     @staticmethod

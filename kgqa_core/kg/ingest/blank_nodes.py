@@ -21,13 +21,15 @@ ADDRESS = ("name|title", "street|line", "number", "city|town|locality", "region|
 def name(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, int]:
     """Labels the blank nodes of `kg` that have no label with their values, and counts them.
 
-    Values are literals and entities with a name, without types, in the order of an address, then of the relations.
+    Values are literals and entities with a name, without types, in the order of an address, then of the relations.  A
+    node with a single entity gets none, as it would be that one's.
     """
     run = connection.execute
     run(
         """
         CREATE TEMP TABLE unnamed AS
-        SELECT id FROM kg.entities WHERE kind = 'entity' AND starts_with(key, '_:') AND id NOT IN (SELECT id FROM kg.labels)"""
+        SELECT id FROM kg.entities
+        WHERE kind = 'entity' AND starts_with(key, '_:') AND id NOT IN (SELECT id FROM kg.labels)"""
     )
     if not number(connection, "SELECT count(*) FROM unnamed"):
         run("DROP TABLE unnamed")
@@ -41,17 +43,19 @@ def name(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str,
         f"""
         INSERT INTO kg.labels
         WITH parts AS (
-          SELECT u.id, CASE {place} ELSE 0 END AS place, r.key AS relation, e.key AS value,
-                 CASE WHEN e.kind = 'literal' THEN e.key ELSE coalesce(l.label, {NAME_SQL.format(key="e.key")}) END AS part
+          SELECT u.id, CASE {place} ELSE 0 END AS place, r.key AS relation, e.key AS value, e.kind,
+                 CASE WHEN e.kind = 'literal' THEN e.key
+                      ELSE coalesce(l.label, {NAME_SQL.format(key="e.key")}) END AS part
           FROM unnamed u JOIN kg.triples t ON t.head = u.id JOIN kg.relations r ON r.id = t.relation
           JOIN kg.entities e ON e.id = t.tail
           LEFT JOIN (SELECT id, arg_min(label, (coalesce(list_position($1, lang), 1000), lang)) AS label
                      FROM kg.labels WHERE label IS NOT NULL AND id IN (
                        SELECT tail FROM kg.triples WHERE head IN (FROM unnamed)) GROUP BY id) l ON l.id = e.id
           WHERE e.id NOT IN (FROM unnamed) AND NOT list_contains($2, r.key)),
-        ordered AS (SELECT id, part, row_number() OVER (PARTITION BY id ORDER BY place, relation, value) AS n FROM parts)
+        ordered AS (SELECT id, part, kind, row_number() OVER (PARTITION BY id ORDER BY place, relation, value) AS n
+                    FROM parts)
         SELECT id, '', left(string_agg(part, ', ' ORDER BY n), {MAX_LENGTH}), NULL FROM ordered
-        WHERE n <= {MAX_PARTS} GROUP BY id ORDER BY id""",
+        WHERE n <= {MAX_PARTS} GROUP BY id HAVING count(*) > 1 OR max(kind) = 'literal' ORDER BY id""",
         [languages, [bare_key(key) for key in options.type_predicates]],
     )
     named = number(connection, "SELECT count(*) FROM unnamed WHERE id IN (SELECT id FROM kg.labels)")

@@ -139,12 +139,11 @@ class _Entailment:
         if not total and not left:
             run("DROP TABLE entailed; DROP TABLE same")
             return {}
-        parts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.derived.items()))
-        functional = len(self._instances((OWL + "FunctionalProperty",)) or ())
+        parts = "".join(f", {count:,} {reason}" for reason, count in sorted(self.derived.items()))
+        functional = len(self._instances((OWL + "FunctionalProperty",)))
         self.monitor.note(
-            f"vocabulary: {total:,} statements follow from axioms{f' ({parts})' if parts else ''}, {left:,} declare and "
-            f"are no facts, {time.monotonic() - start:.1f} s; kg.literal=true takes the files as they are"
-            + (f"; {functional:,} relations are functional" if functional else "")
+            f"vocabulary: {total:,} statements follow{parts}; {left:,} declare and are no facts; {functional:,} "
+            f"relations are functional; {time.monotonic() - start:.1f} s (kg.literal=true takes the files as they are)"
         )
         return {"derived": total}
 
@@ -158,12 +157,8 @@ class _Entailment:
         if SAME not in self.tids:
             return
         same, run = self.tids[SAME], self.connection.execute
-        pairs = np.array(
-            run(
-                f"SELECT DISTINCT subject, object FROM {self.table} WHERE predicate = {same} AND object < {self.literals}"
-            ).fetchall(),
-            dtype=np.int64,
-        ).reshape(-1, 2)
+        where = f"predicate = {same} AND object < {self.literals}"
+        pairs = np.array(self._pairs(SAME), dtype=np.int64).reshape(-1, 2)
         members, ends = np.unique(pairs, return_inverse=True)
         ends = ends.reshape(-1, 2)
         links = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(members), len(members)))
@@ -176,7 +171,7 @@ class _Entailment:
                 SELECT subject FROM {self.table} WHERE predicate <> {same}), tid) AS representative FROM members)
             WHERE tid <> representative; DROP TABLE members"""
         )
-        self._take_out(f"predicate = {same} AND object < {self.literals}", "owl:sameAs")
+        self._take_out(where, "owl:sameAs")
         touched = " OR ".join(f"{column} IN (SELECT tid FROM same)" for column in ("subject", "predicate", "object"))
         columns = ", ".join(
             f"coalesce((SELECT any_value(representative) FROM same WHERE tid = {column}), {column}) AS {column}"
@@ -280,8 +275,9 @@ class _Entailment:
         where = f"predicate IN ({', '.join(map(str, present)) or '-1'})"
         size = number(self.connection, f"SELECT count(*) FROM {self.table} WHERE {where}")
         if size > MAX_AXIOMS:
-            self.monitor.note(f"{size:,} statements of lists and class expressions are more than {MAX_AXIOMS:,}, and are "
-                              "plain relations")  # fmt: skip
+            self.monitor.note(
+                f"{size:,} statements of lists and class expressions, over {MAX_AXIOMS:,}, are plain relations"
+            )
             return []
         lists = class_facts.Lists(dict(self._pairs(LISTS[0], every=True)), dict(self._pairs(LISTS[1])),
                                   self.tids.get(RDF + "nil", -1))  # fmt: skip
@@ -294,7 +290,8 @@ class _Entailment:
         self._fill("constructs", tid=np.array(sorted(constructs), np.int32))
         for subject, relation, node in run(
             f"SELECT DISTINCT subject, predicate, object FROM {self.table} SEMI JOIN constructs ON tid = object "
-            f"WHERE predicate NOT IN ({', '.join(map(str, own)) or '-1'}) AND subject NOT IN (SELECT tid FROM constructs)"
+            "WHERE NOT list_contains($1, predicate) AND subject NOT IN (SELECT tid FROM constructs)",
+            [own],
         ).fetchall():
             if node in lists.first:
                 facts += [(subject, relation, member, "member of a list", "member of a list")
@@ -361,7 +358,8 @@ class _Entailment:
             return []
         entities = "" if every else f" AND object < {self.literals}"
         return self.connection.execute(
-            f"SELECT DISTINCT subject, object FROM {self.table} WHERE predicate = {self.tids[key]}{entities} ORDER BY ALL"
+            f"SELECT DISTINCT subject, object FROM {self.table} WHERE predicate = {self.tids[key]}{entities} "
+            "ORDER BY 1, 2"
         ).fetchall()
 
     def _instances(self, types: Iterable[str]) -> set[int]:
@@ -381,8 +379,13 @@ class _Entailment:
         """Takes statements out, and counts them as left out under a rule."""
         run = self.connection.execute
         copies = "coalesce(sum(copies), 0)" if self.distinct else "count(*)"
-        run(f"INSERT INTO filtered SELECT $1, {copies} AS n FROM {self.table} WHERE {where} HAVING n > 0", [RULE + rule])
-        run(f"INSERT INTO entailed SELECT DISTINCT subject, predicate, object, true, NULL FROM {self.table} WHERE {where}")
+        run(
+            f"INSERT INTO filtered SELECT $1, {copies} AS n FROM {self.table} WHERE {where} HAVING n > 0", [RULE + rule]
+        )
+        run(
+            "INSERT INTO entailed SELECT DISTINCT subject, predicate, object, true, NULL "
+            f"FROM {self.table} WHERE {where}"
+        )
         run(f"DELETE FROM {self.table} WHERE {where}")
 
     def _insert(self, facts: Sequence[tuple[int, int, int, str, str]]) -> None:

@@ -38,7 +38,8 @@ def describe(store: KgStore, key: str, *, limit: int = 50) -> dict[str, Any]:
     Returns `{"key", "matches": [{id, name, names, description, descriptions, types, supertypes, bridges, facts,
     incoming, and the columns of the entity}]}`; facts are `{relation, relation_key, entity, entity_key, text, unit,
     triple, rank, qualifiers}`, at most `limit` each way, with the totals in `n_facts` and `n_incoming`.  qualifiers:
-    one list of `{relation, relation_key, entity, entity_key, text, unit}` for each qualified statement of the triple.
+    one list of `{relation, relation_key, entity, entity_key, text, unit}` for each qualified statement of the triple; a
+    fact that no file states has `derived`, the axiom that it follows from.
     Raises InputError, with the nearest name, when nothing matches.
     """
     ids = resolve_all(store, key)
@@ -80,6 +81,7 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
             f"SELECT id, relation, {there}, rank FROM triples WHERE {here} = ? ORDER BY id LIMIT ?", [i, limit]
         ).fetchall()
         qualifiers = store.qualifiers(triple for triple, *_ in rows)
+        derived = store.derivations(triple for triple, *_ in rows)
         others = {other for _, _, other, _ in rows}
         others |= {value for sets in qualifiers.values() for pairs in sets for _, value in pairs}
         ends = described(store, others)
@@ -89,6 +91,7 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
                 **ends[other],
                 "triple": triple,
                 "rank": RANKS[rank],
+                **({"derived": derived[triple]} if triple in derived else {}),
                 "qualifiers": [
                     [named[by] | ends[value] for by, value in pairs] for pairs in qualifiers.get(triple, [])
                 ],

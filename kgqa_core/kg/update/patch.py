@@ -112,6 +112,7 @@ def check_pair(store: KgStore, options: KgOptions) -> None:
         for name, value in restate.meaning_options(options).items()
         if store.meta["options"].get(name, value) != value
     ]
+    changed += ["literal"] if store.meta["options"].get("literal", False) != options.literal else []
     if changed:
         raise KgInputError(
             f"kg.{changed[0]} differs from what {store.path} was built with, and added and removed statements cannot "
