@@ -25,7 +25,7 @@ from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.ingest import assemble_wikidata, blank_nodes, entail, interpret, restate
+from kgqa_core.kg.ingest import assemble_wikidata, entail, interpret, made_names, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
@@ -218,8 +218,10 @@ def fill_tables(
     assign(connection)
     counts |= encode(connection, staging)
     if not options.literal:
-        counts |= blank_nodes.name(connection, options)
+        counts |= made_names.name_blank_nodes(connection, options)
     counts |= interpret.finish(connection, options, staged, monitor)
+    if derived:
+        made_names.name_classes(connection, options)
     counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped
     counts |= {"rejects": staged.rejects, "ignored": staged.ignored} | ({"unread": unread} if unread else {})
     _check_sum(counts)

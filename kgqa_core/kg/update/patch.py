@@ -37,7 +37,7 @@ from kgqa_core.kg.filters import NOT_PREFERRED
 from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch, empty
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
-from kgqa_core.kg.ingest import blank_nodes, restate
+from kgqa_core.kg.ingest import made_names, restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import drop, number, quoted
@@ -166,7 +166,7 @@ def patch(
         raise NotPatchable("page views are given")
     if "stated" not in meta:
         raise NotPatchable("the old graph was built by an earlier version")
-    if meta["counts"].keys() & {"derived", blank_nodes.COUNT}:
+    if meta["counts"].keys() & {"derived", made_names.COUNT}:
         raise NotPatchable("statements of the old graph follow from its vocabulary, or blank nodes are named")
     read, changes = _read(parts, options, meta["counts"]["triples"])
     texts = [HIDDEN_ALIAS, *text_predicates(options)]

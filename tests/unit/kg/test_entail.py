@@ -168,6 +168,15 @@ def test_blank_nodes_are_called_by_what_they_hold(make: Make) -> None:
     assert sorted(labels(store).values()) == ["9 Elm Court, Leeds, LS1", "Leeds"]
 
 
+def test_classes_without_a_name_in_the_wanted_languages_are_called_by_their_keys(make: Make) -> None:
+    text = ":HamTopping a owl:Class ; rdfs:label 'Presunto'@pt ; rdfs:subClassOf :Meat . :Meat rdfs:label 'meat'@en ."
+    store, _ = turtle(make, text)
+    assert labels(store) == {"HamTopping": "Ham Topping", "Meat": "meat"}
+    (i,) = store.resolve(["Presunto"])["Presunto"]
+    assert store.names([i], ["pt"]) == {i: "Presunto"}
+    assert labels(turtle(make, text, languages=("pt",))[0])["HamTopping"] == "Presunto"
+
+
 def test_literal_takes_the_file_as_it_is(make: Make) -> None:
     store, counts = turtle(make, ":p a owl:SymmetricProperty . :a :p [ :street 'x' ] .", literal=True)
     assert counts["triples"] == 3 and "derived" not in counts and labels(store) == {}

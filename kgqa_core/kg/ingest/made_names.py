@@ -1,6 +1,8 @@
-"""Names of blank nodes, made of what they hold: an address without a name is called "9 Elm Court, Leeds"."""
+"""Names for what a graph does not name: blank nodes by what they hold ("9 Elm Court, Leeds"), classes by their keys."""
 
 from __future__ import annotations
+
+import re
 
 import duckdb
 
@@ -18,7 +20,7 @@ ADDRESS = ("name|title", "street|line", "number", "city|town|locality", "region|
 """Words in relations, in the order in which an address is written; what has none of them comes first."""
 
 
-def name(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, int]:
+def name_blank_nodes(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str, int]:
     """Labels the blank nodes of `kg` that have no label with their values, and counts them.
 
     Values are literals and entities with a name, without types, in the order of an address, then of the relations.  A
@@ -61,3 +63,26 @@ def name(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> dict[str,
     named = number(connection, "SELECT count(*) FROM unnamed WHERE id IN (SELECT id FROM kg.labels)")
     run("DROP TABLE unnamed")
     return {COUNT: named} if named else {}
+
+
+def name_classes(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
+    """Labels classes of `kg` whose labels are all in other languages than the wanted ones with the words of their keys.
+
+    `HamTopping` is "Ham Topping", alias "HamTopping".  Keys that do not begin with a letter make no name.
+    """
+    wanted = "|".join(
+        re.escape(language) for language in (*language_order(options.languages), "") if "*" not in language
+    )
+    name = NAME_SQL.format(key="key")
+    run = connection.execute
+    run(
+        f"""
+        CREATE TEMP TABLE called AS
+        SELECT id, {name} AS alias, regexp_replace(alias, '([a-z0-9])([A-Z])', '\\1 \\2', 'g') AS label FROM kg.entities
+        WHERE id IN (SELECT type FROM kg.subtypes UNION SELECT super FROM kg.subtypes)
+          AND id IN (SELECT id FROM kg.labels WHERE label IS NOT NULL)
+          AND id NOT IN (SELECT id FROM kg.labels WHERE regexp_full_match(lang, '({wanted})(-.*)?') OR lang = '')
+          AND regexp_matches(alias, '^\\p{{L}}{{2}}')"""
+    )
+    run("INSERT INTO kg.labels SELECT id, '', label, NULL FROM called ORDER BY id")
+    run("INSERT INTO kg.aliases SELECT id, '', alias FROM called WHERE alias <> label ORDER BY id; DROP TABLE called")
