@@ -311,7 +311,7 @@ def parts_of(
     return [
         part_of(source, options)
         if (table := tables.tables.get(source.path)) is None
-        else Part(source.label, "mapped table", table.batches(options), source.size, source.path)
+        else Part(source.label, "mapped table", table.batches(options), source.size, source.path, source=source)
         for source in sources
     ], tables
 

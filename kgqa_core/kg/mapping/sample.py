@@ -9,7 +9,7 @@ from itertools import count
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats.csv_rows import CutRows, cut, likely_delimiter, rows_of
+from kgqa_core.kg.formats.csv_rows import CutRows, cut, likely_delimiter, note_delimiter, rows_of
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.tables import native_datatype, parquet_header, parquet_rows, parquet_schema
 
@@ -54,6 +54,7 @@ def rows(source: Source, options: KgOptions) -> Iterator[CutRows]:
     head = source.head(1)
     if head:
         delimiter = likely_delimiter(head[0], (), options)
+        note_delimiter(source, delimiter, options)
         width = len(cut(head[0], delimiter))
         for piece in rows_of(source, delimiter, {f"c{index}": index for index in range(width)}):
             yield replace(piece, frame=_realigned(piece.frame, delimiter, width))
