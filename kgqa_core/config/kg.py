@@ -39,6 +39,8 @@ class KgOptions(Options):
     """Hours after which a graph that was fetched from a server is fetched again."""
     fetched: Execution[str | None] = None
     """Folder of what was fetched from servers; `fetched` in the home when absent."""
+    context: dict[str, str] = {}
+    """Files with contexts of JSON-LD, by the address that a document names; under `''` one for every address."""
     label_predicates: tuple[str, ...] = (
         "http://www.w3.org/2000/01/rdf-schema#label",
         "http://www.w3.org/2004/02/skos/core#prefLabel",
@@ -71,6 +73,9 @@ class KgOptions(Options):
     qualifiers: Literal["rows", "triples", "none"] = "rows"
     """`rows` keeps qualifiers beside their triple; `triples` also makes each one a triple of the head, by the relation
     `relation/qualifier`, which retrieval can follow; `none` leaves them out."""
+    named_graphs: Literal["keep", "drop"] = "keep"
+    """`keep` makes the graph that states a triple (N-Quads, TriG, JSON-LD) its qualifier `graph`; `drop` leaves the names
+    of graphs out, which is faster."""
     unknown_values: Literal["keep", "drop"] = "keep"
     """`keep` stores Wikidata's unknown value and no value as literals; `drop` filters such statements."""
     relations: tuple[str, ...] = ()

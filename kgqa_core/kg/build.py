@@ -25,7 +25,7 @@ from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.ingest import assemble_wikidata, entail, interpret, made_names, restate
+from kgqa_core.kg.ingest import assemble_wikidata, entail, interpret, made_names, reification, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
@@ -211,6 +211,7 @@ def fill_tables(
         staged, unread = _read(terms, parts, options, monitor)
     if any(part.format == "wikidata-rdf" for part in parts):
         staged = assemble_wikidata.assemble(connection, staged)
+    staged = reification.assemble(connection, staged, monitor)
     monitor.progress(80, 100, "% · encoding")
     dropped = adjust(connection) if adjust is not None else 0
     derived = entail.entail(connection, options, staged, monitor)

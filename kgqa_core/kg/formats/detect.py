@@ -24,6 +24,14 @@ _PROLOGUE = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:prefix|base)\s+\S*\s*<)", r
 
 PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd", ".xz"}
 
+_OWL = {
+    "OWL/XML": re.compile(r"<(?:owl:)?Ontology\s[^>]*http://www\.w3\.org/2002/07/owl#"),
+    "OWL's functional syntax": re.compile(r"^\s*(?:Prefix|Ontology)\s*\(", re.MULTILINE),
+    "Manchester syntax": re.compile(r"^\s*(?:Ontology|Class|Individual|ObjectProperty):\s", re.MULTILINE),
+    "OBO": re.compile(r"^format-version:\s", re.MULTILINE),
+}
+"""Syntaxes of ontologies that are no RDF."""
+
 _XML = ("<?xml", "<rdf:RDF", "<!DOCTYPE")
 _LOOKS_LIKE = (("{", "JSON"), ("[", "JSON"))
 
@@ -60,14 +68,19 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         return most and FORMATS[name].specific, hint, round(shares[name], 1), -order.index(name)
 
     best = max(order, key=rank)
+    for form, begin in _OWL.items():
+        if not shares[best] and (begin.search("\n".join(sample))):
+            raise KgInputError(
+                f"{source.path} is an ontology in {form}, which we do not read; convert it to Turtle, with "
+                f"`robot convert --input {source.path.name} --output ontology.ttl`"
+            )
     if not shares[columns.FORMAT.name] and (fault := columns.header_fault(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
     if not shares[tables.FORMAT.name] and (fault := tables.header_fault(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
     if sample and sample[0].startswith(_XML) and not FORMATS[best].specific:
         raise KgInputError(
-            f"{source.path} is XML, of which we read GraphML only; write RDF/XML as N-Triples, with "
-            "`rapper -o ntriples FILE` or rdflib"
+            f"{source.path} is XML, of which we read RDF/XML and GraphML; write what it holds as one of these, or as CSV"
         )
     by_ending = next((name for name in hints if FORMATS[name].ending_decides), None)
     if by_ending is not None and not FORMATS[best].specific and not any(map(_PROLOGUE.match, sample)):

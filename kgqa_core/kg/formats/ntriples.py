@@ -5,13 +5,13 @@ more.  Beyond the grammar: IRIs must be absolute, as the specification says in p
 case.  A colon in the label of a blank node is refused, as the W3C's tests have it (the text of 1.1 allows one). Blank
 nodes of equal label are one node in all files of a graph, as if the files were one.
 
-N-Quads 1.1 are N-Triples with the label of a graph at the end, which is dropped; the graphs are counted and logged.
-The same statement in two graphs is one triple and one duplicate.
+N-Quads 1.1 are N-Triples with the name of a graph at the end, a qualifier of the statement (`kg.named_graphs`). The
+same statement in two graphs is one triple and one duplicate.  Triples that are terms of others (RDF 1.2, RDF-star) are
+read in both (see `rdf_quads`).
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -22,8 +22,9 @@ import pyarrow as pa
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.api import FormatSpec
-from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, empty
+from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, StatementBatch, empty
 from kgqa_core.kg.formats.ntriples_columns import COLUMNS
+from kgqa_core.kg.formats.rdf_quads import pending, with_graphs, with_terms
 from kgqa_core.kg.formats.source import Chunk, Source, readable
 from kgqa_core.kg.formats.spans import SPARE, SpanBatch
 
@@ -64,9 +65,14 @@ class NTriples:
         """Share of the lines that are statements."""
         return sum(bool(STATEMENT.match(line)) for line in lines) / max(1, len(lines))
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[SpanBatch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
         """Statements of an N-Triples file, cut ahead on a thread."""
-        return read_ahead(lambda: map(read_chunk, source.chunks()))
+        return read_ahead(lambda: map(_read_triples, source.chunks()))
+
+
+def _read_triples(chunk: Chunk) -> StatementBatch | SpanBatch:
+    reason, lines = pending(why)
+    return with_terms(read_chunk(chunk, reason=reason), lines)
 
 
 def read_chunk(
@@ -221,11 +227,6 @@ def _bad_escape(text: str, good: re.Pattern[str]) -> str | None:
     return next((m[0] for m in _ANY_ESCAPE.finditer(text) if not good.fullmatch(m[0])), None)
 
 
-LOG = logging.getLogger(__name__)
-
-MAX_GRAPHS = 1_000_000
-"""Most graphs that are counted; beyond, the count is `more than`."""
-
 _IRI, _BLANK = "<[^<>]*>", r'_:[^\x00-\x20<>"#]*[^\x00-\x20<>"#.]'
 _LITERAL = rf'"(?:[^"\\\r\n]|\\.)*"(?:{_W}@[A-Za-z0-9-]+|{_W}\^\^{_W}{_IRI})?'
 _QUAD = re.compile(
@@ -244,21 +245,16 @@ class NQuads:
         """Share of the lines that are statements, with or without a graph."""
         return sum(_is_statement(line, quads=True) for line in lines) / max(1, len(lines))
 
-    def read(self, source: Source, options: KgOptions) -> Iterator[SpanBatch]:
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
         """Statements of an N-Quads file."""
-        graphs: set[str] = set()
-        for batch in read_ahead(lambda: map(_read, source.chunks())):
-            if len(graphs) <= MAX_GRAPHS:
-                graphs.update(batch.graphs.unique())
-            yield batch
-        graphs.discard("")
-        if graphs:
-            many = "more than " if len(graphs) > MAX_GRAPHS else ""
-            LOG.info("%s: %s%s named graphs are read as one graph", source.label, many, f"{len(graphs):,}")
+        keep = options.named_graphs == "keep"
+        return read_ahead(lambda: (_read_quads(chunk, keep) for chunk in source.chunks()))
 
 
-def _read(chunk: Chunk) -> SpanBatch:
-    return read_chunk(chunk, quads=True, reason=lambda line: _quad_fault(line) or why(line))
+def _read_quads(chunk: Chunk, keep: bool) -> StatementBatch | SpanBatch:
+    reason, lines = pending(lambda line: _quad_fault(line) or why(line))
+    batch = read_chunk(chunk, quads=True, reason=reason)
+    return with_terms(with_graphs(batch) if keep else batch, lines)
 
 
 def _is_statement(line: str, quads: bool = False) -> bool:

@@ -294,6 +294,11 @@ class SourceStream:
         self._lines += data.count(b"\n")
         return data
 
+    @property
+    def lines(self) -> int:
+        """Line ends read so far."""
+        return self._lines
+
     def close(self) -> None:
         """Closes the file."""
         self._stream.close()

@@ -39,16 +39,12 @@ class SpanBatch:
     fraction: float = 0.0
     filtered: Mapping[str, int] = field(default_factory=dict)
     unread: int = 0
+    qualifiers: pl.DataFrame | None = None
 
     @property
     def height(self) -> int:
         """Statements."""
         return len(self.rows)
-
-    @property
-    def qualifiers(self) -> None:
-        """There are none."""
-        return None
 
     @property
     def statements(self) -> pl.DataFrame:

@@ -7,8 +7,8 @@ base in the file, else they are rejects; so are names whose prefix was to be dec
 
 Blank nodes are a document's own: `_:x` becomes `_:<hash of the file's label>_x`, and the n-th blank node without a
 label `_:<hash>-n` (also with a label like pyoxigraph's own names, 16 to 32 hexadecimal digits from a letter).  So files
-never share blank nodes, and a file gives the same ones every time.  Labels of TriG's graphs are dropped, and their
-number is logged.
+never share blank nodes, and a file gives the same ones every time.  Names of TriG's graphs and what RDF 1.2 says about
+triples become qualifiers (see `rdf_quads`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import itertools
 import logging
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -29,8 +29,9 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, StatementBatch
-from kgqa_core.kg.formats.ntriples import read_chunk
+from kgqa_core.kg.formats.ntriples import read_chunk, why
 from kgqa_core.kg.formats.ntriples_columns import KIND, OBJECT, SUBJECT
+from kgqa_core.kg.formats.rdf_quads import pending, with_graphs, with_terms
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 
@@ -47,6 +48,11 @@ MAX_REJECTS = 1_000
 
 MAX_TOKEN = 16 << 20
 """Longest token in bytes, which is the parser's own limit."""
+
+FORMULAS = "within formulas of N3"
+"""Rule of statements that N3 quotes or makes conditions of."""
+
+DEFAULT = ox.DefaultGraph()
 
 _UNDERSCORE = ord("_")
 _WHERE = re.compile(r"^Parser error (?:at|between) .*?: ", re.DOTALL)
@@ -87,6 +93,7 @@ class Turtle:
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
         """Statements of a file.  Raises KgInputError for damaged input."""
         reading = _Reading(source, self.format, self._terms, self._predicates)
+        reading.drop_graphs = options.named_graphs == "drop"
         try:
             yield from read_ahead(reading.batches)
         finally:
@@ -95,10 +102,6 @@ class Turtle:
             LOG.warning(
                 "%s: %s bytes could not be read, about %s statements", source.label, *(f"{n:,}" for n in reading.lost)
             )
-        if reading.graphs:
-            LOG.info(
-                "%s: statements of %s named graphs are read as one graph", source.label, f"{len(reading.graphs):,}"
-            )
 
 
 class TriG(Turtle):
@@ -106,6 +109,13 @@ class TriG(Turtle):
 
     name = "trig"
     format = ox.RdfFormat.TRIG
+
+
+class Notation3(Turtle):
+    """Reader of the statements of N3; what stands within formulas and rules is counted and left out."""
+
+    name = "n3"
+    format = ox.RdfFormat.N3
 
 
 class _Reading:
@@ -117,11 +127,11 @@ class _Reading:
 
         self.feed = Feed(source, form == ox.RdfFormat.TRIG)
         self.feed.on_read = self._mark
-        self.graphs: set[object] = set()
+        self.drop_graphs = False
         self._form, self._terms, self._predicates = form, terms, predicates
         self.lost = (0, 0)  # bytes, statements
         self._rejects: list[tuple[int, str, str]] = []
-        self._unread = 0
+        self._unread = self._formulas = 0
         self._count = 0
         self._marks: list[tuple[int, int]] = [(0, 1)]  # statements parsed before, line reached then
         self._nodes = BlankNodes(source.label)
@@ -134,18 +144,20 @@ class _Reading:
         self._parser = self._new()
         while self._parser is not None:
             first = self._count
-            data = ox.serialize(self._piece(), format=ox.RdfFormat.N_TRIPLES) or b""
+            quads = self._form == ox.RdfFormat.TRIG
+            flat = ox.RdfFormat.N_QUADS if quads else ox.RdfFormat.N_TRIPLES
+            data = ox.serialize(self._piece(), format=flat) or b""
             rejects = pl.DataFrame(self._rejects, schema=REJECTS, orient="row")
             self._rejects.clear()
             chunk = Chunk(data, 1, self.feed.fraction, rejects.clear())
-            batch = read_chunk(chunk, self._terms, self._predicates)
-            rejects = pl.concat([rejects, self._on_lines(batch.rejects, first)])
-            unread, self._unread = self._unread, 0
-            if _has_blank_nodes(batch):
-                statements = self._nodes.renamed(batch.statements)
-                yield StatementBatch(statements, rejects, fraction=self.feed.fraction, unread=unread)
-            elif batch.height or rejects.height:
-                yield replace(batch, rejects=rejects, unread=unread)
+            reason, lines = pending(why)
+            cut = read_chunk(chunk, self._terms, self._predicates, quads, reason)
+            batch = with_terms(cut if self.drop_graphs else with_graphs(cut), lines, self._nodes.name)
+            batch = replace(batch, rejects=pl.concat([rejects, self._on_lines(batch.rejects, first)]))
+            batch = replace(batch, unread=self._unread, filtered={FORMULAS: self._formulas} if self._formulas else {})
+            self._unread = self._formulas = 0
+            if batch.height or batch.rejects.height or batch.filtered:
+                yield self._nodes.renamed_in(batch)
             del self._marks[: bisect_right(self._marks, (self._count, 0)) - 1]
 
     def _new(self) -> ox.QuadParser:
@@ -157,12 +169,12 @@ class _Reading:
         while self._count < stop and len(self._rejects) < MAX_REJECTS and (parser := self._parser) is not None:
             quads = itertools.islice(parser, stop - self._count)
             try:
-                if self._form == ox.RdfFormat.TURTLE:
-                    for quad in quads:
-                        self._count += 1
+                for quad in quads:
+                    self._count += 1
+                    if self._form == ox.RdfFormat.N3 and quad.graph_name != DEFAULT:
+                        self._formulas += 1
+                    else:
                         yield quad
-                else:
-                    yield from self._triples(quads)
                 if self._count < stop:
                     self._parser = None
             except (SyntaxError, MemoryError) as fault:
@@ -170,15 +182,7 @@ class _Reading:
                 self._count += len(mended)
                 yield from mended
 
-    def _triples(self, quads: Iterable[ox.Quad]) -> Iterator[ox.Triple]:
-        default = ox.DefaultGraph()
-        for quad in quads:
-            self._count += 1
-            if quad.graph_name != default:
-                self.graphs.add(quad.graph_name)
-            yield quad.triple
-
-    def _after(self, parser: ox.QuadParser, fault: SyntaxError | MemoryError) -> list[ox.Triple]:
+    def _after(self, parser: ox.QuadParser, fault: SyntaxError | MemoryError) -> list[ox.Quad]:
         """Makes a parser for what follows a fault, none at the end of the file; what is left of the statement at fault.
 
         Where nothing is left the statement is a reject.
@@ -205,7 +209,7 @@ class _Reading:
             self.lost = self.lost[0] + skipped.size, self.lost[1] + skipped.lost
         return mended
 
-    def _mended(self, skipped: Skipped) -> list[ox.Triple]:
+    def _mended(self, skipped: Skipped) -> list[ox.Quad]:
         if skipped.statement is None:
             return []
         return _leniently(_prologue(self._known, 0) + _closed(skipped.statement, skipped.depth), self._form)
@@ -234,7 +238,7 @@ class _Reading:
         )
 
 
-def _leniently(statement: bytes, form: ox.RdfFormat) -> list[ox.Triple]:
+def _leniently(statement: bytes, form: ox.RdfFormat) -> list[ox.Quad]:
     """What a lenient parser reads of a statement beyond what a strict one reads before its first fault.
 
     A lenient parser knows IRIs beyond RFC 3987 and languages beyond BCP 47, but lets line ends into IRIs and strings;
@@ -247,11 +251,11 @@ def _leniently(statement: bytes, form: ox.RdfFormat) -> list[ox.Triple]:
     except SyntaxError:
         pass
     try:
-        triples = [quad.triple for quad in ox.parse(statement, format=form, lenient=True)]
+        quads = list(ox.parse(statement, format=form, lenient=True))
     except SyntaxError:
         return []
-    whole = all(_is_whole(triple, _LONG.search(statement) is not None) for triple in triples)
-    return triples[known:] if whole else []
+    whole = all(_is_whole(quad.triple, _LONG.search(statement) is not None) for quad in quads)
+    return quads[known:] if whole else []
 
 
 def _is_whole(triple: ox.Triple, long: bool) -> bool:
@@ -279,6 +283,23 @@ class BlankNodes:
         self._scope = blake2b(label.encode(), digest_size=4).hexdigest()
         self._numbers: dict[str, str] = {}
 
+    def renamed_in(self, batch: StatementBatch | SpanBatch) -> StatementBatch | SpanBatch:
+        """The batch with its blank nodes renamed, where it has any."""
+        if isinstance(batch, StatementBatch):
+            return replace(batch, statements=self.renamed(batch.statements))
+        if not _has_blank_nodes(batch):
+            return batch
+        return StatementBatch(
+            self.renamed(batch.statements), batch.rejects, batch.ignored, batch.fraction, batch.qualifiers,
+            batch.filtered, batch.unread,
+        )  # fmt: skip
+
+    def name(self, node: str) -> str:
+        """The name of a blank node."""
+        if _UNLABELLED.match(node):
+            return self._numbers.setdefault(node, f"_:{self._scope}-{len(self._numbers)}")
+        return f"_:{self._scope}_{node[2:]}"
+
     def renamed(self, statements: pl.DataFrame) -> pl.DataFrame:
         """The statements with the blank nodes of subjects and objects renamed."""
         subject, thing = pl.col("subject").str.starts_with("_:"), pl.col("object").str.starts_with("_:")
@@ -291,10 +312,10 @@ class BlankNodes:
             return statements
         for pair in nodes.select("subject", "object").iter_rows():
             for node in pair:
-                if node is not None and node not in self._numbers and _UNLABELLED.match(node):
-                    self._numbers[node] = f"_:{self._scope}-{len(self._numbers)}"
+                if node is not None:
+                    self.name(node)
         seen = pl.concat([nodes["subject"], nodes["object"]]).drop_nulls().unique()
-        new = pl.Series([self._numbers.get(node) or f"_:{self._scope}_{node[2:]}" for node in seen], dtype=pl.String)
+        new = pl.Series([self.name(node) for node in seen], dtype=pl.String)
         return statements.with_columns(
             subject=pl.when(subject).then(pl.col("subject").replace(seen, new)).otherwise("subject"),
             object=pl.when(thing).then(pl.col("object").replace(seen, new)).otherwise("object"),
@@ -333,7 +354,10 @@ def _escaped(iri: str) -> str:
     return _NO_IRI.sub(lambda match: f"\\u{ord(match[0]):04X}", iri)
 
 
-TURTLE = FormatSpec(Turtle, "Turtle 1.1: prefixes, lists, nested nodes", endings=(".ttl", ".n3"))
+TURTLE = FormatSpec(Turtle, "Turtle, also of RDF 1.2: prefixes, lists, annotations", endings=(".ttl",))
 
 
-TRIG = FormatSpec(TriG, "TriG 1.1: Turtle with named graphs", endings=(".trig",))
+TRIG = FormatSpec(TriG, "TriG, also of RDF 1.2: Turtle with named graphs", endings=(".trig",))
+
+
+N3 = FormatSpec(Notation3, "N3: its statements, without rules and formulas", endings=(".n3",))

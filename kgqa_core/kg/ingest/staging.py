@@ -106,7 +106,12 @@ class Staging:
             if batch.height:
                 self._room(3 * batch.height, len(batch.data))
                 self._tags.fits(batch.height, len(batch.data))
+                first = self._n
                 self._store(self._terms.rows(batch.data, batch.rows, self._tags))
+                if batch.qualifiers is not None:
+                    columns = _Columns(self, batch.qualifiers)
+                    self._room(columns.count, columns.size)
+                    self._store_qualifiers(batch.qualifiers, columns, first)
         else:
             self._append_frames(batch)
         if batch.rejects.height:
@@ -179,16 +184,20 @@ class Staging:
                 self._named = True
             self._store(ids)
         if qualifiers is not None and qualifiers.height:
-            columns[-1].ids().tofile(self._files["qualifiers"])
-            rows = qualifiers["row"].fill_null(-1) if "row" in qualifiers.columns else None
-            owners = np.full(qualifiers.height, -1, dtype=np.int64)
-            if rows is not None:
-                owners = np.where(rows.to_numpy() < 0, -1, rows.to_numpy() + first).astype(np.int64)
-            owners.tofile(self._files["owners"])
-            if "statement" in qualifiers.columns and qualifiers["statement"].null_count() < qualifiers.height:
-                named = qualifiers.select(q=pl.int_range(self._q, self._q + pl.len(), dtype=pl.Int64), name="statement")
-                self._insert("qualifier_names", named.filter(pl.col("name").is_not_null()))
-            self._q += qualifiers.height
+            self._store_qualifiers(qualifiers, columns[-1], first)
+
+    def _store_qualifiers(self, qualifiers: pl.DataFrame, columns: _Columns, first: int) -> None:
+        """Stages qualifiers.  first: number of the first statement of their batch."""
+        columns.ids().tofile(self._files["qualifiers"])
+        rows = qualifiers["row"].fill_null(-1) if "row" in qualifiers.columns else None
+        owners = np.full(qualifiers.height, -1, dtype=np.int64)
+        if rows is not None:
+            owners = np.where(rows.to_numpy() < 0, -1, rows.to_numpy() + first).astype(np.int64)
+        owners.tofile(self._files["owners"])
+        if "statement" in qualifiers.columns and qualifiers["statement"].null_count() < qualifiers.height:
+            named = qualifiers.select(q=pl.int_range(self._q, self._q + pl.len(), dtype=pl.Int64), name="statement")
+            self._insert("qualifier_names", named.filter(pl.col("name").is_not_null()))
+        self._q += qualifiers.height
 
     def _store(self, ids: Array) -> None:
         ids.tofile(self._files["statements"])

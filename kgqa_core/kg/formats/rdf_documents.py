@@ -1,0 +1,276 @@
+"""RDF/XML and JSON-LD, parsed by pyoxigraph, in pieces; relative IRIs are resolved against `file:///` and the file's name.
+
+An IRI that may not be one is a reject; what is no XML or JSON stops the build, for nothing after it can be read.
+Bounds: entities of XML (no external ones) stand for at most MAX_ENTITY bytes each, and a text between two tags has at
+most MAX_TEXT where there are entities, else MAX_TOKEN; JSON-LD is held in memory up to MAX_JSON bytes and as many
+levels as Python allows a function to recurse.  Nothing is fetched: a context of JSON-LD that is named by an address is that of `kg.context`, or schema.org's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, cast
+from urllib.parse import quote
+
+import msgspec
+import polars as pl
+import pyoxigraph as ox
+
+from kgqa_core.config import KgOptions
+from kgqa_core.errors import KgInputError
+from kgqa_core.input_files import read_document
+from kgqa_core.kg.formats.api import FormatSpec
+from kgqa_core.kg.formats.base import REJECTS, StatementBatch
+from kgqa_core.kg.formats.ntriples import read_chunk, why
+from kgqa_core.kg.formats.rdf_quads import pending, with_graphs, with_terms
+from kgqa_core.kg.formats.source import HEAD, Chunk, Source, SourceStream
+from kgqa_core.kg.formats.spans import SpanBatch
+from kgqa_core.kg.formats.turtle import CHUNK, MAX_TOKEN, BlankNodes
+from kgqa_core.kg.vocabulary import RDF
+
+MAX_ENTITY, MAX_TEXT = 1_000, 1 << 20
+MAX_JSON, MAX_CONTEXTS = 256 << 20, 64 << 20
+"""Bytes of a document, and bytes of contexts put in the place of their addresses."""
+
+SCHEMA_ORG = re.compile(r"https?://(?:www\.)?schema\.org(?:/|/docs/jsonldcontext\.jsonld?|/version/.*)?\Z")
+SCHEMA_ORG_CONTEXT = {
+    "@vocab": "http://schema.org/",
+    "schema": "http://schema.org/",
+    "id": "@id",
+    "type": "@type",
+    **dict.fromkeys(("sameAs", "additionalType", "potentialAction", "itemListOrder"), {"@type": "@id"}),
+}
+"""The names of schema.org's own context, written by us: every term is `http://schema.org/` and its name."""
+
+_ROOT = re.compile(r"<(?:!DOCTYPE\s+)?(?:[\w.-]+:)?RDF[\s>\[]")
+_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[>]*(\[.*?\]\s*)?>", re.DOTALL)
+_ENTITY = re.compile(r"""<!ENTITY\s+([\w.:-]+)\s+("[^"]*"|'[^']*')\s*>""")
+_REFERENCE = re.compile(r"&([\w.:-]+);")
+_PREDEFINED = ("amp", "lt", "gt", "quot", "apos")
+_KEYWORD = re.compile(r'"@(?:context|graph|id|type|value|included)"\s*:')
+_ADDRESS = re.compile(rb'"@context"\s*:\s*(?:\[[^\]]*)?"')
+
+
+class RdfXml:
+    """Reader of RDF/XML."""
+
+    name = "rdf-xml"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """1 where the root of an XML document is `rdf:RDF`; else 0."""
+        text = "\n".join(lines)
+        return float(text.lstrip().startswith("<") and RDF in text and _ROOT.search(text) is not None)
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
+        """Statements of a file.  Raises KgInputError for what is no RDF/XML, and for hostile entities."""
+        with source.stream() as stream:
+            xml = _Xml(source, stream)
+            quads = ox.parse(cast(IO[bytes], xml), format=ox.RdfFormat.RDF_XML, base_iri=base_iri(source), lenient=True)
+            yield from _batches(quads, xml, source, options, "RDF/XML")
+
+
+class JsonLd:
+    """Reader of JSON-LD 1.0 and 1.1."""
+
+    name = "json-ld"
+
+    def sniff(self, lines: list[str], options: KgOptions) -> float:
+        """1 where JSON has a keyword of JSON-LD as a key; else 0."""
+        text = "\n".join(lines)
+        return float(text.lstrip()[:1] in ("{", "[") and _KEYWORD.search(text) is not None)
+
+    def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
+        """Statements of a file.  Raises KgInputError for what is no JSON-LD, and for a context that is not there."""
+        with source.stream() as stream:
+            data = _document(source, stream)
+            data = with_contexts(source, data, options) if _ADDRESS.search(data) else data
+            quads = ox.parse(data, format=ox.RdfFormat.JSON_LD, base_iri=base_iri(source), lenient=True)
+            yield from _batches(quads, stream, source, options, "JSON-LD")
+
+
+def base_iri(source: Source) -> str:
+    """The IRI that relative ones of a file are resolved against."""
+    return "file:///" + quote(source.label.lstrip("/"))
+
+
+def _batches(
+    quads: Iterator[ox.Quad], stream: _Xml | SourceStream, source: Source, options: KgOptions, what: str
+) -> Iterator[StatementBatch | SpanBatch]:
+    nodes, count, none = BlankNodes(source.label), 0, pl.DataFrame(schema=REJECTS)
+    while True:
+        try:
+            data = ox.serialize(itertools.islice(quads, CHUNK), format=ox.RdfFormat.N_QUADS) or b""
+        except (SyntaxError, ValueError, MemoryError) as fault:
+            line = f" at or shortly before line {stream.lines:,}" if stream.lines > 1 else ""
+            raise KgInputError(
+                f"{source.path} is {what} with a fault{line}, after about {count:,} statements: "
+                f"{getattr(fault, 'msg', None) or fault}; mend it, or write it again with the tool that made it"
+            ) from None
+        if not data:
+            return
+        reason, lines = pending(why)
+        batch = read_chunk(Chunk(data, 1, min(1.0, stream.fraction), none), quads=True, reason=reason)
+        place = pl.lit(stream.lines + 1 if isinstance(stream, _Xml) else 1, dtype=pl.Int64)
+        batch = replace(batch, rejects=batch.rejects.with_columns(line=place))
+        count += batch.height
+        yield nodes.renamed_in(
+            with_terms(with_graphs(batch) if options.named_graphs == "keep" else batch, lines, nodes.name)
+        )
+
+
+class _Xml:
+    """The bytes of an XML document for the parser, with the entities that it declares expanded within their bounds."""
+
+    def __init__(self, source: Source, stream: SourceStream) -> None:
+        self._source, self._stream, self._run = source, stream, 0
+        begin = b""
+        while len(begin) < HEAD and (data := stream.read(HEAD - len(begin))):
+            begin += data
+        self._most = MAX_TOKEN
+        if doctype := _DOCTYPE.search(begin):
+            declared = self._entities((doctype[1] or b"").decode(errors="replace"))
+            if declared:
+                self._most = MAX_TEXT
+            entities = "".join(f'<!ENTITY {name} "{text}">' for name, text in declared.items()).encode()
+            lines = b"\n" * doctype[0].count(b"\n")
+            begin = begin[: doctype.start()] + b"<!DOCTYPE RDF [" + entities + lines + b"]>" + begin[doctype.end() :]
+        elif b"<!ENTITY" in begin:
+            raise self._hostile(f"declares entities over more than {HEAD:,} bytes")
+        self._begin = memoryview(begin)
+
+    @property
+    def fraction(self) -> float:
+        """Share of the file's bytes read so far."""
+        return self._stream.fraction
+
+    @property
+    def lines(self) -> int:
+        """Line ends read so far."""
+        return self._stream.lines
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes.  Raises KgInputError for a text that is too long."""
+        if self._begin:
+            data, self._begin = bytes(self._begin[:size]), self._begin[size:]
+        else:
+            data = self._stream.read(size)
+        at = data.rfind(b"<")
+        self._run = self._run + len(data) if at < 0 else len(data) - at
+        if self._run > self._most:
+            raise self._hostile(f"has a text or a tag of more than {self._most:,} bytes")
+        return data
+
+    def _entities(self, subset: str) -> dict[str, str]:
+        """The entities that a document declares, without references to others."""
+        if re.search(r"<!ENTITY\s+(?:%|[^\s>]+\s+(?:SYSTEM|PUBLIC)\b)", subset):
+            raise self._hostile("declares an entity of another file, which is never read")
+        entities: dict[str, str] = {}
+        for name, text in _ENTITY.findall(subset):
+            if name in entities:
+                continue
+            for reference in _REFERENCE.findall(text):
+                if reference not in entities and reference not in _PREDEFINED:
+                    raise self._hostile(f"has the entity {name!r}, which refers to {reference!r}, not declared before it")
+            value = _REFERENCE.sub(lambda match: entities.get(match[1], match[0]), text[1:-1])
+            if len(value) > MAX_ENTITY:
+                raise self._hostile(f"has the entity {name!r}, which stands for more than {MAX_ENTITY:,} characters")
+            entities[name] = value.replace('"', "&quot;")
+        return entities
+
+    def _hostile(self, what: str) -> KgInputError:
+        path = self._source.path
+        return KgInputError(f"{path} {what}; write its entities out, with `xmllint --noent {path} > plain.rdf`")
+
+
+def _document(source: Source, stream: SourceStream) -> bytes:
+    """The whole file.  Raises KgInputError when it is too large or nested too deeply."""
+    parts, size = [], 0
+    while piece := stream.read():
+        size += len(piece)
+        parts.append(piece)
+        if size > MAX_JSON:
+            raise KgInputError(
+                f"{source.path} is JSON-LD of more than {MAX_JSON:,} bytes, the most that is read as one document; "
+                "write it as N-Quads, with `riot --output=nq`, or in several files"
+            )
+    data = b"".join(parts)
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except msgspec.DecodeError as fault:
+        raise KgInputError(f"{source.path} is no JSON, although it begins like JSON-LD: {fault}; mend it") from None
+    except RecursionError:
+        raise KgInputError(
+            f"{source.path} is JSON-LD with more than {sys.getrecursionlimit():,} levels of nesting; give nodes an @id and "
+            "write them beside each other, with `jsonld flatten`"
+        ) from None
+    return data
+
+
+def with_contexts(source: Source, data: bytes, options: KgOptions) -> bytes:
+    """The document with contexts in the place of their addresses.  Raises KgInputError for one that is not there."""
+    document = msgspec.json.decode(data)
+    files = {address: _context_file(Path(name).expanduser()) for address, name in options.context.items()}
+    room = MAX_CONTEXTS
+
+    def context(address: str) -> Any:
+        nonlocal room
+        if address in files:
+            value = files[address]
+        elif "" in files:
+            value = files[""]
+        elif SCHEMA_ORG.match(address):
+            value = SCHEMA_ORG_CONTEXT
+        else:
+            raise KgInputError(
+                f"{source.path} is JSON-LD whose context is {address!r}, which is not fetched; save it, with "
+                f"`curl -L -H 'Accept: application/ld+json' -o context.jsonld {address}`, and name it: "
+                "`--context context.jsonld`"
+            )
+        room -= len(msgspec.json.encode(value))
+        if room < 0:
+            raise KgInputError(
+                f"{source.path} names contexts by address so often that they take more than {MAX_CONTEXTS:,} bytes; "
+                "name the context once, for the whole document"
+            )
+        return value
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, list):
+            return [walk(item) for item in value]
+        if isinstance(value, dict):
+            return {key: contexts(item) if key == "@context" else walk(item) for key, item in value.items()}
+        return value
+
+    def contexts(value: Any) -> Any:
+        if isinstance(value, list):
+            return list(itertools.chain.from_iterable(_listed(contexts(item)) for item in value))
+        return context(value) if isinstance(value, str) else walk(value)
+
+    return msgspec.json.encode(walk(document))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _context_file(path: Path) -> Any:
+    """The context that a file holds."""
+    try:
+        value = msgspec.json.decode(read_document(path, KgInputError, needs="a context of JSON-LD"))
+    except msgspec.DecodeError as fault:
+        raise KgInputError(f"{path}, the context of kg.context, is no JSON: {fault}") from None
+    if not isinstance(value, Mapping):
+        raise KgInputError(f"{path}, the context of kg.context, is no JSON object; it needs one with @context")
+    return value.get("@context", value)
+
+
+RDF_XML = FormatSpec(
+    RdfXml, "RDF/XML, as of ontologies (.owl)", endings=(".rdf", ".owl", ".rdfs"), specific=True
+)
+
+JSON_LD = FormatSpec(JsonLd, "JSON-LD; contexts inline, of kg.context or schema.org's", endings=(".jsonld",), specific=True)
