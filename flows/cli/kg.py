@@ -52,6 +52,13 @@ class KgSection:
         Path | None,
         typer.Option("--map", help="Mapping of several tables, as of `kgqa kg map`.", show_default=False),
     ] = None
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--context", help="File of a JSON-LD context that documents name by address: FILE or ADDRESS=FILE.",
+            show_default=False,
+        ),
+    ] = None  # fmt: skip
     settings: SetOption = None
 
     def read(self) -> dict[str, Any]:
@@ -66,6 +73,9 @@ class KgSection:
             section["map"] = str(self.map)
         if self.max_reject_share is not None:
             section["max_reject_share"] = self.max_reject_share
+        if self.context:
+            pairs = [text.rpartition("=") for text in self.context]
+            section["context"] = {address: file for address, _, file in pairs}
         return section
 
 
@@ -340,16 +350,17 @@ def stats(
 @kg_app.command("export")
 def export(
     session: HomeSession,
-    out: Annotated[Path, typer.Argument(help="File to write: .nt, .tsv, or a folder .parquet.")],
+    out: Annotated[Path, typer.Argument(help="File to write: .nt, .nq, .ttl, .jsonld, .tsv, or a folder .parquet.")],
     kg: KgOption = None,
     run_id: RunOption = None,
     format: Annotated[
-        str | None, typer.Option("--format", help="nt, tsv or parquet; else by the name.", show_default=False)
+        str | None,
+        typer.Option("--format", help="nt, nq, ttl, jsonld, tsv or parquet; else by the name.", show_default=False),
     ] = None,
-    base: Annotated[str, typer.Option("--base", help="IRI put before keys that are none (N-Triples).")] = "urn:kgqa:",
+    base: Annotated[str, typer.Option("--base", help="IRI put before keys that are none (RDF).")] = "urn:kgqa:",
     force: ForceOption = False,
 ) -> None:
-    """Write the graph as N-Triples, TSV or Parquet."""
+    """Write the graph as N-Triples, N-Quads, Turtle, JSON-LD, TSV or Parquet."""
     session.start_logging()
     from kgqa_core.kg.look.dump import dump
 

@@ -74,8 +74,8 @@ class KgOptions(Options):
     """`rows` keeps qualifiers beside their triple; `triples` also makes each one a triple of the head, by the relation
     `relation/qualifier`, which retrieval can follow; `none` leaves them out."""
     named_graphs: Literal["keep", "drop"] = "keep"
-    """`keep` makes the graph that states a triple (N-Quads, TriG, JSON-LD) its qualifier `graph`; `drop` leaves the names
-    of graphs out, which is faster."""
+    """`keep` makes the graph that states a triple (N-Quads, TriG, JSON-LD) its qualifier `graph`; `drop` leaves the
+    names of graphs out, which is faster."""
     unknown_values: Literal["keep", "drop"] = "keep"
     """`keep` stores Wikidata's unknown value and no value as literals; `drop` filters such statements."""
     relations: tuple[str, ...] = ()

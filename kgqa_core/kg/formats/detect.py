@@ -69,7 +69,7 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
 
     best = max(order, key=rank)
     for form, begin in _OWL.items():
-        if not shares[best] and (begin.search("\n".join(sample))):
+        if (shares[best] < 0.5 or form == "OWL/XML") and begin.search("\n".join(sample)):
             raise KgInputError(
                 f"{source.path} is an ontology in {form}, which we do not read; convert it to Turtle, with "
                 f"`robot convert --input {source.path.name} --output ontology.ttl`"
@@ -80,7 +80,7 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         raise KgInputError(f"{source.path} {fault}")
     if sample and sample[0].startswith(_XML) and not FORMATS[best].specific:
         raise KgInputError(
-            f"{source.path} is XML, of which we read RDF/XML and GraphML; write what it holds as one of these, or as CSV"
+            f"{source.path} is XML, of which we read RDF/XML and GraphML; write it as one of these, or as CSV"
         )
     by_ending = next((name for name in hints if FORMATS[name].ending_decides), None)
     if by_ending is not None and not FORMATS[best].specific and not any(map(_PROLOGUE.match, sample)):

@@ -24,7 +24,7 @@ from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import MAX_REJECT_TEXT, REJECTS, StatementBatch, empty
 from kgqa_core.kg.formats.ntriples_columns import COLUMNS
-from kgqa_core.kg.formats.rdf_quads import pending, with_graphs, with_terms
+from kgqa_core.kg.formats.rdf_quads import pending, with_terms
 from kgqa_core.kg.formats.source import Chunk, Source, readable
 from kgqa_core.kg.formats.spans import SPARE, SpanBatch
 
@@ -254,7 +254,7 @@ class NQuads:
 def _read_quads(chunk: Chunk, keep: bool) -> StatementBatch | SpanBatch:
     reason, lines = pending(lambda line: _quad_fault(line) or why(line))
     batch = read_chunk(chunk, quads=True, reason=reason)
-    return with_terms(with_graphs(batch) if keep else batch, lines)
+    return with_terms(batch, lines, keep)
 
 
 def _is_statement(line: str, quads: bool = False) -> bool:

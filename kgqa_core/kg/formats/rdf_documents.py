@@ -1,14 +1,17 @@
-"""RDF/XML and JSON-LD, parsed by pyoxigraph, in pieces; relative IRIs are resolved against `file:///` and the file's name.
+"""RDF/XML and JSON-LD, parsed by pyoxigraph in pieces; relative IRIs begin with `file:///` and the file's name.
 
 An IRI that may not be one is a reject; what is no XML or JSON stops the build, for nothing after it can be read.
-Bounds: entities of XML (no external ones) stand for at most MAX_ENTITY bytes each, and a text between two tags has at
-most MAX_TEXT where there are entities, else MAX_TOKEN; JSON-LD is held in memory up to MAX_JSON bytes and as many
-levels as Python allows a function to recurse.  Nothing is fetched: a context of JSON-LD that is named by an address is that of `kg.context`, or schema.org's.
+Bounds: entities of XML (no external ones) stand for at most MAX_ENTITY characters each, and between two tags stand at
+most MAX_REFERENCES of them and MAX_TOKEN bytes; JSON-LD is held in memory up to MAX_JSON bytes and as many levels as
+Python allows a function to recurse.  Nothing is fetched: a context of JSON-LD that is named by an address is that of
+`kg.context`, or schema.org's.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -27,15 +30,15 @@ from kgqa_core.input_files import read_document
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import REJECTS, StatementBatch
 from kgqa_core.kg.formats.ntriples import read_chunk, why
-from kgqa_core.kg.formats.rdf_quads import pending, with_graphs, with_terms
+from kgqa_core.kg.formats.rdf_quads import pending, with_terms
 from kgqa_core.kg.formats.source import HEAD, Chunk, Source, SourceStream
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle import CHUNK, MAX_TOKEN, BlankNodes
 from kgqa_core.kg.vocabulary import RDF
 
-MAX_ENTITY, MAX_TEXT = 1_000, 1 << 20
-MAX_JSON, MAX_CONTEXTS = 256 << 20, 64 << 20
-"""Bytes of a document, and bytes of contexts put in the place of their addresses."""
+MAX_ENTITY, MAX_REFERENCES = 1_000, 10_000
+MAX_JSON, MAX_CONTEXT, MAX_CONTEXTS = 256 << 20, 1 << 20, 64 << 20
+"""Bytes of a document, of one context, and of those that are put in the place of addresses or hold at all levels."""
 
 SCHEMA_ORG = re.compile(r"https?://(?:www\.)?schema\.org(?:/|/docs/jsonldcontext\.jsonld?|/version/.*)?\Z")
 SCHEMA_ORG_CONTEXT = {
@@ -53,6 +56,8 @@ _ENTITY = re.compile(r"""<!ENTITY\s+([\w.:-]+)\s+("[^"]*"|'[^']*')\s*>""")
 _REFERENCE = re.compile(r"&([\w.:-]+);")
 _PREDEFINED = ("amp", "lt", "gt", "quot", "apos")
 _KEYWORD = re.compile(r'"@(?:context|graph|id|type|value|included)"\s*:')
+_CONTEXT = re.compile(rb'"@context"\s*:\s*(?=[\[{])')
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _ADDRESS = re.compile(rb'"@context"\s*:\s*(?:\[[^\]]*)?"')
 
 
@@ -89,6 +94,7 @@ class JsonLd:
         with source.stream() as stream:
             data = _document(source, stream)
             data = with_contexts(source, data, options) if _ADDRESS.search(data) else data
+            _check_contexts(source, data)
             quads = ox.parse(data, format=ox.RdfFormat.JSON_LD, base_iri=base_iri(source), lenient=True)
             yield from _batches(quads, stream, source, options, "JSON-LD")
 
@@ -101,14 +107,14 @@ def base_iri(source: Source) -> str:
 def _batches(
     quads: Iterator[ox.Quad], stream: _Xml | SourceStream, source: Source, options: KgOptions, what: str
 ) -> Iterator[StatementBatch | SpanBatch]:
-    nodes, count, none = BlankNodes(source.label), 0, pl.DataFrame(schema=REJECTS)
+    nodes, none = BlankNodes(source.label), pl.DataFrame(schema=REJECTS)
     while True:
         try:
             data = ox.serialize(itertools.islice(quads, CHUNK), format=ox.RdfFormat.N_QUADS) or b""
         except (SyntaxError, ValueError, MemoryError) as fault:
-            line = f" at or shortly before line {stream.lines:,}" if stream.lines > 1 else ""
+            line = f" at or shortly before line {stream.lines + 1:,}" if isinstance(stream, _Xml) else ""
             raise KgInputError(
-                f"{source.path} is {what} with a fault{line}, after about {count:,} statements: "
+                f"{source.path} is {what} with a fault{line}: "
                 f"{getattr(fault, 'msg', None) or fault}; mend it, or write it again with the tool that made it"
             ) from None
         if not data:
@@ -117,26 +123,21 @@ def _batches(
         batch = read_chunk(Chunk(data, 1, min(1.0, stream.fraction), none), quads=True, reason=reason)
         place = pl.lit(stream.lines + 1 if isinstance(stream, _Xml) else 1, dtype=pl.Int64)
         batch = replace(batch, rejects=batch.rejects.with_columns(line=place))
-        count += batch.height
-        yield nodes.renamed_in(
-            with_terms(with_graphs(batch) if options.named_graphs == "keep" else batch, lines, nodes.name)
-        )
+        yield nodes.renamed_in(with_terms(batch, lines, options.named_graphs == "keep", nodes.name))
 
 
 class _Xml:
     """The bytes of an XML document for the parser, with the entities that it declares expanded within their bounds."""
 
     def __init__(self, source: Source, stream: SourceStream) -> None:
-        self._source, self._stream, self._run = source, stream, 0
+        self._source, self._stream, self._run, self._references, self._most = source, stream, 0, 0, sys.maxsize
         begin = b""
         while len(begin) < HEAD and (data := stream.read(HEAD - len(begin))):
             begin += data
-        self._most = MAX_TOKEN
         if doctype := _DOCTYPE.search(begin):
             declared = self._entities((doctype[1] or b"").decode(errors="replace"))
-            if declared:
-                self._most = MAX_TEXT
             entities = "".join(f'<!ENTITY {name} "{text}">' for name, text in declared.items()).encode()
+            self._most = MAX_REFERENCES if declared else sys.maxsize
             lines = b"\n" * doctype[0].count(b"\n")
             begin = begin[: doctype.start()] + b"<!DOCTYPE RDF [" + entities + lines + b"]>" + begin[doctype.end() :]
         elif b"<!ENTITY" in begin:
@@ -160,9 +161,11 @@ class _Xml:
         else:
             data = self._stream.read(size)
         at = data.rfind(b"<")
-        self._run = self._run + len(data) if at < 0 else len(data) - at
-        if self._run > self._most:
-            raise self._hostile(f"has a text or a tag of more than {self._most:,} bytes")
+        whole = at < 0
+        self._run = len(data) - at + self._run * whole
+        self._references = data.count(b"&", max(at, 0)) + self._references * whole
+        if self._run > MAX_TOKEN or self._references > self._most:
+            raise self._hostile(f"has {MAX_TOKEN:,} bytes or {MAX_REFERENCES:,} entities in one text")
         return data
 
     def _entities(self, subset: str) -> dict[str, str]:
@@ -175,7 +178,9 @@ class _Xml:
                 continue
             for reference in _REFERENCE.findall(text):
                 if reference not in entities and reference not in _PREDEFINED:
-                    raise self._hostile(f"has the entity {name!r}, which refers to {reference!r}, not declared before it")
+                    raise self._hostile(
+                        f"has the entity {name!r}, which refers to {reference!r}, not declared before it"
+                    )
             value = _REFERENCE.sub(lambda match: entities.get(match[1], match[0]), text[1:-1])
             if len(value) > MAX_ENTITY:
                 raise self._hostile(f"has the entity {name!r}, which stands for more than {MAX_ENTITY:,} characters")
@@ -205,10 +210,33 @@ def _document(source: Source, stream: SourceStream) -> bytes:
         raise KgInputError(f"{source.path} is no JSON, although it begins like JSON-LD: {fault}; mend it") from None
     except RecursionError:
         raise KgInputError(
-            f"{source.path} is JSON-LD with more than {sys.getrecursionlimit():,} levels of nesting; give nodes an @id and "
-            "write them beside each other, with `jsonld flatten`"
+            f"{source.path} is JSON-LD with more than {sys.getrecursionlimit():,} levels of nesting; give nodes an "
+            "@id and write them beside each other, with `jsonld flatten`"
         ) from None
     return data
+
+
+def _check_contexts(source: Source, data: bytes) -> None:
+    """Raises KgInputError where contexts would need much memory: each level has all terms of those around it."""
+    decoder, sizes = json.JSONDecoder(), [0]
+    for found in _CONTEXT.finditer(data):
+        for most in (4 << 10, MAX_CONTEXT):
+            with contextlib.suppress(ValueError):
+                sizes.append(decoder.raw_decode(data[found.end() : found.end() + most].decode(errors="ignore"))[1])
+                break
+        else:
+            raise KgInputError(f"{source.path} has a context of JSON-LD of more than {MAX_CONTEXT:,} bytes; shorten it")
+    if sum(sizes) * sys.getrecursionlimit() <= MAX_CONTEXTS:
+        return
+    level = deepest = 0
+    for sign in re.finditer(rb"[\[{]+|[\]}]+", _STRING.sub(b"", data)):
+        level += len(sign[0]) if sign[0][:1] in b"[{" else -len(sign[0])
+        deepest = max(deepest, level)
+    if deepest * min(sum(sizes), deepest * max(sizes)) > MAX_CONTEXTS:
+        raise KgInputError(
+            f"{source.path} has contexts of JSON-LD of {sum(sizes):,} bytes over {deepest:,} levels; give nodes an "
+            "@id and write them beside each other, with `jsonld flatten`"
+        )
 
 
 def with_contexts(source: Source, data: bytes, options: KgOptions) -> bytes:
@@ -269,8 +297,8 @@ def _context_file(path: Path) -> Any:
     return value.get("@context", value)
 
 
-RDF_XML = FormatSpec(
-    RdfXml, "RDF/XML, as of ontologies (.owl)", endings=(".rdf", ".owl", ".rdfs"), specific=True
-)
+RDF_XML = FormatSpec(RdfXml, "RDF/XML, as of ontologies (.owl)", endings=(".rdf", ".owl", ".rdfs"), specific=True)
 
-JSON_LD = FormatSpec(JsonLd, "JSON-LD; contexts inline, of kg.context or schema.org's", endings=(".jsonld",), specific=True)
+JSON_LD = FormatSpec(
+    JsonLd, "JSON-LD; contexts inline, of kg.context or schema.org's", endings=(".jsonld",), specific=True
+)

@@ -15,8 +15,17 @@ import numpy as np
 import polars as pl
 import pyoxigraph as ox
 
-from kgqa_core.kg.formats.base import ENTITY, LITERAL, MAX_REJECT_TEXT, PLAIN, QUALIFIERS, REJECTS, STATEMENTS
-from kgqa_core.kg.formats.base import StatementBatch, filled
+from kgqa_core.kg.formats.base import (
+    ENTITY,
+    LITERAL,
+    MAX_REJECT_TEXT,
+    PLAIN,
+    QUALIFIERS,
+    REJECTS,
+    STATEMENTS,
+    StatementBatch,
+    filled,
+)
 from kgqa_core.kg.formats.ntriples_columns import GRAPH
 from kgqa_core.kg.formats.spans import SpanBatch
 
@@ -58,41 +67,56 @@ def with_graphs(batch: SpanBatch) -> SpanBatch:
     if not len(named):
         return batch
     graphs = replace(batch, rows=batch.rows[named]).graphs
-    rows = pl.DataFrame({"row": named, "object": graphs}).with_columns(
-        predicate=pl.lit(GRAPH_RELATION), kind=pl.lit(ENTITY)
-    )
-    return replace(batch, qualifiers=filled(rows, QUALIFIERS))
+    return replace(batch, qualifiers=_graphs(pl.DataFrame({"row": named, "object": graphs})))
+
+
+def _graphs(rows: pl.DataFrame) -> pl.DataFrame:
+    return filled(rows.with_columns(predicate=pl.lit(GRAPH_RELATION), kind=pl.lit(ENTITY)), QUALIFIERS)
 
 
 def with_terms(
-    batch: SpanBatch, lines: list[str], name: Callable[[str], str] = lambda node: node
+    batch: SpanBatch, lines: list[str], graphs: bool = False, name: Callable[[str], str] = lambda node: node
 ) -> StatementBatch | SpanBatch:
-    """The batch with the statements of the lines that `pending` put aside.  name: what a blank node is called."""
+    """The batch with the statements of the lines that `pending` put aside.
+
+    graphs: names of graphs become qualifiers, in all of the batch.  name: what a blank node is called.
+    """
+    if graphs:
+        batch = with_graphs(batch)
     if not lines:
         return batch
     waiting = batch.rejects["reason"] == PENDING
     rows: list[Row] = []
+    named: list[tuple[int, str]] = []
     rejects: list[tuple[int, str, str]] = []
     for number, line in zip(batch.rejects.filter(waiting)["line"], lines, strict=True):
         try:
-            rows += list(_rows(line, name))
+            read = list(_rows(line, name))
+            named += [(batch.height + len(rows) + k, graph) for k, (_, graph) in enumerate(read) if graph and graphs]
+            rows += [row for row, _ in read]
         except SyntaxError as fault:
             reason = f"no statement with a triple as a term: {fault.msg}"
             rejects.append((number, reason, line[:MAX_REJECT_TEXT]))
+    qualifiers = [] if batch.qualifiers is None else [batch.qualifiers]
+    if named:
+        qualifiers.append(_graphs(pl.DataFrame(named, schema={"row": pl.Int64, "object": pl.String}, orient="row")))
     added = pl.DataFrame(rows, schema={name: STATEMENTS[name] for name in PLAIN}, orient="row")
     return StatementBatch(
         pl.concat([batch.statements, added]),
         pl.concat([batch.rejects.filter(~waiting), pl.DataFrame(rejects, schema=REJECTS, orient="row")]),
         batch.ignored,
         batch.fraction,
-        batch.qualifiers,
+        pl.concat(qualifiers) if qualifiers else None,
         batch.filtered,
         batch.unread,
     )
 
 
-def _rows(line: str, name: Callable[[str], str]) -> Iterator[Row]:
-    """The statements of a line; within a triple that is a term blank nodes are renamed.  Raises SyntaxError."""
+def _rows(line: str, name: Callable[[str], str]) -> Iterator[tuple[Row, str | None]]:
+    """The statements of a line, with the IRI of their graph.  Raises SyntaxError.
+
+    name: renames the blank nodes within a triple that is a term; the others are renamed with the batch.
+    """
     names: dict[str, str] = {}
     try:
         quads = list(ox.parse(line, format=ox.RdfFormat.N_QUADS))
@@ -106,15 +130,16 @@ def _rows(line: str, name: Callable[[str], str]) -> Iterator[Row]:
     for quad in quads:
         subject = _term(quad.subject)[0]
         subject, thing = names.get(subject, subject), quad.object
+        graph = quad.graph_name.value if isinstance(quad.graph_name, ox.NamedNode) else None
         if not isinstance(thing, ox.Triple):
-            yield subject, quad.predicate.value, *_term(thing)
+            yield (subject, quad.predicate.value, *_term(thing)), graph
         elif quad.predicate.value == REIFIES:
             ends = [
                 (name(key) if kind == ENTITY and key.startswith("_:") else key, datatype or "")
                 for key, kind, datatype in map(_term, (thing.subject, thing.object))
             ]
             text = " ".join((ends[0][0], thing.predicate.value, ends[1][1], ends[1][0]))
-            yield subject, REIFIES, text, LITERAL, TRIPLE
+            yield (subject, REIFIES, text, LITERAL, TRIPLE), graph
         else:
             raise SyntaxError(f"a triple is the value of {quad.predicate}, and not what rdf:reifies names")
 

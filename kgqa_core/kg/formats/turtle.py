@@ -31,7 +31,7 @@ from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import ENTITY, MAX_REJECT_TEXT, REJECTS, StatementBatch
 from kgqa_core.kg.formats.ntriples import read_chunk, why
 from kgqa_core.kg.formats.ntriples_columns import KIND, OBJECT, SUBJECT
-from kgqa_core.kg.formats.rdf_quads import pending, with_graphs, with_terms
+from kgqa_core.kg.formats.rdf_quads import pending, with_terms
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
 
@@ -51,6 +51,9 @@ MAX_TOKEN = 16 << 20
 
 FORMULAS = "within formulas of N3"
 """Rule of statements that N3 quotes or makes conditions of."""
+
+LOGIC = "http://www.w3.org/2000/10/swap/log#"
+"""Where the predicates are that join formulas of N3."""
 
 DEFAULT = ox.DefaultGraph()
 
@@ -152,7 +155,7 @@ class _Reading:
             chunk = Chunk(data, 1, self.feed.fraction, rejects.clear())
             reason, lines = pending(why)
             cut = read_chunk(chunk, self._terms, self._predicates, quads, reason)
-            batch = with_terms(cut if self.drop_graphs else with_graphs(cut), lines, self._nodes.name)
+            batch = with_terms(cut, lines, not self.drop_graphs, self._nodes.name)
             batch = replace(batch, rejects=pl.concat([rejects, self._on_lines(batch.rejects, first)]))
             batch = replace(batch, unread=self._unread, filtered={FORMULAS: self._formulas} if self._formulas else {})
             self._unread = self._formulas = 0
@@ -171,7 +174,9 @@ class _Reading:
             try:
                 for quad in quads:
                     self._count += 1
-                    if self._form == ox.RdfFormat.N3 and quad.graph_name != DEFAULT:
+                    if self._form == ox.RdfFormat.N3 and (
+                        quad.graph_name != DEFAULT or quad.predicate.value.startswith(LOGIC)
+                    ):
                         self._formulas += 1
                     else:
                         yield quad

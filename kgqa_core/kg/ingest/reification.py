@@ -1,6 +1,7 @@
 """Statements about statements, put together after staging: `rdf:Statement`, and annotations of RDF 1.2 and RDF-star.
 
-What reifies a triple that is stated gives it its own statements as qualifiers, and is no entity.  A triple is stated
+What reifies a triple that is stated becomes one more statement of it, with its own statements as qualifiers, and is no
+entity.  A triple is stated
 only where it stands for itself: what is said of a triple that nobody states is left out and counted, if RDF 1.2 says
 it, and stays as it is, if `rdf:Statement` does.
 """
@@ -20,6 +21,7 @@ from kgqa_core.monitor import QUIET, Monitor
 ANNOTATIONS = "annotations, which became qualifiers"
 PARTS = "parts of statements about statements"
 NOT_STATED = "annotations of a triple that is not stated"
+QUALIFIED = "qualifier of an annotation"
 """Rules."""
 
 
@@ -43,22 +45,24 @@ def assemble(connection: duckdb.DuckDBPyConnection, staged: Staged, monitor: Mon
         f"""
         CREATE TEMP TABLE reified AS
         WITH terms_of AS (
-          SELECT r.subject AS node, regexp_extract(t.key, '^([^ ]*) ([^ ]*) ([^ ]*) (.*)$', ['s', 'p', 'd', 'o'], 's') AS x
+          SELECT r.n, r.subject AS node,
+                 regexp_extract(t.key, '^([^ ]*) ([^ ]*) ([^ ]*) (.*)$', ['s', 'p', 'd', 'o'], 's') AS x
           FROM raw r JOIN terms t ON t.tid = r.object JOIN tags g ON g.tag = t.tag
           WHERE r.predicate = {reifies} AND g.datatype = '{TRIPLE}')
-        SELECT node, s.tid AS subject, p.tid AS predicate, o.tid AS object FROM terms_of
+        SELECT n, node, s.tid AS subject, p.tid AS predicate, o.tid AS object FROM terms_of
         JOIN terms s ON s.key = x.s AND s.tag = 0 JOIN terms p ON p.key = x.p AND p.tag = 0
         JOIN terms o ON o.key = x.o JOIN tags g ON g.tag = o.tag AND g.detail IS NULL AND coalesce(g.datatype, '') = x.d
         UNION SELECT * FROM (
-          SELECT subject AS node, min(object) FILTER (predicate = {subject}) AS s,
+          SELECT min(n) AS n, subject AS node, min(object) FILTER (predicate = {subject}) AS s,
                  min(object) FILTER (predicate = {predicate}) AS p, min(object) FILTER (predicate = {thing}) AS o
           FROM raw WHERE predicate IN ({subject}, {predicate}, {thing})
           GROUP BY subject HAVING count(DISTINCT (predicate, object)) = 3) WHERE s + p + o >= 0"""
     )
     run(
         """
-        CREATE TEMP TABLE owners AS SELECT x.node, min(r.n) AS n FROM reified x
-        JOIN raw r USING (subject, predicate, object) GROUP BY x.node, subject, predicate, object"""
+        CREATE TEMP TABLE owners AS
+        SELECT * FROM reified
+        SEMI JOIN (SELECT subject, predicate, object FROM raw) USING (subject, predicate, object)"""
     )
     parts = f"predicate IN ({subject}, {predicate}, {thing}, {reifies}) OR (predicate = {_tid(connection, RDF_TYPE)} "
     parts += f"AND object = {_tid(connection, RDF + 'Statement')})"
@@ -66,7 +70,7 @@ def assemble(connection: duckdb.DuckDBPyConnection, staged: Staged, monitor: Mon
         f"""
         CREATE TEMP TABLE moved AS
         SELECT r.*, CASE WHEN {parts} THEN '{PARTS}' ELSE '{ANNOTATIONS}' END AS rule
-        FROM raw r WHERE subject IN (SELECT node FROM owners)
+        FROM raw r WHERE subject IN (SELECT node FROM owners) AND n NOT IN (SELECT n FROM owners)
         UNION ALL SELECT *, '{NOT_STATED}' FROM raw WHERE subject NOT IN (SELECT node FROM owners) AND subject IN (
           SELECT r.subject FROM raw r JOIN terms t ON t.tid = r.subject WHERE r.predicate = {reifies}
           AND starts_with(t.key, '_:'))
@@ -74,6 +78,11 @@ def assemble(connection: duckdb.DuckDBPyConnection, staged: Staged, monitor: Mon
         WHERE subject NOT IN (SELECT node FROM owners) AND predicate = {reifies} AND NOT starts_with(t.key, '_:')"""
     )
     run("DELETE FROM raw WHERE n IN (SELECT n FROM moved)")
+    run(
+        "UPDATE raw SET subject = o.subject, predicate = o.predicate, object = o.object FROM owners o WHERE raw.n = o.n"
+    )
+    run("INSERT INTO filtered SELECT ?, count(*) FROM raw_qualifiers WHERE n IN (SELECT n FROM moved)", [QUALIFIED])
+    run("DELETE FROM raw_qualifiers WHERE n IN (SELECT n FROM moved)")
     run("INSERT INTO filtered SELECT rule, count(*) FROM moved GROUP BY rule ORDER BY rule")
     run(
         f"""

@@ -1,4 +1,7 @@
-"""A graph written out again: N-Triples that a rebuild reads back, TSV for other tools, Parquet for data frames.
+"""A graph written out again: RDF that a rebuild reads back, TSV for other tools, Parquet for data frames.
+
+N-Quads hold names of graphs, and qualifiers as annotations of RDF 1.2: `_:q rdf:reifies <<( s p o )>> . _:q p v .`
+Turtle and JSON-LD are written from them by pyoxigraph; Turtle has no graphs, JSON-LD no annotations.
 
 Keys and literals are escaped so that no value can end its term and begin another statement.  A key that is an IRI or
 the label of a blank node is written as such.  Any other key is written percent-encoded after a base,
@@ -9,18 +12,21 @@ predicate, for which N-Triples have no place.
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
+import pyoxigraph as ox
 
 from kgqa_core.errors import InputError
 from kgqa_core.kg.formats.ntriples import BLANK_NODE, LANGUAGE_TAG
+from kgqa_core.kg.formats.rdf_quads import GRAPH_RELATION, REIFIES
 from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import SCHEMA, KgStore
-from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, STRING
+from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, RDF, RDFS, SKOS, STRING, XSD
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.outputs import claim_file, claim_files
 
@@ -84,12 +90,17 @@ def _percent(key: pl.Expr, characters: list[str]) -> pl.Expr:
 
 FORMATS = {
     "nt": "N-Triples",
+    "nq": "N-Quads",
+    "ttl": "Turtle",
+    "jsonld": "JSON-LD",
     "tsv": "head, relation, tail by key",
     "csv": "the same with quotes and a header",
     "parquet": "every table, in a folder",
 }
 BASE = "urn:kgqa:"
 """What is put before keys that are no IRIs, percent-encoded, where a format wants IRIs."""
+
+PREFIXES = {"rdf": RDF, "rdfs": RDFS, "skos": SKOS, "xsd": XSD, "schema": "http://schema.org/"}
 
 ROWS = 200_000
 """Rows written at once."""
@@ -106,9 +117,10 @@ def dump(
 ) -> dict[str, int]:
     """Writes the graph to a new file (or a folder, for Parquet) and returns rows by what they are.
 
-    format: one of FORMATS; from the file's name when absent.  N-Triples hold triples, labels, aliases, descriptions;
-    what is no IRI is written under `base`, see `terms`.  N-Triples have no place for units, ranks and qualifiers; TSV
-    and CSV put qualifiers into a second file, `NAME.qualifiers.tsv`; TSV encodes a tab or a line end in a key.
+    format: one of FORMATS; from the file's name when absent.  RDF holds triples, labels, aliases, descriptions;
+    what is no IRI is written under `base`, see `terms`.  RDF has no place for units and ranks, N-Triples and
+    JSON-LD have none for qualifiers, but for the graphs of JSON-LD; TSV and CSV
+    put qualifiers into a second file, `NAME.qualifiers.tsv`; TSV encodes a tab or a line end in a key.
     force: earlier files of these names are replaced.  Raises InputError for an unknown format, or a `base` that is no
     IRI or makes one key of two, OutputError when the place is occupied, StorageError when the disk is full; nothing
     half-written stays.
@@ -120,9 +132,21 @@ def dump(
         with claim_files(out, names, inputs=inputs, force=force).writing() as folder:
             return _parquet(store, folder, monitor)
     claim = claim_file(out, inputs=inputs, force=force)
-    if kind == "nt":
+    if kind in ("nt", "nq"):
         with claim.writing() as scratch:
-            return _ntriples(store, scratch, base, monitor)
+            return _rdf(store, scratch, base, monitor, quads=kind == "nq", annotations=kind == "nq")
+    if kind in ("ttl", "jsonld"):
+        with claim.writing() as scratch, tempfile.TemporaryDirectory(dir=scratch.parent) as folder:
+            flat = Path(folder) / "graph.nq"
+            turtle = kind == "ttl"
+            counts = _rdf(store, flat, base, monitor, quads=not turtle, annotations=turtle)
+            quads = ox.parse(path=str(flat), format=ox.RdfFormat.N_QUADS, lenient=True)
+            if turtle:
+                triples = (quad.triple for quad in quads)
+                ox.serialize(triples, str(scratch), ox.RdfFormat.TURTLE, prefixes=PREFIXES)
+                return counts
+            ox.serialize(quads, str(scratch), ox.RdfFormat.JSON_LD)
+            return counts
     if not _any(store, "qualifiers"):
         with claim.writing() as scratch:
             return _table(store, scratch, None, kind, monitor)
@@ -132,7 +156,7 @@ def dump(
 
 
 def _format(out: Path, format: str | None) -> str:
-    kind = format or {".nt": "nt", ".tsv": "tsv", ".csv": "csv", ".parquet": "parquet"}.get(out.suffix, "")
+    kind = format or {f".{name}": name for name in FORMATS}.get(out.suffix, "")
     if kind not in FORMATS:
         known = ", ".join(f"{name} ({what})" for name, what in FORMATS.items())
         raise InputError(f"{out}: export format {kind or out.suffix!r} is unknown; --format takes {known}")
@@ -181,38 +205,63 @@ def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str, monito
     return counts
 
 
-def _ntriples(store: KgStore, scratch: Path, base: str, monitor: Monitor) -> dict[str, int]:
+def _rdf(
+    store: KgStore, scratch: Path, base: str, monitor: Monitor, *, quads: bool, annotations: bool
+) -> dict[str, int]:
     check_base(store, base)
-    counts = dict.fromkeys(("triples", "labels", "aliases", "descriptions"), 0)
+    graph = (
+        "(SELECT q.triple, q.statement, any_value(v.key) AS graph FROM qualifiers q JOIN entities v ON v.id = q.value "
+    )
+    graph += f"JOIN relations p ON p.id = q.relation WHERE p.key = '{GRAPH_RELATION}' GROUP BY ALL)"
+    named = f"LEFT JOIN (SELECT DISTINCT triple, graph FROM {graph}) g ON g.triple = x.id" if quads else ""
     parts = {
-        "triples": "SELECT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype FROM triples x "
+        "triples": f"SELECT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype{', graph' * quads} "
+        f"FROM triples x {named} "
         "JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail "
-        "ORDER BY x.id",
+        f"ORDER BY x.id{', graph' * quads}",
         "labels": _names("label", "labels", LABEL)
         + f" UNION ALL SELECT r.key, '{LABEL}', l.label, 'literal', '@' || l.lang FROM relation_labels l "
         "JOIN relations r USING (id) WHERE r.key NOT IN (SELECT key FROM entities WHERE kind = 'entity') ORDER BY ALL",
         "aliases": _names("alias", "aliases", ALIAS) + " ORDER BY ALL",
         "descriptions": _names("description", "labels", DESCRIPTION) + " ORDER BY ALL",
     }
+    if annotations and _any(store, "qualifiers"):
+        joined = (
+            f"FROM qualifiers q LEFT JOIN {graph} g USING (triple, statement) JOIN relations p ON p.id = q.relation "
+            "JOIN entities v ON v.id = q.value JOIN triples x ON x.id = q.triple JOIN entities h ON h.id = x.head "
+            f"JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail WHERE p.key <> '{GRAPH_RELATION}' "
+        )
+        node = "'_:q' || q.triple || 's' || q.statement AS node"
+        parts["statements"] = (
+            f"SELECT DISTINCT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype, graph, {node} "
+            f"{joined}"
+            "ORDER BY node"
+        )
+        parts["qualifiers"] = (
+            f"SELECT {node.removesuffix('node')}head, p.key AS relation, v.key AS tail, v.kind, v.datatype, graph "
+            f"{joined}ORDER BY ALL"
+        )
+    counts = dict.fromkeys(parts, 0)
     total = max(1, sum(store.counts().get(name, 0) for name in parts))
+    space = pl.lit(" ")
     with scratch.open("wb") as stream:
         for name, sql in parts.items():
             for frame in _frames(store, sql):
-                stream.write(
-                    _lines(
-                        frame,
-                        pl.concat_str(
-                            resource(pl.col("head"), base),
-                            pl.lit(" "),
-                            resource(pl.col("relation"), base, predicate=True),
-                            pl.lit(" "),
-                            pl.when(pl.col("kind") == "literal")
-                            .then(literal(pl.col("tail"), pl.col("datatype"), base))
-                            .otherwise(resource(pl.col("tail"), base)),
-                            pl.lit(" ."),
-                        ),
-                    )
-                )
+                terms = [
+                    resource(pl.col("head"), base),
+                    space,
+                    resource(pl.col("relation"), base, predicate=True),
+                    space,
+                    pl.when(pl.col("kind") == "literal")
+                    .then(literal(pl.col("tail"), pl.col("datatype"), base))
+                    .otherwise(resource(pl.col("tail"), base)),
+                ]
+                if "node" in frame.columns:
+                    terms = [pl.col("node"), pl.lit(f" <{REIFIES}> <<( "), *terms, pl.lit(" )>>")]
+                if quads and "graph" in frame.columns:
+                    written = pl.concat_str(space, resource(pl.col("graph"), base))
+                    terms.append(pl.when(pl.col("graph").is_null()).then(pl.lit("")).otherwise(written))
+                stream.write(_lines(frame, pl.concat_str(*terms, pl.lit(" ."))))
                 counts[name] += frame.height
                 monitor.progress(min(sum(counts.values()), total), total, "writing N-Triples")
     return counts

@@ -105,11 +105,35 @@ def test_a_file_in_no_format_is_an_error_that_lists_them(tmp_path, name, text, l
 
 
 @pytest.mark.parametrize("name", ["g.rdf", "g.owl", "g.xml", "g.nt"])
-def test_rdf_xml_is_named_with_a_way_to_convert_it_whatever_the_file_is_called(tmp_path, name):
+def test_rdf_xml_is_found_by_content_and_other_xml_is_named_whatever_the_file_is_called(tmp_path, name):
     path = tmp_path / name
-    path.write_text('<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://x/">\n</rdf:RDF>\n')
-    with pytest.raises(KgInputError, match="is XML, of which we read GraphML only; .*rapper -o ntriples"):
+    path.write_text('<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\n')
+    assert read_by(path) == "rdf-xml"
+    path.write_text('<?xml version="1.0"?>\n<svg xmlns="http://x/">\n</svg>\n')
+    with pytest.raises(KgInputError, match="is XML, of which we read RDF/XML and GraphML"):
         read_by(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#"\n/>', "OWL/XML"),
+        ("Prefix(:=<http://e/>)\nOntology(<http://e/>\nDeclaration(Class(:A)))", "OWL's functional syntax"),
+        ("Prefix: : <http://e/>\nOntology: <http://e/>\nClass: A\n    SubClassOf: B\n", "Manchester syntax"),
+        ("format-version: 1.2\nontology: go\n\n[Term]\nid: GO:1\n", "OBO"),
+    ],
+)
+def test_an_ontology_in_another_syntax_is_named_with_the_command_that_converts_it(tmp_path, text, form):
+    path = tmp_path / "x.owl"
+    path.write_text(text)
+    with pytest.raises(KgInputError, match=f"is an ontology in {form}, .* `robot convert --input x.owl"):
+        read_by(path)
+
+
+def test_turtle_in_a_file_of_another_ending_is_turtle(tmp_path):
+    for name in ("x.owl", "x.rdf", "x.xml", "x.json"):
+        (tmp_path / name).write_text("@prefix : <http://e/> .\n:a :b :c .\n")
+        assert read_by(tmp_path / name) == "turtle"
 
 
 @pytest.mark.parametrize(("header", "columns"), [("a,b\n1,2\n", "'a', 'b'"), ("a\tb\tc\td\n1\t2\t3\t4\n", "'c', 'd'")])

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.formats import ntriples
 from kgqa_core.kg.formats.ntriples import NQuads
 from tests.support.reading import Read, read_text
 
@@ -17,7 +15,7 @@ def nq(tmp_path: Path, text: str | bytes) -> Read:
     return read_text(tmp_path, text, "graph.nq", format="nquads")
 
 
-def test_the_graph_is_dropped_and_the_statement_stays(tmp_path: Path) -> None:
+def test_the_statement_of_a_quad_is_a_triple(tmp_path: Path) -> None:
     found = nq(
         tmp_path,
         "<a:s> <a:p> <a:o> <a:g> .\n<a:s> <a:p> <a:o> _:g.\n<a:s><a:p><a:o><a:g>.#c\n<a:s> <a:p> <a:o> .\n"
@@ -46,15 +44,6 @@ def test_what_is_no_quad_is_a_reject_with_its_line_and_reason(line: str, reason:
     found = nq(tmp_path, f"<a:s> <a:p> <a:o> <a:g> .\n{line}\n<a:s> <a:p> <a:o> <a:g> .\n")
     assert found.triples() == [T, T]
     assert found.rejects == [(2, reason, line)]
-
-
-def test_graphs_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger=ntriples.__name__):
-        nq(
-            tmp_path,
-            "".join(f"<a:s> <a:p> <a:o> <a:g{number % 3}> .\n" for number in range(9)) + "<a:s> <a:p> <a:o> .\n",
-        )
-    assert "graph.nq: 3 named graphs are read as one graph" in caplog.text
 
 
 def test_a_statement_in_two_graphs_is_one_triple_and_a_duplicate(make) -> None:  # type: ignore[no-untyped-def]

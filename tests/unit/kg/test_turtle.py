@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 import random
 from pathlib import Path
 
@@ -234,17 +233,14 @@ def test_rejects_alone_end_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sizes == [10, 10, 10, 5]
 
 
-def test_statements_of_all_graphs_are_read_and_the_graphs_counted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_statements_of_all_graphs_are_read_and_the_names_of_graphs_are_qualifiers(tmp_path: Path) -> None:
     text = (
         PREFIX + "a:1 a:p a:o .\na:g { a:2 a:p a:o }\nGRAPH _:h {\n a:3 a:p bad .\n a:4 a:p a:o .\n}\na:5 a:p a:o .\n"
     )
-    with caplog.at_level(logging.INFO, logger=turtle.__name__):
-        found = read_text(tmp_path, text, "graph.trig", format="trig")
+    found = read_text(tmp_path, text, "graph.trig", format="trig")
     assert [row[0] for row in found.triples()] == [A + "1", A + "2", A + "4", A + "5"]
     assert [line for line, _, _ in found.rejects] == [5]
-    assert "graph.trig: statements of 1 named graphs are read as one graph" in caplog.text
+    assert found.qualifiers.select("row", "predicate", "object").rows() == [(1, "graph", A + "g")]
 
 
 def test_turtle_is_told_from_other_formats() -> None:
