@@ -36,6 +36,9 @@ from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle import CHUNK, MAX_TOKEN, BlankNodes
 from kgqa_core.kg.vocabulary import RDF
 
+PIECE = 16 << 10
+"""Bytes of XML that the parser gets at once."""
+
 MAX_ENTITY, MAX_REFERENCES = 1_000, 10_000
 MAX_JSON, MAX_CONTEXT, MAX_CONTEXTS = 256 << 20, 1 << 20, 64 << 20
 """Bytes of a document, of one context, and of those that are put in the place of addresses or hold at all levels."""
@@ -156,6 +159,7 @@ class _Xml:
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes.  Raises KgInputError for a text that is too long."""
+        size = PIECE if size < 0 else min(size, PIECE)
         if self._begin:
             data, self._begin = bytes(self._begin[:size]), self._begin[size:]
         else:
