@@ -350,17 +350,21 @@ def stats(
 @kg_app.command("export")
 def export(
     session: HomeSession,
-    out: Annotated[Path, typer.Argument(help="File to write: .nt, .nq, .ttl, .jsonld, .tsv, or a folder .parquet.")],
+    out: Annotated[
+        Path, typer.Argument(help="File to write: .nt, .nq, .ttl, .jsonld, .tsv, .csv, or a folder .parquet.")
+    ],
     kg: KgOption = None,
     run_id: RunOption = None,
     format: Annotated[
         str | None,
-        typer.Option("--format", help="nt, nq, ttl, jsonld, tsv or parquet; else by the name.", show_default=False),
+        typer.Option(
+            "--format", help="nt, nq, ttl, jsonld, tsv, csv or parquet; else by the name.", show_default=False
+        ),
     ] = None,
     base: Annotated[str, typer.Option("--base", help="IRI put before keys that are none (RDF).")] = "urn:kgqa:",
     force: ForceOption = False,
 ) -> None:
-    """Write the graph as N-Triples, N-Quads, Turtle, JSON-LD, TSV or Parquet."""
+    """Write the graph as N-Triples, N-Quads, Turtle, JSON-LD, TSV, CSV or Parquet."""
     session.start_logging()
     from kgqa_core.kg.look.dump import dump
 

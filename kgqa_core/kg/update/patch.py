@@ -35,6 +35,7 @@ from kgqa_core.kg.build import (
 )
 from kgqa_core.kg.filters import NOT_PREFERRED
 from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch, empty
+from kgqa_core.kg.formats.rdf_quads import REIFIES
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import made_names, restate
@@ -224,8 +225,15 @@ def _read(parts: Sequence[Part], options: KgOptions, triples: int) -> tuple[list
                 batches.append(batch)
                 if batch.height:
                     frames.append(_went(batch.statements, texts))
+                    check_reification(frames[-1])
             read.append(replace(part, batches=batches))
     return read, pl.concat([_went(empty(STATEMENTS), texts), *frames])
+
+
+def check_reification(frame: pl.DataFrame) -> None:
+    """Raises NotPatchable for statements about statements, which may be about any of the graph."""
+    if frame.height and frame["predicate"].is_in([REIFIES, RDF + "subject"]).any():
+        raise NotPatchable("there are statements about statements")
 
 
 def _went(frame: pl.DataFrame, texts: Sequence[str]) -> pl.DataFrame:

@@ -28,7 +28,16 @@ from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.sql import memory_bytes, number, quoted
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.update.patch import CAME, WENT, NotPatchable, check_pair, patch, statements_allowed, terms_of
+from kgqa_core.kg.update.patch import (
+    CAME,
+    WENT,
+    NotPatchable,
+    check_pair,
+    check_reification,
+    patch,
+    statements_allowed,
+    terms_of,
+)
 from kgqa_core.kg.update.patch_region import text_predicates
 from kgqa_core.kg.update.statement_set import StatementSet
 from kgqa_core.monitor import Monitor
@@ -229,6 +238,7 @@ def _rest(batch: StatementBatch | SpanBatch, known: StatementSet, texts: Sequenc
                 raise NotPatchable("the dump names its statements")
             there, again = known.state(_hash_frame(known, terms_of(frame, texts)))
             frame = frame.filter(pl.Series(~there))
+        check_reification(frame)
         frame = frame.with_columns(pl.lit(CAME).alias("statement"))
     rest = StatementBatch(frame, batch.rejects, batch.ignored, batch.fraction, None, batch.filtered, batch.unread)
     return rest, again
