@@ -250,7 +250,6 @@ CASES: dict[str, list[tuple[str, object]]] = {
         (f"{HEAD}<<( _:a <http://a/p> _:b )>> .", REJECT),
         (f'{HEAD}"x"@en--ltr .', REJECT),
         (f'{HEAD}"x"@en--LTR .', REJECT),
-        (f"<< {HEAD}<http://a/o> >> <http://a/p> <http://a/o> .", REJECT),
         ('VERSION "1.2"', REJECT),
     ],
 }
