@@ -27,6 +27,7 @@ def _dump_files(call: Call) -> dict[str, str]:
     digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(sources)}
     if options.map is not None:
         digests["map"] = file_digest(Path(options.map).expanduser())
+    digests |= {f"context {name}": file_digest(Path(file).expanduser()) for name, file in options.context.items()}
     return digests if views is None else digests | {"page views": file_digest(views.path)}
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
-from kgqa_core.config import PassagesOptions, PopularityOptions
+import pytest
+
+from kgqa_core.config import KgOptions, PassagesOptions, PopularityOptions
 from tasks.benchmarks import _views
+from tasks.kg import dump_digests
 from tasks.passages import _corpus
 
 
@@ -40,3 +43,15 @@ def test_a_corpus_without_ids_under_another_name_is_another_corpus(tmp_path: Pat
         (tmp_path / name / "one.txt").write_text("Called one.txt:1 in any folder.\n")
         folders.append(_corpus(SimpleNamespace(options=PassagesOptions(corpus=str(tmp_path / name), retriever="bm25"))))
     assert folders[0] == folders[1]
+
+
+@pytest.mark.parametrize("option", ["map", "context"])
+def test_a_file_that_says_how_a_graph_is_read_is_part_of_its_key(tmp_path: Path, option: str) -> None:
+    graph, said = tmp_path / "graph.nt", tmp_path / "said"
+    graph.write_text("<urn:a> <urn:b> <urn:c> .\n")
+    keys = []
+    for text in ("{}", "{ }"):
+        said.write_text(text)
+        value = str(said) if option == "map" else {"": str(said)}
+        keys.append(dump_digests(KgOptions(name="g", files=(str(graph),), **{option: value})))
+    assert keys[0] != keys[1]
