@@ -76,6 +76,10 @@ def create_tables(connection: duckdb.DuckDBPyConnection, database: str) -> None:
         connection.execute(f"CREATE TABLE {database}.{table}({columns})")
 
 
+BLANK_NODES_NAMED = "blank_nodes_named"
+"""The count of blank nodes that were named by what they hold (`ingest/made_names.py`), where any were."""
+
+
 class KgStore:
     """A graph that was built, opened for reading; use it as a context manager.
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError, nearest
 from kgqa_core.kg.names import key_name
-from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.store import BLANK_NODES_NAMED, KgStore
 from kgqa_core.prompts import triple_form
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import INVERSE
@@ -72,14 +72,22 @@ def cvt_names(entities: Iterable[int], nameless: Collection[int]) -> dict[int, s
 
 
 def find_nameless(store: KgStore, entities: Iterable[int]) -> frozenset[int]:
-    """Those of some entities of a graph that are nameless; literals never are."""
+    """Those of some entities of a graph that are nameless; literals never are.
+
+    A blank node is nameless too where the graph named its blank nodes by what they hold: a sentence says the parts.
+    """
     wanted = sorted(set(entities))
     keys = {i: key for i, key in store.entity_keys(wanted).items() if is_nameless(key)}
     if not keys:
         return frozenset()
     names = store.names(keys)
     literals = _literals(store, keys)
-    return frozenset(i for i, key in keys.items() if i not in literals and names[i] == key_name(key))
+    named_by_parts = BLANK_NODES_NAMED in store.counts()
+    return frozenset(
+        i
+        for i, key in keys.items()
+        if i not in literals and (names[i] == key_name(key) or (named_by_parts and key.startswith("_:")))
+    )
 
 
 def _literals(store: KgStore, entities: Iterable[int]) -> frozenset[int]:

@@ -9,9 +9,7 @@ import duckdb
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.names import NAME_SQL, bare_key, language_order
 from kgqa_core.kg.sql import number
-
-COUNT = "blank_nodes_named"
-"""The count of nodes that got a name, where any did."""
+from kgqa_core.kg.store import BLANK_NODES_NAMED
 
 MAX_PARTS, MAX_LENGTH = 6, 120
 """Values in a name, and its characters."""
@@ -62,7 +60,7 @@ def name_blank_nodes(connection: duckdb.DuckDBPyConnection, options: KgOptions) 
     )
     named = number(connection, "SELECT count(*) FROM unnamed WHERE id IN (SELECT id FROM kg.labels)")
     run("DROP TABLE unnamed")
-    return {COUNT: named} if named else {}
+    return {BLANK_NODES_NAMED: named} if named else {}
 
 
 def name_classes(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:

@@ -38,11 +38,11 @@ from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch,
 from kgqa_core.kg.formats.rdf_quads import REIFIES
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
-from kgqa_core.kg.ingest import made_names, restate
+from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import drop, number, quoted
-from kgqa_core.kg.store import KgStore, create_tables
+from kgqa_core.kg.store import BLANK_NODES_NAMED, KgStore, create_tables
 from kgqa_core.kg.update.patch_apply import apply
 from kgqa_core.kg.update.patch_region import Region, text_predicates
 from kgqa_core.kg.vocabulary import HIDDEN_ALIAS, OWL, RDF, RDFS, SKOS
@@ -167,7 +167,7 @@ def patch(
         raise NotPatchable("page views are given")
     if "stated" not in meta:
         raise NotPatchable("the old graph was built by an earlier version")
-    if meta["counts"].keys() & {"derived", made_names.COUNT}:
+    if meta["counts"].keys() & {"derived", BLANK_NODES_NAMED}:
         raise NotPatchable("statements of the old graph follow from its vocabulary, or blank nodes are named")
     read, changes = _read(parts, options, meta["counts"]["triples"])
     texts = [HIDDEN_ALIAS, *text_predicates(options)]

@@ -194,7 +194,8 @@ def test_statements_of_classes_come_with_the_names_of_what_they_lead_to(tmp_path
         keys = {row[0] for row in found[1]["entities"]}
         assert X + "Film" not in keys and X + "f0" in keys
         bare = from_server(server.address, tmp_path / "bare", classes=[X + "Person"], names=False)
-        assert {row[0] for row in bare[1]["labels"]} == {f"{X}p{n:02}" for n in range(12)}
+        labelled = {row[0] for row in bare[1]["labels"] if not row[0].startswith("_:")}
+        assert labelled == {f"{X}p{n:02}" for n in range(12)}
     # of blank nodes, those that an instance leads to, and what these state
     same(found, from_file(expected.replace(f"_:k <{X}in> <{X}t> .\n", ""), tmp_path))
 
