@@ -9,7 +9,7 @@ from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest.popularity import views_source
-from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.ingest.sources import find_sources, named_files
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
 from kgqa_core.workspace import Workspace
 from tasks.engine.context import Call, Counts
@@ -21,10 +21,10 @@ from tasks.engine.stage import stage
 def _dump_files(call: Call) -> dict[str, str]:
     options = call.options
     try:
-        sources, views = find_sources(options.files, options), views_source(options)
+        files, views = named_files(options.files, options), views_source(options)
     except InputError:
         return {"files": UNREADABLE}
-    digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(sources)}
+    digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(files)}
     if options.map is not None:
         digests["map"] = file_digest(Path(options.map).expanduser())
     digests |= {f"context {name}": file_digest(Path(file).expanduser()) for name, file in options.context.items()}

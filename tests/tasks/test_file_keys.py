@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 
 from kgqa_core.config import KgOptions, PassagesOptions, PopularityOptions
 from tasks.benchmarks import _views
+from tasks.engine.external_digests import check_unchanged, recorded_digests
 from tasks.kg import dump_digests
 from tasks.passages import _corpus
 
@@ -55,3 +57,13 @@ def test_a_file_that_says_how_a_graph_is_read_is_part_of_its_key(tmp_path: Path,
         value = str(said) if option == "map" else {"": str(said)}
         keys.append(dump_digests(KgOptions(name="g", files=(str(graph),), **{option: value})))
     assert keys[0] != keys[1]
+
+
+def test_an_archive_is_keyed_by_itself_and_not_by_what_is_in_it(tmp_path: Path) -> None:
+    archive = tmp_path / "graph.zip"
+    with zipfile.ZipFile(archive, "w") as members:
+        members.writestr("a.nt", "<urn:a> <urn:b> <urn:c> .\n")
+    with recorded_digests() as files:
+        assert list(dump_digests(KgOptions(name="g", files=(str(archive),)))) == ["file 0"]
+    assert [file.path for file in files] == [archive]
+    check_unchanged(files)

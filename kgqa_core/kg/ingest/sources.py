@@ -24,7 +24,15 @@ BUNDLED = {"bundled:atlas": "datasets/published/atlas/data/atlas.nt.gz"}
 
 
 def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list[Source]:
-    """The files that `kg.files` names, patterns expanded, and archives and workbooks into what is in them.
+    """The files that `kg.files` names, and what is in them where they are archives or workbooks.
+
+    Raises what `named_files` raises, and KgInputError for what cannot be opened or is in no known encoding.
+    """
+    return [_checked(member) for source in named_files(names, options) for member in expand(source)]
+
+
+def named_files(names: Sequence[str], options: KgOptions | None = None) -> list[Source]:
+    """The files that `kg.files` names, patterns expanded, archives and workbooks as they are.
 
     What is on a server is fetched first, unless it was within `kg.max_age` hours; options: how.  Raises KgInputError,
     and for servers EndpointError and StorageError.
@@ -63,8 +71,7 @@ def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list
             raise KgInputError(f"{servers.get(path, path)} is named twice in kg.files; name it once")
         seen.add(path.resolve())
     labels = zip(paths, _labels(paths), strict=True)
-    sources = [member for path, label in labels for member in expand(Source(path, servers.get(path, label)))]
-    return [_checked(source) for source in sources]
+    return [Source(path, servers.get(path, label)) for path, label in labels]
 
 
 def _checked(source: Source) -> Source:

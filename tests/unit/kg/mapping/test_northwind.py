@@ -14,7 +14,6 @@ from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
 from kgqa_core.workspace import Workspace
 
-CASE = Path("/work/shared/cases/real-northwind")
 NAMES = {
     "contact name": "contact",
     "supplier": "supplied by",
@@ -50,12 +49,13 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def graphs(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def graphs(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The graph of the tables, and that of the triples."""
-    if not CASE.is_dir():
-        pytest.skip(f"{CASE} is not on this machine")
+    case = shared_data.parent / "cases" / "real-northwind"
+    if not case.is_dir():
+        pytest.skip(f"{case} is not on this machine")
     stores = []
-    for files in (sorted(CASE.glob("*.csv")), [CASE / "converted.ttl"]):
+    for files in (sorted(case.glob("*.csv")), [case / "converted.ttl"]):
         out = tmp_path_factory.mktemp("graph")
         build(Workspace(out), options=KgOptions(files=tuple(map(str, files))))
         stores.append(KgStore.open(out))
