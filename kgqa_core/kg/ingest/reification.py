@@ -1,9 +1,8 @@
 """Statements about statements, put together after staging: `rdf:Statement`, and annotations of RDF 1.2 and RDF-star.
 
 What reifies a triple that is stated becomes one more statement of it, with its own statements as qualifiers, and is no
-entity.  A triple is stated
-only where it stands for itself: what is said of a triple that nobody states is left out and counted, if RDF 1.2 says
-it, and stays as it is, if `rdf:Statement` does.
+entity.  A triple is stated only where it stands for itself: what is said of a triple that nobody states is left out and
+counted, if RDF 1.2 says it, and stays as it is, if `rdf:Statement` does.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ NOT_STATED = "annotations of a triple that is not stated"
 QUALIFIED = "qualifier of an annotation"
 """Rules."""
 
+VOCABULARY = (RDF + "subject", RDF + "predicate", RDF + "object", REIFIES, RDF_TYPE, RDF + "Statement")
+
 
 def assemble(connection: duckdb.DuckDBPyConnection, staged: Staged, monitor: Monitor = QUIET) -> Staged:
     """Moves statements about statements from `raw` to `raw_qualifiers`; what is staged now.
@@ -31,8 +32,9 @@ def assemble(connection: duckdb.DuckDBPyConnection, staged: Staged, monitor: Mon
     The order of the input plays no part; `statements` stays the number read.
     """
     run = connection.execute
-    keys = {key: _tid(connection, key) for key in (RDF + "subject", RDF + "predicate", RDF + "object", REIFIES)}
-    subject, predicate, thing, reifies = keys.values()
+    rows = run("SELECT key, tid FROM terms WHERE tag = 0 AND key IN (SELECT unnest($1))", [list(VOCABULARY)]).fetchall()
+    tids = dict(rows)
+    subject, predicate, thing, reifies, kind, statement = (tids.get(key, -1) for key in VOCABULARY)
     classic = min(subject, predicate, thing) >= 0
     if not classic and reifies < 0:
         return staged
@@ -64,8 +66,9 @@ def assemble(connection: duckdb.DuckDBPyConnection, staged: Staged, monitor: Mon
         SELECT * FROM reified
         SEMI JOIN (SELECT subject, predicate, object FROM raw) USING (subject, predicate, object)"""
     )
-    parts = f"predicate IN ({subject}, {predicate}, {thing}, {reifies}) OR (predicate = {_tid(connection, RDF_TYPE)} "
-    parts += f"AND object = {_tid(connection, RDF + 'Statement')})"
+    parts = (
+        f"predicate IN ({subject}, {predicate}, {thing}, {reifies}) OR (predicate = {kind} AND object = {statement})"
+    )
     run(
         f"""
         CREATE TEMP TABLE moved AS
@@ -98,9 +101,3 @@ def assemble(connection: duckdb.DuckDBPyConnection, staged: Staged, monitor: Mon
     if lost:
         monitor.note(f"{lost:,} statements about triples that nobody states are left out; state these triples too")
     return replace(staged, qualified=staged.qualified or annotations > 0, distinct=False)
-
-
-def _tid(connection: duckdb.DuckDBPyConnection, key: str) -> int:
-    """The term of an entity or relation; -1 where there is none."""
-    row = connection.execute("SELECT tid FROM terms WHERE tag = 0 AND key = ?", [key]).fetchone()
-    return int(row[0]) if row else -1

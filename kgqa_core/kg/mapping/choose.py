@@ -38,14 +38,14 @@ class MappedTables:
             return []
         meta["tables"] = {"notes": self.notes} | self.mapping.model_dump(mode="json", exclude_defaults=True)
         notes = []
-        for name, mapped in ((mapped.name, mapped) for mapped in self.tables.values()):
+        for mapped in self.tables.values():
             table = mapped.table
             if mapped.mended:
                 notes.append(f"{table.file}: in {mapped.mended:,} rows a delimiter before a space is read as text")
             typed = (
                 "SELECT count(*) FROM (SELECT DISTINCT entity FROM kg.types) t JOIN kg.entities e ON e.id = t.entity"
             )
-            (entities,) = connection.execute(f"{typed} WHERE starts_with(e.key, ?)", [f"{name}/"]).fetchall()[0]
+            (entities,) = connection.execute(f"{typed} WHERE starts_with(e.key, ?)", [f"{mapped.name}/"]).fetchall()[0]
             if table.type and not table.link and entities < mapped.rows:
                 notes.append(
                     f"{table.file}: {mapped.rows:,} rows are {entities:,} entities, for rows share the key "
