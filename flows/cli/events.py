@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.errors import InputError, KgqaError
-from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.ingest.sources import named_files
 from kgqa_core.kg.remote.registry import remote_of
 from kgqa_core.kg.update.delta import options_of
 from kgqa_core.spool import is_spooled
@@ -85,4 +85,4 @@ def _whole_paths(files: Sequence[str]) -> list[str]:
         return []
     bundled = [file for file in files if file.startswith(BUNDLED) or remote_of(file) is not None]
     others = [file for file in files if file not in bundled]
-    return bundled + [str(source.path.resolve()) for source in (find_sources(others) if others else ())]
+    return bundled + [str(source.path.resolve()) for source in (named_files(others) if others else ())]

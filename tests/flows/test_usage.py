@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from flows.cli import app as cli
+from flows.cli import events
 from flows.cli.usage import shown
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.logic.parser import parse
@@ -52,6 +54,13 @@ def test_the_list_of_data_sets_needs_no_folder() -> None:
 def test_help_shows_what_counts_without_an_option(command: tuple[str, ...], default: str) -> None:
     shown_help = " ".join(CliRunner().invoke(cli.app, [*command, "--help"]).output.replace("│", " ").split())
     assert default in shown_help
+
+
+def test_an_event_names_an_archive_and_not_what_is_in_it(tmp_path: Path) -> None:
+    archive = tmp_path / "graph.zip"
+    with zipfile.ZipFile(archive, "w") as members:
+        members.writestr("a.nt", "<urn:a> <urn:b> <urn:c> .\n")
+    assert events._whole_paths([str(archive)]) == [str(archive.resolve())]
 
 
 def test_long_values_are_cut_and_controls_escaped() -> None:
