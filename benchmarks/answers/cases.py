@@ -97,7 +97,7 @@ def run(
         if not left:
             return results
         (work / "jobs.json").write_text(json.dumps(left), encoding="utf-8")
-        words = [str(ROOT / "benchmarks" / "case_systems.py"), "jobs.json", "home", str(seconds)]
+        words = [str(Path(__file__).parent / "case_systems.py"), "jobs.json", "home", str(seconds)]
         with (work / "log").open("a", encoding="utf-8") as log:
             done = subprocess.run(
                 [*queue, sys.executable, *words], env=os.environ | {"PYTHONPATH": str(root)}, cwd=work, stderr=log,
