@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from flows.cli.graph_folders import build_folder, export_folder, update_folder
@@ -244,9 +244,17 @@ def test_updates_with_plain_dumps_are_those_of_the_long_way(versions, chosen, re
 
 
 ranked = st.tuples(plain, st.just(None), st.sampled_from([0, 0, 1]), st.just([]))
+PREFERRED, OTHER = (
+    (("http://x/b", TYPE, (f"http://x/{kind}", ENTITY, None)), None, rank, []) for kind, rank in (("a", 1), ("b", 0))
+)
 
 
 @SETTINGS
+@example(
+    versions=[[(FIXED, None, 0, []), PREFERRED], [(FIXED, None, 0, []), PREFERRED, OTHER]],
+    ranks="truthy",
+    as_triples=False,
+)
 @given(edits(ranked, (FIXED, None, 0, []), 1), st.sampled_from(["truthy", "all"]), st.booleans())
 def test_ranked_statements_that_came_and_went_equal_rebuilds(versions, ranks, as_triples):
     chosen = KgOptions(ranks=ranks, types_as_triples=as_triples)

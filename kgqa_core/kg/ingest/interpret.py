@@ -22,6 +22,9 @@ from kgqa_core.monitor import QUIET, Monitor
 NAMES, TYPES = ("label", "alias", "description"), ("type", "subtype")
 ROLES = NAMES + TYPES
 
+RANKS_DROPPED = "ranks_dropped"
+"""Count of preferred names and types, whose rank is not kept, as it is in triples; only where there are any."""
+
 CLOSURE_CHUNK = 5_000
 """Types whose supertypes are found at once."""
 
@@ -74,10 +77,10 @@ def select(
         UNION ALL SELECT subject, predicate, object, NULL, NULL, 0::TINYINT, false FROM derived"""
     )
     duplicates = number(connection, f"SELECT (SELECT {read}) - (SELECT count(*) FROM statements)")
-    names, types = _sql(NAMES), _sql(TYPES)
+    texts, types = _sql(NAMES), _sql(TYPES)
     triple = "role IS NULL" + (f" OR role IN {types}" if options.types_as_triples else "")
     run(f"CREATE VIEW facts AS SELECT * FROM statements WHERE {triple}")
-    run(f"CREATE VIEW texts AS SELECT * FROM statements WHERE role IN {names}")
+    run(f"CREATE VIEW texts AS SELECT * FROM statements WHERE role IN {texts}")
     counted = qualifiers.select(connection, options, staged, f"(SELECT *, {role} AS role FROM {source})", triple)
     run(
         """
@@ -91,11 +94,15 @@ def select(
         SELECT count(*) FILTER (role = 'label'), count(*) FILTER (role = 'alias'),
                count(*) FILTER (role = 'description'),
                count(*) FILTER (role IN {types} AND NOT {options.types_as_triples}),
-               (SELECT coalesce(sum(statements), 0)::BIGINT FROM filtered WHERE NOT starts_with(rule, 'qualifier'))
+               (SELECT coalesce(sum(statements), 0)::BIGINT FROM filtered WHERE NOT starts_with(rule, 'qualifier')),
+               count(*) FILTER (rank > 0 AND NOT ({triple}))
         FROM statements"""
     ).fetchone()
-    counts = ("labels", "aliases", "descriptions", "type_statements", "filtered")
-    return dict(zip(counts, map(int, row or (0,) * len(counts)), strict=True)) | {"duplicates": duplicates} | counted
+    names = ("labels", "aliases", "descriptions", "type_statements", "filtered", RANKS_DROPPED)
+    counts = dict(zip(names, map(int, row or (0,) * len(names)), strict=True)) | {"duplicates": duplicates} | counted
+    if not counts[RANKS_DROPPED]:
+        del counts[RANKS_DROPPED]
+    return counts
 
 
 def finish(

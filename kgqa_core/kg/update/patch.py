@@ -38,7 +38,7 @@ from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch,
 from kgqa_core.kg.formats.rdf_quads import REIFIES
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
-from kgqa_core.kg.ingest import restate
+from kgqa_core.kg.ingest import interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import drop, number, quoted
@@ -129,6 +129,11 @@ def check_pair(store: KgStore, options: KgOptions) -> None:
         raise KgInputError(
             f"{store.path} left out {hidden:,} statements because preferred ones were there, and no longer "
             f"knows them; {advice}"
+        )
+    ranked = store.meta["counts"].get(interpret.RANKS_DROPPED, 0) if options.ranks == "truthy" else 0
+    if ranked:
+        raise KgInputError(
+            f"{store.path} has {ranked:,} names and types that were preferred, and does not keep which; {advice}"
         )
     qualified = number(store.connection, "SELECT count(*) FROM qualifiers")
     if qualified:

@@ -311,7 +311,7 @@ def _counts(
     for name, role in (("labels", "label"), ("aliases", "alias"), ("descriptions", "description")):
         counts[name] = stated.of_role(role)
     counts["type_statements"] = 0 if options.types_as_triples else sum(map(stated.of_role, ("type", "subtype")))
-    for name in ("filtered", "rejects", "duplicates", "ignored", "unread"):
+    for name in ("filtered", "rejects", "duplicates", "ignored", "unread", interpret.RANKS_DROPPED):
         if name in part:
             counts[name] = part[name]
     counts["statements"] = sum(counts[name] for name in SUMMED)
