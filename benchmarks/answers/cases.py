@@ -114,11 +114,16 @@ def judged(row: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
     answerable = row.get("answerable", True)
     verdict = "declined wrongly" if answerable else "declined rightly"
     if reply["answers"]:
-        good = normal(reply["answers"]) == normal(row["answers"]) or reply["form"] == row.get("s_expression", "")
+        good = joined(reply["answers"]) == joined(row["answers"]) or reply["form"] == row.get("s_expression", "")
         verdict = "exact" if answerable and good else "wrong"  # of more than 200 answers the form alone can be compared
     style = {"style": row["style"]} if "style" in row else {}
     shown = {"gold": row["answers"][:SHOWN], "answers": reply["answers"][:SHOWN]}
     return {"question": row["question"], "verdict": verdict, **style, **reply, **shown}
+
+
+def joined(answers: Sequence[str]) -> set[str]:
+    """Answers as `normal` has them, without spaces: keys such as `MeatTopping` are shown as words."""
+    return {answer.replace(" ", "") for answer in normal(answers)}
 
 
 def counts(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:
