@@ -46,6 +46,19 @@ class Quiet:
 QUIET = Quiet()
 
 
+class Recorder:
+    """Passes everything on to a monitor, and holds the notes."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self.progress, self.metric, self._note = monitor.progress, monitor.metric, monitor.note
+        self.notes: list[str] = []
+
+    def note(self, message: str) -> None:
+        """Held, and passed on."""
+        self.notes.append(message)
+        self._note(message)
+
+
 class Log:
     """A monitor that logs, for work that is started from a shell.
 

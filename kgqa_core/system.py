@@ -58,6 +58,7 @@ from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import answering_run
 from kgqa_core.store.artifacts import Home
+from kgqa_core.symbolic.answer import listed
 from kgqa_core.symbolic.compute import Calculator, open_solver
 from kgqa_core.symbolic.solve import ComputedAnswer
 from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
@@ -277,6 +278,10 @@ class System:
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
         model = answerer_name(self.answering.answerer, self.model.name if self.model is not None else "")
+        replies = [self.calculator.reply(one) if self.calculator and one else {} for one in computed]
+        for index, (solved, reply) in enumerate(zip(computed, replies, strict=True)):
+            if solved is not None and outputs[index] == listed(solved.answers):
+                outputs[index] = reply.get("computed", outputs[index])
         answers = [
             Answer(
                 id=given.question.id,
@@ -301,11 +306,11 @@ class System:
                 if self.writer.spec.passages
                 else None,
                 wording=wording,
-                **(self.calculator.reply(given.computed) if self.calculator and given.computed else {}),
+                **reply,
                 **verdict,
             )
-            for given, own, one, output, wording, verdict in zip(
-                inputs, written, retrieved, outputs, wordings, verdicts, strict=True
+            for given, own, one, output, wording, verdict, reply in zip(
+                inputs, written, retrieved, outputs, wordings, verdicts, replies, strict=True
             )
         ]
         for index, answer in enumerate(answers):

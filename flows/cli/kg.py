@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -336,15 +335,17 @@ def stats(
 ) -> None:
     """Count what the graph holds: degrees, relations, types, label coverage, literals, filters, rejects."""
     from kgqa_core.kg.look.stats import statistics
+    from kgqa_core.kg.look.summary import summary
     from kgqa_core.report.console import statistics_tables
 
     with _graph(kg, run_id, session.home) as store:
         result = statistics(store, top=top)
-    if session.as_json:
-        print_json(result)
-        return
-    for part in statistics_tables(result):
-        common.out.print(part)
+        if session.as_json:
+            print_json(result | {"summary": summary(store)})
+            return
+        for part in statistics_tables(result):
+            common.out.print(part)
+        _show_summary(store)
 
 
 @kg_app.command("export")
@@ -464,13 +465,20 @@ def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:
 
 
 def _show_built(counts: dict[str, Any], out: Path, as_json: bool) -> None:
-    """The counts of a graph folder, and in the last line the statements that were rejected."""
+    """The counts of a graph folder, and what it is in five lines."""
     _show_counts(counts, str(out), as_json)
-    if counts["rejects"] and not as_json:
-        from kgqa_core.kg.build import rejected
+    if not as_json:
+        from kgqa_core.kg.store import KgStore
 
-        command = f"`kgqa kg sql --kg {shlex.quote(str(out))} 'SELECT * FROM rejects'`"
-        common.out.print(rejected(counts, command), markup=False, highlight=False, soft_wrap=True)
+        with KgStore.open(out) as store:
+            _show_summary(store)
+
+
+def _show_summary(store: KgStore) -> None:
+    from kgqa_core.kg.look.summary import summary
+
+    for line in summary(store):
+        common.out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _show_counts(counts: dict[str, Any], title: str, as_json: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kgqa_core.answering.reply import AnswerTopic
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import tell_apart
 from kgqa_core.types import Question
 
 
@@ -14,6 +15,7 @@ def answer_topics(store: KgStore, question: Question, names: Mapping[int, str]) 
 
     names: of the question's topic entities.
     """
+    names = tell_apart(store, {entity: names[entity] for entity in question.topic_entities})
     keys = store.entity_keys(question.topic_entities)
     if not question.topic_weights:
         given: Sequence[str] = question.topic_keys

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from kgqa_core.kg.ingest.staging import Staged, Staging
 from kgqa_core.kg.mapping.choose import MappedTables, mapped_tables
 from kgqa_core.kg.sql import memory_bytes, quoted
 from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
-from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.monitor import QUIET, Monitor, Recorder
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.workspace import Workspace
 
@@ -130,6 +130,7 @@ def build(workspace: Workspace, *, options: KgOptions) -> dict[str, Any]:
     `volatile/reading.json` beside it.  Raises KgInputError for files that cannot be read or are mostly rejected,
     StorageError when the disk is full.  A killed build leaves nothing but `workspace.work`, which the next one clears.
     """
+    workspace = replace(workspace, monitor=Recorder(workspace.monitor))
     sources = find_sources(options.files, options)
     check_format(options.format)
     parts, tables = parts_of(sources, options, workspace.monitor)
@@ -171,23 +172,17 @@ def build_parts(
             if complete is not None:
                 complete(connection, meta)
             write_meta(connection, "kg", meta)
-            reading = what_was_read(connection, counts)
+            reading = what_was_read(connection, counts) | {"files": {part.label: part.format for part in parts}}
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
+        if isinstance(workspace.monitor, Recorder):
+            reading["notes"] = workspace.monitor.notes
         write_reading(workspace.out, reading, options)
     workspace.monitor.progress(100, 100, "% · encoding")
     workspace.monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
     if counts["rejects"]:
-        workspace.monitor.note(rejected(counts, "the table `rejects` of the graph"))
+        workspace.monitor.note(f"{counts['rejects']:,} statements are rejected; the graph's table `rejects` lists them")
     return counts | reasons_of(reading)
-
-
-def rejected(counts: Mapping[str, int], where: str) -> str:
-    """How many statements were rejected, and why that stopped nothing.  where: what lists them, in words."""
-    return (
-        f"{counts['rejects']:,} of {counts['statements']:,} statements are rejected and left out (up to {FLOOR} of a "
-        f"file, or the share kg.max_reject_share, stop no build); they are listed, with reasons, by {where}"
-    )
 
 
 def fill_tables(

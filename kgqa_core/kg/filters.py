@@ -15,7 +15,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.names import bare_key, key_name
+from kgqa_core.kg.names import CAMEL, bare_key, relation_name
 from kgqa_core.kg.vocabulary import WIKIBASE
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -176,13 +176,12 @@ def is_informative(key: str, labels: Iterable[str] = ()) -> bool:
     match = _WIKIDATA.match(key)
     if match and match.group(1) in _KNOWN:
         return False
-    names = [*labels] or [key_name(key)]
+    names = [*labels] or [relation_name(key)]
     return not any(_PATTERN.search(_spaced(name)) for name in names)
 
 
 def _spaced(name: str) -> str:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return re.sub(r"[\s_.\-/]+", " ", spaced).strip().casefold()
+    return re.sub(r"[\s_.\-/]+", " ", CAMEL.sub(" ", name)).strip().casefold()
 
 
 def languages_to_keep(options: KgOptions) -> tuple[str, ...] | None:

@@ -20,7 +20,7 @@ import polars as pl
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import attach, base_of
 from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
-from kgqa_core.kg.names import NAME_SQL, bare_key, key_name, language_order
+from kgqa_core.kg.names import END_SQL, NAME_SQL, bare_key, key_name, language_order, relation_name
 from kgqa_core.kg.sql import quoted
 from kgqa_core.store.artifacts import VOLATILE
 
@@ -159,7 +159,7 @@ class KgStore:
     # -- names -------------------------------------------------------------------------------------------------
 
     def names(self, ids: Iterable[int], languages: Sequence[str] | None = None) -> dict[int, str]:
-        """The best label of each id, else the key's tail; a literal's key.
+        """The best label of each id, else what its key says (`names.key_name`); a literal's key.
 
         languages: in order of preference, by default the graph's; what comes after them is as `names.language_order`.
         """
@@ -215,21 +215,21 @@ class KgStore:
         return self._by_id(self._query("SELECT id, key FROM relations ORDER BY id"))
 
     def relation_names(self) -> list[str]:
-        """Best labels of the relations, else the tails of their keys; the position is the id."""
+        """Best labels of the relations, else names of their keys (`names.relation_name`); the position is the id."""
         rows = self._query(
             f"""
             SELECT id, key, (SELECT arg_min(label, ({self._language_rank("lang", None)}, lang)) FROM relation_labels l
                              WHERE l.id = r.id) FROM relations r ORDER BY r.id"""
         )
-        return self._by_id([(i, label if label is not None else key_name(key)) for i, key, label in rows])
+        return self._by_id([(i, label if label is not None else relation_name(key)) for i, key, label in rows])
 
     # -- finding -----------------------------------------------------------------------------------------------
 
     def resolve(self, texts: Sequence[str]) -> dict[str, list[int]]:
         """Ids that each text may mean, ascending: a key, else bridge, else label, else alias, else name or literal.
 
-        A bridge is an id of another graph, as `/m/0abc`; the name is the tail of the key of an entity without label.  A
-        text in angle brackets is an IRI.  Texts that mean nothing have an empty list.
+        A bridge is an id of another graph, as `/m/0abc`; the name is that of an entity without label, or the end of its
+        key.  A text in angle brackets is an IRI.  Texts that mean nothing have an empty list.
         """
         results: dict[str, list[int]] = {text: [] for text in texts}
         steps = (
@@ -237,10 +237,13 @@ class KgStore:
             _BRIDGED,
             "SELECT DISTINCT w.text, l.id FROM wanted w JOIN labels l ON l.label = w.text",
             "SELECT DISTINCT w.text, a.id FROM wanted w JOIN aliases a ON a.alias = w.text",
-            f"""SELECT DISTINCT w.text, e.id FROM wanted w JOIN (
-                  SELECT id, {NAME_SQL.format(key="key")} AS name FROM entities
-                  WHERE kind = 'entity' AND id NOT IN (SELECT id FROM labels WHERE label IS NOT NULL)
-                ) e ON e.name = w.text""",
+            *(
+                f"""SELECT DISTINCT w.text, e.id FROM wanted w JOIN (
+                    SELECT id, {name.format(key="key")} AS name FROM entities
+                    WHERE kind = 'entity' AND id NOT IN (SELECT id FROM labels WHERE label IS NOT NULL)
+                  ) e ON e.name = w.text"""
+                for name in (NAME_SQL, END_SQL)
+            ),
             "SELECT DISTINCT w.text, e.id FROM wanted w JOIN entities e ON e.key = w.text AND e.kind = 'literal'",
         )
         for step in steps:

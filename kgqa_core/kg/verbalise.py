@@ -98,6 +98,54 @@ def _literals(store: KgStore, entities: Iterable[int]) -> frozenset[int]:
     return frozenset(i for (i,) in rows)
 
 
+MAX_HOMONYMS, MAX_TOLD, MAX_FACTS = 20, 60, 10_000
+"""Things of one name that are told apart, characters of what tells them apart, and facts that are looked at."""
+
+
+def tell_apart(store: KgStore, names: Mapping[int, str]) -> dict[int, str]:
+    """Names in which things that share one get what tells them apart: `Li Wei (poet)`, `Li Wei, born in Harbin`.
+
+    That is their descriptions, their types, values of a relation that all but one of them have, else their keys.
+    """
+    sharing: dict[str, list[int]] = {}
+    for i, name in names.items():
+        sharing.setdefault(name, []).append(i)
+    told = dict(names)
+    for name, ids in sharing.items():
+        if 1 < len(ids) <= MAX_HOMONYMS and not _literals(store, ids):
+            told |= {i: f"{name}{end}" for i, end in _differences(store, ids).items()}
+    return told
+
+
+def _differences(store: KgStore, ids: Sequence[int]) -> dict[int, str]:
+    """What follows the name of each of some entities that share it; nothing after one that has no value."""
+    run = store.connection.execute
+    descriptions = {i: store.description(i) or "" for i in ids}
+    rows = run("SELECT entity, type FROM types WHERE list_contains($1::INTEGER[], entity)", [[*ids]]).fetchall()
+    kinds = store.names(kind for _, kind in rows)
+    types = {i: ", ".join(sorted(kinds[kind] for entity, kind in rows if entity == i)) for i in ids}
+    for texts in (descriptions, types):
+        if len(set(texts.values()) - {""}) == len(ids) and max(map(len, texts.values())) <= MAX_TOLD:
+            return {i: f" ({text})" for i, text in texts.items()}
+    sql = "SELECT head, relation, tail FROM triples WHERE list_contains($1::INTEGER[], head) ORDER BY id LIMIT $2"
+    facts = run(sql, [[*ids], MAX_FACTS]).fetchall()
+    values: dict[int, dict[int, list[int]]] = {}
+    for head, relation, tail in facts:
+        values.setdefault(relation, {}).setdefault(head, []).append(tail)
+    literals = _literals(store, {tail for *_, tail in facts})
+    found = store.names({tail for *_, tail in facts})
+    best: tuple[int, bool, int, dict[int, str]] | None = None
+    for relation, tails in sorted(values.items()):
+        texts = {head: " and ".join(found[tail] for tail in own[:2]) for head, own in tails.items()}
+        if len(set(texts.values())) == len(texts) >= max(1, len(ids) - 1) and max(map(len, texts.values())) <= MAX_TOLD:
+            rank = (len(ids) - len(texts), any(tail in literals for own in tails.values() for tail in own), relation)
+            best = (*rank, texts) if best is None or rank < best[:3] else best
+    if best is None:
+        return {i: f" ({key})" for i, key in store.entity_keys(ids).items()}
+    label = store.relation_names()[best[2]].replace("_", " ")
+    return {i: f", {label} {text}" for i, text in best[3].items()}
+
+
 FORMATS = ("none", "triples")
 
 KNOWLEDGE: dict[str, pl.DataType] = {

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.attach import attach
 from kgqa_core.kg.ingest.sorted_words import SortedWords
-from kgqa_core.kg.names import NAME_SQL
+from kgqa_core.kg.names import NAME_SQL, OTHER_NAMES_SQL, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold, is_unspaced, keys
@@ -143,8 +143,11 @@ def _stage_names(connection: duckdb.DuckDBPyConnection, nodes: _Nodes, monitor: 
     forms = f"""
         SELECT label AS form, id, {LABEL} AS flag FROM kg.labels WHERE label IS NOT NULL AND {here}
         UNION ALL SELECT alias, id, {ALIAS} FROM kg.aliases WHERE {here}
-        UNION ALL SELECT {NAME_SQL.format(key="key")}, id, {LABEL} FROM kg.entities
-        WHERE {here} AND id NOT IN (SELECT id FROM kg.labels WHERE label IS NOT NULL AND {here})"""
+        UNION ALL SELECT form, id, CASE WHEN form = name THEN {LABEL} ELSE {ALIAS} END FROM (
+          SELECT id, name, unnest(list_distinct(list_append(others, name))) AS form FROM (
+            SELECT id, {NAME_SQL.format(key="key")} AS name, {OTHER_NAMES_SQL.format(key="key")} AS others
+            FROM kg.entities
+            WHERE {here} AND id NOT IN (SELECT id FROM kg.labels WHERE label IS NOT NULL AND {here})))"""
     n_forms = unnamed = 0
     last = len(nodes.known)
     for first in range(0, last, ROWS):
@@ -352,13 +355,13 @@ def _write_relations(out: Path, connection: duckdb.DuckDBPyConnection, order: st
     [(last,)] = connection.execute("SELECT coalesce(max(id), -1) FROM kg.relations").fetchall()
     result = connection.execute(
         f"""
-        SELECT r.range, coalesce(b.label, {NAME_SQL.format(key="e.key")}, '') FROM range({last + 1}) r
+        SELECT b.label, coalesce(e.key, '') FROM range({last + 1}) r
         LEFT JOIN kg.relations e ON e.id = r.range
         LEFT JOIN (SELECT id, arg_min(label, ({order}, lang, label)) AS label FROM kg.relation_labels
                    WHERE label IS NOT NULL GROUP BY id) b ON b.id = r.range ORDER BY r.range"""
     ).fetchall()
     writer = StringsWriter(out, "roles.words")
-    writer.add(pa.array([fold(label.replace("_", " ")) for _, label in result], pa.string()))
+    writer.add(pa.array([fold(_spaced(label, key)) for label, key in result], pa.string()))
     writer.close()
     return {"relations": last + 1}
 
@@ -366,16 +369,21 @@ def _write_relations(out: Path, connection: duckdb.DuckDBPyConnection, order: st
 def _relation_words(connection: duckdb.DuckDBPyConnection) -> tuple[frozenset[str], frozenset[str]]:
     """Folded labels of all relations in all languages, and the words in them: all parts where words are not spaced."""
     labels = [
-        fold(label.replace("_", " "))
-        for (label,) in connection.execute(
-            f"SELECT label FROM kg.relation_labels WHERE label IS NOT NULL "
-            f"UNION SELECT {NAME_SQL.format(key='key')} FROM kg.relations ORDER BY 1"
+        fold(_spaced(label, key))
+        for label, key in connection.execute(
+            "SELECT label, '' FROM kg.relation_labels WHERE label IS NOT NULL "
+            "UNION SELECT NULL, key FROM kg.relations ORDER BY ALL"
         ).fetchall()
     ]
     words = {word for label in labels for word in label.split()}
     for word in [word for word in words if any(map(is_unspaced, word))]:
         words |= {word[first:last] for first in range(len(word)) for last in range(first + 1, len(word) + 1)}
     return frozenset(labels), frozenset(words)
+
+
+def _spaced(label: str | None, key: str) -> str:
+    """The label of a relation, or the name that its key gives, without underscores."""
+    return (relation_name(key) if label is None else label).replace("_", " ")
 
 
 def _write_neighbours(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kgqa_core.dkg.csr import Dkg
+from kgqa_core.kg.names import CAMEL
 from kgqa_core.kg.store import REMOVED
 
 _CODE = re.compile(r"[A-Za-z]{0,3}[-_:]?\d+")
@@ -40,4 +41,4 @@ def words(name: str) -> str:
     >>> words("people.person.placeOfBirth")
     'people person place Of Birth'
     """
-    return " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"[_./]+", " ", name)).split()) or name
+    return " ".join(CAMEL.sub(" ", re.sub(r"[_./]+", " ", name)).split()) or name

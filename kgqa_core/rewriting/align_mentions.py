@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 
+from kgqa_core.kg.names import CAMEL
 from kgqa_core.rewriting.align_text import (
     ARTICLES,
     CALENDAR,
@@ -180,7 +181,6 @@ def _date(match: re.Match[str]) -> TextValue | None:
 
 
 _BRACKET = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _STARTER_STEMS = STARTERS | {stem(word) for word in STARTERS}
 _TITLE_STEMS = TITLES | {stem(word) for word in TITLES}
 _CALENDAR_STEMS = CALENDAR | {stem(word) for word in CALENDAR}
@@ -270,7 +270,7 @@ def relation_words(relations: Iterable[str]) -> frozenset[str]:
     """Folded words of relation labels, `location.containedBy` and `in_language` split."""
     results: set[str] = set()
     for relation in relations:
-        results.update(norms(_CAMEL.sub(" ", re.sub(r"[_./<>-]", " ", relation))))
+        results.update(norms(CAMEL.sub(" ", re.sub(r"[_./<>-]", " ", relation))))
     return frozenset(results)
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from kgqa_core.kg.names import CAMEL
 from kgqa_core.types import INVERSE
 
 _DOTTED = re.compile(r"[^\s.]+(\.[^\s.]+)+")
@@ -90,7 +91,7 @@ def words(relation: str) -> str:
         text = text.rpartition(".")[2]
     text = text.rpartition("#")[2] if " " not in text else text
     if " " not in text:
-        text = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", text).replace("_", " ")
+        text = CAMEL.sub(" ", text).replace("_", " ")
         text = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", text)
     text = " ".join(word if word[1:] != word[1:].lower() else word[:1].lower() + word[1:] for word in text.split())
     return _GLUED.get(text, text) or relation.strip() or "relation"

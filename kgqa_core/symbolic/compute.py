@@ -15,7 +15,7 @@ from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.kg.verbalise import Wording
+from kgqa_core.kg.verbalise import Wording, tell_apart
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_linked_candidates
 from kgqa_core.retrieval.retrieved import read_retrieved
 from kgqa_core.symbolic.answer import listed
@@ -160,13 +160,22 @@ class Calculator:
         """
         return self.solver.solve(questions, paths_of(self.solver.store, questions, retrieved))
 
+    def _told_apart(self, solved: ComputedAnswer) -> Sequence[str]:
+        """The answers; where several things share a name, each with what tells it apart."""
+        if len(set(solved.keys)) <= len(solved.answers):
+            return solved.answers
+        found = self.store.resolve(solved.keys)
+        ids = [i for key in solved.keys for i in found[key]]
+        told = tell_apart(self.store, self.store.names(ids))
+        return list(dict.fromkeys(told[i] for i in ids))
+
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
-        """road, operation, form (as text, None where none found anything), computed (the answer as text) and proof,
-        texts of the first triples that it rests on, and proof_rows, how many there are."""
+        """road, operation, form (as text, None where none found anything), computed (the answer as text, in which
+        things of one name are told apart), proof, texts of its first triples, and proof_rows, how many there are."""
         rows = solved.proof[:SHOWN]
         texts = Wording(self.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
         return {
             "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
-            "computed": listed(solved.answers), "answers": tuple(solved.answers), "proof": tuple(texts),
+            "computed": listed(self._told_apart(solved)), "answers": tuple(solved.answers), "proof": tuple(texts),
             "proof_rows": len(solved.proof), "road": solved.road,
         }  # fmt: skip

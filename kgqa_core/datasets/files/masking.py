@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import unquote
 
+from kgqa_core.kg.names import key_end, key_name
 from kgqa_core.types import Question
 
 _LETTER = re.compile("[0-9A-Za-z\u00c0-\u0dff]")
@@ -81,10 +81,7 @@ def topic_names(kg: Path | None, questions: Sequence[Question]) -> dict[int, lis
 
 def key_forms(key: str) -> list[str]:
     """What an entity may be called by its key: the key, and of an IRI its last part in words."""
-    if "://" not in key and not key.startswith("urn:"):
-        return [key]
-    tail = unquote(re.split(r"[/#:]", key.rstrip("/#"))[-1]).replace("_", " ")
-    return [key, tail]
+    return list(dict.fromkeys((key, key_end(key), key_name(key))))
 
 
 def _replaced(text: str, form: str, token: str) -> str:

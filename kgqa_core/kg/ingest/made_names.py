@@ -7,7 +7,7 @@ import re
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.names import NAME_SQL, bare_key, language_order
+from kgqa_core.kg.names import END_SQL, NAME_SQL, bare_key, language_order
 from kgqa_core.kg.sql import number
 from kgqa_core.kg.store import BLANK_NODES_NAMED
 
@@ -71,12 +71,11 @@ def name_classes(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> N
     wanted = "|".join(
         re.escape(language) for language in (*language_order(options.languages), "") if "*" not in language
     )
-    name = NAME_SQL.format(key="key")
     run = connection.execute
     run(
         f"""
         CREATE TEMP TABLE called AS
-        SELECT id, {name} AS alias, regexp_replace(alias, '([a-z0-9])([A-Z])', '\\1 \\2', 'g') AS label FROM kg.entities
+        SELECT id, {END_SQL.format(key="key")} AS alias, {NAME_SQL.format(key="key")} AS label FROM kg.entities
         WHERE id IN (SELECT type FROM kg.subtypes UNION SELECT super FROM kg.subtypes)
           AND id IN (SELECT id FROM kg.labels WHERE label IS NOT NULL)
           AND id NOT IN (SELECT id FROM kg.labels WHERE regexp_full_match(lang, '({wanted})(-.*)?') OR lang = '')

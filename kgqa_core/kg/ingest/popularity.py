@@ -16,7 +16,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.names import NAME_SQL
+from kgqa_core.kg.names import END_SQL
 from kgqa_core.kg.sql import quoted
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.spool import regular_file
@@ -73,7 +73,7 @@ def add_views(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor
         forms = f"""
             SELECT e.id, {_TITLE.format(text="l.label")} AS form, e.popularity
             FROM kg.labels l JOIN kg.entities e USING (id) WHERE l.lang IN ({quoted(language)}, 'mul', '')
-            UNION ALL SELECT id, {_TITLE.format(text=NAME_SQL.format(key="key"))}, popularity FROM kg.entities
+            UNION ALL SELECT id, {_TITLE.format(text=END_SQL.format(key="key"))}, popularity FROM kg.entities
             WHERE kind = 'entity' AND id NOT IN (SELECT id FROM kg.labels WHERE label IS NOT NULL)"""
         name = _TITLE.format(text="replace(name, '_', ' ')")
     run(

@@ -7,6 +7,7 @@ from typing import Any
 from kgqa_core.errors import InputError
 from kgqa_core.kg.names import NAME_SQL
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import tell_apart
 
 LEVELS = ("exact", "same but for case and accents", "begins so", "all words in it", "nearly")
 
@@ -21,7 +22,7 @@ def search(store: KgStore, text: str, *, limit: int = 20) -> list[dict[str, Any]
     if not wanted:
         return []
     rows = with_words(store, wanted, limit) or _nearly(store, wanted, limit)
-    names = store.names([row[0] for row in rows])
+    names = tell_apart(store, store.names([row[0] for row in rows]))
     keys = store.entity_keys([row[0] for row in rows])
     return [
         {

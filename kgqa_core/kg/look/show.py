@@ -9,6 +9,7 @@ from typing import Any
 from kgqa_core.errors import InputError
 from kgqa_core.kg.look.search import resolve_all
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import tell_apart
 
 RANKS = {-1: "deprecated", 0: "normal", 1: "preferred"}
 
@@ -44,9 +45,10 @@ def describe(store: KgStore, key: str, *, limit: int = 50) -> dict[str, Any]:
     """
     ids = resolve_all(store, key)
     forms = store.surface_forms(ids)
+    told = tell_apart(store, {i: forms[i][0] for i in ids})
     relations = zip(store.relation_names(), store.relation_keys(), strict=True)
     named = [{"relation": name, "relation_key": relation} for name, relation in relations]
-    return {"key": key, "matches": [_one(store, i, forms[i], named, limit) for i in ids]}
+    return {"key": key, "matches": [_one(store, i, forms[i], named, limit) | {"name": told[i]} for i in ids]}
 
 
 def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], limit: int) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_CUT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-.\s]+")
+from kgqa_core.kg.names import CAMEL
+
+_CUT = re.compile(rf"{CAMEL.pattern}|[_\-.\s]+")
 _IDS = frozenset("id ids key ref fk pk uid uuid".split())
 _REFERENCES = _IDS | frozenset("code no nr number".split())
 _SINGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "series": "series",

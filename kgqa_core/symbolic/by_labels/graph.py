@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kgqa_core.kg.names import in_words, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
@@ -32,7 +33,6 @@ LONGEST_TYPE = 5
 """Words of the label of a type that questions name."""
 WORD = re.compile(r"[^\W_]+")
 """A word of a question or a label."""
-_CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])(?=([a-z]?))")
 _SEPARATORS = re.compile(r"[_\-./:#]+")
 
 
@@ -402,11 +402,10 @@ def words_of(label: str) -> str:
     ('starred actors', 'birth place', 'directed by')
     """
     if "://" in label or label.startswith("urn:"):
-        label = re.split(r"[/#:]", label.rstrip("/#"))[-1]
+        label = relation_name(label)
     if " " in label.strip():
         return " ".join(label.replace("_", " ").split())
-    parted = _CAMEL.sub(lambda m: f" {m[1].lower() if m[2] else m[1]}", _SEPARATORS.sub(" ", label))
-    return " ".join(parted.split()) or label
+    return " ".join(in_words(word) for word in _SEPARATORS.sub(" ", label).split()) or label
 
 
 def _slices(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:

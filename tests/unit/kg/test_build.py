@@ -60,7 +60,7 @@ def test_every_table_of_a_small_graph_is_as_worked_out_by_hand(make):
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://www.w3.org/2000/01/rdf-schema#subClassOf",
         x + "borders", x + "capital_of%20it", x + "founded", x + "motto", x + "population",
     ]  # fmt: skip
-    assert store.relation_names() == ["type", "subClassOf", "borders", "capital", "founded", "motto", "population"]
+    assert store.relation_names() == ["type", "sub class of", "borders", "capital", "founded", "motto", "population"]
     assert [d for (d,) in rows(store, "SELECT datatype FROM relations ORDER BY id")] == [
         "entity", "entity", "entity", "entity", XSD + "gYear", "mixed", XSD + "integer",
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.ingest import entail, restate
 from kgqa_core.kg.look.show import describe
-from kgqa_core.kg.names import key_name
+from kgqa_core.kg.names import key_end
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.delta import update
 from kgqa_core.workspace import Workspace
@@ -33,12 +33,12 @@ def facts(store: KgStore) -> set[str]:
         "SELECT h.key, r.key, t.key FROM triples x JOIN entities h ON h.id = x.head JOIN relations r "
         "ON r.id = x.relation JOIN entities t ON t.id = x.tail"
     ).fetchall()
-    return {" ".join(map(key_name, row)) for row in rows}
+    return {" ".join(map(key_end, row)) for row in rows}
 
 
 def labels(store: KgStore) -> dict[str, str]:
     sql = "SELECT key, label FROM labels JOIN entities USING (id) ORDER BY lang DESC"
-    return {key_name(key): label for key, label in store.connection.execute(sql).fetchall()}
+    return {key_end(key): label for key, label in store.connection.execute(sql).fetchall()}
 
 
 def turtle(make: Make, text: str, **options: Any) -> tuple[KgStore, dict[str, Any]]:
@@ -78,7 +78,7 @@ def test_axioms_of_relations_derive_statements_with_their_reasons(make: Make) ->
     assert counts["derived"] == 6
     (shop,) = describe(store, "http://x/Shop")["matches"]
     assert {fact["relation"]: fact.get("derived") for fact in shop["facts"]} == {
-        "ownedBy": "inverse of http://x/owns",
+        "owned by": "inverse of http://x/owns",
         "near": None,
     }
 

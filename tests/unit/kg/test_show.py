@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console
 
 from kgqa_core.config import KgOptions
+from kgqa_core.kg.look.search import search
 from kgqa_core.kg.look.show import describe
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.verbalise import tell_apart
 from kgqa_core.report.console import entity_tables
 from tests.support.staged import EN, LABEL, STRING, graph
 
@@ -72,3 +74,19 @@ def test_the_terminal_shows_qualifiers_under_their_fact(adams):
     assert all("start time" in line or "P1365" in line for line in lines[held + 1 : held + 4])
     text = "\n".join(lines)
     assert "English writer" in text and "1.96 metre" in text and "elsewhere: m.0282x (P646)" in text
+
+
+def test_things_of_one_name_are_told_apart_by_type_by_a_fact_or_by_key(make):
+    rows = ["p1 label Li_Wei", "p2 label Li_Wei", "p1 born_in Harbin", "p2 born_in Lyon", "p1 likes tea", "p2 likes tea",
+            "m1 label Moon", "m2 label Moon", "m1 type band", "m2 type film", "k1 label Kit", "k2 label Kit",
+            "k1 likes tea", "k2 likes tea", "p1 knows k1"]  # fmt: skip
+    text = "".join("\t".join(row.split()) + "\n" for row in rows).replace("Li_Wei", "Li Wei")
+    store, _ = make(text, "g.tsv", label_predicates=("label",), type_predicates=("type",))
+    ids = [i for found in store.resolve(["p1", "p2", "m1", "m2", "k1", "k2", "tea"]).values() for i in found]
+    told = tell_apart(store, store.names(ids))
+    assert [told[i] for i in ids] == [
+        "Li Wei, born in Harbin", "Li Wei, born in Lyon", "Moon (band)", "Moon (film)", "Kit (k1)", "Kit (k2)", "tea"
+    ]  # fmt: skip
+    assert [match["name"] for match in describe(store, "Moon")["matches"]] == ["Moon (band)", "Moon (film)"]
+    assert {match["name"] for match in search(store, "Li Wei")} == {"Li Wei, born in Harbin", "Li Wei, born in Lyon"}
+    assert describe(store, "p1")["matches"][0]["name"] == "Li Wei"

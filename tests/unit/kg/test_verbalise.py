@@ -39,13 +39,27 @@ def test_text_is_the_papers():
 
 @pytest.mark.parametrize(
     "key",
-    ["http://x/a_b", "http://x/a/", "http://x#", "http://x/%C3%89", "http://x/%FF_a", "http://x/a%20b", "a_b/c", "_:b0",
+    ["http://x.org/id/person/42#this", "http://x/resource/AC/DC_Museum", "http://x/75/27", "http://x/PlatformTeam",
+     "http://x/isPartOfPhase", "http://x/WorldWarII", "http://x/McDonald", "http://x/iPhone", "http://x/PhDStudent",
+     "http://x/Tier1", "http://x/o/550e8400-e29b-41d4-a716-446655440000", "urn:x:person:42", "urn:x:a:Bc", "New%20York",
+     "AC/DC_Museum", "75/27", "50%", "m.0_k2", "my_file.txt", "checkout_api", "PaymentsTeam", "Q42", "http://x/_a_",
+     "http://x/a_b", "http://x/a/", "http://x#", "http://x/%C3%89", "http://x/%FF_a", "http://x/a%20b", "a_b/c", "_:b0",
      "urn:x:y", "http://x/a#b_c", "http://x/100%", "http://é/ü", "HTTP://X/Y", "://", "http://x/a+b", "http://", "a://#"],
 )  # fmt: skip
 def test_name_of_a_key_is_the_same_in_sql(make, key):
     store, _ = make("a\tr\tb\n", "g.tsv")
     sql = "SELECT " + NAME_SQL.format(key="key") + " FROM (SELECT $1 AS key)"
     assert store.connection.execute(sql, [key]).fetchone() == (key_name(key),)
+
+
+def test_entities_without_label_are_found_by_their_words_and_by_their_keys_ends(make):
+    text = "<http://x/id/LiWei> <http://x/v#memberOf> <http://x/id/PlatformTeam> .\n"
+    text += "<http://x/id/LiWei> <http://x/v#uses> <http://x/id/MySQL> .\n"
+    store, _ = make(text, "g.nt")
+    found = store.resolve(["Platform Team", "PlatformTeam", "MySQL"])
+    assert found["Platform Team"] == found["PlatformTeam"] and len(found["MySQL"]) == 1
+    assert set(store.names(range(3)).values()) == {"Li Wei", "Platform Team", "MySQL"}
+    assert store.relation_names() == ["member of", "uses"]
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_./\s-]+")
+from kgqa_core.kg.names import CAMEL
+
+_BREAK = re.compile(rf"{CAMEL.pattern}|[_./\s-]+")
 _WORD = re.compile(r"[^\W_]+")
 _DOTTED = re.compile(r"[a-z_0-9]+(\.[a-z_0-9]+)+")
 
