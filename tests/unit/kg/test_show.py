@@ -77,7 +77,8 @@ def test_the_terminal_shows_qualifiers_under_their_fact(adams):
 
 
 def test_things_of_one_name_are_told_apart_by_type_by_a_fact_or_by_key(make):
-    rows = ["p1 label Li_Wei", "p2 label Li_Wei", "p1 born_in Harbin", "p2 born_in Lyon", "p1 likes tea", "p2 likes tea",
+    rows = ["p1 label Li_Wei", "p2 label Li_Wei", "p1 born_in Harbin", "p2 born_in Lyon", "p1 likes tea",
+            "p2 likes tea",
             "m1 label Moon", "m2 label Moon", "m1 type band", "m2 type film", "k1 label Kit", "k2 label Kit",
             "k1 likes tea", "k2 likes tea", "p1 knows k1"]  # fmt: skip
     text = "".join("\t".join(row.split()) + "\n" for row in rows).replace("Li_Wei", "Li Wei")
