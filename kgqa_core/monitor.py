@@ -46,7 +46,7 @@ class Quiet:
 QUIET = Quiet()
 
 
-class Recorder:
+class NoteRecorder:
     """Passes everything on to a monitor, and holds the notes."""
 
     def __init__(self, monitor: Monitor) -> None:

@@ -32,7 +32,7 @@ from kgqa_core.kg.ingest.staging import Staged, Staging
 from kgqa_core.kg.mapping.choose import MappedTables, mapped_tables
 from kgqa_core.kg.sql import memory_bytes, quoted
 from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
-from kgqa_core.monitor import QUIET, Monitor, Recorder
+from kgqa_core.monitor import QUIET, Monitor, NoteRecorder
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.workspace import Workspace
 
@@ -130,7 +130,7 @@ def build(workspace: Workspace, *, options: KgOptions) -> dict[str, Any]:
     `volatile/reading.json` beside it.  Raises KgInputError for files that cannot be read or are mostly rejected,
     StorageError when the disk is full.  A killed build leaves nothing but `workspace.work`, which the next one clears.
     """
-    workspace = replace(workspace, monitor=Recorder(workspace.monitor))
+    workspace = replace(workspace, monitor=NoteRecorder(workspace.monitor))
     sources = find_sources(options.files, options)
     check_format(options.format)
     parts, tables = parts_of(sources, options, workspace.monitor)
@@ -175,7 +175,7 @@ def build_parts(
             reading = what_was_read(connection, counts) | {"files": {part.label: part.format for part in parts}}
             connection.execute("CHECKPOINT kg")
             connection.execute("DETACH kg")
-        if isinstance(workspace.monitor, Recorder):
+        if isinstance(workspace.monitor, NoteRecorder):
             reading["notes"] = workspace.monitor.notes
         write_reading(workspace.out, reading, options)
     workspace.monitor.progress(100, 100, "% · encoding")
