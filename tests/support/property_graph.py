@@ -13,6 +13,8 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
+from kgqa_core.kg.formats.detect import reader_of
+from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.store import KgStore
 from kgqa_core.workspace import Workspace
 
@@ -214,3 +216,28 @@ def built(out: Path, files: list[Any], **options: Any) -> tuple[dict[str, int], 
     with KgStore.open(out) as store:
         content = {name: store.connection.execute(f"{sql} ORDER BY ALL").fetchall() for name, sql in TABLES.items()}
     return counts, content
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a reader makes of a file, without a graph: statements, and predicate and object of qualifiers, in order."""
+
+    statements: list[tuple[str, str, str]]
+    qualifiers: list[tuple[str, str]]
+    rejects: list[tuple[int, str]]
+    found: dict[str, str]
+    ignored: int
+
+
+def read(path: Path, **options: Any) -> Read:
+    """What the reader that understands a file makes of it."""
+    config = KgOptions(files=(str(path),), **options)
+    source = Source(path, path.name)
+    batches = list(reader_of(source, config).read(source, config))
+    return Read(
+        sorted(row[:3] for batch in batches for row in batch.statements.iter_rows()),
+        sorted(row[2:4] for batch in batches if batch.qualifiers is not None for row in batch.qualifiers.iter_rows()),
+        sorted(row[:2] for batch in batches for row in batch.rejects.iter_rows()),
+        source.found,
+        sum(batch.ignored for batch in batches),
+    )

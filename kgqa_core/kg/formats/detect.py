@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats import columns, tables
+from kgqa_core.kg.formats import columns, json_graph, tables
 from kgqa_core.kg.formats.api import FormatReader
 from kgqa_core.kg.formats.delimited import DELIMITED
 from kgqa_core.kg.formats.registry import FORMATS, check_format
@@ -33,7 +33,7 @@ _OWL = {
 """Syntaxes of ontologies that are no RDF."""
 
 _XML = ("<?xml", "<rdf:RDF", "<!DOCTYPE")
-_LOOKS_LIKE = (("{", "JSON"), ("[", "JSON"))
+_JSON = ("{", "[")
 
 
 def hinted(path: Path) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
     if shares[best] < 0.5 and likely is not None:
         best = likely
     elif sample and shares[best] < 0.5:
-        looks = next((f" (it looks like {what})" for start, what in _LOOKS_LIKE if sample[0].startswith(start)), "")
+        looks = f" (it looks like JSON{json_graph.unknown(sample)})" if sample[0].lstrip().startswith(_JSON) else ""
         raise KgInputError(
             f"{source.path} is in no format that we know{looks}, for example {sample[0][:80]!r}; we read "
             f"{', '.join(FORMATS)} (`kgqa kg formats`): name kg.format, or kg.delimiter, kg.columns or kg.table for a "

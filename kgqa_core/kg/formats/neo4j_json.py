@@ -40,7 +40,7 @@ class Neo4jJson:
                 rows.reject(line, reason, text)
             for line, text in block.lines.iter_rows():
                 if text.strip():
-                    rows.take(line, lambda text=text: text, lambda text=text: _add(rows, text))  # type: ignore[misc]
+                    rows.take(line, lambda text=text: text, lambda text=text: _add_line(rows, text))  # type: ignore[misc]
                 else:
                     rows.ignore()
                 if rows.full:
@@ -56,15 +56,20 @@ def _is_element(line: str) -> bool:
     return isinstance(value, dict) and value.get("type") in ("node", "relationship") and "id" in value
 
 
-def _add(rows: PropertyRows, text: str) -> None:
+def _add_line(rows: PropertyRows, text: str) -> None:
     try:
         value = _DECODER.decode(text)
     except (msgspec.DecodeError, RecursionError) as fault:
         raise Unfit(f"no JSON: {fault}") from None
     if not isinstance(value, dict):
         raise Unfit("no JSON object")
-    properties = _mapping(value, "properties")
-    datatypes = _mapping(value, "datatypes")
+    add(rows, value)
+
+
+def add(rows: PropertyRows, value: Mapping[str, Any]) -> None:
+    """Adds a node or a relationship of APOC.  Raises Unfit."""
+    properties = mapping(value, "properties")
+    datatypes = mapping(value, "datatypes")
     if not all(isinstance(kind, str) and kind in DATATYPES for kind in datatypes.values()):
         raise Unfit("'datatypes' names one that is unknown")
     kinds = {name: DATATYPES[kind] for name, kind in datatypes.items()}
@@ -74,17 +79,18 @@ def _add(rows: PropertyRows, text: str) -> None:
             raise Unfit("'labels' is no list")
         rows.node(value.get("id"), labels, properties, kinds)
     elif value.get("type") == "relationship":
-        ends = [_mapping(value, name).get("id") for name in ("start", "end")]
+        ends = [mapping(value, name).get("id") for name in ("start", "end")]
         rows.edge(ends[0], value.get("label"), ends[1], properties, kinds)
     else:
         raise Unfit("'type' is neither node nor relationship")
 
 
-def _mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
-    mapping = value.get(name) or {}
-    if not isinstance(mapping, dict):
+def mapping(value: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A member that is an object, empty where it is absent.  Raises Unfit for another."""
+    member = value.get(name) or {}
+    if not isinstance(member, dict):
         raise Unfit(f"{name!r} is no object")
-    return mapping
+    return member
 
 
 FORMAT = FormatSpec(

@@ -132,13 +132,15 @@ def key_of(value: Any) -> str:
 class PropertyRows:
     """Collects nodes and relationships, and gives them out as batches."""
 
-    def __init__(self, options: PropertyGraphOptions) -> None:
-        self.options = options
+    def __init__(self, options: PropertyGraphOptions, found: dict[str, str] | None = None) -> None:
+        """found: where to say what was guessed, as of `Source`."""
+        self.options, self.found = options, {} if found is None else found
         self.datatypes = declared(options)
         self._statements: list[tuple[str, str, str, int, str | None]] = []
         self._qualifiers: list[tuple[int, str, str, int, str | None]] = []
         self._rejects: list[tuple[int, str, str]] = []
         self._ignored = 0
+        self._undirected = 0
         self._keys: dict[str, str] = {}  # of nodes by their ids, where a property is the key
 
     @property
@@ -163,6 +165,12 @@ class PropertyRows:
         """Counts something that is no statement."""
         self._ignored += 1
 
+    def finish(self) -> StatementBatch:
+        """The last batch."""
+        if self._undirected:
+            self.found["undirected edges"] = f"{self._undirected:,}, each of them a triple in either direction"
+        return self.batch(1.0)
+
     def node(
         self, identity: Any, types: Sequence[Any], properties: Mapping[str, Any], datatypes: Mapping[str, str] = {}
     ) -> None:
@@ -184,11 +192,18 @@ class PropertyRows:
         target: Any,
         properties: Mapping[str, Any],
         datatypes: Mapping[str, str] = {},
+        *,
+        directed: bool = True,
     ) -> None:
-        """The triple of a relationship and its qualifiers.  Raises Unfit."""
-        row = len(self._statements)
-        self._statements.append((self._end(source), key_of(relation), self._end(target), ENTITY, None))
-        self._qualifiers += [(row, *qualifier) for qualifier in self._terms(properties, datatypes, ())]
+        """The triple of a relationship and its qualifiers, in both directions unless it is directed.  Raises Unfit."""
+        first, name, second = self._end(source), key_of(relation), self._end(target)
+        qualifiers = list(self._terms(properties, datatypes, ()))
+        ends = [(first, second)] if directed or first == second else [(first, second), (second, first)]
+        for subject, thing in ends:
+            row = len(self._statements)
+            self._statements.append((subject, name, thing, ENTITY, None))
+            self._qualifiers += [(row, *qualifier) for qualifier in qualifiers]
+        self._undirected += not directed
 
     def batch(self, fraction: float) -> StatementBatch:
         """What was collected since the last batch."""

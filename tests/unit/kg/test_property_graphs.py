@@ -20,7 +20,9 @@ from kgqa_core.kg.store import KgStore
 from tests.support.property_graph import (
     COUNTED,
     FILMS,
+    LABEL,
     TABLE,
+    TYPE,
     as_apoc_json,
     as_csv,
     as_graphml,
@@ -28,6 +30,7 @@ from tests.support.property_graph import (
     as_parquet,
     as_triples,
     built,
+    read,
 )
 
 MAPPED: dict[str, Any] = {"table": TABLE, "property_graph": {"datatypes": FILMS.datatypes}}
@@ -316,3 +319,79 @@ def test_rows_of_parquet_without_a_key_are_rejects(tmp_path):
     counts, _ = built(tmp_path / "out", [tmp_path / "n.parquet"], table={"id": "id"})
     assert (counts["rejects"], counts["labels"], counts["triples"]) == (1, 2, 2)
     assert rejects(tmp_path / "out") == [(2, "no id")]
+
+
+YED = """<?xml version="1.0"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml">
+<key for="node" id="d6" yfiles.type="nodegraphics"/><key for="edge" id="d10" yfiles.type="edgegraphics"/>
+<key attr.name="note" attr.type="string" for="node" id="d5"/>
+<graph edgedefault="directed" id="G">
+<node id="n0"><data key="d5">old</data><data key="d6"><y:ShapeNode><y:Geometry height="30.0"/>
+<y:NodeLabel>Ruth
+ Adler<y:LabelModel/></y:NodeLabel><y:NodeLabel>CEO</y:NodeLabel></y:ShapeNode></data></node>
+<node id="n1" yfiles.foldertype="group"><data key="d6"><y:GroupNode><y:NodeLabel>Sales</y:NodeLabel></y:GroupNode>
+<y:GroupNode><y:NodeLabel>Folder 1</y:NodeLabel></y:GroupNode></data></node>
+<edge source="n0" target="n1"><data key="d10"><y:PolyLineEdge><y:EdgeLabel>works in</y:EdgeLabel></y:PolyLineEdge>
+</data></edge></graph></graphml>
+"""
+
+
+def test_labels_that_are_drawn_in_yed_are_names_and_relations(tmp_path):
+    path = tmp_path / "org.graphml"
+    path.write_text(YED)
+    content = read(path)
+    assert content.statements == [
+        ("n0", LABEL, "Ruth Adler"), ("n0", "note", "old"), ("n0", "text", "CEO"), ("n0", "works in", "n1"),
+        ("n1", LABEL, "Sales"),
+    ]  # fmt: skip
+    assert not content.rejects
+
+
+def test_undirected_graphml_and_the_interaction_of_cytoscape(tmp_path):
+    path = tmp_path / "g.graphml"
+    path.write_text(
+        '<graphml><key id="i" for="edge" attr.name="interaction" attr.type="string"/><graph edgedefault="undirected">\n'
+        '<node id="a"/><node id="b"/><edge source="a" target="b"><data key="i">binds</data></edge>\n'
+        '<edge source="a" target="b" directed="true"/></graph></graphml>'
+    )
+    content = read(path)
+    assert content.statements == [("a", "binds", "b"), ("a", "edge", "b"), ("b", "binds", "a")]
+    assert content.found == {"undirected edges": "1, each of them a triple in either direction"}
+
+
+def test_xgmml_of_cytoscape_is_read_with_its_attributes(tmp_path):
+    path = tmp_path / "g.xgmml"
+    path.write_text(
+        '<?xml version="1.0"?>\n<graph directed="1" xmlns="http://www.cs.rpi.edu/XGMML" xmlns:cy="http://www.cytoscape.org">\n'
+        '<att name="about"><x/></att><node id="1" label="RAD51"><att name="degree" value="3" type="integer"/>'
+        '<att name="alias" type="list"><att value="R5" type="string"/><att value="R6" type="string"/></att></node>\n'
+        '<node id="2" label="BRCA2"/><edge label="RAD51 (binds) BRCA2" source="1" target="2" cy:directed="1">'
+        '<att name="interaction" value="binds" type="string"/></edge></graph>'
+    )
+    assert read(path).statements == sorted([
+        ("1", "alias", "R5"), ("1", "alias", "R6"), ("1", "binds", "2"), ("1", "degree", "3"),
+        ("1", LABEL, "RAD51"), ("2", LABEL, "BRCA2"),
+    ])  # fmt: skip
+
+
+def test_a_bomb_of_entities_in_xgmml_is_refused_before_it_is_expanded(tmp_path):
+    path = tmp_path / "g.xgmml"
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "lol"}">' for n in range(10))
+    path.write_text(f'<!DOCTYPE graph [{entities}]>\n<graph xmlns="http://www.cs.rpi.edu/XGMML" label="&l9;"></graph>')
+    with pytest.raises(KgInputError, match="declares the entity 'l0'"):
+        read(path)
+
+
+def test_nodes_and_relationships_of_one_csv_of_apoc_are_read(tmp_path):
+    path = tmp_path / "all.csv"
+    path.write_text(
+        '"_id","_labels","born:long","name","tags","_start","_end","_type","role"\n'
+        '"1",":User:Admin","1964","Adam ""A""","[""a"",""b""]",,,,\n"2",":User","","Jim","",,,,\n'
+        ',,,,,"1","2","KNOWS","[""x"",""y""]"\n,,,,,"1","","KNOWS",""\n"3",":User","soon","Al","",,,,\n'
+    )
+    content = read(path)
+    types = [("1", TYPE, "Admin"), ("1", TYPE, "User"), ("2", TYPE, "User")]
+    properties = [("1", LABEL, 'Adam "A"'), ("1", "born", "1964"), ("1", "tags", "a"), ("1", "tags", "b")]
+    assert content.statements == sorted([*types, *properties, ("2", LABEL, "Jim"), ("1", "KNOWS", "2")])
+    assert content.qualifiers == [("role", "x"), ("role", "y")]
+    assert content.rejects == [(5, "no target"), (6, "column 'born': 'soon' is no integer")]

@@ -51,8 +51,8 @@ SMALL = 1 << 20
 """A file of fewer bytes is read by the Python reader, before the compiled one is loaded."""
 
 _MEMBERS = re.compile(r'"(?:labels|claims|lemmas|mainsnak|statements|descriptions|sitelinks)"\s*:')
-_PROPERTY_GRAPH = re.compile(r'"type"\s*:\s*"(?:node|relationship)"')
-"""Neo4j's exports have members of these names too."""
+_PROPERTY_GRAPH = re.compile(r'"type"\s*:\s*"(?:node|relationship)"|"(?:nodes|links|edges|elements)"\s*:\s*[\[{]')
+"""Neo4j's exports and other graphs in JSON have members of these names too."""
 
 
 class WikidataJson:
@@ -64,7 +64,7 @@ class WikidataJson:
         """1 when the first lines are JSON with members that only Wikibase's entities have, else 0."""
         start = "".join(lines[:2]).lstrip()[:1]
         has_members = any(_MEMBERS.search(line) for line in lines)
-        return float(start in ("[", "{") and has_members and not _PROPERTY_GRAPH.search(lines[0]))
+        return float(start in ("[", "{") and has_members and not any(map(_PROPERTY_GRAPH.search, lines[:20])))
 
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a file.  Raises KgInputError for a document over many lines that is too large."""
