@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats import (
     columns,
+    cypher,
     delimited,
     freebase,
     graphml,
@@ -35,6 +36,7 @@ FORMATS: Mapping[str, FormatSpec] = {
         neo4j_json.FORMAT,
         graphml.FORMAT,
         json_graph.FORMAT,
+        cypher.FORMAT,
         wikidata_json.FORMAT,
         kgtk.FORMAT,
         wikidata_rdf.FORMAT,
