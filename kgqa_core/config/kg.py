@@ -61,6 +61,11 @@ class KgOptions(Options):
     """Predicates that put a type under another."""
     literal: bool = False
     """Take OWL's, SKOS's and RDF's own vocabulary as plain relations: derive nothing, leave no declaration out."""
+    infer_values: bool = True
+    """A relation without datatypes gets one where at least 90 % of its values are numbers, dates or booleans; strings
+    that are numbers with units (`135 MW`) get the number and the unit beside their text."""
+    infer_types: bool = True
+    """Where a file of plain triples states no types, a relation called `is a`, `instance of` or `type` gives them."""
     types_as_triples: bool = True
     """Keep type statements as triples too, so that retrieval can follow them."""
     languages: tuple[str, ...] = ("en", "")

@@ -25,7 +25,7 @@ from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.ingest import assemble_wikidata, entail, interpret, made_names, reification, restate
+from kgqa_core.kg.ingest import assemble_wikidata, entail, infer, interpret, made_names, reification, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
@@ -168,7 +168,8 @@ def build_parts(
             if not counts["triples"]:
                 raise no_triples(parts, counts["statements"])
             counts = dict(sorted(counts.items()))
-            meta = restate.record(connection, options) | graph_meta(options, counts) | guesses(parts)
+            meta = restate.record(connection, options) | graph_meta(options, counts)
+            meta |= guesses(parts) | infer.record(connection)
             if complete is not None:
                 complete(connection, meta)
             write_meta(connection, "kg", meta)
@@ -209,6 +210,7 @@ def fill_tables(
     staged = reification.assemble(connection, staged, monitor)
     monitor.progress(80, 100, "% · encoding")
     dropped = adjust(connection) if adjust is not None else 0
+    options = infer.infer(connection, options, staged, monitor)
     derived = entail.entail(connection, options, staged, monitor)
     counts = interpret.select(connection, options, staged, monitor, relations) | derived
     assign(connection)

@@ -215,14 +215,15 @@ def _reader() -> duckdb.DuckDBPyConnection:
 def equal_sql(literal: Literal, bind: Binder, e: str = "e") -> str:
     """Whether the row `e` of `entities` is a form's literal: a number by its value, a date in it, a text to the letter.
 
-    A string without language is found in any language, and in any datatype that is no number and no date.
+    A string without language is found in any language, and in any datatype that is no number and no date.  A string
+    that is read as a number is found by its letters too.
     """
     result = measure(literal)
     if result is not None:
         return compared_sql("eq", literal, bind, e)
     text = f"{e}.kind = 'literal' AND {e}.key = {bind(literal.text)} AND "
     if literal.datatype == STRING:
-        return f"{text}{e}.number IS NULL"
+        return f"{text}({e}.number IS NULL OR {e}.datatype = {quoted(STRING)})"
     return f"{text}{e}.datatype = {bind(literal.datatype)}"
 
 

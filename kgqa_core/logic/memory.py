@@ -221,7 +221,8 @@ class MemoryGraph:
             "SELECT id, datatype, number FROM entities WHERE kind = 'literal' AND key = $1 ORDER BY id", [form.text]
         ).fetchall()
         plain = form.datatype.endswith("#string")
-        return np.array([i for i, kind, x in rows if (x is None if plain else kind == form.datatype)], dtype=np.int64)
+        fits = [(x is None or kind == form.datatype) if plain else kind == form.datatype for _, kind, x in rows]
+        return np.array([row[0] for row, fit in zip(rows, fits, strict=True) if fit], dtype=np.int64)
 
     def within(self, op: str, value: Literal) -> Ints:
         """Literals that compare so with a number or a date."""

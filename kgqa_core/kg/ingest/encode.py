@@ -156,6 +156,7 @@ def _measure(connection: duckdb.DuckDBPyConnection) -> None:
                 f"INSERT INTO measures SELECT tid, {columns} "
                 f"FROM terms JOIN (FROM tags WHERE datatype IN ({types})) USING (tag)"
             )
+    connection.execute("INSERT INTO measures SELECT tid, number, unit, NULL, NULL, NULL FROM text_numbers")
 
 
 def _kinds(connection: duckdb.DuckDBPyConnection, terms: int) -> tuple[Array, list[str | None]]:

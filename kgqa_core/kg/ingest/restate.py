@@ -29,6 +29,9 @@ READING_OPTIONS = frozenset(
 )
 """Options of how files are read, not what the statements mean."""
 
+INFERENCE = frozenset({"infer_values", "infer_types"})
+"""Options that a graph records where they are not the default."""
+
 ROWS = 200_000
 """Statements in one batch."""
 
@@ -38,8 +41,9 @@ _TYPES = ("type", "subtype")
 
 def meaning_options(options: KgOptions) -> dict[str, Any]:
     """The options that decide what a statement becomes, as a graph's meta records them."""
-    options_of = options.decisive().items()
-    return {name: value for name, value in options_of if name not in READING_OPTIONS and (name != "literal" or value)}
+    defaults = KgOptions()
+    same = {name for name in (*INFERENCE, "literal") if getattr(options, name) == getattr(defaults, name)}
+    return {name: value for name, value in options.decisive().items() if name not in READING_OPTIONS | same}
 
 
 @dataclass(frozen=True, slots=True)

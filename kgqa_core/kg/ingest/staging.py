@@ -55,6 +55,8 @@ class Staged:
     named: bool
     distinct: bool = False
     """There is a table `raw_distinct`."""
+    text_predicates: frozenset[str] = frozenset()
+    """Relations with objects that have no type (`TEXT`), names left out."""
 
 
 class Staging:
@@ -75,6 +77,7 @@ class Staging:
         self._text_predicates = sorted({name[1:-1] if name.startswith("<") else name for name in names})
         self._n = self._q = self._rejects = self._ignored = self._filtered = 0
         self._named = False
+        self._untyped: set[str] = set()
         self._runs: list[SortedRun] = []
         self._ends: list[tuple[int, int]] = []  # statements and qualifiers at the end of each generation
         self._ranks: list[tuple[Array, Array]] = []  # indexes of ranks other than 0, and these
@@ -159,7 +162,7 @@ class Staging:
         self._fill_qualifiers(maps)
         return Staged(
             self._n, self._rejects, self._ignored, self._filtered, entities, terms - entities, bool(self._ranks),
-            bool(self._q), self._named, packed is not None,
+            bool(self._q), self._named, packed is not None, frozenset(self._untyped.difference(self._text_predicates)),
         )  # fmt: skip
 
     # -- taking in -----------------------------------------------------------------------------------------------
@@ -172,6 +175,7 @@ class Staging:
         self._room(sum(c.count for c in columns), sum(c.size for c in columns))
         first = self._n
         if statements.height:
+            self._untyped.update(statements.filter(pl.col("kind") == TEXT)["predicate"].unique().to_list())
             ids = columns[0].ids()
             if "rank" in statements.columns:
                 rank = statements["rank"].fill_null(0).to_numpy()

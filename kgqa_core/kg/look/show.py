@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kgqa_core.errors import InputError
+from kgqa_core.kg.literals import NUMBER
 from kgqa_core.kg.look.search import resolve_all
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import tell_apart
@@ -127,13 +128,17 @@ def described(store: KgStore, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
 
 
 def readable(key: str, unit: str | None, precision: int | None, calendar: str | None) -> str:
-    """A quantity with its unit, or a date as exact as it is known.
+    """A quantity with its unit, unless its text has it, or a date as exact as it is known.
 
     >>> readable("+1.96", "metre", None, None), readable("1952-03-11T00:00:00Z", None, 11, "gregorian")
     ('1.96 metre', '1952-03-11')
     >>> readable("1501-01-01T00:00:00Z", None, 7, "julian"), readable("1952-01-01T00:00:00Z", None, 9, "gregorian")
     ('1501 (century, Julian)', '1952')
+    >>> readable("0.9 GW", "megawatt", None, None)
+    '0.9 GW'
     """
+    if precision is None and not re.fullmatch(NUMBER, key):
+        return key
     if precision is None:
         return f"{key.removeprefix('+')} {unit or ''}".rstrip()
     whole = re.match(r"-?\d+(-\d\d)?(-\d\d)?", key) if precision <= 11 else None

@@ -38,7 +38,7 @@ from kgqa_core.kg.formats.base import LITERAL, STATEMENTS, TEXT, StatementBatch,
 from kgqa_core.kg.formats.rdf_quads import REIFIES
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
-from kgqa_core.kg.ingest import interpret, restate
+from kgqa_core.kg.ingest import infer, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import drop, number, quoted
@@ -119,6 +119,12 @@ def check_pair(store: KgStore, options: KgOptions) -> None:
             f"kg.{changed[0]} differs from what {store.path} was built with, and added and removed statements cannot "
             f"bring back what it left out; keep the option, or {advice}"
         )
+    typed = [key for key, row in store.meta.get("inferred", {}).items() if row["datatype"] is not None]
+    if typed:
+        raise KgInputError(
+            f"what {typed[0]!r} means in {store.path} was inferred from all of its values, and added and removed "
+            f"statements are not all of them; {advice}"
+        )
     if options.informative_only:
         raise KgInputError(
             f"{store.path} was built with kg.informative_only, which judges relations by names that the graph may have "
@@ -174,6 +180,8 @@ def patch(
         raise NotPatchable("the old graph was built by an earlier version")
     if meta["counts"].keys() & {"derived", BLANK_NODES_NAMED}:
         raise NotPatchable("statements of the old graph follow from its vocabulary, or blank nodes are named")
+    if "inferred" in meta:
+        raise NotPatchable("what the old graph's values mean was inferred from all of them")
     read, changes = _read(parts, options, meta["counts"]["triples"])
     texts = [HIDDEN_ALIAS, *text_predicates(options)]
     terms = pl.col("subject", "predicate", "object").str.contains(rf"^(_:|{OWL}|{RDFS}|{RDF}(first|rest)$|{SKOS})")
@@ -229,6 +237,8 @@ def _read(parts: Sequence[Part], options: KgOptions, triples: int) -> tuple[list
                     raise NotPatchable(f"more than {most:,} statements came and went")
                 batches.append(batch)
                 if batch.height:
+                    if infer.undecided(batch.statements, options, texts):
+                        raise NotPatchable("what values mean is inferred from all of their relation")
                     frames.append(_went(batch.statements, texts))
                     check_reification(frames[-1])
             read.append(replace(part, batches=batches))
@@ -293,7 +303,8 @@ def _build(
         region.add_entities(connection)
 
     counts = fill_tables(
-        connection, staging, [Part("the old graph", "graph", batches), *pair_parts], options, monitor,
+        connection, staging, [Part("the old graph", "graph", batches), *pair_parts],
+        options.model_copy(update={"infer_values": False, "infer_types": False}), monitor,
         adjust=adjust, assign=assign, relations=frozenset((*options.relations, *options.drop_relations)),
     )  # fmt: skip
     others = Stated.of(meta["stated"]) - before

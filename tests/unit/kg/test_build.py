@@ -131,11 +131,11 @@ def test_types_leave_the_triples_when_asked(make):
 
 
 def test_delimited_objects_are_entities_with_inverse_edges(make):
-    store, counts = make("Up|year|1999\nDown|year|1999\nUp|label|UP!\nUp|also|U\nUp|starred|#1 Star\n", "g.txt",
+    store, counts = make("Up|year|MCMXCIX\nDown|year|MCMXCIX\nUp|label|UP!\nUp|also|U\nUp|starred|#1 Star\n", "g.txt",
                          label_predicates=("label",), alias_predicates=("also",))  # fmt: skip
     assert (counts["entities"], counts["literals"], counts["triples"], counts["labels"]) == (4, 0, 3, 1)
-    assert store.names(range(4)) == {0: "#1 Star", 1: "1999", 2: "Down", 3: "UP!"}
-    assert store.resolve(["1999", "U", "Up"]) == {"1999": [1], "U": [3], "Up": [3]}
+    assert store.names(range(4)) == {0: "#1 Star", 1: "Down", 2: "MCMXCIX", 3: "UP!"}
+    assert store.resolve(["MCMXCIX", "U", "Up"]) == {"MCMXCIX": [2], "U": [3], "Up": [3]}
 
 
 @pytest.mark.parametrize(
