@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -18,7 +18,6 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import LITERAL, TEXT
 from kgqa_core.kg.ingest.staging import Staged
-from kgqa_core.kg.literals import NUMBER
 from kgqa_core.kg.names import bare_key, key_name
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.text_numbers import LIKE, LONGEST, decimal_mark, quantity
@@ -43,28 +42,25 @@ SAMPLE = 10_000
 ROWS = 50_000
 """Distinct values that are in memory at once."""
 
-INTEGER, DECIMAL = r"^[+-]?(0|[1-9]\d{0,17})$", r"^[+-]?(0|[1-9]\d{0,17})(\.\d+)?$"
-"""Numbers without leading zeros, which codes have."""
+INTEGER = r"^[+-]?(0|[1-9]\d{0,17})$"
+"""Without leading zeros, which codes have."""
 
-_DATES = {
+_PATTERNS = {
+    "boolean": "^(?i:true|false)$",
+    "integer": INTEGER,
+    "decimal": r"^[+-]?(0|[1-9]\d{0,17})\.\d+$",
+    "double": r"^[+-]?(0|[1-9]\d*)(\.\d+)?[eE][+-]?\d{1,3}$",
     "date": r"^-?\d{4,6}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$",
     "dateTime": r"^-?\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?$",
     "gYearMonth": r"^-?\d{4,6}-(0[1-9]|1[0-2])$",
-    "gYear": r"^-?\d{4}$",
 }
-_BOOLEAN = "^(?i:true|false)$"
-_TYPED = rf"{_BOOLEAN}|^-?\d{{4,6}}-\d\d(-|$)"
+_KIND = "CASE " + " ".join(f"WHEN regexp_matches(key, '{p}') THEN '{name}'" for name, p in _PATTERNS.items()) + " END"
+_NUMBERS, _DATES = ("integer", "decimal", "double"), ("date", "dateTime", "gYearMonth")
+_YEAR = r"regexp_matches(key, '^-?\d{4}$')"
+_TYPED = rf"{_PATTERNS['boolean']}|^-?\d{{4,6}}-\d\d(-|$)"
 """What only values without datatype may be, as one pattern."""
 
-_KINDS = {
-    "boolean": (_BOOLEAN,),
-    "integer": (INTEGER,),
-    "decimal": (DECIMAL,),
-    "double": (DECIMAL, NUMBER[:-1].replace(r"(\d+(\.\d*)?|\.\d+)", r"(0|[1-9]\d*)(\.\d+)?") + "$"),
-    "date": tuple(_DATES.values()),
-}
-"""Patterns of the values of each kind, of which one must match."""
-
+_STRINGS = f"SELECT tag FROM tags WHERE datatype IN ('', {quoted(STRING)})"
 
 TYPE_NAMES = frozenset({"a", "isa", "isan", "instanceof", "type", "hastype"})
 """What relations that give types are called, without spaces and in lower case."""
@@ -82,21 +78,18 @@ def infer(connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Sta
     options = _with_types(connection, options, staged, monitor)
     if not options.infer_values:
         return options
-    texts = [] if not staged.text_predicates else sorted(
-        tid for (tid,) in run(
-            "SELECT tid FROM terms WHERE tag = 0 AND list_contains($1, key)", [sorted(staged.text_predicates)]
-        ).fetchall()
-    )  # fmt: skip
+    sql = "SELECT tid FROM terms WHERE tag = 0 AND list_contains($1, key)"
+    texts = run(sql, [sorted(staged.text_predicates)]).fetchall() if staged.text_predicates else []
     patterns = f"regexp_matches(key, {quoted(LIKE)})" + (f" OR regexp_matches(key, '{_TYPED}')" if texts else "")
     first = "key < ':' OR key >= '\u00a2' OR key[1:3] IN ('EUR', 'USD', 'GBP', 'CHF', 'JPY', 'INR', 'US$')"
     first += " OR strlen(key) < 6" if texts else ""
-    tags = f"SELECT tag FROM tags WHERE datatype IN ('', {quoted(STRING)})" + (" OR tag = 0" if texts else "")
+    tags = _STRINGS + (" OR tag = 0" if texts else "")
     run(
         f"CREATE TABLE value_like AS SELECT tid FROM terms "
         f"WHERE tag IN ({tags}) AND strlen(key) <= {LONGEST} AND ({first}) AND ({patterns})"
     )
     if number(connection, "SELECT count(*) FROM value_like"):
-        _Relations(connection, options, staged, texts, monitor).infer()
+        _Relations(connection, options, staged, {tid for (tid,) in texts}, monitor).infer()
     run("DROP TABLE value_like")
     return options
 
@@ -141,10 +134,10 @@ class _Relations:
     """The relations that have values which look like numbers, dates or booleans."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, texts: list[int],
+        self, connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, texts: set[int],
         monitor: Monitor,
     ) -> None:  # fmt: skip
-        self._connection, self._staged, self._texts, self._monitor = connection, staged, set(texts), monitor
+        self._connection, self._staged, self._texts, self._monitor = connection, staged, texts, monitor
         self._literals = staged.entities
         self._table = "raw_distinct" if staged.distinct else "(SELECT DISTINCT subject, predicate, object FROM raw)"
         roles = (
@@ -171,20 +164,21 @@ class _Relations:
             self._convert()
         run(
             f"INSERT INTO text_numbers SELECT t.tid, arg_min(n.number, n.rowid), arg_min(n.unit, n.rowid) "
-            f"FROM read_texts n JOIN terms t ON t.key = n.key JOIN tags g USING (tag) "
-            f"WHERE g.datatype IN ('', {quoted(STRING)}) GROUP BY t.tid"
+            f"FROM read_texts n JOIN terms t ON t.key = n.key "
+            f"WHERE tag IN ({_STRINGS}) GROUP BY t.tid"
         )
-        for table in ("conversions", "read_texts", "relation_values", "typed"):
+        for table in ("conversions", "read_texts", "relation_values"):
             run(f"DROP TABLE IF EXISTS {table}")
 
     def _decide(self, predicate: int, key: str) -> None:
         """Finds out what the values of one relation are, and notes how they change."""
         untyped = predicate in self._texts
-        strings = f"SELECT tag FROM tags WHERE datatype IN ('', {quoted(STRING)})"
         self._connection.execute(
-            f"CREATE OR REPLACE TABLE relation_values AS SELECT s.object AS tid, t.key, count(*) AS n, "
-            f"t.tag = 0 AS entity FROM {self._table} s JOIN terms t ON t.tid = s.object "
-            f"WHERE s.predicate = {predicate} AND (t.tag IN ({strings}) OR ({untyped} AND t.tag = 0)) GROUP BY ALL"
+            f"CREATE OR REPLACE TABLE relation_values AS SELECT *, {_KIND} AS kind, "
+            f"tid IN (SELECT subject FROM {self._table}) AS head FROM "
+            f"(SELECT t.tid, t.key, count(*) AS n, t.tag = 0 AS entity FROM {self._table} s "
+            f"JOIN terms t ON t.tid = s.object WHERE s.predicate = {predicate} "
+            f"AND (t.tag IN ({_STRINGS}) OR ({untyped} AND t.tag = 0)) GROUP BY ALL)"
         )
         total = number(self._connection, "SELECT sum(n) FROM relation_values")
         hits = number(self._connection, "SELECT sum(n) FROM relation_values SEMI JOIN value_like USING (tid)")
@@ -201,9 +195,7 @@ class _Relations:
     def _entities(self, predicate: int) -> bool:
         """Whether the values are things: too many have facts, or nearly all keys of subjects are numbers."""
         run = self._connection
-        values = number(run, "SELECT count(*) FROM relation_values")
-        heads = number(run, f"SELECT count(*) FROM relation_values WHERE tid IN (SELECT subject FROM {self._table})")
-        if heads > HEADS * values:
+        if number(run, f"SELECT count(*) FILTER (head) > {HEADS} * count(*) FROM relation_values"):
             return True
         subjects = f"(SELECT DISTINCT subject FROM {self._table}) JOIN terms ON tid = subject"
         numeric = number(run, f"SELECT count(*) FROM {subjects} WHERE regexp_matches(key, '{INTEGER}')")
@@ -211,40 +203,39 @@ class _Relations:
 
     def _datatype(self, total: int) -> str | None:
         """The datatype of values that are written as XML Schema has them; `date` stands for each one with a year."""
-        columns = [_matches(patterns) for patterns in _KINDS.values()]
-        full = _matches(tuple(pattern for name, pattern in _DATES.items() if name != "gYear"))
-        counts = self._connection.execute(
-            f"SELECT {', '.join(f'coalesce(sum(n) FILTER ({test}), 0)' for test in (*columns, full))} "
-            "FROM relation_values"
-        ).fetchall()[0]
-        known = dict(zip(_KINDS, counts, strict=False))
-        if not counts[-1]:
-            known["date"] = 0
-        enough = [kind for kind, count in known.items() if count >= SHARE * total]
-        return max(enough, key=lambda kind: (known[kind], -list(known).index(kind)), default=None)
+        rows = self._connection.execute(
+            f"SELECT kind, sum(n), coalesce(sum(n) FILTER ({_YEAR}), 0) FROM relation_values GROUP BY kind"
+        ).fetchall()
+        counts, years = Counter({kind: int(n) for kind, n, _ in rows}), sum(int(n) for *_, n in rows)
+        dates = sum(counts[kind] for kind in _DATES)
+        numbers = [kind for kind in _NUMBERS if counts[kind]]
+        if sum(counts[kind] for kind in numbers) >= SHARE * total:
+            return numbers[-1]
+        if dates and dates + years >= SHARE * total:
+            return "date"
+        return "boolean" if counts["boolean"] >= SHARE * total else None
 
     def _typed(self, predicate: int, key: str, datatype: str, total: int) -> None:
-        cases = f"WHEN {_matches(_KINDS[datatype])} THEN '{XSD}{datatype}'"
+        """Makes literals of this datatype of the values, and texts of those that do not fit and have no facts."""
+        cases = f"WHEN kind IN {_NUMBERS} THEN '{XSD}{datatype}'"
         if datatype == "date":
-            cases = " ".join(f"WHEN {_matches((pattern,))} THEN '{XSD}{name}'" for name, pattern in _DATES.items())
-        run = self._connection.execute
+            cases = f"WHEN kind IN {_DATES} THEN '{XSD}' || kind WHEN {_YEAR} THEN '{XSD}gYear'"
+        elif datatype == "boolean":
+            cases = f"WHEN kind = 'boolean' THEN '{XSD}boolean'"
+        run, text = self._connection.execute, "lower(key)" if datatype == "boolean" else "key"
+        run(f"CREATE OR REPLACE TABLE relation_values AS SELECT *, CASE {cases} END AS datatype FROM relation_values")
+        parsed = number(self._connection, "SELECT sum(n) FROM relation_values WHERE datatype IS NOT NULL")
         run(
-            f"CREATE OR REPLACE TABLE typed AS SELECT tid, {'lower(key)' if datatype == 'boolean' else 'key'} "
-            f"AS key, n, entity, CASE {cases} END AS datatype FROM relation_values"
-        )
-        parsed = number(self._connection, "SELECT sum(n) FROM typed WHERE datatype IS NOT NULL")
-        run(
-            f"INSERT INTO conversions SELECT {predicate}, tid, key, coalesce(datatype, {quoted(STRING)}) FROM typed "
-            f"WHERE datatype IS NOT NULL OR (entity AND tid NOT IN (SELECT subject FROM {self._table}))"
+            f"INSERT INTO conversions SELECT {predicate}, tid, {text}, coalesce(datatype, {quoted(STRING)}) "
+            "FROM relation_values WHERE datatype IS NOT NULL OR (entity AND NOT head)"
         )
         self._changed = True
         self._note(key, XSD + datatype, parsed, total - parsed, f"{datatype}s")
 
     def _numbers(self, predicate: int, key: str, total: int, untyped: bool) -> None:
         """Numbers with units, in strings."""
-        sample = [text for (text,) in self._connection.execute(
-            f"SELECT key FROM relation_values ORDER BY key LIMIT {SAMPLE}"
-        ).fetchall()]  # fmt: skip
+        sql = "SELECT key, n FROM relation_values ORDER BY key"
+        sample = [text for text, _ in self._connection.execute(f"{sql} LIMIT {SAMPLE}").fetchall()]
         mark = decimal_mark(sample)
         read = [value for value in (quantity(text, mark.mark) for text in sample) if value is not None]
         families = Counter(value.family for value in read)
@@ -255,7 +246,8 @@ class _Relations:
             return
         schema = {"key": pl.String(), "number": pl.Float64(), "unit": pl.String(), "n": pl.Int64()}
         frames = []
-        for batch in self._batches():
+        self._connection.execute(sql)
+        while batch := self._connection.fetchmany(ROWS):
             pairs = ((text, n, quantity(text, mark.mark)) for text, n in batch)
             rows = [(text, q.number, q.unit, n) for text, n, q in pairs if q is not None and q.family == family]
             frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
@@ -269,8 +261,7 @@ class _Relations:
         if untyped:
             self._connection.execute(
                 f"INSERT INTO conversions SELECT {predicate}, tid, key, {quoted(STRING)} FROM relation_values "
-                f"WHERE entity AND (key IN (SELECT key FROM read_texts) "
-                f"OR tid NOT IN (SELECT subject FROM {self._table}))"
+                "WHERE entity AND (NOT head OR key IN (SELECT key FROM read_texts))"
             )
             self._changed = True
         unit = f" of {family}" if family else ""
@@ -283,12 +274,6 @@ class _Relations:
                 f"{key_name(key)}: {mark.unclear!r} can be read in two ways, and is read as "
                 f"{shown.number if shown else 0:,g}: no other value shows which mark is the decimal one"
             )
-
-    def _batches(self) -> Iterator[list[tuple[str, int]]]:
-        with self._connection.cursor() as reader:
-            reader.execute("SELECT key, n FROM relation_values ORDER BY key")
-            while batch := reader.fetchmany(ROWS):
-                yield batch
 
     def _note(self, key: str, datatype: str | None, parsed: int, left: int, what: str) -> None:
         self._connection.execute("INSERT INTO inferred VALUES (?, ?, ?, ?)", [key, datatype, parsed, left])
@@ -338,7 +323,3 @@ class _Relations:
             run("ALTER TABLE changed RENAME TO raw")
         run("UPDATE raw_qualifiers SET object = l.tid FROM all_literals l WHERE l.old = raw_qualifiers.object")
         run("DROP TABLE all_literals; DROP TABLE moved")
-
-
-def _matches(patterns: tuple[str, ...]) -> str:
-    return "(" + " OR ".join(f"regexp_matches(key, {quoted(pattern)})" for pattern in patterns) + ")"
