@@ -92,11 +92,11 @@ _UNPACK = "unpack it and name the files in it"
 _TABLES = "export its tables as CSV or Parquet"
 _SAVE = "it may be an error page that was saved instead of the file: fetch it again"
 _OTHER_FILES: tuple[tuple[int, bytes, str, str], ...] = (
-    (0, b"7z\xbc\xaf\x27\x1c", "packed with 7-Zip", _UNPACK),
-    (0, b"Rar!\x1a\x07", "packed with RAR", _UNPACK),
-    (0, b"\x04\x22\x4d\x18", "packed with lz4", "unpack it, or use gzip, bzip2, zstd or xz"),
-    (0, b"LZIP\x01", "packed with lzip", "unpack it, or use gzip, bzip2, zstd or xz"),
-    (0, b"\x1f\x9d", "packed with compress (.Z)", "unpack it, or use gzip, bzip2, zstd or xz"),
+    (0, b"7z\xbc\xaf\x27\x1c", "packed with 7-Zip", "unpack it, with `7z x`, and name the files in it"),
+    (0, b"Rar!\x1a\x07", "packed with RAR", "unpack it, with `unrar x`, and name the files in it"),
+    (0, b"\x04\x22\x4d\x18", "packed with lz4", "unpack it (`lz4 -d`), or use gzip, bzip2, zstd or xz"),
+    (0, b"LZIP\x01", "packed with lzip", "unpack it (`lzip -d`), or use gzip, bzip2, zstd or xz"),
+    (0, b"\x1f\x9d", "packed with compress (.Z)", "unpack it (`uncompress`), or use gzip, bzip2, zstd or xz"),
     (257, b"ustar", "a tar archive", "unpack it, with `tar -xf`, and name the files in it"),
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old document of Microsoft Office (.xls, .doc)", _EXPORT),
     (0, b"%PDF-", "a PDF document", "name the data that it was made from"),

@@ -160,14 +160,14 @@ class Calculator:
         """
         return self.solver.solve(questions, paths_of(self.solver.store, questions, retrieved))
 
-    def _told_apart(self, solved: ComputedAnswer) -> Sequence[str]:
-        """The answers; where several things share a name, each with what tells it apart."""
+    def _told_apart(self, solved: ComputedAnswer) -> str:
+        """The answers as text; where several things share a name, each with what tells it apart."""
         if len(set(solved.keys)) <= len(solved.answers):
-            return solved.answers
+            return listed(solved.answers)
         found = self.store.resolve(solved.keys)
         ids = [i for key in solved.keys for i in found[key]]
         told = tell_apart(self.store, self.store.names(ids))
-        return list(dict.fromkeys(told[i] for i in ids))
+        return "; ".join(dict.fromkeys(told[i] for i in ids))
 
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
         """road, operation, form (as text, None where none found anything), computed (the answer as text, in which
@@ -176,6 +176,6 @@ class Calculator:
         texts = Wording(self.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
         return {
             "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
-            "computed": listed(self._told_apart(solved)), "answers": tuple(solved.answers), "proof": tuple(texts),
+            "computed": self._told_apart(solved), "answers": tuple(solved.answers), "proof": tuple(texts),
             "proof_rows": len(solved.proof), "road": solved.road,
         }  # fmt: skip

@@ -164,7 +164,7 @@ class Statements:
             if head and not any(line.count(delimiter) >= 2 for line in head):
                 raise KgInputError(
                     f"neither commas nor tabs cut the lines of {source.path} into subject, predicate and object, for "
-                    f"example {head[0][:80]!r}; name kg.delimiter, or another kg.format"
+                    f"example {head[0][:80]!r}; `--set kg.delimiter=CHARACTER` or `--format NAME`"
                 )
         for block in source.blocks():
             yield read_statements(block, delimiter)

@@ -80,7 +80,8 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         raise KgInputError(f"{source.path} {fault}")
     if sample and sample[0].startswith(_XML) and not FORMATS[best].specific:
         raise KgInputError(
-            f"{source.path} is XML, of which we read RDF/XML and GraphML; write it as one of these, or as CSV"
+            f"{source.path} is XML, of which we read RDF/XML and GraphML; make a table of it with a stylesheet, "
+            f"`xsltproc to-csv.xsl {source.path.name} > table.csv`, and let `kgqa kg map table.csv` map that"
         )
     by_ending = next((name for name in hints if FORMATS[name].ending_decides), None)
     if by_ending is not None and not FORMATS[best].specific and not any(map(_PROLOGUE.match, sample)):
@@ -94,7 +95,7 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         looks = f" (it looks like JSON{json_graph.unknown(sample)})" if sample[0].lstrip().startswith(_JSON) else ""
         raise KgInputError(
             f"{source.path} is in no format that we know{looks}, for example {sample[0][:80]!r}; we read "
-            f"{', '.join(FORMATS)} (`kgqa kg formats`): name kg.format, or kg.delimiter, kg.columns or kg.table for a "
-            "table, or convert it to N-Triples"
+            f"{', '.join(FORMATS)} (`kgqa kg formats`): name it with `--format NAME`; of a table say what its columns "
+            "are with kg.columns or kg.table, or convert RDF with `riot --output=nt FILE > graph.nt`"
         )
     return FORMATS[best].reader()

@@ -47,7 +47,7 @@ _BESIDE = ("readme", "license", "licence", "copying", "notice", "changelog", "th
 """Names of files that stand beside the data in an archive."""
 
 _AS_CSV = "export each sheet as CSV (in a spreadsheet program `Save as`, or `soffice --convert-to csv FILE`)"
-_UNPACK = "unpack it and name the files in it"
+_UNPACK = "unpack it (`unzip FILE -d FOLDER`, `tar -xf FILE -C FOLDER`) and name the files in it"
 
 _Members = Iterator[tuple[str, int, str, Callable[[int], bytes]]]
 """Of each file in an archive: its name, its bytes, what is against reading it, and how it is read."""

@@ -117,8 +117,8 @@ def _batches(
         except (SyntaxError, ValueError, MemoryError) as fault:
             line = f" at or shortly before line {stream.lines + 1:,}" if isinstance(stream, _Xml) else ""
             raise KgInputError(
-                f"{source.path} is {what} with a fault{line}: "
-                f"{getattr(fault, 'msg', None) or fault}; mend it, or write it again with the tool that made it"
+                f"{source.path} is {what} with a fault{line}: {getattr(fault, 'msg', None) or fault}; mend it "
+                f"(`riot --validate {source.path}` finds it), or write it again with the tool that made it"
             ) from None
         if not data:
             return

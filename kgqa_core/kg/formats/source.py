@@ -239,7 +239,9 @@ class Source:
         if wide or data.startswith((b"\xff\xfe", b"\xfe\xff")):
             name, width = ("UTF-32", 4) if sum(zeros) * 2 > len(sample) else ("UTF-16", 2)
             if bytes(width) in (sample[at : at + width] for at in range(0, len(sample), width)):
-                raise KgInputError(f"{self.path} holds binary data, no text; name a graph file")
+                raise KgInputError(
+                    f"{self.path} holds binary data; `file {self.path}` says of which program: export text"
+                )
             raise KgInputError(f"{self.path} is {name}; convert it to UTF-8, with `iconv -f {name} -t UTF-8`")
 
     def _damaged(self, fault: Damaged, lines: int) -> KgInputError:

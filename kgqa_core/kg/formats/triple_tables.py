@@ -62,7 +62,7 @@ class TripleTable:
         if layout is None:
             raise KgInputError(
                 f"{source.path} has no header of triples, such as subject,predicate,object; its first line has "
-                f"{listed(cut(head[0], ','))}; say which column is what with kg.columns or kg.table"
+                f"{listed(cut(head[0], ','))}; let `kgqa kg map FILE > map.yaml` map them, or set kg.columns"
             )
         note_delimiter(source, layout.delimiter, options, usual=",\t" if layout.header else "\t")
         if layout.header:

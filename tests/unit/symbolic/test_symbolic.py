@@ -8,18 +8,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from kgqa_core.config import SymbolicOptions
+from kgqa_core.config import KgOptions, SymbolicOptions
 from kgqa_core.errors import FormTimeout
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import BESTS
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.arguments import paths_of_facts
-from kgqa_core.symbolic.compute import proofs
+from kgqa_core.symbolic.compute import Calculator, proofs
 from kgqa_core.symbolic.operations import KINDS, ORDERS, Operation, OperationScores, operation_of
 from kgqa_core.symbolic.question_reader import date_in, ordinal_in, read_question
-from kgqa_core.symbolic.solve import Solver
+from kgqa_core.symbolic.solve import ComputedAnswer, Solver
 from kgqa_core.symbolic.train import gold_form
 from kgqa_core.types import Fact, Question
+from kgqa_core.workspace import Workspace
 from tests.support.graphs import small_graph
 
 
@@ -301,3 +304,15 @@ def test_facts_walk_paths_from_the_topics():
     ]
     chains = [replace(fact, path=path) for fact, path in zip(facts, (0, 1, 1, 1), strict=True)]
     assert paths_of_facts(chains, [1], ends, ["r", "s"]) == [(("r",), 0.8)]
+
+
+def test_answers_of_one_name_are_told_apart_in_the_text_of_a_reply(tmp_path):
+    rows = "p1\tlabel\tLi Wei\np2\tlabel\tLi Wei\np1\tborn_in\tHarbin\np2\tborn_in\tLyon\n"
+    (tmp_path / "g.tsv").write_text(rows)
+    build(Workspace(tmp_path), options=KgOptions(files=(str(tmp_path / "g.tsv"),), label_predicates=("label",)))
+    with KgStore.open(tmp_path) as graph:
+        calculator = Calculator(graph, Solver(graph, Sure("none"), SymbolicOptions()))
+        both = calculator.reply(ComputedAnswer("q", "none", answers=("Li Wei",), keys=("p2", "p1")))
+        one = calculator.reply(ComputedAnswer("q", "none", answers=("Li Wei",), keys=("p1",)))
+    assert both["computed"] == "Li Wei, born in Lyon; Li Wei, born in Harbin"
+    assert (one["computed"], both["answers"]) == ("Li Wei", ("Li Wei",))
