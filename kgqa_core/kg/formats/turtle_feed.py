@@ -120,7 +120,7 @@ class Feed:
             return self._blocks[-1].stop
         raise KgInputError(
             f"{self._source.path}, line {line:,}: a statement begins there that does not end within "
-            f"{MOST_BLOCKS * BLOCK >> 20} MiB; mend it, or convert the file, with `riot --output=nt FILE > graph.nt`"
+            f"{MOST_BLOCKS * BLOCK >> 20} MiB; mend it, or convert the file to N-Triples (`riot --output=nt FILE`)"
         )
 
     def scanned(self, position: int) -> Array:

@@ -22,7 +22,7 @@ def summary(store: KgStore) -> list[str]:
         _read(read, counts),
         _holds(store, counts),
         f"Guessed and noted: {_listed(_notes(read, store.meta), '; ') or 'nothing'}.",
-        f"Next: {_next(store, counts, folder)}",
+        f"Next: {_next(store, folder)}",
         _left_out(read, counts, folder),
     ]
 
@@ -52,14 +52,12 @@ def _notes(read: Mapping[str, Any], meta: Mapping[str, Any]) -> list[str]:
     """What a build noted; of a graph without such a record, what its meta says."""
     if "notes" in read:
         return list(read["notes"])
-    guesses = [
-        f"{label}: {'; '.join(f'{what}: {value}' for what, value in sorted(found.items()))}"
-        for label, found in meta.get("read_as", {}).items()
-    ]
+    read_as = meta.get("read_as", {}).items()
+    guesses = [f"{label}: {'; '.join(map(': '.join, sorted(found.items())))}" for label, found in read_as]
     return guesses + list(meta.get("tables", {}).get("notes", ()))
 
 
-def _next(store: KgStore, counts: Mapping[str, int], folder: str) -> str:
+def _next(store: KgStore, folder: str) -> str:
     steps = []
     if not number(store.connection, "SELECT count(*) FROM types"):
         steps.append("name the relation that says what things are, if there is one: --set 'kg.type_predicates=[…]'")
@@ -77,7 +75,7 @@ def _left_out(read: Mapping[str, Any], counts: Mapping[str, int], folder: str) -
     rules = [f"{rule}: {n:,}" for rule, n in read.get("filtered_by_rule", {}).items() if n]
     by_rule = f"left out by rule: {_listed(rules)}" if rules else ""
     if not counts.get("rejects"):
-        return f"{by_rule[:1].upper()}{by_rule[1:]}." if by_rule else "Nothing is left out."
+        return f"{by_rule[:1].upper()}{by_rule[1:]}." if by_rule else "No statement is left out."
     reasons = _listed([f"{reason}: {n:,}" for reason, n in read.get("rejects_by_reason", {}).items()], "; ")
     return (
         f"{counts['rejects']:,} of {read.get('statements', counts['triples']):,} statements are rejected and left out"

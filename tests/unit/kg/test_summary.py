@@ -24,7 +24,7 @@ def test_five_lines_say_what_was_read_and_is_in_a_graph(tmp_path: Path) -> None:
     assert read == "Read: g.tsv as delimited: 2 statements; 2 triples."
     assert "(1 person)" in holds and "2 relations (member_of, type)" in holds
     assert guessed == "Guessed and noted: nothing." and "kgqa kg stats" in following
-    assert left == "Nothing is left out."
+    assert left == "No statement is left out."
 
 
 def test_what_was_guessed_and_what_was_rejected_are_named_with_the_command_that_lists_it(tmp_path: Path) -> None:
