@@ -18,7 +18,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import LITERAL, TEXT
 from kgqa_core.kg.ingest.staging import Staged
-from kgqa_core.kg.names import bare_key, key_name
+from kgqa_core.kg.names import bare_key, key_name, relation_name
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.text_numbers import LIKE, LONGEST, decimal_mark, quantity
 from kgqa_core.kg.vocabulary import STRING, XSD
@@ -57,6 +57,12 @@ _PATTERNS = {
 _KIND = "CASE " + " ".join(f"WHEN regexp_matches(key, '{p}') THEN '{name}'" for name, p in _PATTERNS.items()) + " END"
 _NUMBERS, _DATES = ("integer", "decimal", "double"), ("date", "dateTime", "gYearMonth")
 _YEAR = r"regexp_matches(key, '^-?\d{4}$')"
+_RECENT = r"regexp_matches(key, '^(1\d{3}|20\d{2})$')"
+_TIMED = re.compile(
+    r"\b(year|date|born|birth|died|death|founded|released?|since|until|published|built|established|opened|closed|"
+    r"started?|ended?|created|formed|launched|elected|joined|hired|signed|introduced|completed|made)\b|\bin$"
+)
+"""Names of relations whose whole numbers of four digits are years."""
 _TYPED = rf"{_PATTERNS['boolean']}|^-?\d{{4,6}}-\d\d(-|$)"
 """What only values without datatype may be, as one pattern."""
 
@@ -186,7 +192,7 @@ class _Relations:
             return
         if untyped and self._entities(predicate):
             return
-        datatype = self._datatype(total) if untyped else None
+        datatype = self._datatype(total, key) if untyped else None
         if datatype is not None:
             self._typed(predicate, key, datatype, total)
         else:
@@ -201,8 +207,14 @@ class _Relations:
         numeric = number(run, f"SELECT count(*) FROM {subjects} WHERE regexp_matches(key, '{INTEGER}')")
         return numeric >= SHARE * number(run, f"SELECT count(*) FROM {subjects}")
 
-    def _datatype(self, total: int) -> str | None:
+    def _datatype(self, total: int, key: str) -> str | None:
         """The datatype of values that are written as XML Schema has them; `date` stands for each one with a year."""
+        recent = f"SELECT count(*) FILTER (NOT {_RECENT}) = 0 FROM relation_values WHERE kind IS NOT NULL"
+        if (
+            _TIMED.search(relation_name(key).replace("_", " ").casefold())
+            and self._connection.execute(recent).fetchall()[0][0]
+        ):
+            return "date"
         rows = self._connection.execute(
             f"SELECT kind, sum(n), coalesce(sum(n) FILTER ({_YEAR}), 0) FROM relation_values GROUP BY kind"
         ).fetchall()

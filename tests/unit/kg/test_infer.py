@@ -37,7 +37,7 @@ FILMS = lines(
 def test_numbers_of_a_relation_are_literals_and_numeric_names_stay_things(make):
     store, _ = make(FILMS, "g.tsv")
     assert [row[1:4] for row in values(store, "released in")] == [
-        ("2019", "integer", 2019), ("2009", "integer", 2009), ("2007", "integer", 2007), ("2012", "integer", 2012)
+        ("2019", "gYear", 2019), ("2009", "gYear", 2009), ("2007", "gYear", 2007), ("2012", "gYear", 2012)
     ]  # fmt: skip
     assert [row[2] for row in values(store, "followed by")] == [None, None]
     keys = store.connection.execute("SELECT kind, datatype FROM entities WHERE key = '2012' ORDER BY id").fetchall()
@@ -166,3 +166,12 @@ def test_a_relation_called_type_gives_types_where_none_are_declared(make):
     assert counts["types"] == 1
     store, counts = make(text, "i.tsv", infer_types=False)
     assert counts["types"] == 0
+
+
+def test_whole_numbers_of_a_relation_that_is_called_as_a_time_are_years(make):
+    store, _ = make(
+        lines("Dust|released_in|1995", "Tide|released_in|2008", "Tide|price|1995", "Dust|price|2008"), "g.tsv"
+    )
+    inferred = {name: one["datatype"].rpartition("#")[2] for name, one in store.meta["inferred"].items()}
+    assert inferred == {"released_in": "date", "price": "integer"}
+    assert [row[1:3] for row in values(store, "released_in")] == [("1995", "gYear"), ("2008", "gYear")]
