@@ -41,8 +41,8 @@ def test_numbers_of_a_relation_are_literals_and_numeric_names_stay_things(make):
     ]  # fmt: skip
     assert [row[2] for row in values(store, "followed by")] == [None, None]
     keys = store.connection.execute("SELECT kind, datatype FROM entities WHERE key = '2012' ORDER BY id").fetchall()
-    assert keys == [("entity", None), ("literal", f"{XSD}integer")]
-    assert store.meta["inferred"] == {"released in": {"datatype": f"{XSD}integer", "parsed": 4, "left_as_text": 0}}
+    assert keys == [("entity", None), ("literal", f"{XSD}gYear")]
+    assert store.meta["inferred"] == {"released in": {"datatype": f"{XSD}date", "parsed": 4, "left_as_text": 0}}
 
 
 def test_values_stay_things_where_it_is_asked_for(make):
