@@ -3,8 +3,8 @@
 An IRI that may not be one is a reject; what is no XML or JSON stops the build, for nothing after it can be read.
 Bounds: entities of XML (no external ones) stand for at most MAX_ENTITY characters each, and between two tags stand at
 most MAX_REFERENCES of them and MAX_TOKEN bytes; JSON-LD is held in memory up to MAX_JSON bytes and as many levels as
-Python allows a function to recurse.  Nothing is fetched: a context of JSON-LD that is named by an address is that of
-`kg.context`, or schema.org's.
+Python allows a function to recurse, or half of them where a context is named by an address.  Nothing is fetched: such
+a context is that of `kg.context`, or schema.org's.
 """
 
 from __future__ import annotations
@@ -53,6 +53,11 @@ SCHEMA_ORG_CONTEXT = {
 }
 """The names of schema.org's own context, written by us: every term is `http://schema.org/` and its name."""
 
+UNMAPPED = "the IRI of the predicate is not absolute"
+WITHOUT_TERM = "keys that the context does not name"
+"""Rule of what JSON-LD leaves out: its statements have the reason UNMAPPED, for a key that is no IRI."""
+
+_UNFETCHED = "No LoadDocumentCallback has been set to load remote contexts"
 _ROOT = re.compile(r"<(?:!DOCTYPE\s+)?(?:[\w.-]+:)?RDF[\s>\[]")
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[>]*(\[.*?\]\s*)?>", re.DOTALL)
 _ENTITY = re.compile(r"""<!ENTITY\s+([\w.:-]+)\s+("[^"]*"|'[^']*')\s*>""")
@@ -61,7 +66,7 @@ _PREDEFINED = ("amp", "lt", "gt", "quot", "apos")
 _KEYWORD = re.compile(r'"@(?:context|graph|id|type|value|included)"\s*:')
 _CONTEXT = re.compile(rb'"@context"\s*:\s*(?=[\[{])')
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
-_ADDRESS = re.compile(rb'"@context"\s*:\s*(?:\[[^\]]*)?"')
+_ADDRESS = re.compile(rb'"@(?:context"\s*:\s*(?:\[[^\]]*)?|import"\s*:\s*)"')
 
 
 class RdfXml:
@@ -116,8 +121,10 @@ def _batches(
             data = ox.serialize(itertools.islice(quads, CHUNK), format=ox.RdfFormat.N_QUADS) or b""
         except (SyntaxError, ValueError, MemoryError) as fault:
             line = f" at or shortly before line {stream.lines + 1:,}" if isinstance(stream, _Xml) else ""
+            text = str(getattr(fault, "msg", None) or fault)
+            text = text.replace(_UNFETCHED, "a context within a context is named by an address, which is not fetched")
             raise KgInputError(
-                f"{source.path} is {what} with a fault{line}: {getattr(fault, 'msg', None) or fault}; mend it "
+                f"{source.path} is {what} with a fault{line}: {text}; mend it "
                 f"(`riot --validate {source.path}` finds it), or write it again with the tool that made it"
             ) from None
         if not data:
@@ -125,7 +132,9 @@ def _batches(
         reason, lines = pending(why)
         batch = read_chunk(Chunk(data, 1, min(1.0, stream.fraction), none), quads=True, reason=reason)
         place = pl.lit(stream.lines + 1 if isinstance(stream, _Xml) else 1, dtype=pl.Int64)
-        batch = replace(batch, rejects=batch.rejects.with_columns(line=place))
+        unmapped = (batch.rejects["reason"] == UNMAPPED) & (what == "JSON-LD")
+        left_out = {WITHOUT_TERM: int(unmapped.sum())} if unmapped.any() else {}
+        batch = replace(batch, rejects=batch.rejects.filter(~unmapped).with_columns(line=place), filtered=left_out)
         yield nodes.renamed_in(with_terms(batch, lines, options.named_graphs == "keep", nodes.name))
 
 
@@ -213,11 +222,15 @@ def _document(source: Source, stream: SourceStream) -> bytes:
     except msgspec.DecodeError as fault:
         raise KgInputError(f"{source.path} is no JSON, although it begins like JSON-LD: {fault}; mend it") from None
     except RecursionError:
-        raise KgInputError(
-            f"{source.path} is JSON-LD with more than {sys.getrecursionlimit():,} levels of nesting; give nodes an "
-            "@id and write them beside each other, with `jsonld flatten`"
-        ) from None
+        raise _too_deep(source, sys.getrecursionlimit()) from None
     return data
+
+
+def _too_deep(source: Source, levels: int) -> KgInputError:
+    return KgInputError(
+        f"{source.path} is JSON-LD with more than {levels:,} levels of nesting; give nodes an "
+        "@id and write them beside each other, with `jsonld flatten`"
+    )
 
 
 def _check_contexts(source: Source, data: bytes) -> None:
@@ -249,8 +262,10 @@ def with_contexts(source: Source, data: bytes, options: KgOptions) -> bytes:
     files = {address: _context_file(Path(name).expanduser()) for address, name in options.context.items()}
     room = MAX_CONTEXTS
 
-    def context(address: str) -> Any:
+    def context(address: Any) -> Any:
         nonlocal room
+        if not isinstance(address, str):
+            return None
         if address in files:
             value = files[address]
         elif "" in files:
@@ -281,9 +296,15 @@ def with_contexts(source: Source, data: bytes, options: KgOptions) -> bytes:
     def contexts(value: Any) -> Any:
         if isinstance(value, list):
             return list(itertools.chain.from_iterable(_listed(contexts(item)) for item in value))
+        imported = context(value["@import"]) if isinstance(value, dict) and "@import" in value else None
+        if isinstance(imported, Mapping):
+            return imported | walk({key: item for key, item in value.items() if key != "@import"})
         return context(value) if isinstance(value, str) else walk(value)
 
-    return msgspec.json.encode(walk(document))
+    try:
+        return msgspec.json.encode(walk(document))
+    except RecursionError:
+        raise _too_deep(source, sys.getrecursionlimit() // 2) from None
 
 
 def _listed(value: Any) -> list[Any]:

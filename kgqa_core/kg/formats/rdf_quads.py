@@ -7,6 +7,7 @@ reifies a triple, `R rdf:reifies <<( s p o )>>`, is a statement whose object is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
@@ -41,8 +42,11 @@ object, cut by single spaces, which only the object may hold."""
 QUOTED = "<<"
 """How a triple that is a term begins."""
 
+_DIRECTION = re.compile(r'"@[A-Za-z0-9-]+--(?:ltr|rtl)\b')
+"""The base direction of a text, which is not kept."""
+
 PENDING = "a triple as a term"
-"""Reason of a line that holds a triple as a term, until it is read."""
+"""Reason of a line that holds a triple as a term or a base direction, until it is read."""
 
 Row = tuple[str, str, str, int, str | None]
 
@@ -52,7 +56,7 @@ def pending(reason: Callable[[str], str]) -> tuple[Callable[[str], str], list[st
     lines: list[str] = []
 
     def why(text: str) -> str:
-        if QUOTED not in text:
+        if QUOTED not in text and not _DIRECTION.search(text):
             return reason(text)
         lines.append(text)
         return PENDING
@@ -95,7 +99,7 @@ def with_terms(
             named += [(batch.height + len(rows) + k, graph) for k, (_, graph) in enumerate(read) if graph and graphs]
             rows += [row for row, _ in read]
         except SyntaxError as fault:
-            reason = f"no statement with a triple as a term: {fault.msg}"
+            reason = f"no statement{' with a triple as a term' * (QUOTED in line)}: {fault.msg}"
             rejects.append((number, reason, line[:MAX_REJECT_TEXT]))
     qualifiers = [] if batch.qualifiers is None else [batch.qualifiers]
     if named:

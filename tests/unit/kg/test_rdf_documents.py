@@ -105,10 +105,45 @@ def test_a_context_that_is_named_by_an_address_is_that_of_a_file_and_else_refuse
         assert found.triples() == [(A, "http://e/name", "n")]
 
 
+def test_a_context_imports_another_of_a_file_and_a_context_within_that_is_refused(tmp_path: Path) -> None:
+    document = {"@context": {"@import": "c", "m": "http://e/own"}, "@id": A, "name": "n", "m": "1"}
+    file = tmp_path / "c.jsonld"
+    file.write_text('{"@context": {"@vocab": "http://e/", "m": "http://e/imported"}}')
+    found = jsonld(tmp_path, document, context={"c": str(file)})
+    assert sorted(found.triples()) == [(A, "http://e/name", "n"), (A, "http://e/own", "1")]
+    file.write_text('{"@context": {"name": {"@id": "http://e/name", "@context": "d"}}}')
+    with pytest.raises(KgInputError, match="a context within a context is named by an address, which is not fetched"):
+        jsonld(tmp_path, document, context={"c": str(file)})
+
+
+def test_keys_that_a_context_does_not_name_are_counted_and_do_not_stop_the_build(tmp_path: Path) -> None:
+    found = jsonld(tmp_path, {"@context": {"p": "http://e/p"}, "@id": A, "p": "x", "q": "y", "r": [1, 2]})
+    assert (found.triples(), found.rejects) == ([(A, "http://e/p", "x")], [])
+    assert found.filtered == {rdf_documents.WITHOUT_TERM: 3}
+
+
+@pytest.mark.parametrize("name", ["g.nt", "g.nq", "g.ttl", "g.rdf", "g.jsonld"])
+def test_a_text_with_a_base_direction_keeps_its_language(tmp_path: Path, name: str) -> None:
+    text = f'<{A}> <http://e/p> "x"@ar--rtl .\n'
+    if name == "g.rdf":
+        head = HEAD.replace(">", ' xmlns:its="http://www.w3.org/2005/11/its" its:version="2.0" rdf:version="1.2">')
+        text = (
+            head + f'<rdf:Description rdf:about="{A}"><p xml:lang="ar" its:dir="rtl">x</p></rdf:Description></rdf:RDF>'
+        )
+    elif name == "g.jsonld":
+        text = json.dumps({"@id": A, "http://e/p": {"@value": "x", "@language": "ar", "@direction": "rtl"}})
+    found = read_text(tmp_path, text, name)
+    assert (found.rows("subject", "object", "datatype"), found.rejects) == ([(A, "x", "@ar")], [])
+    if name == "g.nt":
+        bad = read_text(tmp_path, text + f'<{A}> <http://e/p> "x"@ar--up .\n<{A} "x"@ar--ltr .\n', name)
+        assert [reason[:14] for _, reason, _ in bad.rejects] == ["'--up .' where", "no statement: "]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ('{"@id":"http://e/a","http://e/p":' * 5_000 + "1" + "}" * 5_000, "levels of nesting"),
+        ('{"@context":"https://schema.org","name":' + '{"name":' * 900 + "1" + "}" * 901, "500 levels of nesting"),
         ('{"@id":"http://e/a","http://e/p":[1,2', "is no JSON, although it begins like JSON-LD"),
         ('{"@context":{"t":"' + "x" * (1 << 20) + '"}}', "has a context of JSON-LD of more than 1,048,576 bytes"),
         (
