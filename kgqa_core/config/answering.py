@@ -40,6 +40,9 @@ class SymbolicOptions(Options):
     """Longest run of one form; one that takes longer counts as having found nothing."""
     date_conditions: bool = True
     """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
+    current_facts: bool = True
+    """Answer questions in the present tense from facts that have not ended by their qualifiers (`end time`, `until`),
+    where there are such; of those that have all ended the confidence is lower."""
 
 
 LTGEN_TOKENS = 128

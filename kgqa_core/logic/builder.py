@@ -17,6 +17,9 @@ from kgqa_core.logic.forms import Arg, Compare, Entity, Greater, Literal, Nth, S
 from kgqa_core.logic.lookup import Ids, ending
 from kgqa_core.logic.measures import TIME, compared_sql, dated_sql, equal_sql, hi_sql, lo_sql, measure, measured_sql
 
+LAST_YEAR = 3000
+"""Whole numbers below it may be years where a qualifier tells a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeTable:
@@ -121,9 +124,13 @@ def qualified(builder: QueryBuilder, conditions: Sequence[Where], triples: str) 
 
     Raises FormError.
     """
+    return builder.table(f"SELECT DISTINCT triple AS id FROM {matching(builder, conditions, triples)}")
+
+
+def matching(builder: QueryBuilder, conditions: Sequence[Where], triples: str) -> str:
+    """Table (triple, statement) of the statements among `triples(id)` for which every condition holds."""
     results = [_statements(builder, Where(*condition), triples) for condition in conditions]
-    both = " INTERSECT ".join(f"SELECT triple, statement FROM {name}" for name in results)
-    return builder.table(f"SELECT DISTINCT triple AS id FROM ({both})")
+    return builder.table(" INTERSECT ".join(f"SELECT triple, statement FROM {name}" for name in results))
 
 
 def _statements(builder: QueryBuilder, condition: Where, triples: str) -> str:
@@ -139,6 +146,17 @@ def _statements(builder: QueryBuilder, condition: Where, triples: str) -> str:
         )
     if op == "at":
         return _at(builder, condition, value, among)
+    if op == "current":
+        return _current(builder, condition, value, triples)
+    if op in ("first", "last"):
+        order, best = ("ASC", "min") if op == "first" else ("DESC", "max")
+        when = f"{best}(CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} ELSE e.number END)"
+        return builder.table(
+            f"SELECT triple, statement FROM (SELECT q.triple, q.statement, "
+            f"dense_rank() OVER (ORDER BY {when} {order}) AS n "
+            f"FROM qualifiers q JOIN entities e ON e.id = q.value WHERE q.relation = {qualifier} AND {among} AND "
+            f"e.number IS NOT NULL GROUP BY ALL) WHERE n = {builder.bind(int(float(value.text)))}"
+        )
     if op != "eq" and measure(value) is None:
         raise FormError(f"{op} compares numbers and dates, and {value} is neither")
     test = equal_sql(value, builder.bind) if op == "eq" else compared_sql(op, value, builder.bind)
@@ -157,7 +175,9 @@ def _at(builder: QueryBuilder, condition: Where, value: Literal, among: str) -> 
     if result is None or result.dim != TIME:
         raise FormError(f"at asks for a date, and {value} is none; write its datatype, such as 2010^^xsd:gYear")
     begin, end = builder.bind(builder.ids.relation(condition.relation)), builder.ids.ending(condition.relation)
-    begun, lasts = f"{lo_sql('e')} < {builder.bind(result.hi)}", f"{hi_sql('e')} > {builder.bind(result.lo)}"
+    year = builder.bind(int(value.text.lstrip("-")[:4]) if value.text[:1] != "-" else -int(value.text[1:5]))
+    begun = f"CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} < {builder.bind(result.hi)} ELSE e.number <= {year} END"
+    lasts = f"CASE WHEN {dated_sql('e')} THEN {hi_sql('e')} > {builder.bind(result.lo)} ELSE e.number >= {year} END"
     if ending(condition.relation) is None:
         test, relations = f"bool_or({begun} AND {lasts})", begin
     else:
@@ -169,8 +189,27 @@ def _at(builder: QueryBuilder, condition: Where, value: Literal, among: str) -> 
         relations = f"{begin}, {other}"
     return builder.table(
         "SELECT q.triple, q.statement FROM qualifiers q JOIN entities e ON e.id = q.value "
-        f"WHERE q.relation IN ({relations}) AND {among} AND {dated_sql('e')} "
+        f"WHERE q.relation IN ({relations}) AND {among} AND {_timed_sql()} "
         f"GROUP BY q.triple, q.statement HAVING {test}"
+    )
+
+
+def _timed_sql() -> str:
+    """Whether the value `e` of a qualifier is a date, or a number that may be a year."""
+    return f"({dated_sql('e')} OR (e.number = floor(e.number) AND e.unit IS NULL AND abs(e.number) < {LAST_YEAR}))"
+
+
+def _current(builder: QueryBuilder, condition: Where, value: Literal, triples: str) -> str:
+    """Statements that do not say that they ended before a date; one without qualifiers says nothing."""
+    result = measure(value)
+    if result is None or result.dim != TIME:
+        raise FormError(f"current asks for a date, and {value} is none; write its datatype, such as 2010^^xsd:gYear")
+    end, now, year = map(builder.bind, (builder.ids.relation(condition.relation), result.lo, int(value.text[:4])))
+    ended = f"CASE WHEN {dated_sql('e')} THEN {hi_sql('e')} <= {now} ELSE e.number < {year} END"
+    return builder.table(
+        f"SELECT s.id AS triple, q.statement FROM {triples} s LEFT JOIN qualifiers q ON q.triple = s.id "
+        f"LEFT JOIN entities e ON e.id = q.value AND q.relation = {end} AND {_timed_sql()} "
+        f"GROUP BY s.id, q.statement HAVING NOT coalesce(bool_or({ended}), false)"
     )
 
 

@@ -21,6 +21,7 @@ from kgqa_core.logic.builder import (
     counted_compare,
     ends,
     greater,
+    matching,
     qualified,
     ranked,
     time_constraint,
@@ -40,6 +41,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Qualifier,
     TimeConstraint,
     Where,
     elements,
@@ -163,6 +165,8 @@ class _Compiler:
             case Greater(one=one, other=other):
                 sides = self.set(one, None), self.set(other, None)
                 return self._ranked(greater(self.builder, form, sides[0].name, sides[1].name, within), *sides)
+            case Qualifier():
+                return self._qualifier(form, within)
         raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
 
     def _leaf(self, form: Entity | Literal | Class, within: str | None) -> CompiledSet:
@@ -235,6 +239,28 @@ class _Compiler:
             last.prove(needed)
 
         return CompiledSet(sets[0].name, prove)
+
+    def _qualifier(self, form: Qualifier, within: str | None) -> CompiledSet:
+        assert isinstance(form.of, Join)
+        build, step = self.builder, form.of.path[0]
+        one = None if form.one is None else self.set(form.one, None)
+        last = self.set(form.of.of, None)
+        near = f" JOIN {one.name} n ON n.id = t.{ends(step)[0]}" if one is not None else ""
+        stated = build.table(f"SELECT t.id {build.triples_to(step, last.source, near)}")
+        some = (
+            f" AND (q.triple, q.statement) IN (FROM {matching(build, form.of.where, stated)})" if form.of.where else ""
+        )
+        inside = f" AND q.value IN (SELECT id FROM {within})" if within else ""
+        qualifier = build.bind(build.ids.relation(form.relation))
+        pairs = build.table(
+            f"SELECT q.triple, q.value FROM qualifiers q WHERE q.relation = {qualifier} "
+            f"AND q.triple IN (SELECT id FROM {stated}){some}{inside}"
+        )
+
+        def prove(needed: str) -> None:
+            build.proofs.append(f"SELECT triple FROM {pairs} WHERE value IN (SELECT id FROM {needed})")
+
+        return CompiledSet(build.table(f"SELECT DISTINCT value AS id FROM {pairs}"), prove)
 
     def _and(self, form: And, within: str | None) -> CompiledSet:
         results: list[CompiledSet] = []

@@ -16,16 +16,18 @@ in an OR) is one with more parts, so that each tree is written in one way.
     TimeConstraint           (TC X r v): members for which the time v is not before r, nor after the end of r
     Greater                  (GREATER X Y r), (LESS X Y r): of two, the one with more (or less); both when equal
     Holds                    (HOLDS X Y): whether every member of Y, of which there is one, is in X
+    Qualifier                (QUALIFIER q (JOIN r X) Y): values of q on the statements that join Y to X
 
 `Or`, `Minus`, `Nth`, `Greater`, `Holds`, conditions on qualifiers and counted paths are extensions.  A counted path,
 `(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on qualifiers is written after the join that
-it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that have a time and hold at it.
+it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that have a time and hold at it,
+`current` those that do not say that they ended before a date, `first` and `last` those with the n-th value from an end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kgqa_core.errors import FormError
@@ -33,7 +35,7 @@ from kgqa_core.logic import syntax
 
 BESTS = ("max", "min")
 OPS = ("lt", "le", "gt", "ge")
-WHERE_OPS = ("eq", *OPS, "at")
+WHERE_OPS = ("eq", *OPS, "at", "current", "first", "last")
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +287,43 @@ class Holds(Form):
         return f"(HOLDS {self.of} {self.one})"
 
 
+@dataclass(frozen=True, slots=True)
+class Qualifier(Form):
+    """Values of a qualifier on the statements of a join of one relation by which members of `one` are in it.
+
+    one: all members where it is None.
+    """
+
+    relation: str
+    of: Form
+    one: Form | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Join) or len(self.of.path) > 1:
+            raise FormError(f"QUALIFIER takes a JOIN of one relation, not {self.of}")
+
+    def __str__(self) -> str:
+        one = "" if self.one is None else f" {self.one}"
+        return f"(QUALIFIER {syntax.relation_text(self.relation)} {self.of}{one})"
+
+
+def rewritten(form: Form, where: Callable[[str], Where | None]) -> Form | None:
+    """The form with a condition on its first step, outermost first, whose relation has one; None where none has."""
+    if isinstance(form, Join) and not form.where:
+        for place, step in enumerate(form.path):
+            if (condition := where(step.relation)) is not None:
+                after = form.path[place + 1 :]
+                made = Join((step,), Join(after, form.of) if after else form.of, (condition,))
+                return Join(form.path[:place], made) if place else made
+    for name in ("of", "one", "parts"):
+        parts = getattr(form, name, None)
+        for place, part in enumerate(parts if isinstance(parts, tuple) else () if parts is None else (parts,)):
+            if (inner := rewritten(part, where)) is not None:
+                own = (*parts[:place], inner, *parts[place + 1 :]) if isinstance(parts, tuple) else inner
+                return replace(form, **{name: own})  # type: ignore[type-var]
+    return None
+
+
 def is_value(form: Form) -> bool:
     """Whether a form denotes a value instead of a set of nodes."""
     return isinstance(form, (Count, Holds))
@@ -302,6 +341,7 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Form, ...]]] = {
     Minus: lambda form: (form.of, form.without),
     Greater: lambda form: (form.one, form.other),
     Holds: lambda form: (form.of, form.one),
+    Qualifier: lambda form: (form.of,) if form.one is None else (form.of, form.one),
 }
 
 
@@ -332,6 +372,8 @@ def elements(form: Form) -> Elements:
                 literals.add(node)
             case Compare(value=value) | TimeConstraint(value=value):
                 literals.add(value)
+            case Qualifier(relation=relation):
+                results["relations"].add(relation)
         results["relations"].update(step.relation for step in getattr(node, "path", ()))
         for relation, _, operand in node.where if isinstance(node, Join) else ():
             results["relations"].add(relation)

@@ -75,6 +75,10 @@ _ENDINGS: tuple[tuple[str, str], ...] = (
     ("start time", "end time"),
     ("start_time", "end_time"),
     ("startTime", "endTime"),
+    ("start year", "end year"),
+    ("start_year", "end_year"),
+    ("startYear", "endYear"),
+    ("validFrom", "validTo"),
     ("startDate", "endDate"),
     ("start", "end"),
     ("begin", "end"),
@@ -88,10 +92,18 @@ _ENDINGS: tuple[tuple[str, str], ...] = (
 
 def ending(relation: str) -> str | None:
     """The key of the relation that ends what this one begins: `…from` and `…to`, P580 and P582; None for others."""
-    for begin, end in _ENDINGS:
-        match = re.search(rf"(^|[^A-Za-z0-9]){re.escape(begin)}$", relation)
-        if match:
-            return relation[: len(relation) - len(begin)] + end
+    return _other(relation, _ENDINGS)
+
+
+def begins(relation: str) -> str | None:
+    """The key of the relation that begins what this one ends; None for others."""
+    return _other(relation, [(end, begin) for begin, end in _ENDINGS])
+
+
+def _other(relation: str, pairs: Sequence[tuple[str, str]]) -> str | None:
+    for own, other in pairs:
+        if re.search(rf"(^|[^A-Za-z0-9]){re.escape(own)}$", relation):
+            return relation[: len(relation) - len(own)] + other
     return None
 
 

@@ -31,6 +31,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Qualifier,
     Steps,
     TimeConstraint,
     children,
@@ -314,6 +315,6 @@ def joined_ranges(starts: Ints, lengths: Ints) -> Ints:
 
 def outside(form: Form) -> bool:
     """Whether a form needs what is not in memory: qualifiers, or TC."""
-    if isinstance(form, TimeConstraint) or (isinstance(form, Join) and form.where):
+    if isinstance(form, (TimeConstraint, Qualifier)) or (isinstance(form, Join) and form.where):
         return True
     return any(map(outside, children(form)))

@@ -27,6 +27,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Qualifier,
     Step,
     Steps,
     TimeConstraint,
@@ -278,6 +279,7 @@ _BUILDERS: dict[str, _Builder] = {
     "GREATER": _greater,
     "LESS": _greater,
     "HOLDS": lambda name, operands: Holds(*_forms(operands)),
+    "QUALIFIER": lambda name, operands: Qualifier(_key(operands[0]), *_forms(operands[1:])),
     "TYPE": lambda name, operands: Class(_key(operands[0])),
 }
 
@@ -296,6 +298,7 @@ _USAGE: dict[str, tuple[int, int | None, str]] = {
     "GREATER": (3, 3, "(GREATER X Y r)"),
     "LESS": (3, 3, "(LESS X Y r)"),
     "HOLDS": (2, 2, "(HOLDS X Y)"),
+    "QUALIFIER": (2, 3, "(QUALIFIER q (JOIN r X) Y)"),
     "TYPE": (1, 1, "(TYPE key)"),
 }
 

@@ -26,6 +26,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Qualifier,
     Step,
     Steps,
     TimeConstraint,
@@ -126,6 +127,8 @@ class _Checker:
                 for step in reversed(path):
                     result = self.back(step, result, form)
                 return result
+            case Qualifier():
+                return _NodeKinds(None)
             case And(parts=parts):
                 return self.both(parts)
             case Or(parts=parts):
@@ -216,7 +219,7 @@ class _Checker:
                 raise FormError(f"no statement has the qualifier {relation!r} in this graph{nearest(relation, known)}")
             result = None if isinstance(value, Entity) else measure(value)
             expected = "entity" if isinstance(value, Entity) else TEXT if result is None else result.dim
-            if expected not in known[relation] and op != "at":
+            if expected not in known[relation] and op not in ("at", "current", "first", "last"):
                 names = ", ".join(sorted(_name(("literal", dimension)) for dimension in known[relation]))
                 raise FormError(f"values of the qualifier {relation} are {names}, and {value} is none of these")
 

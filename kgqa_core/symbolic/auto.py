@@ -191,12 +191,18 @@ class AutoSolver:
         return _Named(self.store.names([*meant, *answered]), self.store.entity_keys(answered))
 
     def _answer(self, question: Question, query: LabelQuery, choice: Choice, named: _Named) -> ComputedAnswer:
+        over = False
+        if choice.best is not None and not choice.empty and self.options.current_facts:
+            current, over = self.parser.qualifiers.current(query, choice.best)
+            if current is not choice.best:
+                choice = replace(choice, best=current)
+                named = self._named([(question, query, choice)])
         best, sure_of = choice.best, self._confidence(choice)
         left = self._left(query, choice, named)
         if left.restricting:
             confidence = round(min(sure_of, UNREAD_MOST, 0.9 * self.threshold or 1.0), 6)
         else:
-            confidence = round(UNREAD_SHARE * sure_of if left.words else sure_of, 6)
+            confidence = round(UNREAD_SHARE * sure_of if left.words or over else sure_of, 6)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
         sure = best is not None and not choice.empty and confidence >= self.threshold
         made = ComputedAnswer(

@@ -17,7 +17,7 @@ from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import And, Arg, Count, Form, Greater, Holds, Join, Literal, Minus, Nth, Or, Where
+from kgqa_core.logic.forms import Count, Form, Holds, Literal, Where, rewritten
 from kgqa_core.logic.lookup import ending, index
 from kgqa_core.logic.measures import dated_sql
 from kgqa_core.logic.parser import parse
@@ -46,36 +46,12 @@ class Dates:
         if self._any is None:
             row = self._store.connection.execute("SELECT count(*) FROM (SELECT 1 FROM qualifiers LIMIT 1)").fetchone()
             self._any = bool(row and row[0])
-        return self._in(form, date) if self._any else None
 
-    def _in(self, form: Form, date: Literal) -> Form | None:
-        match form:
-            case Join():
-                return self._join(form, date)
-            case Count(of=of) | Arg(of=of) | Nth(of=of) | Holds(of=of) | Minus(of=of):
-                found = self._in(of, date)
-                return None if found is None else replace(form, of=found)
-            case Greater(one=one):
-                found = self._in(one, date)
-                return None if found is None else replace(form, one=found)
-            case And(parts=parts) | Or(parts=parts):
-                for place, part in enumerate(parts):
-                    found = self._in(part, date)
-                    if found is not None:
-                        return type(form)((*parts[:place], found, *parts[place + 1 :]))
-        return None
+        def where(relation: str) -> Where | None:
+            key = self.qualifier(relation)
+            return None if key is None else Where(key, "at", date)
 
-    def _join(self, form: Join, date: Literal) -> Form | None:
-        for place, step in enumerate(form.path):
-            qualifier = self.qualifier(step.relation)
-            if qualifier is None or form.where:
-                continue
-            after = form.path[place + 1 :]
-            inner = Join(after, form.of) if after else form.of
-            made = Join((step,), inner, (Where(qualifier, "at", date),))
-            return Join(form.path[:place], made) if place else made
-        found = self._in(form.of, date)
-        return None if found is None else replace(form, of=found)
+        return rewritten(form, where) if self._any else None
 
     def qualifier(self, relation: str) -> str | None:
         """The key of the qualifier that dates the statements of a relation; None where none does."""

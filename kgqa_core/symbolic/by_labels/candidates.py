@@ -34,6 +34,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Qualifier,
     children,
 )
 from kgqa_core.logic.measures import measure
@@ -574,6 +575,12 @@ def nodes_of(form: Form) -> list[Form]:
     return found
 
 
+def has_value(node: Form) -> bool:
+    """Whether a node of a form is a value, or compares with one, also on qualifiers."""
+    own = isinstance(getattr(node, "value", node), Literal)
+    return own or any(where.op not in ("current", "first", "last") for where in getattr(node, "where", ()))
+
+
 def best_of(form: Form) -> str | None:
     """Whether a form wants the largest or the smallest, None where it ranks nothing."""
     return next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)
@@ -671,7 +678,10 @@ def labels_of(form: Form, graph: LabelGraph) -> list[str]:
     for node in nodes_of(form):
         if isinstance(node, Class) and node.key in graph.type_of_key:
             found.append(graph.type_labels[graph.type_of_key[node.key]])
-        found += [graph.labels[graph.memory.relation_ids[step.relation]] for step in getattr(node, "path", ())]
+        keys = [step.relation for step in getattr(node, "path", ())]
+        keys += [where.relation for where in getattr(node, "where", ())]
+        keys += [node.relation] if isinstance(node, Qualifier) else []
+        found += [graph.labels[graph.memory.relation_ids[key]] for key in keys]
     return found
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.forms import (
     Compare,
-    Count,
     Entity,
     Form,
     Holds,
@@ -87,24 +86,17 @@ def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate 
     try:
         if outside(form) or any(key not in graph.memory.relation_ids for key in elements(form).relations):
             return None
-        memory = graph.answering
-        nodes, value = None, None
-        if isinstance(form, Count):
-            value = len(memory.nodes(form.of))
-        elif isinstance(form, Holds):
-            one = memory.nodes(form.one)
-            value = bool(len(one) and np.isin(one, memory.nodes(form.of)).all())
-        else:
-            nodes = memory.nodes(form)
+        result = graph.answering.execute(form)
     except (FormError, FormTimeout):
         return None
+    nodes = np.array(result.nodes, dtype=np.int64) if result.value is None else None
     types = types_in_form(form, nodes, query, graph)
     first = slots_of(form.of, query) if isinstance(form, (Minus, Holds)) else ()
     return Candidate(
         form,
         KINDS.index(kind_of(form)),
         nodes,
-        value,
+        result.value,
         ways_of(form, graph),
         tuple(dict.fromkeys((*first, *slots_of(form, query)))),
         types,

@@ -8,7 +8,7 @@ from functools import cache, cached_property, lru_cache
 
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Join, Literal, Nth
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, labels_of, nodes_of
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, has_value, labels_of, nodes_of
 from kgqa_core.symbolic.by_labels.cues import LOOKED_AT, cues_of
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import SLOTS
@@ -74,7 +74,7 @@ class FormReading:
     @cached_property
     def valued(self) -> bool:
         """Whether it has a value of the question."""
-        return any(isinstance(getattr(node, "value", node), Literal) for node in nodes_of(self.best.form))
+        return any(has_value(node) for node in nodes_of(self.best.form))
 
     @cached_property
     def leads_to_one(self) -> bool:
@@ -171,6 +171,8 @@ class FormReader:
     def is_dated(self, form: FormReading) -> bool:
         """Whether what a form compares with a value of the question is a date, or is asked for by *when*."""
         for node in nodes_of(form.best.form):
+            if any(isinstance(where.value, Literal) for where in getattr(node, "where", ())):
+                return True
             if isinstance(getattr(node, "value", getattr(node, "of", None)), Literal):
                 relation = self.graph.memory.relation_ids[node.path[-1].relation]  # type: ignore[attr-defined]
                 entry = thesaurus().relation(self.graph.labels[relation])

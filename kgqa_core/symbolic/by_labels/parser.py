@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Literal, Minus, Nth, children
+from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.question_limits import next_question
 from kgqa_core.symbolic.by_labels.candidates import (
@@ -24,6 +24,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
     LabelQuery,
     best_of,
     by_key,
+    has_value,
     inside,
     labels_of,
     nodes_of,
@@ -31,6 +32,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
 from kgqa_core.symbolic.by_labels.cues import Cues, cues_of, meets
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import Phrases
+from kgqa_core.symbolic.by_labels.qualified import BASES, Qualifiers
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread, UnreadWords
@@ -233,6 +235,7 @@ class LabelParser:
     ) -> None:
         self.graph, self.scorer, self.hops = graph, scorer, hops
         self.maker = CandidateMaker(graph, hops)
+        self.qualifiers = Qualifiers(graph)
         self.phrases = Phrases(graph)
         each = [self.phrases.wordings(directed) for directed in range(2 * graph.relations)]
         first = [texts[0] for texts in each]
@@ -311,6 +314,13 @@ class LabelParser:
                 cues = self.cues(query)
                 made = self.maker.make(query, fit.likeness, guess[0].tolist())
                 candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), most))
+                bases = islice((one for one in made if meets(one, replace(cues, kind=""), query, self.graph)), BASES)
+                more = self.qualifiers.make(query, bases)
+                qualified = [one for one in more if meets(one, cues, query, self.graph)]
+                stated = [one for one in qualified if any(map(has_value, nodes_of(one.form)))]
+                if stated and (query.values or "according to" in query.text):  # which others leave unread
+                    candidates = [one for one in candidates if any(map(has_value, nodes_of(one.form)))]
+                candidates += qualified
                 known = {str(normalise(candidate.form)) for candidate in candidates} if proposed else set()
                 for one, road in proposed[start + index] if proposed else ():
                     text = str(normalise(one.form))
@@ -433,7 +443,7 @@ class LabelParser:
                 *(self._type_words[number] for number in named if number >= 0),
             )
             explained = content & label_words.union(*(self._words[directed] for directed in one.ways))
-            literals = sum(isinstance(getattr(node, "value", node), Literal) for node in nodes)
+            literals = sum(map(has_value, nodes))
             nth = next((node.n for node in nodes if isinstance(node, Nth)), 1)
             operation, best, order, length, turns = (
                 max(log[number], -8) / 4 if number >= 0 else 0 for log, number in zip(guess, numbers, strict=True)

@@ -28,8 +28,10 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Qualifier,
     Step,
     TimeConstraint,
+    Where,
 )
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
@@ -148,7 +150,7 @@ class Phrases:
                 return slots.get(text, NUMBER if text[:1].isdigit() else text)
             case Join(path=path, of=of, where=where):
                 text = self._path(path, self._set(of, slots))
-                return text + (f" in {NUMBER}" if where else "")
+                return " ".join([text, *(self._condition(one, slots) for one in where)])
             case And(parts=parts):
                 return self._both(parts, slots)
             case Or(parts=parts):
@@ -167,9 +169,22 @@ class Phrases:
                 return f"with {self._measure(path)} {_OPS[op]} {NUMBER}"
             case TimeConstraint(of=of):
                 return f"{self._set(of, slots)} in {NUMBER}"
+            case Qualifier(relation=relation, of=of, one=one):
+                of_one = "" if one is None else f"{self._set(one, slots)} "
+                return f"{self._label(relation)} of {of_one}{self._set(of, slots)}"
             case Count() | Holds():
                 return self.write(form, slots)
         raise AssertionError(form)
+
+    def _condition(self, where: Where, slots: Mapping[str, str]) -> str:
+        """A condition on a qualifier: `in n`, `since n`, `first`."""
+        if where.op in ("current", "first", "last"):
+            return where.op
+        value = NUMBER if isinstance(where.value, Literal) else self._set(where.value, slots)
+        return f"in {value}" if where.op == "at" else f"{self._label(where.relation)} {_OPS.get(where.op, '')} {value}"
+
+    def _label(self, relation: str) -> str:
+        return self.graph.labels[self.graph.memory.relation_ids[relation]]
 
     def _both(self, parts: tuple[Form, ...], slots: Mapping[str, str]) -> str:
         """Parts of an intersection, a class first as the noun, and the nouns of the others left out."""
@@ -251,6 +266,8 @@ class Phrases:
     def answer(self, form: Form) -> str:
         """What the answer of a form is: a noun, `number`, or `yes or no`."""
         match form:
+            case Qualifier(relation=relation):
+                return self._label(relation)
             case Count():
                 return "number"
             case Holds():

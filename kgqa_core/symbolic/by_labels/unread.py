@@ -27,6 +27,7 @@ from kgqa_core.symbolic.by_labels.cues import cues_of
 from kgqa_core.symbolic.by_labels.form_reading import FormReader, FormReading, root, roots
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
+from kgqa_core.symbolic.by_labels.qualified import qualifier_words
 from kgqa_core.symbolic.by_labels.question_words import (
     grammar_of,
     idle_phrases,
@@ -130,6 +131,8 @@ class UnreadWords:
         if doubtful:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
+        if "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):
+            reasons.append("according to")
         words = [token for token in tokens if token.text not in fixed]
         head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
@@ -145,6 +148,8 @@ class UnreadWords:
     def _state(self, word: str, before: str, form: FormReading, query: LabelQuery) -> str:
         """What accounts for a word by itself and the one before it, grammar left aside."""
         lists = question_words()
+        if word in qualifier_words(form.best.form, self.reader.graph):
+            return READ
         if _counts_people(word, before, form):
             return READ if form.words & {"person", "human", "individual"} else LEFT
         if (word == "person" or word in _PEOPLE) and "who" in form.words:
