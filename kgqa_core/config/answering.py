@@ -41,8 +41,7 @@ class SymbolicOptions(Options):
     date_conditions: bool = True
     """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
     current_facts: bool = True
-    """Answer questions in the present tense from facts that have not ended by their qualifiers (`end time`, `until`),
-    where there are such; of those that have all ended the confidence is lower."""
+    """Answer questions in the present tense from facts that have not ended by their qualifiers, as `end time`."""
 
 
 LTGEN_TOKENS = 128

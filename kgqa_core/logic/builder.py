@@ -13,12 +13,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import Arg, Compare, Entity, Greater, Literal, Nth, Step, Steps, TimeConstraint, Where
+from kgqa_core.logic.forms import Arg, Compare, Entity, Greater, Nth, Step, Steps, TimeConstraint, Where
 from kgqa_core.logic.lookup import Ids, ending
-from kgqa_core.logic.measures import TIME, compared_sql, dated_sql, equal_sql, hi_sql, lo_sql, measure, measured_sql
+from kgqa_core.logic.measures import (
+    TIME,
+    Measure,
+    compared_sql,
+    dated_sql,
+    equal_sql,
+    hi_sql,
+    lo_sql,
+    measure,
+    measured_sql,
+)
 
-LAST_YEAR = 3000
-"""Whole numbers below it may be years where a qualifier tells a time."""
+TIMED_SQL = f"({dated_sql('e')} OR (e.number = floor(e.number) AND e.unit IS NULL AND abs(e.number) < 3000))"
+"""Whether the value `e` of a qualifier is a date, or a number that may be a year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +154,13 @@ def _statements(builder: QueryBuilder, condition: Where, triples: str) -> str:
         return builder.table(
             f"SELECT triple, statement FROM qualifiers q WHERE relation = {qualifier} AND value = {entity} AND {among}"
         )
-    if op == "at":
-        return _at(builder, condition, value, among)
-    if op == "current":
-        return _current(builder, condition, value, triples)
+    if op in ("at", "current"):
+        span = measure(value)
+        if span is None or span.dim != TIME:
+            raise FormError(f"{op} asks for a date, and {value} is none; write its datatype, such as 2010^^xsd:gYear")
+        year = builder.bind(int(value.text[: value.text.find("-", 1)] if "-" in value.text[1:] else value.text[:5]))
+        make, inside = (_at, among) if op == "at" else (_current, triples)
+        return builder.table(make(builder, relation, span, year, inside))
     if op in ("first", "last"):
         order, best = ("ASC", "min") if op == "first" else ("DESC", "max")
         when = f"{best}(CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} ELSE e.number END)"
@@ -166,19 +179,15 @@ def _statements(builder: QueryBuilder, condition: Where, triples: str) -> str:
     )
 
 
-def _at(builder: QueryBuilder, condition: Where, value: Literal, among: str) -> str:
-    """Statements with a beginning, an end or a point in time that hold at some time of `value`.
+def _at(builder: QueryBuilder, relation: str, span: Measure, year: str, among: str) -> str:
+    """Statements with a beginning, an end or a point in time that hold at some time of `span`; year: its year.
 
-    What begins must have begun before the value's end, and what ends must end after its beginning; one may be open.
+    What begins must have begun before its end, and what ends must end after its beginning; one may be open.
     """
-    result = measure(value)
-    if result is None or result.dim != TIME:
-        raise FormError(f"at asks for a date, and {value} is none; write its datatype, such as 2010^^xsd:gYear")
-    begin, end = builder.bind(builder.ids.relation(condition.relation)), builder.ids.ending(condition.relation)
-    year = builder.bind(int(value.text.lstrip("-")[:4]) if value.text[:1] != "-" else -int(value.text[1:5]))
-    begun = f"CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} < {builder.bind(result.hi)} ELSE e.number <= {year} END"
-    lasts = f"CASE WHEN {dated_sql('e')} THEN {hi_sql('e')} > {builder.bind(result.lo)} ELSE e.number >= {year} END"
-    if ending(condition.relation) is None:
+    begin, end = builder.bind(builder.ids.relation(relation)), builder.ids.ending(relation)
+    begun = f"CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} < {builder.bind(span.hi)} ELSE e.number <= {year} END"
+    lasts = f"CASE WHEN {dated_sql('e')} THEN {hi_sql('e')} > {builder.bind(span.lo)} ELSE e.number >= {year} END"
+    if ending(relation) is None:
         test, relations = f"bool_or({begun} AND {lasts})", begin
     else:
         other = builder.bind(end if end is not None else -1)
@@ -187,28 +196,19 @@ def _at(builder: QueryBuilder, condition: Where, value: Literal, among: str) -> 
             f"AND coalesce(bool_or({lasts}) FILTER (q.relation = {other}), true)"
         )
         relations = f"{begin}, {other}"
-    return builder.table(
+    return (
         "SELECT q.triple, q.statement FROM qualifiers q JOIN entities e ON e.id = q.value "
-        f"WHERE q.relation IN ({relations}) AND {among} AND {_timed_sql()} "
+        f"WHERE q.relation IN ({relations}) AND {among} AND {TIMED_SQL} "
         f"GROUP BY q.triple, q.statement HAVING {test}"
     )
 
 
-def _timed_sql() -> str:
-    """Whether the value `e` of a qualifier is a date, or a number that may be a year."""
-    return f"({dated_sql('e')} OR (e.number = floor(e.number) AND e.unit IS NULL AND abs(e.number) < {LAST_YEAR}))"
-
-
-def _current(builder: QueryBuilder, condition: Where, value: Literal, triples: str) -> str:
+def _current(builder: QueryBuilder, relation: str, span: Measure, year: str, triples: str) -> str:
     """Statements that do not say that they ended before a date; one without qualifiers says nothing."""
-    result = measure(value)
-    if result is None or result.dim != TIME:
-        raise FormError(f"current asks for a date, and {value} is none; write its datatype, such as 2010^^xsd:gYear")
-    end, now, year = map(builder.bind, (builder.ids.relation(condition.relation), result.lo, int(value.text[:4])))
-    ended = f"CASE WHEN {dated_sql('e')} THEN {hi_sql('e')} <= {now} ELSE e.number < {year} END"
-    return builder.table(
-        f"SELECT s.id AS triple, q.statement FROM {triples} s LEFT JOIN qualifiers q ON q.triple = s.id "
-        f"LEFT JOIN entities e ON e.id = q.value AND q.relation = {end} AND {_timed_sql()} "
+    ended = f"CASE WHEN {dated_sql('e')} THEN {hi_sql('e')} <= {builder.bind(span.lo)} ELSE e.number < {year} END"
+    return (
+        f"SELECT s.id AS triple, q.statement FROM {triples} s LEFT JOIN qualifiers q ON q.triple = s.id LEFT JOIN "
+        f"entities e ON e.id = q.value AND q.relation = {builder.bind(builder.ids.relation(relation))} AND {TIMED_SQL} "
         f"GROUP BY s.id, q.statement HAVING NOT coalesce(bool_or({ended}), false)"
     )
 

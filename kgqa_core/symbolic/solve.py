@@ -46,12 +46,9 @@ class Dates:
         if self._any is None:
             row = self._store.connection.execute("SELECT count(*) FROM (SELECT 1 FROM qualifiers LIMIT 1)").fetchone()
             self._any = bool(row and row[0])
-
-        def where(relation: str) -> Where | None:
-            key = self.qualifier(relation)
-            return None if key is None else Where(key, "at", date)
-
-        return rewritten(form, where) if self._any else None
+        if not self._any:
+            return None
+        return rewritten(form, lambda key: Where(own, "at", date) if (own := self.qualifier(key)) else None)
 
     def qualifier(self, relation: str) -> str | None:
         """The key of the qualifier that dates the statements of a relation; None where none does."""

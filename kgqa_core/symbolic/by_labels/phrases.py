@@ -177,7 +177,6 @@ class Phrases:
         raise AssertionError(form)
 
     def _condition(self, where: Where, slots: Mapping[str, str]) -> str:
-        """A condition on a qualifier: `in n`, `since n`, `first`."""
         if where.op in ("current", "first", "last"):
             return where.op
         value = NUMBER if isinstance(where.value, Literal) else self._set(where.value, slots)

@@ -1,8 +1,4 @@
-"""Forms over the qualifiers of statements: when a fact holds, who says so, and what else is stated of it.
-
-They are made of other candidates where the words of the question ask for it: a year, *since when*, *first*, *who says*,
-the label of a qualifier, or an entity that is the value of one.
-"""
+"""Forms over the qualifiers of statements: when a fact holds, who says so, and what else is stated of it."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ import numpy as np
 
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.vocabulary import XSD
-from kgqa_core.logic.builder import LAST_YEAR
+from kgqa_core.logic.builder import TIMED_SQL
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Qualifier, Where, rewritten
 from kgqa_core.logic.lookup import begins, ending
 from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, contains, nodes_of
@@ -25,16 +21,11 @@ from kgqa_core.symbolic.by_labels.phrases import NUMBER
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
 
 BASES = 12
-"""Candidates of which qualified ones are made."""
-BEGIN, END, POINT = "begin", "end", "point"
-TIMED = 0.9
+BEGIN, END, POINT, TIMED = "begin", "end", "point", 0.9
 """Share of the values of a qualifier that are dates or years, from which on it tells a time."""
 PROVENANCE = frozenset(("graph", "source", "stated in", "reference", "reference url", "provenance", "according to"))
 """Labels of qualifiers that tell who states a fact."""
-_SOURCE = re.compile(
-    r"\b(?:who|which|what)(?: \w+)? (?:says?|said|states?|stated|claims?|reports?)\b|\baccording to wh|"
-    r"\b(?:source|provenance)\b|\bhow do (?:you|we) know\b"
-)
+_SOURCE = re.compile(r"\b(?:who|wh\w+ \w+) (?:says?|said|states?|stated|claims?)\b|\baccording to wh|\bsource\b")
 _PRESENT = re.compile(r"\b(?:is|are|does|do)\b|['’]s\b|\bwho \w+s\b")
 _PAST = re.compile(
     r"\b(?:was|were|did|had|been|ever|former|formerly|previous|previously|past|history|until|till|when|since|before|"
@@ -52,7 +43,6 @@ _BEFORE_YEARS = {
     **dict.fromkeys(("since", "from", "starting"), (BEGIN, "eq")), **dict.fromkeys(("until", "till"), (END, "eq")),
     "before": (BEGIN, "lt"), "after": (BEGIN, "gt"),
 }  # fmt: skip
-"""What the word before a year asks of statements; any other that they hold in it."""
 _SAYING = frozenset("says say said states state stated claims claim reports report according source so".split())
 
 
@@ -86,22 +76,18 @@ class Qualifiers:
         """The qualifiers of each relation's statements, with what it tells: BEGIN, END, POINT or no time."""
         results: dict[int, dict[int, str]] = {}
         rows = self.graph.store.connection.execute(
-            "SELECT t.relation, q.relation, avg((e.precision IS NOT NULL)::INT), avg((e.precision IS NOT NULL OR "
-            f"(e.number = floor(e.number) AND e.unit IS NULL AND abs(e.number) < {LAST_YEAR}))::INT) "
-            f"{_STATED} JOIN entities e ON e.id = q.value GROUP BY ALL ORDER BY ALL"
+            "SELECT t.relation, q.relation, avg((e.precision IS NOT NULL)::INT), "
+            f"avg({TIMED_SQL}::INT) {_STATED} JOIN entities e ON e.id = q.value GROUP BY ALL ORDER BY ALL"
         ).fetchall()
         for relation, qualifier, dated, timed in rows:
             key, words = self.graph.keys[qualifier], set(self.graph.labels[qualifier].lower().split())
             kind = END if begins(key) else BEGIN if ending(key) else POINT if dated or words & _POINTS else ""
             results.setdefault(relation, {})[qualifier] = kind if (timed or 0) > TIMED else ""
-            if (dated or 0) > TIMED:
-                self._dated.add(key)
+            self._dated.update((key,) if (dated or 0) > TIMED else ())
         return results
 
     def make(self, query: LabelQuery, bases: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Candidates with qualifiers, of some without.  The linker's entities may be values of qualifiers, too."""
-        if not self.of_relation:
-            return
+        """Candidates with qualifiers, of some without."""
         tried: set[Form] = set()
         for base in bases:
             steps = [step.relation for node in nodes_of(base.form) if isinstance(node, Join) for step in node.path]
@@ -122,20 +108,14 @@ class Qualifiers:
                     yield made
 
     def current(self, query: LabelQuery, best: Candidate) -> tuple[Candidate, bool]:
-        """A candidate over facts that have not ended, where a question in the present tense means these; and whether
-        there is none, so that the candidate is as it was."""
+        """A candidate over facts that have not ended, for a question in the present tense; and whether all have."""
         low = query.text.lower()
         plain = not {*_WORDS["current"].split()[:6]}.isdisjoint(low.split())
         outer = any(isinstance(node, Qualifier) or getattr(node, "where", ()) for node in nodes_of(best.form))
         if not self.of_relation or outer or not (plain or (_PRESENT.search(low) and not _PAST.search(low))):
             return best, False
         now = Literal(self.today.isoformat(), f"{XSD}date")
-
-        def where(relation: str) -> Where | None:
-            end = self._time(relation, END)
-            return None if end is None else Where(end, "current", now)
-
-        form = rewritten(best.form, where)
+        form = rewritten(best.form, lambda key: Where(end, "current", now) if (end := self._time(key, END)) else None)
         made = self._run(best, form, (), best.slots) if form is not None else None
         if made is None:
             return best, False
@@ -148,7 +128,6 @@ class Qualifiers:
         return self.of_relation.get(self.graph.memory.relation_ids.get(relation, -1), {})
 
     def _time(self, relation: str, *kinds: str) -> str | None:
-        """The first qualifier of a relation's statements that tells a time of these kinds."""
         own = self._of(relation)
         return next((self.graph.keys[number] for kind in kinds for number in own if own[number] == kind), None)
 
@@ -183,11 +162,10 @@ class Qualifiers:
             "WHERE e.kind = 'entity' AND list_contains($1, q.relation) ORDER BY ALL LIMIT 10000",
             [own],
         ).fetchall()
-        names = self.graph.store.names({row[0] for row in rows})
+        names = self.graph.store.names({entity for entity, *_ in rows})
         return [(names[entity].lower(), key, (relation, q)) for entity, key, relation, q in rows]
 
     def _having(self, entity: int) -> set[tuple[int, int]]:
-        """(relation, qualifier) of the statements that an entity qualifies."""
         if entity not in self._relations_of_value:
             sql = f"SELECT DISTINCT t.relation, q.relation {_STATED} WHERE q.value = $1"
             self._relations_of_value[entity] = set(self.graph.store.connection.execute(sql, [entity]).fetchall())
@@ -214,12 +192,17 @@ class Qualifiers:
                         yield Qualifier(key, join, self.graph.named(entity, name)), key, (*base.slots, number)
 
     def _run(self, base: Candidate, form: Form, relations: tuple[str, ...], slots: tuple[int, ...]) -> Candidate | None:
-        """A candidate of a form that is made of another's; None where it cannot be run."""
         try:
             result = self.graph.answering.execute(form)
         except (FormError, FormTimeout):
             return None
-        nodes = np.array(result.nodes, dtype=np.int64) if result.value is None else None
+        nodes = None if result.value is not None else np.array(result.nodes, dtype=np.int64)
         ways = (*base.ways, *(self.graph.memory.relation_ids[key] for key in relations))
-        used = tuple(dict.fromkeys((*base.slots, *slots)))
-        return replace(base, form=form, nodes=nodes, value=result.value, ways=ways, slots=used)
+        return replace(
+            base,
+            form=form,
+            nodes=nodes,
+            value=result.value,
+            ways=ways,
+            slots=tuple({**dict.fromkeys(base.slots), **dict.fromkeys(slots)}),
+        )

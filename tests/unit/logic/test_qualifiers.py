@@ -13,6 +13,7 @@ from kgqa_core.errors import FormError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.look import look, sql_of
+from kgqa_core.logic.parser import parse
 from kgqa_core.workspace import Workspace
 
 NAMED = {"P6", "P580", "P582", "P1082", "Q182397", "Q312881", "Q348901", "Q441330", "Q721358"}
@@ -62,10 +63,27 @@ HEAD = "(JOIN (R P6) Q35 {})"
         ("(ge P580 1972-10-05) (lt P582 1975^^xsd:gYear)", ["Anker Jørgensen"]),
         ("(ge P580 1972-10-05) (le P582 1975^^xsd:gYear)", ["Anker Jørgensen", "Poul Hartling"]),
         ("(at P580 1300^^xsd:gYear)", []),
+        ("(current P582 1975-06-01) (lt P580 1975-06-01) (ge P580 1970^^xsd:gYear)", ["Anker Jørgensen"]),
+        ("(last P580 1)", ["Lars Løkke Rasmussen"]),
     ],
 )
 def test_a_time_asks_for_one_statement_that_holds_then(store, conditions, expected):
     assert result_of(store, HEAD.format(conditions)) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("(QUALIFIER P580 (JOIN (R P6) Q35) Q441330)", ["1973-12-19T00:00:00Z"]),
+        ("(QUALIFIER P582 (JOIN (R P6) Q35 (last P580 2)))", ["2015-06-28T00:00:00Z"]),
+        ("(COUNT (QUALIFIER P580 (JOIN (R P6) Q35 (at P580 1972^^xsd:gYear))))", 2),
+    ],
+)
+def test_a_qualifier_is_an_answer_with_its_statement_as_proof(store, form, expected):
+    assert str(parse(form)) == form
+    found = look(store, form, seconds=600)
+    assert [row["entity"] for row in found["answers"]] == expected or found["value"] == expected
+    assert all("start time: " in fact for fact in found["proof"])
 
 
 def test_conditions_count_and_combine_with_other_forms(store):
