@@ -80,7 +80,7 @@ def test_a_time_asks_for_one_statement_that_holds_then(store, conditions, expect
     ],
 )
 def test_a_qualifier_is_an_answer_with_its_statement_as_proof(store, form, expected):
-    assert str(parse(form)) == form
+    assert parse(str(parse(form))) == parse(form)
     found = look(store, form, seconds=600)
     assert [row["entity"] for row in found["answers"]] == expected or found["value"] == expected
     assert all("start time: " in fact for fact in found["proof"])
