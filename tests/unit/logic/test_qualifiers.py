@@ -74,7 +74,7 @@ def test_a_time_asks_for_one_statement_that_holds_then(store, conditions, expect
 @pytest.mark.parametrize(
     ("form", "expected"),
     [
-        ("(QUALIFIER P580 (JOIN (R P6) Q35) Q441330)", ["1973-12-19T00:00:00Z"]),
+        ("(QUALIFIER P580 (JOIN (R P6) Q35) Q441330)", ["1962-09-03T00:00:00Z", "1971-10-11T00:00:00Z"]),
         ("(QUALIFIER P582 (JOIN (R P6) Q35 (last P580 2)))", ["2015-06-28T00:00:00Z"]),
         ("(COUNT (QUALIFIER P580 (JOIN (R P6) Q35 (at P580 1972^^xsd:gYear))))", 2),
     ],
