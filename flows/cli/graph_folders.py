@@ -40,7 +40,9 @@ def build_folder(
     started = time.monotonic()
     section = {"name": out.name, "files": [str(path) for path in files], "fetched": _fetched_beside(out), **settings}
     profile = make_profile({"kg": section})
-    claim = claim_folder("kg", out, source=source_of("kg build", files=files), inputs=files, force=force)
+    claim = claim_folder(
+        "kg", out, source=source_of("kg build", files=files), inputs=_read(files, settings), force=force
+    )
     _spool_beside(out)
     with StageMonitor("kg", lambda rows: None) as monitor, _clearing(profile.kg.fetched, _fetched_beside(out)):
         ref = claim.publish(lambda folder, work: build(Workspace(folder, work, monitor=monitor), options=profile.kg))
@@ -86,7 +88,7 @@ def update_folder(
         "kg",
         out,
         source=source_of("kg update", old=old, files=files, added=added, removed=removed),
-        inputs=(old, *files, *added, *removed),
+        inputs=(old, *_read(files, settings or {}), *added, *removed),
         replaces=old,
         force=force,
     )
@@ -138,6 +140,12 @@ def export_folder(
 
         ref = claim.publish(fill)
     return _result(ref, out, started)
+
+
+def _read(files: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+    """The files that a build reads, also those that say how."""
+    more = [settings.get("map"), *settings.get("context", {}).values()]
+    return [*files, *(str(file) for file in more if file is not None)]
 
 
 def _fetched_beside(out: Path) -> str:

@@ -49,6 +49,9 @@ _SNAKE, _NO_SNAKE = "^[^ \t_@]+(?:_+[^ \t_@]+)+$", r"^/?[mg][./]|\.[a-z][a-z0-9]
 """Keys that are no IRIs in which underscores stand for spaces; but not ids of Freebase and names of files."""
 
 
+_BLANK_NODE = re.compile(r"^_:|(^|[/#])\.well-known/genid/|[/#]genid[\d-]+$")
+
+
 def _sql(text: str, steps: _Steps) -> str:
     for pattern, replacement in steps:
         text = f"regexp_replace({text}, '{pattern}', '{replacement}', 'g')"
@@ -107,6 +110,15 @@ def key_name(key: str) -> str:
         return key.replace("_", " ") if snake else key
     name = key_end(key)
     return _applied(name, _PARTED) if re.match(_WORD, name) else name
+
+
+def is_blank_node(key: str) -> bool:
+    """Whether a key is that of a blank node, also of one that was given an IRI.
+
+    >>> is_blank_node("_:b7"), is_blank_node("http://x.org/.well-known/genid/7"), is_blank_node("http://x.org/v#Genid")
+    (True, True, False)
+    """
+    return _BLANK_NODE.search(key) is not None
 
 
 def relation_name(key: str) -> str:

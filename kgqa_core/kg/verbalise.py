@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError, nearest
-from kgqa_core.kg.names import key_name
+from kgqa_core.kg.names import is_blank_node, key_name
 from kgqa_core.kg.store import BLANK_NODES_NAMED, KgStore
 from kgqa_core.prompts import triple_form
 from kgqa_core.store.tables import read_frame
@@ -27,9 +27,7 @@ from kgqa_core.workspace import Workspace
 
 _NAMELESS = re.compile(
     r"""
-      _:.*                                          # a blank node
-    | (.*[/#])?\.well-known/genid/.*                # a blank node that was given an IRI
-    | (https?://rdf\.freebase\.com/ns/)?/?[mg][./]0?[0-9a-z_]+   # a Freebase id
+      (https?://rdf\.freebase\.com/ns/)?/?[mg][./]0?[0-9a-z_]+   # a Freebase id
     | (.*/statement/|wds:|s:)?[QPLqpl][1-9]\d*[-$][0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}  # a statement
     | (urn:uuid:)?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}
     """,
@@ -46,7 +44,7 @@ def is_nameless(key: str, has_label: bool = False) -> bool:
     >>> is_nameless("m.0abc12"), is_nameless("m.0abc12", has_label=True), is_nameless("_:b7"), is_nameless("Q42")
     (True, False, True, False)
     """
-    return not has_label and _NAMELESS.fullmatch(key) is not None
+    return not has_label and (is_blank_node(key) or _NAMELESS.fullmatch(key) is not None)
 
 
 def is_cvt(name: str) -> bool:

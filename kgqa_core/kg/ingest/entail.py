@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.ingest import class_facts
 from kgqa_core.kg.ingest.staging import Staged
-from kgqa_core.kg.names import bare_key, key_name
+from kgqa_core.kg.names import bare_key, is_blank_node
 from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.vocabulary import (
     ALIAS,
@@ -283,7 +283,7 @@ class _Entailment:
                                   self.tids.get(RDF + "nil", -1))  # fmt: skip
         constructs = {s for (s,) in run(f"SELECT DISTINCT subject FROM {self.table} WHERE {where}").fetchall()}
         keys = dict(self._keys(constructs))
-        constructs = {tid for tid in constructs if tid in lists.first or _is_anonymous(keys[tid])}
+        constructs = {tid for tid in constructs if tid in lists.first or is_blank_node(keys[tid])}
         constructs |= self._instances(CONSTRUCT_TYPES)
         facts: list[tuple[int, int, int, str, str]] = []
         own = sorted({tid for key, tid in self.tids.items() if key.startswith(OWL) or key in LISTS})
@@ -429,7 +429,3 @@ class _Entailment:
         self.connection.register("batch", pa.table(columns))
         self.connection.execute(f"CREATE TABLE {table} AS SELECT * FROM batch")
         self.connection.unregister("batch")
-
-
-def _is_anonymous(key: str) -> bool:
-    return key.startswith("_:") or "/.well-known/genid/" in key or key_name(key).startswith("genid")

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from flows.cli.graph_folders import build_folder
 from kgqa_core.config import KgOptions
-from kgqa_core.errors import KgInputError
+from kgqa_core.errors import KgInputError, OutputError
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.mapping.choose import guess_of
 from kgqa_core.kg.mapping.model import read_mapping, write_mapping
@@ -177,3 +178,14 @@ def test_files_of_triples_are_no_tables(tmp_path):
         (tmp_path / name).write_text(text * 3)
     built(tmp_path / "g", [tmp_path / name for name in texts])
     assert triples(tmp_path / "g") == {("Ada", "knows", "Bo"), ("Bo", "knows", "Cy")}
+
+
+def test_a_mapping_in_the_folder_that_would_be_replaced_is_protected(tmp_path: Path) -> None:
+    out = tmp_path / "kg"
+    out.mkdir()
+    (tmp_path / "books.csv").write_text("id,title\n1,Dune\n", encoding="utf-8")
+    own = out / "map.yaml"
+    own.write_text("tables: {}\n", encoding="utf-8")
+    with pytest.raises(OutputError, match="map.yaml"):
+        build_folder([str(tmp_path / "books.csv")], out, {"map": str(own)}, force=True)
+    assert own.read_text(encoding="utf-8") == "tables: {}\n"
