@@ -154,7 +154,7 @@ class _Xml:
             begin = begin[: doctype.start()] + b"<!DOCTYPE RDF [" + entities + lines + b"]>" + begin[doctype.end() :]
         elif b"<!ENTITY" in begin:
             raise self._hostile(f"declares entities over more than {HEAD:,} bytes")
-        self._begin = memoryview(begin)
+        self._begin, self._piece, self._at = begin, b"", 0
 
     @property
     def fraction(self) -> float:
@@ -168,11 +168,15 @@ class _Xml:
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes.  Raises KgInputError for a text that is too long."""
-        size = PIECE if size < 0 else min(size, PIECE)
-        if self._begin:
-            data, self._begin = bytes(self._begin[:size]), self._begin[size:]
-        else:
-            data = self._stream.read(size)
+        if self._at >= len(self._piece):
+            self._piece, self._at = self._next(), 0
+        data = self._piece[self._at : self._at + size if size >= 0 else None]
+        self._at += len(data)
+        return data
+
+    def _next(self) -> bytes:
+        data, self._begin = self._begin[:PIECE], self._begin[PIECE:]
+        data = data or self._stream.read(PIECE)
         at = data.rfind(b"<")
         whole = at < 0
         self._run = len(data) - at + self._run * whole

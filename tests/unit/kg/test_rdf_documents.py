@@ -76,6 +76,7 @@ def test_hostile_entities_are_refused(tmp_path: Path, entities: str, text: str, 
 
 def test_a_text_of_xml_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rdf_documents, "MAX_TOKEN", 1_000)
+    monkeypatch.setattr(rdf_documents, "PIECE", 500)
     with pytest.raises(KgInputError, match="has 1,000 bytes"):
         rdf(tmp_path, HEAD + BODY % ("x" * 2_000))
 
