@@ -36,8 +36,8 @@ from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.turtle import CHUNK, MAX_TOKEN, BlankNodes
 from kgqa_core.kg.vocabulary import RDF
 
-PIECE = 16 << 10
-"""Bytes of XML that the parser gets at once."""
+PIECE, END = 16 << 10, 4 << 10
+"""Bytes of XML that are looked at at once, and those in which the end of the document is looked for."""
 
 MAX_ENTITY, MAX_REFERENCES = 1_000, 10_000
 MAX_JSON, MAX_CONTEXT, MAX_CONTEXTS = 256 << 20, 1 << 20, 64 << 20
@@ -59,6 +59,7 @@ WITHOUT_TERM = "keys that the context does not name"
 
 _UNFETCHED = "No LoadDocumentCallback has been set to load remote contexts"
 _ROOT = re.compile(r"<(?:!DOCTYPE\s+)?(?:[\w.-]+:)?RDF[\s>\[]")
+_END = re.compile(rb"(?:</(?:[\w.-]+:)?RDF\s*>|<(?:[\w.-]+:)?RDF\s[^>]*/>)(?:\s|<!--.*?-->|<\?.*?\?>|\0)*\Z", re.DOTALL)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[>]*(\[.*?\]\s*)?>", re.DOTALL)
 _ENTITY = re.compile(r"""<!ENTITY\s+([\w.:-]+)\s+("[^"]*"|'[^']*')\s*>""")
 _REFERENCE = re.compile(r"&([\w.:-]+);")
@@ -155,6 +156,7 @@ class _Xml:
         elif b"<!ENTITY" in begin:
             raise self._hostile(f"declares entities over more than {HEAD:,} bytes")
         self._begin, self._piece, self._at = begin, b"", 0
+        self._end = b"" if _ROOT.search(begin.decode(errors="replace")) else None
 
     @property
     def fraction(self) -> float:
@@ -177,6 +179,13 @@ class _Xml:
     def _next(self) -> bytes:
         data, self._begin = self._begin[:PIECE], self._begin[PIECE:]
         data = data or self._stream.read(PIECE)
+        if self._end is not None:
+            self._end = (self._end + data)[-END:]
+            if not data and not _END.search(self._end):
+                raise KgInputError(
+                    f"{self._source.path} is RDF/XML that is cut off at line {self.lines + 1:,}: what ends it, "
+                    "</rdf:RDF>, is not there; fetch it again, or write it again with the tool that made it"
+                )
         at = data.rfind(b"<")
         whole = at < 0
         self._run = len(data) - at + self._run * whole

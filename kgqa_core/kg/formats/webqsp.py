@@ -46,7 +46,7 @@ class WebQsp:
         """The statements of a file.  Raises KgInputError where it is no document of WebQSP."""
         try:
             document = json.loads(b"".join(chunk.data for chunk in source.chunks()))
-        except ValueError as fault:
+        except (ValueError, RecursionError) as fault:
             raise KgInputError(f"{source.path} is no JSON: {fault}; fetch WebQSP's file again") from None
         questions = document.get("Questions") if isinstance(document, dict) else None
         if not isinstance(questions, list):

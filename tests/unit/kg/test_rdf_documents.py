@@ -44,9 +44,13 @@ def test_a_bad_iri_of_rdf_xml_is_one_reject_with_the_line_that_was_reached(tmp_p
     assert [(line, reason) for line, reason, _ in found.rejects] == [(2, "' ' in the IRI of the object")]
 
 
-def test_rdf_xml_that_is_cut_off_stops_the_build(tmp_path: Path) -> None:
+def test_rdf_xml_that_is_at_fault_or_cut_off_stops_the_build(tmp_path: Path) -> None:
     with pytest.raises(KgInputError, match=r"is RDF/XML with a fault at or shortly before line 2: .*; mend it"):
-        rdf(tmp_path, HEAD + '\n<T rdf:about="http://e/t"><p>x</p')
+        rdf(tmp_path, HEAD + '\n<T rdf:about="http://e/t"><p>x</q></T></rdf:RDF>')
+    for end in ("<p>x", "<p>x</p", "<p>x</p>", '<p rdf:resource="http://e/"/>', "</T>"):
+        with pytest.raises(KgInputError, match="cut off at line 2.*</rdf:RDF>, is not there"):
+            rdf(tmp_path, HEAD + '\n<T rdf:about="http://e/t">' + end)
+    assert rdf(tmp_path, HEAD[:-1] + "/>\n<!-- x --><?y?>\n").statements.height == 0
 
 
 def test_entities_are_expanded_within_their_document(tmp_path: Path) -> None:
