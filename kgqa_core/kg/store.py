@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import duckdb
 import numpy as np
 import polars as pl
 
+from kgqa_core.closing import Closing
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import attach, base_of
 from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
@@ -80,7 +80,7 @@ BLANK_NODES_NAMED = "blank_nodes_named"
 """The count of blank nodes that were named by what they hold (`ingest/made_names.py`), where any were."""
 
 
-class KgStore:
+class KgStore(Closing):
     """A graph that was built, opened for reading; use it as a context manager.
 
     Ids that are not in the graph are left out of answers.  Many processes may hold one graph open; `connection` reads
@@ -137,14 +137,6 @@ class KgStore:
         connection = self.connection.cursor()
         connection.execute("USE kg")
         return KgStore(connection, self.path, self.meta)
-
-    def __enter__(self) -> KgStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Lets the file go."""

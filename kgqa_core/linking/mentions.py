@@ -239,12 +239,11 @@ class MentionDictionary:
         """Types of an entity, ascending."""
         return list(self.types[int(self.type_rows[entity]) : int(self.type_rows[entity + 1])].tolist())
 
-    def relatedness(self, first: int, second: int) -> float:
-        """Milne-Witten relatedness of two entities by shared neighbours, in [0, 1]; each is a neighbour of itself."""
-        return self.relatednesses([first], [second])[0][0]
-
     def relatednesses(self, ones: Sequence[int], others: Sequence[int]) -> list[list[float]]:
-        """`relatedness` of each of `ones` with each of `others`; a row for each of `ones`."""
+        """Milne-Witten relatedness by shared neighbours, in [0, 1], of each of `ones` (a row) with each of `others`.
+
+        An entity is its own neighbour.
+        """
         pair = (np.array(entities, dtype=np.int64) for entities in (ones, others))
         rows: list[list[float]] = kernels.related(
             self.near_rows, self.near, *pair, max(self.meta["entities"], 2)

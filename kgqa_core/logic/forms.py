@@ -324,11 +324,6 @@ def rewritten(form: Form, where: Callable[[str], Where | None]) -> Form | None:
     return None
 
 
-def is_value(form: Form) -> bool:
-    """Whether a form denotes a value instead of a set of nodes."""
-    return isinstance(form, (Count, Holds))
-
-
 def children(form: Form) -> tuple[Form, ...]:
     """The forms directly below, in the order in which they are written; values of conditions are not among them."""
     results = _CHILDREN.get(type(form))

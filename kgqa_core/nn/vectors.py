@@ -11,11 +11,11 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgqa_core.closing import Closing
 from kgqa_core.errors import ArtifactError, StorageError
 from kgqa_core.store.sqlite import BUSY_SECONDS, is_busy, write_ahead
 
@@ -31,7 +31,7 @@ _ROWS = 4096
 """Vectors that are widened to double precision at once."""
 
 
-class VectorStore:
+class VectorStore(Closing):
     """Text → vector for one encoder; what `put` returned from survives a kill.
 
     path: the file, made where there is none; None keeps the vectors in memory.  encoder: digest of the encoder and of
@@ -62,14 +62,6 @@ class VectorStore:
                     f"{path} is held by another process ({fault}); start again when it has ended"
                 ) from None
             raise self._unusable(fault) from None
-
-    def __enter__(self) -> VectorStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Lets the file go."""

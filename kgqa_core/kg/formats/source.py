@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from kgqa_core.closing import Closing
 from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import refuse_other_files, refuse_zeros, unchanged
 from kgqa_core.kg.formats.ahead import read_ahead
@@ -269,7 +270,7 @@ class LineFeeds:
         return data.replace(b"\r", b"\n") if self.returns else data
 
 
-class SourceStream:
+class SourceStream(Closing):
     """The decompressed bytes of a source as a binary file, which a `with` closes.  Raises KgInputError when damaged."""
 
     def __init__(self, source: Source) -> None:
@@ -304,12 +305,6 @@ class SourceStream:
     def close(self) -> None:
         """Closes the file."""
         self._stream.close()
-
-    def __enter__(self) -> SourceStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def block_of(chunk: Chunk) -> Block:

@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from kgqa_core.closing import Closing
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.sparql_execution import worker
 
@@ -30,20 +30,12 @@ class NotExecuted(FormError):
         self.reason = reason
 
 
-class SparqlEngine:
+class SparqlEngine(Closing):
     """A worker process, started with the first request and again after one that was ended; a context manager."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self.seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> SparqlEngine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the process."""

@@ -12,11 +12,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any
 
 from rdflib import Literal, Variable
 
+from kgqa_core.closing import Closing
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import STRING
 from kgqa_core.logic.sparql_dialect import PREFIXES, expanded, standard
@@ -62,7 +62,7 @@ class QueryResult:
         return not self.nodes and not self.values and self.truth is None
 
 
-class SparqlRunner:
+class SparqlRunner(Closing):
     """Runs queries over an open graph; a context manager, for it has a process of its own.
 
     seconds: of making a slice, and of one request to the engine.  most: RDF triples of a query's slice.
@@ -71,14 +71,6 @@ class SparqlRunner:
     def __init__(self, store: KgStore, *, seconds: float = SECONDS, most: int = MOST) -> None:
         self.store, self.most, self.seconds = store, most, seconds
         self.engine = SparqlEngine(seconds)
-
-    def __enter__(self) -> SparqlRunner:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Ends the process."""

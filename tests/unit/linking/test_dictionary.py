@@ -67,10 +67,8 @@ def test_relatedness_is_milne_wittens_over_neighbours_both_ways(tmp_path: Path) 
     mentions = made(tmp_path, entities, [("a", "r", "c"), ("b", "r", "c"), ("d", "r", "a"), ("d", "r", "b")])
     # a: {a, c, d}; b: {b, c, d}; they share 2 of 3 each, in a graph of 8.
     expected = 1 - (np.log(3) - np.log(2)) / (np.log(8) - np.log(3))
-    assert mentions.relatedness(0, 1) == pytest.approx(expected)
-    assert mentions.relatedness(1, 0) == pytest.approx(expected)
-    assert mentions.relatedness(0, 0) == 1.0
-    assert mentions.relatedness(0, 7) == 0.0
+    assert mentions.relatednesses([0], [1, 0, 7]) == [[pytest.approx(expected), 1.0, 0.0]]
+    assert mentions.relatednesses([1], [0]) == [[pytest.approx(expected)]]
 
 
 def test_the_same_graph_gives_the_same_digest(tmp_path: Path) -> None:
