@@ -62,18 +62,11 @@ class JsonGraph:
 
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
         """The statements of a document.  Raises KgInputError for one that is no JSON, too large, or of another form."""
-        data = bytearray()
-        with source.stream() as stream:
-            while piece := stream.read():
-                data += piece
-                if len(data) > MAX_DOCUMENT:
-                    raise KgInputError(
-                        f"{source.path} is one JSON document of more than {MAX_DOCUMENT >> 20} MiB; write the graph as "
-                        "GraphML (`networkx.write_graphml`) or as JSON lines (`apoc.export.json.all`)"
-                    )
+        way_out = "write the graph as GraphML (`networkx.write_graphml`) or as JSON lines (`apoc.export.json.all`)"
+        data = source.whole(MAX_DOCUMENT, "JSON document", way_out)
         rows = PropertyRows(options.property_graph, source.found)
         try:
-            reading = _Reading(bytes(data), rows)
+            reading = _Reading(data, rows)
         except RecursionError:
             raise KgInputError(f"{source.path}, read as a graph in JSON, is nested too deeply; flatten it") from None
         except msgspec.DecodeError as fault:

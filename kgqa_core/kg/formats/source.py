@@ -159,6 +159,16 @@ class Source:
         """The bytes, decompressed, for a parser with a reader of its own; a byte-order mark is removed."""
         return SourceStream(self)
 
+    def whole(self, limit: int, what: str, way_out: str) -> bytes:
+        """All bytes of a document.  what, way_out: for the error.  Raises KgInputError for more than the limit."""
+        data = bytearray()
+        with self.stream() as stream:
+            while piece := stream.read():
+                data += piece
+                if len(data) > limit:
+                    raise KgInputError(f"{self.path} is one {what} of more than {limit >> 20} MiB; {way_out}")
+        return bytes(data)
+
     def chunks(self, size: int = BLOCK) -> Iterator[Chunk]:
         """Whole lines in chunks of about `size` bytes, read and decompressed ahead on a thread.
 
