@@ -105,6 +105,15 @@ PREFIXES = {"rdf": RDF, "rdfs": RDFS, "skos": SKOS, "xsd": XSD, "schema": "http:
 ROWS = 200_000
 """Rows written at once."""
 
+_TRIPLES = (
+    "triples x JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail"
+)
+_QUALIFIERS = (
+    f"{_TRIPLES} JOIN qualifiers q ON q.triple = x.id JOIN relations p ON p.id = q.relation "
+    "JOIN entities v ON v.id = q.value"
+)
+_KEYS = "h.key AS head, r.key AS relation, t.key AS tail"
+
 
 def dump(
     store: KgStore,
@@ -132,21 +141,19 @@ def dump(
         with claim_files(out, names, inputs=inputs, force=force).writing() as folder:
             return _parquet(store, folder, monitor)
     claim = claim_file(out, inputs=inputs, force=force)
-    if kind in ("nt", "nq"):
-        with claim.writing() as scratch:
-            return _rdf(store, scratch, base, monitor, quads=kind == "nq", annotations=kind == "nq")
-    if kind in ("ttl", "jsonld"):
+    if kind in ("nt", "nq", "ttl", "jsonld"):
+        quads, annotations = kind in ("nq", "jsonld"), kind in ("nq", "ttl")
         with claim.writing() as scratch, tempfile.TemporaryDirectory(dir=scratch.parent) as folder:
-            flat = Path(folder) / "graph.nq"
-            turtle = kind == "ttl"
-            counts = _rdf(store, flat, base, monitor, quads=not turtle, annotations=turtle)
-            quads = ox.parse(path=str(flat), format=ox.RdfFormat.N_QUADS, lenient=True)
-            if turtle:
-                triples = (quad.triple for quad in quads)
-                ox.serialize(triples, str(scratch), ox.RdfFormat.TURTLE, prefixes=PREFIXES)
-                return counts
-            ox.serialize(quads, str(scratch), ox.RdfFormat.JSON_LD)
-            return counts
+            flat = scratch if kind in ("nt", "nq") else Path(folder) / "graph.nq"
+            counts = _rdf(store, flat, base, monitor, quads=quads, annotations=annotations)
+            if flat != scratch:
+                statements = ox.parse(path=str(flat), format=ox.RdfFormat.N_QUADS, lenient=True)
+                if quads:
+                    ox.serialize(statements, str(scratch), ox.RdfFormat.JSON_LD)
+                else:
+                    triples = (quad.triple for quad in statements)
+                    ox.serialize(triples, str(scratch), ox.RdfFormat.TURTLE, prefixes=PREFIXES)
+        return counts
     if not _any(store, "qualifiers"):
         with claim.writing() as scratch:
             return _table(store, scratch, None, kind, monitor)
@@ -178,15 +185,9 @@ def _parquet(store: KgStore, folder: Path, monitor: Monitor) -> dict[str, int]:
 
 def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str, monitor: Monitor) -> dict[str, int]:
     counts = {"triples": 0, "qualifiers": 0}
-    triples = (
-        "SELECT h.key AS head, r.key AS relation, t.key AS tail FROM triples x JOIN entities h ON h.id = x.head "
-        "JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail ORDER BY x.id"
-    )
+    triples = f"SELECT {_KEYS} FROM {_TRIPLES} ORDER BY x.id"
     qualifiers = (
-        "SELECT h.key AS head, r.key AS relation, t.key AS tail, p.key AS qualifier, v.key AS value "
-        "FROM qualifiers q JOIN triples x ON x.id = q.triple "
-        "JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail "
-        "JOIN relations p ON p.id = q.relation JOIN entities v ON v.id = q.value "
+        f"SELECT {_KEYS}, p.key AS qualifier, v.key AS value FROM {_QUALIFIERS} "
         "ORDER BY q.triple, q.statement, q.relation, q.value"
     )
     for name, sql, path in (("triples", triples, scratch), ("qualifiers", qualifiers, beside)):
@@ -215,9 +216,7 @@ def _rdf(
     graph += f"JOIN relations p ON p.id = q.relation WHERE p.key = '{GRAPH_RELATION}' GROUP BY ALL)"
     named = f"LEFT JOIN (SELECT DISTINCT triple, graph FROM {graph}) g ON g.triple = x.id" if quads else ""
     parts = {
-        "triples": f"SELECT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype{', graph' * quads} "
-        f"FROM triples x {named} "
-        "JOIN entities h ON h.id = x.head JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail "
+        "triples": f"SELECT {_KEYS}, t.kind, t.datatype{', graph' * quads} FROM {_TRIPLES} {named} "
         f"ORDER BY x.id{', graph' * quads}",
         "labels": _names("label", "labels", LABEL)
         + f" UNION ALL SELECT r.key, '{LABEL}', l.label, 'literal', '@' || l.lang FROM relation_labels l "
@@ -227,16 +226,11 @@ def _rdf(
     }
     if annotations and _any(store, "qualifiers"):
         joined = (
-            f"FROM qualifiers q LEFT JOIN {graph} g USING (triple, statement) JOIN relations p ON p.id = q.relation "
-            "JOIN entities v ON v.id = q.value JOIN triples x ON x.id = q.triple JOIN entities h ON h.id = x.head "
-            f"JOIN relations r ON r.id = x.relation JOIN entities t ON t.id = x.tail WHERE p.key <> '{GRAPH_RELATION}' "
+            f"FROM {_QUALIFIERS} LEFT JOIN {graph} g ON g.triple = q.triple AND g.statement = q.statement "
+            f"WHERE p.key <> '{GRAPH_RELATION}' "
         )
         node = "'_:q' || q.triple || 's' || q.statement AS node"
-        parts["statements"] = (
-            f"SELECT DISTINCT h.key AS head, r.key AS relation, t.key AS tail, t.kind, t.datatype, graph, {node} "
-            f"{joined}"
-            "ORDER BY node"
-        )
+        parts["statements"] = f"SELECT DISTINCT {_KEYS}, t.kind, t.datatype, graph, {node} {joined}ORDER BY node"
         parts["qualifiers"] = (
             f"SELECT {node.removesuffix('node')}head, p.key AS relation, v.key AS tail, v.kind, v.datatype, graph "
             f"{joined}ORDER BY ALL"
