@@ -21,6 +21,7 @@ import rapidgzip
 import zstandard
 from isal import igzip_lib
 
+from kgqa_core.closing import Closing
 from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.input_files import refuse_other_files
 from kgqa_core.spool import regular_file
@@ -92,9 +93,27 @@ def open_stream(
     return _Plain(path)
 
 
+class StreamOver(Closing):
+    """A stream of what another one reads."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    @property
+    def fraction(self) -> float:
+        """Share of the file's bytes read so far."""
+        return self._stream.fraction
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._stream.close()
+
+
 class _Plain:
-    def __init__(self, path: Path) -> None:
-        self._raw: BinaryIO = path.open("rb", buffering=0)  # type: ignore[assignment]
+    """A file that is not compressed."""
+
+    def __init__(self, path: Path, buffering: int = 0) -> None:
+        self._raw: BinaryIO = path.open("rb", buffering=buffering)  # type: ignore[assignment]
         self._size = max(1, os.fstat(self._raw.fileno()).st_size)
 
     @property
@@ -102,10 +121,13 @@ class _Plain:
         return min(1.0, self._raw.tell() / self._size)
 
     def read(self, size: int) -> bytes:
-        return _exactly(size, self._raw.read)
+        return _exactly(size, self._some)
 
     def close(self) -> None:
         self._raw.close()
+
+    def _some(self, most: int) -> bytes | None:
+        return self._raw.read(most)
 
 
 class _Decoder(Protocol):
@@ -181,28 +203,17 @@ _XZ = _Compression(
 )
 
 
-class _Inflated:
+class _Inflated(_Plain):
     """A compressed file of one or more members."""
 
     def __init__(self, path: Path, kind: _Compression, begin: int = 0) -> None:
+        super().__init__(path, buffering=-1)
         self._path, self._kind = path, kind
-        self._raw: BinaryIO = path.open("rb")
-        self._size = max(1, os.fstat(self._raw.fileno()).st_size)
         self._decoder: _Decoder | None = None
         self._raw.seek(begin)  # where a member ended, unless it is 0
         self._data = b""
         self._members = 1 if begin else 0
         self._ended = False
-
-    @property
-    def fraction(self) -> float:
-        return min(1.0, self._raw.tell() / self._size)
-
-    def read(self, size: int) -> bytes:
-        return _exactly(size, self._some)
-
-    def close(self) -> None:
-        self._raw.close()
 
     def _some(self, most: int) -> bytes:
         while not self._ended:

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats.decompress import Stream
+from kgqa_core.kg.formats.decompress import Stream, StreamOver
 
 UTF16_LE, UTF16_BE, WINDOWS = "utf-16-le", "utf-16-be", "cp1252"
 NAMES = {UTF16_LE: "UTF-16 (little-endian)", UTF16_BE: "UTF-16 (big-endian)", WINDOWS: "Windows-1252 (Latin-1)"}
@@ -57,19 +57,14 @@ def narrow_encoding(data: bytes, path: Path, offset: int = 0, cut_off: bool = Fa
     return WINDOWS if whole * 10 <= high else None
 
 
-class Transcoded:
+class Transcoded(StreamOver):
     """A stream of text in another encoding as UTF-8.  Raises KgInputError at bytes that are none."""
 
     def __init__(self, stream: Stream, encoding: str, path: Path) -> None:
-        self._stream, self.close = stream, stream.close
+        super().__init__(stream)
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._encoding, self._path = encoding, path
         self._ready, self._done, self._read = b"", False, 0
-
-    @property
-    def fraction(self) -> float:
-        """Share of the file's bytes read so far."""
-        return self._stream.fraction
 
     def read(self, size: int) -> bytes:
         """The next bytes of UTF-8: exactly `size` of them unless the end is nearer.  Raises Damaged."""

@@ -18,11 +18,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from kgqa_core.closing import Closing
 from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import refuse_other_files, refuse_zeros, unchanged
 from kgqa_core.kg.formats.ahead import read_ahead
-from kgqa_core.kg.formats.decompress import Damaged, Stream, open_stream
+from kgqa_core.kg.formats.decompress import Damaged, Stream, StreamOver, open_stream
 from kgqa_core.kg.formats.encodings import Transcoded, narrow_encoding, wide_encoding
 from kgqa_core.spool import Content, regular_file
 
@@ -259,17 +258,12 @@ class Source:
         return KgInputError(f"{self.path} {fault} after line {lines:,}; fetch or compress the file again")
 
 
-class LineFeeds:
+class LineFeeds(StreamOver):
     """A stream with line feeds for the carriage returns, where its beginning has these only."""
 
     def __init__(self, stream: Stream) -> None:
-        self._stream, self.close = stream, stream.close
+        super().__init__(stream)
         self.returns: bool | None = None
-
-    @property
-    def fraction(self) -> float:
-        """Share of the file's bytes read so far."""
-        return self._stream.fraction
 
     def read(self, size: int) -> bytes:
         """The next bytes.  Raises Damaged."""
@@ -280,19 +274,14 @@ class LineFeeds:
         return data.replace(b"\r", b"\n") if self.returns else data
 
 
-class SourceStream(Closing):
+class SourceStream(StreamOver):
     """The decompressed bytes of a source as a binary file, which a `with` closes.  Raises KgInputError when damaged."""
 
     def __init__(self, source: Source) -> None:
+        super().__init__(source.open())
         self._source = source
-        self._stream: Stream = source.open()
         self._lines = 0
         self._start = True
-
-    @property
-    def fraction(self) -> float:
-        """Share of the file's bytes read so far."""
-        return self._stream.fraction
 
     def read(self, size: int = BLOCK) -> bytes:
         """The next bytes, at most `size`; none at the end."""
@@ -311,10 +300,6 @@ class SourceStream(Closing):
     def lines(self) -> int:
         """Line ends read so far."""
         return self._lines
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._stream.close()
 
 
 def block_of(chunk: Chunk) -> Block:
