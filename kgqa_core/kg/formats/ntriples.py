@@ -243,7 +243,7 @@ class NQuads:
 
     def sniff(self, lines: list[str], options: KgOptions) -> float:
         """Share of the lines that are statements, with or without a graph."""
-        return sum(_is_statement(line, quads=True) for line in lines) / max(1, len(lines))
+        return min(1.0, _statements("\n".join(lines), quads=True) / max(1, len(lines)))
 
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
         """Statements of an N-Quads file."""
@@ -257,9 +257,9 @@ def _read_quads(chunk: Chunk, keep: bool) -> StatementBatch | SpanBatch:
     return with_terms(batch, lines, keep)
 
 
-def _is_statement(line: str, quads: bool = False) -> bool:
-    data = line.encode(errors="replace") + b"\n"
-    return read_chunk(Chunk(data, 1, 0.0, empty(REJECTS)), quads=quads, reason=lambda _: "").height == 1
+def _statements(text: str, quads: bool = False) -> int:
+    data = text.encode(errors="replace") + b"\n"
+    return read_chunk(Chunk(data, 1, 0.0, empty(REJECTS)), quads=quads, reason=lambda _: "").height
 
 
 def _quad_fault(line: str) -> str | None:
@@ -268,9 +268,9 @@ def _quad_fault(line: str) -> str | None:
     if match is None:
         return ""
     triple, graph, rest = match.groups()
-    if not _is_statement(triple + rest):
+    if not _statements(triple + rest):
         return why(triple + rest)
-    if not _is_statement(f"<a:a> <a:a> {graph} ."):
+    if not _statements(f"<a:a> <a:a> {graph} ."):
         reason = why(f"<a:a> <a:a> {graph} .")
         return reason.replace("of the object", "of the graph").replace("the object is", "the graph is")
     return None
