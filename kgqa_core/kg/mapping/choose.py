@@ -26,17 +26,19 @@ from kgqa_core.kg.mapping.words import base_words, is_reference
 
 @dataclass
 class MappedTables:
-    """The tables of a build, by path.  notes: what was guessed of them, or left out."""
+    """The tables of a build, by path.  notes: what was guessed of them, or left out; given: by `kg.map`."""
 
     mapping: Mapping | None = None
     tables: dict[Path, MappedTable] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    given: bool = False
 
     def complete(self, connection: duckdb.DuckDBPyConnection, meta: dict[str, Any]) -> list[str]:
         """Records the mapping in a graph's meta; what reading showed, in words.  `kg` is the graph's database."""
         if self.mapping is None:
             return []
-        meta["tables"] = {"notes": self.notes} | self.mapping.model_dump(mode="json", exclude_defaults=True)
+        given = {"given": True} if self.given else {}
+        meta["tables"] = {"notes": self.notes} | given | self.mapping.model_dump(mode="json", exclude_defaults=True)
         notes = []
         for mapped in self.tables.values():
             table = mapped.table
@@ -101,7 +103,7 @@ def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> Mappe
         if (unread := [column for column in headers[name] if column not in {*table.columns, *table.key, *table.name}])
     ]
     named = [(by_name[table.file], name) for name, table in mapping.tables.items()]
-    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes)
+    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes, given=True)
 
 
 def is_table(source: Source, options: KgOptions) -> bool:

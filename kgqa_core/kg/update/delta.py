@@ -24,6 +24,7 @@ from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.mapping import model
 from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update import diff
@@ -50,6 +51,7 @@ def update(
         raise KgInputError("an update takes either the new dump, or files of added and removed statements; name one")
     check_format(options.format)
     if options.files:
+        options = _as_mapped(workspace, old, options)
         sources = find_sources(options.files, options)
         try:
             parts, _ = parts_of(sources, options)
@@ -67,6 +69,19 @@ def update(
     except NotPatchable as reason:
         workspace.monitor.note(f"the whole graph is made anew: {reason}")
     return _rebuild(workspace, path, old, options, added, removed)
+
+
+def _as_mapped(workspace: Workspace, old: Path, options: KgOptions) -> KgOptions:
+    """The options with the mapping that `old` was built by, where it was given one and these name none."""
+    with KgStore.open(old) as store:
+        tables = dict(store.meta.get("tables", {}))
+    tables.pop("notes", None)
+    if options.map is not None or not tables.pop("given", False):
+        return options
+    path = workspace.work / "map.yaml"
+    path.write_text(model.write_mapping(model.Mapping.model_validate(tables), []), encoding="utf-8")
+    workspace.monitor.note("tables are read by the mapping that the old graph was built by (`--map` names another)")
+    return options.model_copy(update={"map": str(path)})
 
 
 def _rebuild(

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.cli.graph_folders import build_folder
+from flows.cli.graph_folders import build_folder, update_folder
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, OutputError
 from kgqa_core.kg.ingest.sources import find_sources
@@ -189,3 +189,20 @@ def test_a_mapping_in_the_folder_that_would_be_replaced_is_protected(tmp_path: P
     with pytest.raises(OutputError, match="map.yaml"):
         build_folder([str(tmp_path / "books.csv")], out, {"map": str(own)}, force=True)
     assert own.read_text(encoding="utf-8") == "tables: {}\n"
+
+
+def test_an_update_reads_tables_by_the_mapping_that_the_graph_was_built_by(files, tmp_path):
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text(
+        "tables:\n  books:\n    file: books.csv\n    type: tome\n    key: [id]\n    name: [title]\n"
+        "    columns:\n      author_id: {relation: written by}\n"
+    )
+    build_folder([str(files[1])], tmp_path / "kg", {"map": str(mapping)})
+    mapping.unlink()
+    files[1].write_text(BOOKS.replace("Sky", "Air"))
+    update_folder(tmp_path / "kg", tmp_path / "kg", files=[str(files[1])])
+    assert triples(tmp_path / "kg") == {
+        ("Notes", "written by", "1"),
+        ("Sea", "written by", "2"),
+        ("Air", "written by", "2"),
+    }
