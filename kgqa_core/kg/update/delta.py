@@ -31,6 +31,7 @@ from kgqa_core.kg.update import diff
 from kgqa_core.kg.update.patch import CAME, WENT, NotPatchable, Pair, check_pair, marked, patch
 from kgqa_core.kg.update.patch_dump import patch_from_dump
 from kgqa_core.kg.update.patch_lists import LISTS
+from kgqa_core.store.scratch import scratch_folder
 from kgqa_core.workspace import Workspace
 
 DIFF = LISTS
@@ -51,15 +52,16 @@ def update(
         raise KgInputError("an update takes either the new dump, or files of added and removed statements; name one")
     check_format(options.format)
     if options.files:
-        options = _as_mapped(workspace, old, options)
-        sources = find_sources(options.files, options)
-        try:
+        with scratch_folder(workspace.work, "kgqa-map") as folder:
+            options = _as_mapped(workspace, folder / "map.yaml", old, options)
+            sources = find_sources(options.files, options)
+            try:
+                parts, _ = parts_of(sources, options)
+                return patch_from_dump(workspace, parts, old=old, options=options)
+            except NotPatchable as reason:
+                workspace.monitor.note(f"the whole graph is made anew: {reason}")
             parts, _ = parts_of(sources, options)
-            return patch_from_dump(workspace, parts, old=old, options=options)
-        except NotPatchable as reason:
-            workspace.monitor.note(f"the whole graph is made anew: {reason}")
-        parts, _ = parts_of(sources, options)
-        return update_parts(workspace, parts, old, options)
+            return update_parts(workspace, parts, old, options)
     with KgStore.open(old) as store:
         check_pair(store, options)
         path = store.path
@@ -71,14 +73,13 @@ def update(
     return _rebuild(workspace, path, old, options, added, removed)
 
 
-def _as_mapped(workspace: Workspace, old: Path, options: KgOptions) -> KgOptions:
-    """The options with the mapping that `old` was built by, where it was given one and these name none."""
+def _as_mapped(workspace: Workspace, path: Path, old: Path, options: KgOptions) -> KgOptions:
+    """The options with the mapping, at `path`, that `old` was built by, where it was given one and they name none."""
     with KgStore.open(old) as store:
         tables = dict(store.meta.get("tables", {}))
     tables.pop("notes", None)
     if options.map is not None or not tables.pop("given", False):
         return options
-    path = workspace.work / "map.yaml"
     path.write_text(model.write_mapping(model.Mapping.model_validate(tables), []), encoding="utf-8")
     workspace.monitor.note("tables are read by the mapping that the old graph was built by (`--map` names another)")
     return options.model_copy(update={"map": str(path)})

@@ -137,6 +137,9 @@ class FormReader:
             relation = directed % graph.relations
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
+            label = roots(graph.labels[relation]) - _no_names()
+            if relation not in inside and label and label <= asked and label not in self._type_names({*ends}):
+                continue  # all of it, and it is the name of neither end: `topping` between pizzas and food toppings
             worded = (named - self._type_roots({*ends}) - _no_names()) & asked
             if worded or -1 in ends or graph.keys[relation] in learnt:
                 continue
@@ -250,9 +253,9 @@ class FormReader:
         return [roots(name) for index in types if index >= 0 for name in self._names(index)]
 
     def _names(self, type_index: int) -> tuple[str, ...]:
-        """The label of a type and its other names."""
+        """The label of a type, the words of its key and its other names."""
         label = self.graph.type_labels[type_index]
-        return label, *thesaurus().type(label), *other_types(label)
+        return label, self.graph.type_key_words[type_index], *thesaurus().type(label), *other_types(label)
 
 
 @cache

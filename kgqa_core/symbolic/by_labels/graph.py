@@ -6,6 +6,7 @@ A directed relation is the relation's id, plus `relations` where it is followed 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Generic, TypeVar
@@ -13,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.kg.names import in_words, relation_name
+from kgqa_core.kg.names import in_words, key_name, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
@@ -126,6 +127,7 @@ class LabelGraph:
         called = self.store.names(self.type_ids.tolist())
         self.type_keys = [keys[int(t)] for t in self.type_ids]
         self.type_labels = [words_of(called.get(int(t), keys[int(t)])).lower() for t in self.type_ids]
+        self.type_key_words = [words_of(key_name(key)).lower() for key in self.type_keys]
         self.type_of_key = {key: n for n, key in enumerate(self.type_keys)}
         self._type_rows = np.searchsorted(entities, np.arange(self.memory.entities + 1))
         self._types = np.searchsorted(self.type_ids, types)
@@ -214,10 +216,19 @@ class LabelGraph:
 
     @cached_property
     def types_by_words(self) -> dict[str, list[int]]:
-        """Indices of the types whose labels are not too long, by their words, the largest types first."""
+        """Indices of the types whose labels are not too long, by their words, the largest types first.
+
+        Words of a key stand for its type where no label has them: its label may be in another language.
+        """
+        order = sorted(range(len(self.type_labels)), key=lambda n: (-int(self.type_sizes[n]), n))
+        labelled, keyed = (self._by_words(order, texts) for texts in (self.type_labels, self.type_key_words))
+        return keyed | labelled
+
+    def _by_words(self, order: Sequence[int], texts: Sequence[str]) -> dict[str, list[int]]:
+        """Places of texts, in an order, by the words of those that are not too long."""
         results: dict[str, list[int]] = {}
-        for index in sorted(range(len(self.type_labels)), key=lambda n: (-int(self.type_sizes[n]), n)):
-            words = WORD.findall(self.type_labels[index])
+        for index in order:
+            words = WORD.findall(texts[index])
             if words and len(words) <= LONGEST_TYPE:
                 results.setdefault(" ".join(words), []).append(index)
         return results
