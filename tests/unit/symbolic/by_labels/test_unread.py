@@ -17,6 +17,7 @@ from kgqa_core.symbolic.by_labels.cues import cues_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.reading import types_in
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.solve import ComputedAnswer
 from tests.support.label_graph import XSD, Preferring, X, question_about
@@ -120,6 +121,25 @@ def test_words_of_grammar_and_other_words_for_a_relation_are_read(
 def test_relation_that_no_word_names_forbids_the_answer(ask: Ask, text: str, topic: str, form: str) -> None:
     found = ask(text, topic, forms=(form,))
     assert (found.answers, found.reason) == ((), "no such relation")
+
+
+def test_relation_is_named_by_its_whole_label_also_where_a_type_shares_its_words(
+    scorer: LabelScorer, tmp_path: Path
+) -> None:
+    lines = [f"<{X}pie> <{X}has_topping> <{X}ham> .", f"<{X}pie> <{X}has_crust> <{X}thin> ."]
+    lines += [f"<{X}pie{n}> <{X}has_topping> <{X}ham> ." for n in range(3)]
+    named = (("pie", "Pie", "Pizza"), ("ham", "Ham", "PizzaTopping"), ("thin", "Thin", "PizzaTopping"))
+    for key, name, kind in (*named, *((f"pie{n}", f"Pie {n}", "Pizza") for n in range(3))):
+        lines += [f"<{X}{key}> <{TYPE}> <{X}{kind}> .", f'<{X}{key}> <{RDFS}label> "{name}"@en .']
+    lines.append(f'<{X}Pizza> <{RDFS}label> "massa"@pt .')
+    with KgStore.open(build_graph(tmp_path, lines)) as store:
+        solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
+        solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+        solver.parser.wanted = lambda one: str(one.form) == f"(JOIN (R {X}has_topping) {X}pie)"
+        texts = ("what toppings are on Pie", "what is on Pie")
+        named_by_label, unnamed = solver.solve([question_about(solver.graph, "q", text, X + "pie") for text in texts])
+        assert types_in("which pizzas", solver.graph) and types_in("which massa", solver.graph)
+    assert named_by_label.answers == ("Ham",) and not unnamed.answers
 
 
 def test_blank_node_and_comparison_of_dates_that_overlap_are_no_answer(scorer: LabelScorer, tmp_path: Path) -> None:
