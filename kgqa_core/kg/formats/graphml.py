@@ -20,7 +20,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.property_graph import DATATYPES, PropertyRows, Unfit
+from kgqa_core.kg.formats.property_graph import DATATYPES, PropertyRows, Unfit, pop_direction
 from kgqa_core.kg.formats.source import MAX_LINE, Source
 
 FEED = 1 << 20
@@ -251,7 +251,9 @@ class _GraphMlReading:
         relation = attributes.get("label")
         if self._xgmml and INTERACTION in properties:
             relation = None  # the label repeats the ends: `a (activates) b`
-        candidates = (*self.options.relations, INTERACTION)
+        given = pop_direction(properties)
+        directed = directed if given is None else given
+        candidates = (*self.options.relations, INTERACTION, "Edge Label")
         named = next((name for name in candidates if isinstance(properties.get(name), str)), None)
         if named is not None and relation in (None, properties[named]):
             relation = str(properties.pop(named))

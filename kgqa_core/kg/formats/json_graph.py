@@ -22,7 +22,7 @@ from kgqa_core.kg.formats import neo4j_json
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.graphml import RELATION
-from kgqa_core.kg.formats.property_graph import PropertyRows, Unfit, key_of
+from kgqa_core.kg.formats.property_graph import PropertyRows, Unfit, key_of, pop_direction
 from kgqa_core.kg.formats.source import Source
 
 MAX_DOCUMENT = 512 << 20
@@ -228,6 +228,7 @@ class _Reading:
             raise Unfit("an edge without " + ", or ".join(f"{a!r} and {b!r}" for a, b in ENDS))
         names = next(pair for pair in ENDS if pair[0] in properties and pair[1] in properties)
         properties = {name: thing for name, thing in properties.items() if name not in names and name != "id"}
+        given = pop_direction(properties)
         candidates = (*self.rows.options.relations, *RELATIONS)
         candidates = ("interaction", *candidates, "key") if self.cytoscape else (*candidates, "key")
         named = next((name for name in candidates if _is_word(properties.get(name))), None)
@@ -235,6 +236,7 @@ class _Reading:
         if not isinstance(properties.get("key"), str):
             properties.pop("key", None)  # networkx numbers parallel edges
         undirected, directed = properties.pop("undirected", None), properties.pop("directed", None)
+        directed = directed if given is None else given
         one_way = directed if isinstance(directed, bool) else self.directed and undirected is not True
         source, target = (self._end(end, positions) for end in ends)
         self.rows.edge(source, relation, target, properties, directed=one_way)

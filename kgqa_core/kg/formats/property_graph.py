@@ -64,6 +64,10 @@ _INFINITE = INFINITE | {"nan": "NaN"}
 """Those of JSON, with Python's own."""
 
 
+DIRECTIONS = {"directed": True, "undirected": False}
+"""What Gephi writes as the `Type` of an edge; it is no relation."""
+
+
 class Unfit(ValueError):
     """A value, a key or an element that cannot be read; the text says why."""
 
@@ -127,6 +131,15 @@ def key_of(value: Any) -> str:
     if "\0" in key or "\r" in key:
         raise Unfit("a NUL or a carriage return within a key")
     return key
+
+
+def pop_direction(properties: dict[str, Any]) -> bool | None:
+    """Whether an edge is directed by its property `type`, which is taken out; None where that is no direction."""
+    for name in ("type", "Type"):
+        if (directed := DIRECTIONS.get(str(properties.get(name)).lower())) is not None:
+            del properties[name]
+            return directed
+    return None
 
 
 class PropertyRows:

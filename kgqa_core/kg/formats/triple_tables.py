@@ -19,6 +19,7 @@ from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import TEXT, StatementBatch
 from kgqa_core.kg.formats.csv_rows import DELIMITERS, cut, listed, note_delimiter, rows_of, tell_header
 from kgqa_core.kg.formats.delimited import Delimited, given_delimiter
+from kgqa_core.kg.formats.property_graph import DIRECTIONS
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.table_rows import batch_of
 from kgqa_core.kg.formats.tables import shape_of
@@ -31,17 +32,24 @@ RELATIONS = ("predicate", "pred", "p", "relation", "rel", "r", "relationship", "
              "property", "label", "edge", "type")  # fmt: skip
 """Names of the column of relations; the first that a header has counts."""
 
+EDGE = "edge"
+"""The relation of edges whose table names none, only their direction."""
+
 _TRIPLE = ("subject", "predicate", "object")
 
 
 @dataclass(frozen=True, slots=True)
 class _TripleColumns:
-    """How a table is cut, its columns, those of subject, predicate and object, and whether it has a header."""
+    """How a table is cut, its columns, those of subject, predicate and object, and whether it has a header.
+
+    direction: the index of the column with Gephi's `Directed` or `Undirected`.
+    """
 
     delimiter: str
     columns: list[str]
     roles: tuple[str, str, str]
     header: bool
+    direction: int | None = None
 
 
 class TripleTable:
@@ -75,7 +83,17 @@ class TripleTable:
         shape = shape_of(layout.columns, options.model_copy(update={"table": table}))
         assert shape is not None
         index = {column.field: int(column.field[1:]) for column in shape.columns}
+        if layout.direction is not None:
+            source.found["direction of edges"] = (
+                f"{layout.columns[layout.direction]!r}; undirected ones are two triples"
+            )
+            index |= {f"c{layout.direction}": layout.direction}
         for rows in rows_of(source, layout.delimiter, index, header=layout.header):
+            if layout.direction is not None:
+                ends = [f"c{layout.columns.index(name)}" for name in (subject, thing)]
+                undirected = rows.frame.filter(pl.col(f"c{layout.direction}").str.to_lowercase() == "undirected")
+                swapped = undirected.with_columns(pl.col(ends[1]).alias(ends[0]), pl.col(ends[0]).alias(ends[1]))
+                rows = replace(rows, frame=pl.concat([rows.frame, swapped]))
             batch = batch_of(rows, shape)
             triples = batch.statements.with_columns(kind=pl.lit(TEXT, dtype=pl.Int8))
             yield replace(batch, statements=triples)
@@ -87,22 +105,30 @@ def _layout(lines: list[str], options: KgOptions) -> _TripleColumns | None:
     given = given_delimiter(options)
     for delimiter in DELIMITERS if given is None else (given,):
         columns = cut(lines[0], delimiter)
-        roles = _roles(columns)
+        roles, direction = _roles(columns, [cut(line, delimiter) for line in lines[1:]])
         if roles is not None:
             in_order = len(columns) == 3 and tuple(columns) == roles
             plain = in_order and delimiter in "\t|" and Delimited().sniff(lines, options) > 0.5
-            return None if plain else _TripleColumns(delimiter, columns, roles, True)
+            return None if plain else _TripleColumns(delimiter, columns, roles, True, direction)
     if given not in (None, ","):
         return None
     return _TripleColumns(",", list(_TRIPLE), _TRIPLE, False) if _recurs(lines) else None
 
 
-def _roles(columns: list[str]) -> tuple[str, str, str] | None:
-    """The columns of subject, predicate and object; None where a header does not say them."""
+def _roles(columns: list[str], rows: list[list[str]]) -> tuple[tuple[str, str, str] | None, int | None]:
+    """The columns of subject, predicate and object, None where a header does not say them; and that of directions."""
     names = {re.sub(r"[_\s-]+", " ", column).strip(":~ ").lower(): column for column in reversed(columns)}
-    relation = next((names[name] for name in RELATIONS if name in names), None)
+    at = columns.index(names["type"]) if "type" in names else len(columns)
+    types = {row[at].strip().lower() for row in rows if at < len(row)}
+    direction = at if types and types <= DIRECTIONS.keys() else None
+    known = [name for name in RELATIONS if name in names and not (name == "type" and direction is not None)]
+    if direction is not None:  # Gephi writes a column for labels that may be empty
+        index = {name: columns.index(names[name]) for name in known}
+        known = [name for name in known if any(index[name] < len(row) and row[index[name]] != f"column {index[name] + 1}"
+                                               for row in rows)]  # as `cut` calls what is empty  # fmt: skip
+    relation = names[known[0]] if known else None if direction is None else f"={EDGE}"
     ends = next(((names[head], names[tail]) for head, tail in HEADS if head in names and tail in names), None)
-    return None if relation is None or ends is None else (ends[0], relation, ends[1])
+    return (None if relation is None or ends is None else (ends[0], relation, ends[1])), direction
 
 
 def _recurs(lines: list[str]) -> bool:

@@ -395,3 +395,20 @@ def test_nodes_and_relationships_of_one_csv_of_apoc_are_read(tmp_path):
     assert content.statements == sorted([*types, *properties, ("2", LABEL, "Jim"), ("1", "KNOWS", "2")])
     assert content.qualifiers == [("role", "x"), ("role", "y")]
     assert content.rejects == [(5, "no target"), (6, "column 'born': 'soon' is no integer")]
+
+
+def test_a_direction_is_no_relation_of_an_edge(tmp_path):
+    key = '<key id="t" for="edge" attr.name="type" attr.type="string"/>'
+    edges = "".join(
+        f'<edge source="a" target="{end}"><data key="t">{kind}</data></edge>'
+        for end, kind in (("b", "Directed"), ("c", "Undirected"), ("d", "feeds"))
+    )
+    path = tmp_path / "g.graphml"
+    path.write_text(f'<graphml>{key}<graph edgedefault="directed">{edges}</graph></graphml>')
+    wanted = [("a", "edge", "b"), ("a", "edge", "c"), ("a", "feeds", "d"), ("c", "edge", "a")]
+    assert read(path).statements == wanted
+    links = [{"source": "a", "target": end, "type": kind} for end, kind in (("b", "Directed"), ("c", "Undirected"))]
+    links += [{"source": "a", "target": "d", "type": "feeds"}]
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"links": links}))
+    assert read(path).statements == wanted

@@ -81,3 +81,11 @@ def test_an_export_to_csv_reads_back_the_same(make, tmp_path):
     assert dump(store, tmp_path / "out.csv") == {"triples": 2, "qualifiers": 0}
     again, _ = make((tmp_path / "out.csv").read_bytes(), "out.csv")
     assert triples(again) == triples(store) and len(triples(store)) == 2
+
+
+@pytest.mark.parametrize(("label", "relation"), [("", "edge"), ("knows", "knows")])
+def test_the_type_of_a_gephi_edge_is_its_direction_and_no_relation(make, label, relation):
+    header = "Source,Target,Type,Id,Label,Weight\n"
+    store, counts = make(f"{header}a,b,Directed,0,{label},1.0\nb,c,Undirected,1,{label},2.0\n", "g.csv")
+    assert triples(store) == [("a", relation, "b"), ("b", relation, "c"), ("c", relation, "b")]
+    assert counts["rejects"] == 0
