@@ -123,9 +123,8 @@ def _roles(columns: list[str], rows: list[list[str]]) -> tuple[tuple[str, str, s
     direction = at if types and types <= DIRECTIONS.keys() else None
     known = [name for name in RELATIONS if name in names and not (name == "type" and direction is not None)]
     if direction is not None:  # Gephi writes a column for labels that may be empty
-        index = {name: columns.index(names[name]) for name in known}
-        known = [name for name in known if any(index[name] < len(row) and row[index[name]] != f"column {index[name] + 1}"
-                                               for row in rows)]  # as `cut` calls what is empty  # fmt: skip
+        used = {at for row in rows for at, field in enumerate(row) if field != f"column {at + 1}"}
+        known = [name for name in known if columns.index(names[name]) in used]
     relation = names[known[0]] if known else None if direction is None else f"={EDGE}"
     ends = next(((names[head], names[tail]) for head, tail in HEADS if head in names and tail in names), None)
     return (None if relation is None or ends is None else (ends[0], relation, ends[1])), direction
