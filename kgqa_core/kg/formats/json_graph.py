@@ -278,7 +278,7 @@ def unknown(lines: list[str]) -> str:
     had = f" with the members {', '.join(repr(name[:40]) for name in names[:8])}" if names else ""
     return (
         f"{had}{next(filter(None, hints), '')}; graphs in JSON have `nodes` with `links` or `edges`, or Cytoscape's "
-        "`elements`, or are apoc.export.json: rename the members, or write the records as CSV and map them (`kgqa kg map`)"
+        "`elements`, or are apoc.export.json: rename the members, or write CSV and map it (`kgqa kg map`)"
     )
 
 
