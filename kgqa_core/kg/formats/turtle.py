@@ -1,7 +1,8 @@
 """Turtle and TriG, parsed by pyoxigraph; its N-Triples then go the way of every N-Triples file.
 
-A statement that is no Turtle is one reject with its line; reading goes on at the next statement, on the same line too,
-with the prefixes and the base declared so far (see `turtle_recover`).  What else was lost with it counts as `unread`.
+A statement that is no Turtle is one reject with its line; a new parser goes on behind its dot, or where a string or an
+IRI has no end at the next line behind one that ends with a dot, with the prefixes and the base declared so far.  What
+else was lost with it counts as `unread`.  In TriG the rest of a graph is then read without the name of the graph.
 A statement at which the parser only rejects an IRI or a language that N-Triples allows is read.  Relative IRIs need a
 base in the file, else they are rejects; so are names whose prefix was to be declared in a statement at fault.
 
@@ -16,11 +17,12 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import polars as pl
 import pyoxigraph as ox
@@ -34,9 +36,7 @@ from kgqa_core.kg.formats.ntriples_columns import KIND, OBJECT, SUBJECT
 from kgqa_core.kg.formats.rdf_quads import pending, with_terms
 from kgqa_core.kg.formats.source import Chunk, Source
 from kgqa_core.kg.formats.spans import SpanBatch
-
-if TYPE_CHECKING:
-    from kgqa_core.kg.formats.turtle_recover import Skipped
+from kgqa_core.kg.formats.turtle_feed import BLOCK, STATEMENT, Feed
 
 LOG = logging.getLogger(__name__)
 
@@ -63,6 +63,22 @@ _UNLABELLED = re.compile(r"_:[a-f][0-9a-f]{15,31}\Z")
 _LINE_END = re.compile(r"[\r\n]")
 _LONG = re.compile(rb'"""|\'\'\'|\\\\[nru]')
 _NO_IRI = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+
+_TERM = (
+    rb'"""(?:[^"\\]++|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]++|\\.|\'(?!\'\'))*+\'\'\'|"(?!"")(?:[^"\\\r\n]++|\\.)*+"'
+    rb'|\'(?!\'\')(?:[^\'\\\r\n]++|\\.)*+\'|<[^\x00-\x20<>"{}|^`]*+>|\#[^\r\n]*+(?=[\r\n])'
+)
+_TOKENS = re.compile(rb"(?:" + _TERM + rb"""|[^"'<#])*+""", re.DOTALL)
+_REST = re.compile(rb"(?:" + _TERM + rb"|[^.]|\.(?![\s#]|\Z))*+", re.DOTALL)
+_REST_OF_TRIG = re.compile(rb"(?:" + _TERM + rb"|[^.{}]|\.(?![\s#}]|\Z))*+", re.DOTALL)
+"""What of a statement stands before its dot (or brace)."""
+
+_DOT = re.compile(rb"\.(?=\s)")
+_ENDS = re.compile(rb"[.;,](?=\s|\Z)")
+_LINES = re.compile(rb"[.;,][ \t]*(?:\#[^\r\n]*)?(?:[\r\n]|\Z)")
+_DECLARES = re.compile(rb"(?<!\S)(?:@\w*|(?i:prefix|base)(?=\s))\s*([^\s:<]*)")
+_LENIENT = re.compile("Invalid IRI|.*(?:subtag|language)")
+_IN_STRING = re.compile(r"escape|UTF-8|hexadecimal")
 
 
 class Turtle:
@@ -101,10 +117,8 @@ class Turtle:
             yield from read_ahead(reading.batches)
         finally:
             reading.feed.close()
-        if reading.lost[1]:
-            LOG.warning(
-                "%s: %s bytes could not be read, about %s statements", source.label, *(f"{n:,}" for n in reading.lost)
-            )
+        if reading.lost:
+            LOG.warning("%s: about %s statements could not be read", source.label, f"{reading.lost:,}")
 
 
 class TriG(Turtle):
@@ -125,22 +139,18 @@ class _Reading:
     """One pass over a file."""
 
     def __init__(self, source: Source, form: ox.RdfFormat, terms: Sequence[str], predicates: Sequence[str]) -> None:
-        from kgqa_core.kg.formats.turtle_feed import Feed  # numba takes 0.4 s to import
-        from kgqa_core.kg.formats.turtle_recover import Recovery
-
-        self.feed = Feed(source, form == ox.RdfFormat.TRIG)
+        self.feed = Feed(source)
         self.feed.on_read = self._mark
         self.drop_graphs = False
         self._form, self._terms, self._predicates = form, terms, predicates
-        self.lost = (0, 0)  # bytes, statements
+        self.lost = 0
         self._rejects: list[tuple[int, str, str]] = []
         self._unread = self._formulas = 0
         self._count = 0
         self._marks: list[tuple[int, int]] = [(0, 1)]  # statements parsed before, line reached then
         self._nodes = BlankNodes(source.label)
         self._parser: ox.QuadParser | None = None
-        self._known: dict[str | None, str] = {}
-        self._recovery = Recovery(self.feed, form == ox.RdfFormat.TRIG, self._whole)
+        self._begin = 0  # where the parser began
 
     def batches(self) -> Iterator[StatementBatch | SpanBatch]:
         """The statements in pieces."""
@@ -188,46 +198,67 @@ class _Reading:
                 yield from mended
 
     def _after(self, parser: ox.QuadParser, fault: SyntaxError | MemoryError) -> list[ox.Quad]:
-        """Makes a parser for what follows a fault, none at the end of the file; what is left of the statement at fault.
-
-        Where nothing is left the statement is a reject.
-        """
-        self._known = {None: parser.base_iri} if parser.base_iri else {}
-        self._known.update(parser.prefixes)
+        """Makes a parser for what follows a fault; what a lenient one reads of the statement, else it is a reject."""
+        feed, message = self.feed, _WHERE.sub("", str(fault.msg if isinstance(fault, SyntaxError) else fault))
+        first = max(feed.first, feed.origin, feed.position - MAX_TOKEN)
         if isinstance(fault, SyntaxError):
-            skipped = self._recovery.after(self.feed.locate(fault.lineno or 1, fault.offset or 1))
-            mended = self._mended(skipped) if fault.lineno == fault.end_lineno else []
-        elif "buffer" in str(fault):
-            skipped, mended = self._recovery.after(None), []
+            position = feed.locate(fault.lineno or 1, fault.offset or 1)
+            within = fault.lineno == fault.end_lineno and not message.startswith("Line jumps")
+        elif "buffer" in message:  # it holds the token, and little before it
+            message = f"a literal, an IRI or a comment longer than {MAX_TOKEN:,} bytes"
+            position, within = first + _length(_TOKENS, feed.window(first, MAX_TOKEN)), False
         else:
             raise fault
-        for name in skipped.prefixes:
-            self._known.pop(name, None)
+        before = feed.window(max(first, position - 1_000), min(position - first, 1_000))
+        position -= 0 if feed.window(position, 1) else len(before) - len(before.rstrip())
+        if (
+            within and before[-3:] in (b'"""', b"'''") and not _IN_STRING.search(message)
+        ):  # the quotes of two strings, of which one lacks its other quotes
+            opened = feed.window(first, position - 3 - first).rfind(before[-3:])
+            position, within = (first + opened, False) if opened >= 0 else (position, within)
+        line, begin, ahead = feed.line(position), feed.line_begin(position), feed.window(position, BLOCK)
+        text = b"".join(feed.window(begin, 2_000).splitlines()[:1]).decode(errors="replace")[:MAX_REJECT_TEXT]
+        known: dict[str | None, str] = {None: parser.base_iri} if parser.base_iri else {}
+        known.update(parser.prefixes)
+        if (declared := _declared(before, ahead[:1_000])) is not None:
+            known = {name: iri for name, iri in known.items() if (name or "") != declared}
+        rest, start = _REST_OF_TRIG if self._form == ox.RdfFormat.TRIG else _REST, position
+        if _IN_STRING.search(message):
+            start = feed.statement_before(position)
+        statement, end = feed.window(start, position - start + BLOCK), -1
+        while (end := _length(rest, statement, end + 1)) < position - start:
+            pass
+        size = end + 1 + start - position
+        after: int | None = position + size
+        mended: list[ox.Quad] = []
+        if within and size <= len(ahead):
+            lost = 1 + len(re.findall(rb"[;,]\s", ahead[:size]))
+            if _LENIENT.match(message):
+                start = feed.statement_before(position)
+                mended = _leniently(_prologue(known), feed.window(start, position + size - start), self._form, message)
+        else:
+            tries = ((STATEMENT, MAX_TOKEN), (_DOT, MAX_TOKEN), (STATEMENT, sys.maxsize))
+            after = next(
+                (
+                    found
+                    for tried, most in tries
+                    if (found := feed.find(tried, max(first, begin) if tried is STATEMENT else position, most))
+                ),
+                None,
+            )
+            size = (feed.last if after is None else after) - position
+            lines = len((_ENDS if after is None else _LINES).findall(ahead[:size]))
+            lost = max(1, lines * max(1, size // max(1, len(ahead))))
+        closing = feed.origin and (ahead[:1] == b"}" or (ahead[:1] == b"." and not before.strip()))
         self._parser = None
-        if skipped.after is not None:
-            self.feed.restart(skipped.after, _prologue(self._known, skipped.open), skipped.open)
+        if after is not None:
+            feed.restart(after, _prologue(known))
             self._parser = self._new()
-        if not mended and skipped.lost:
-            text = skipped.text.decode(errors="replace")[:MAX_REJECT_TEXT]
-            self._rejects.append((skipped.line, _reason(fault, skipped), text))
-            self._unread += skipped.lost - 1
-            self.lost = self.lost[0] + skipped.size, self.lost[1] + skipped.lost
+        if not mended and not closing:  # what closes a statement or a graph at fault, of which there is a reject
+            self._rejects.append((line, _reason(message, line, after and feed.line(after), size, lost), text))
+            self._unread += lost - 1
+            self.lost += lost
         return mended
-
-    def _mended(self, skipped: Skipped) -> list[ox.Quad]:
-        if skipped.statement is None:
-            return []
-        return _leniently(_prologue(self._known, 0) + _closed(skipped.statement, skipped.depth), self._form)
-
-    def _whole(self, statement: bytes, depth: int, after: int) -> bool:
-        """Whether a parser reads all of a statement, and something is in it; open braces before and after it."""
-        text = b"{ " * depth + statement + b" }" * after
-        parser = ox.parse(_prologue(self._known, 0) + text, format=self._form)
-        try:
-            something = sum(1 for _ in parser) > 0
-        except SyntaxError:
-            return False
-        return something or parser.base_iri != self._known.get(None) or len(parser.prefixes) + 1 > len(self._known)
 
     def _mark(self, line: int) -> None:
         self._marks.append((self._count, line))
@@ -243,23 +274,25 @@ class _Reading:
         )
 
 
-def _leniently(statement: bytes, form: ox.RdfFormat) -> list[ox.Quad]:
-    """What a lenient parser reads of a statement beyond what a strict one reads before its first fault.
+def _leniently(prologue: bytes, text: bytes, form: ox.RdfFormat, message: str) -> list[ox.Quad]:
+    """What a lenient parser reads of a text beyond what a strict one reads before its first fault, of this message.
 
     A lenient parser knows IRIs beyond RFC 3987 and languages beyond BCP 47, but lets line ends into IRIs and strings;
-    nothing of such a statement is given, nor of one with blank nodes that have no label.
+    nothing of such a text is given, nor of one with blank nodes that have no label.
     """
     known = 0
     try:
-        for _ in ox.parse(statement, format=form):
+        for _ in ox.parse(prologue + text, format=form):
             known += 1
-    except SyntaxError:
-        pass
+        return []
+    except SyntaxError as fault:
+        if _WHERE.sub("", str(fault.msg)) != message:
+            return []
     try:
-        quads = list(ox.parse(statement, format=form, lenient=True))
+        quads = list(ox.parse(prologue + text, format=form, lenient=True))
     except SyntaxError:
         return []
-    whole = all(_is_whole(quad.triple, _LONG.search(statement) is not None) for quad in quads)
+    whole = all(_is_whole(quad.triple, _LONG.search(text) is not None) for quad in quads)
     return quads[known:] if whole else []
 
 
@@ -327,32 +360,34 @@ class BlankNodes:
         )
 
 
-def _prologue(known: Mapping[str | None, str], depth: int) -> bytes:
-    """Declarations of prefixes and, under None, the base, on one line; in TriG then open braces."""
+def _prologue(known: Mapping[str | None, str]) -> bytes:
+    """Declarations of prefixes and, under None, the base, on one line."""
     base = f"@base <{_escaped(known[None])}> . " if None in known else ""
     prefixes = " ".join(f"@prefix {name}: <{_escaped(iri)}> ." for name, iri in known.items() if name is not None)
-    return (base + prefixes + " {" * depth + "\n").encode()
+    return (base + prefixes + "\n").encode()
 
 
-def _closed(statement: bytes, depth: int) -> bytes:
-    """A statement of TriG with the braces around it."""
-    if not depth:
-        return statement
-    return b"{ " + statement + (b"" if statement.rstrip().endswith(b"}") else b" }")
+def _length(pattern: re.Pattern[bytes], text: bytes, at: int = 0) -> int:
+    """Where a pattern ends that matches in a text."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
-def _reason(fault: SyntaxError | MemoryError, skipped: Skipped) -> str:
-    if isinstance(fault, MemoryError):
-        reason = f"a literal, an IRI or a comment longer than {MAX_TOKEN:,} bytes"
-    else:
-        reason = _WHERE.sub("", str(fault.msg))
-        reason = reason.replace("Unexpected end of file", "a literal or an IRI that does not end")
-    more = f", about {skipped.lost:,} statements" if skipped.lost > 1 else ""
-    if skipped.after is None:
-        return f"{reason}; nothing after it could be read" + (f" ({skipped.size:,} bytes{more})" if more else "")
-    if skipped.to_line > skipped.line:
-        return f"{reason}; skipped to line {skipped.to_line} ({skipped.size:,} bytes{more})"
-    return reason
+def _declared(before: bytes, ahead: bytes) -> str | None:
+    """The prefix that a statement at fault declares in vain, empty for the base too; None where it declares none."""
+    for match in _DECLARES.finditer(before + ahead):
+        if match.start() <= len(before) and not before[match.end() :].strip(b": \t\r\n"):
+            return match[1].decode(errors="replace")
+    return None
+
+
+def _reason(message: str, line: int, to_line: int | None, size: int, lost: int) -> str:
+    """The reason of a reject, with what is skipped."""
+    message = message.replace("Unexpected end of file", "a literal or an IRI that does not end")
+    more = f"({size:,} bytes{f', about {lost:,} statements' if lost > 1 else ''})"
+    if to_line is None:
+        return f"{message}; nothing after it could be read {more if size > 0 else ''}".rstrip()
+    return f"{message}; skipped to line {to_line} {more}" if to_line > line else message
 
 
 def _escaped(iri: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.build import build
-from kgqa_core.kg.formats import turtle_feed, turtle_recover
+from kgqa_core.kg.formats import turtle_feed
 from kgqa_core.workspace import Workspace
 from tests.support.reading import Read, read_text
 
@@ -57,7 +57,9 @@ def test_one_fault_in_ten_thousand_statements_that_end_in_comments_costs_about_o
     assert 1 <= len(found.rejects) <= 2 and found.unread <= 1
 
 
-@pytest.mark.parametrize("bad", [fault.removesuffix(" # c") for fault in FAULTS if fault.endswith(". # c")])
+@pytest.mark.parametrize(
+    "bad", [fault.removesuffix(" # c") for fault in FAULTS if fault.endswith(". # c") and "never closed ." not in fault]
+)
 def test_one_fault_among_statements_of_one_line_costs_about_one(bad: str, tmp_path: Path) -> None:
     line = [f'a:{number} a:p "o. " .' for number in range(100)]
     found = ttl(tmp_path, PREFIX + " ".join([*line[:50], bad, *line[50:]]) + "\n")
@@ -65,15 +67,6 @@ def test_one_fault_among_statements_of_one_line_costs_about_one(bad: str, tmp_pa
     named = {subject for subject in subjects(found) if not subject.startswith("_:")}
     assert others <= named <= others | {"50", "x"}, found.rejects
     assert 1 <= len(found.rejects) <= 2 and all(number == 2 for number, _, _ in found.rejects)
-
-
-@pytest.mark.parametrize("quote", ['"""', "'''"])
-def test_a_long_string_without_its_end_or_beginning_swallows_no_other(quote: str, tmp_path: Path) -> None:
-    lines = [f"a:{number} a:p {quote}text {number}. More\nlines, and. so on.{quote} ." for number in range(100)]
-    for bad in (f"a:x a:p {quote}text. And\nmore .", f"a:x a:p text. And\nmore {quote} ."):
-        found = ttl(tmp_path, PREFIX + "\n".join([*lines[:50], bad, *lines[50:]]) + "\n")
-        assert subjects(found) == [f"{number}" for number in range(100)]
-        assert found.rejects[0][:1] == (102,) and len(found.rejects) <= 2
 
 
 def test_no_statement_is_made_of_what_a_string_or_a_comment_holds(tmp_path: Path) -> None:
@@ -90,12 +83,6 @@ def test_a_prefix_that_is_declared_anew_in_vain_is_no_longer_known(tmp_path: Pat
         assert [line for line, _, _ in found.rejects] == [3, 4]
     found = ttl(tmp_path, "@base <http://a/> .\n<1> <p> <o> .\n@base <http://b c> .\n<2> <p> <o> .\n")
     assert [row[0] for row in found.triples()] == [A + "1"] and len(found.rejects) == 2
-
-
-@pytest.mark.parametrize("declaration", ["@prefix b: <http://b/> .", "PREFIX b: <http://b/>"])
-def test_a_declaration_behind_a_missing_dot_is_read(declaration: str, tmp_path: Path) -> None:
-    found = ttl(tmp_path, f"{PREFIX}a:1 a:p a:o\n{declaration}\nb:2 a:p a:o .\n")
-    assert [row[0] for row in found.triples()] == [A + "1", "http://b/2"] and len(found.rejects) == 1
 
 
 def test_graphs_of_trig_stay_open_over_a_fault(tmp_path: Path) -> None:
@@ -122,24 +109,6 @@ def test_the_rest_of_a_file_that_cannot_be_read_is_counted(tmp_path: Path) -> No
     found = ttl(tmp_path, PREFIX + "a:1 a:p a:o .\n" * 500 + "a:2 a:p bad ,\n" + ",\n".join(lines))
     assert len(found.triples()) == 500 and len(found.rejects) == 1 and found.unread >= 499
     assert "nothing after it could be read" in found.rejects[0][1]
-
-
-def test_a_token_that_is_too_long_for_the_parser_is_one_reject_with_line_and_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turtle_recover, "WINDOWS", (1 << 12, 1 << 20))
-    word = "x y.\n"
-    text = f'a:1 a:p a:o .\na:2 a:p """{word * (17 << 18)}""" . a:3 a:p a:o .\n'
-    found = ttl(tmp_path, PREFIX + text + f"#{word.strip() * (17 << 18)}\na:4 a:p a:o .\n")
-    assert subjects(found) == ["1", "3", "4"] and found.unread == 0
-    [(line, reason, shown)] = found.rejects
-    assert line == 3 and "longer than 16,777,216 bytes; skipped to line" in reason and shown.startswith("a:2 a:p")
-
-
-def test_an_endless_string_before_megabytes_of_statements_swallows_none(tmp_path: Path) -> None:
-    text = PREFIX + 'a:1 a:p """never closed . # c\n' + "a:2 a:p a:o .\n" * 100 + f'a:3 a:p "{"x" * (17 << 20)}" .\n'
-    found = ttl(tmp_path, text + "a:4 a:p a:o .\n")
-    assert subjects(found) == ["2"] * 100 + ["4"] and [line for line, _, _ in found.rejects] == [2, 103]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", " "])
