@@ -208,7 +208,7 @@ class _Script:
             )
 
     def _only_reads(self) -> bool:
-        return not any(word in _WRITING for _, _, word, _ in self.tokens[self.at :])
+        return not any(self.tokens[at][2] in _WRITING for at in range(self.at, len(self.tokens)))
 
     def _match(self) -> None:
         parts = []
