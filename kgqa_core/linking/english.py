@@ -357,6 +357,7 @@ kyiv = kiev
 constantinople = istanbul
 """
 _TYPES = """
+concept, term
 movie, film, motion picture, flick, picture
 country, nation, sovereign state, state
 city, town, municipality

@@ -8,6 +8,7 @@ import pytest
 
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.linking.english import type_words
 from kgqa_core.logic.forms import Literal
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
@@ -129,6 +130,7 @@ def test_word_of_a_label_is_not_strange() -> None:
 def test_type_by_another_word_is_less_sure(graph: LabelGraph) -> None:
     [(place, confidence)] = types_in("all movies", graph)
     assert graph.type_labels[place] == "film" and 0 < confidence < 1
+    assert "concept" in type_words()["term"]  # what a thesaurus holds
 
 
 @pytest.mark.parametrize(
