@@ -245,3 +245,8 @@ def test_turtle_is_told_from_other_formats() -> None:
 def test_a_byte_order_mark_and_windows_line_ends_are_no_fault(tmp_path: Path) -> None:
     found = ttl(tmp_path, b"\xef\xbb\xbf" + (PREFIX + "a:1 a:p a:o .\n").replace("\n", "\r\n").encode())
     assert (found.rejects, found.triples()) == ([], [(A + "1", A + "p", A + "o")])
+
+
+def test_a_fault_at_the_last_byte_is_a_reject_and_nothing_is_read_after_it(tmp_path: Path) -> None:
+    found = read_text(tmp_path, "{\n  BASE <http://example/>\n}", "g.trig", format="trig")
+    assert (found.statements.height, len(found.rejects)) == (0, 1)
