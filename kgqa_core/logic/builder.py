@@ -8,6 +8,7 @@ both have), and the others are left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -158,17 +159,20 @@ def _statements(builder: QueryBuilder, condition: Where, triples: str) -> str:
         span = measure(value)
         if span is None or span.dim != TIME:
             raise FormError(f"{op} asks for a date, and {value} is none; write its datatype, such as 2010^^xsd:gYear")
-        year = builder.bind(int(value.text[: value.text.find("-", 1)] if "-" in value.text[1:] else value.text[:5]))
+        written = re.match(r"[+-]?\d+", value.text)
+        year = builder.bind(int(written[0]) if written else 0)
         make, inside = (_at, among) if op == "at" else (_current, triples)
         return builder.table(make(builder, relation, span, year, inside))
     if op in ("first", "last"):
+        if not value.text.isascii() or not value.text.isdigit() or len(value.text) > 9:
+            raise FormError(f"{op} takes a place, a whole number from 1, and {value} is none")
         order, best = ("ASC", "min") if op == "first" else ("DESC", "max")
         when = f"{best}(CASE WHEN {dated_sql('e')} THEN {lo_sql('e')} ELSE e.number END)"
         return builder.table(
             f"SELECT triple, statement FROM (SELECT q.triple, q.statement, "
             f"dense_rank() OVER (ORDER BY {when} {order}) AS n "
             f"FROM qualifiers q JOIN entities e ON e.id = q.value WHERE q.relation = {qualifier} AND {among} AND "
-            f"e.number IS NOT NULL GROUP BY ALL) WHERE n = {builder.bind(int(float(value.text)))}"
+            f"e.number IS NOT NULL GROUP BY ALL) WHERE n = {builder.bind(int(value.text))}"
         )
     if op != "eq" and measure(value) is None:
         raise FormError(f"{op} compares numbers and dates, and {value} is neither")

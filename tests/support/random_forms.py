@@ -41,7 +41,7 @@ bests = st.sampled_from(f.BESTS)
 
 conditions = st.one_of(
     st.builds(f.Where, st.just("P805"), st.just("eq"), entities),
-    st.builds(f.Where, st.sampled_from(["P580", "P582", "P585"]), st.sampled_from(f.WHERE_OPS), dates),
+    st.builds(f.Where, st.sampled_from(["P580", "P582", "P585"]), st.sampled_from(("eq", *f.OPS, "at")), dates),
 )
 compares = st.one_of(
     st.builds(f.Compare, st.sampled_from(f.OPS), value_paths, measured),

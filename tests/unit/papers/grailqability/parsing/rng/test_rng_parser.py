@@ -148,7 +148,7 @@ def test_a_retriever_finds_relations_and_types_by_their_places_in_the_graph(worl
     with KgStore.open(world.kg) as store:
         ways = Ways(store, MemoryGraph(store), "schema", types=True)
         items = items_of(store, ways.schema)
-        retriever, _ = fit_items(Workspace(tmp_path, monitor=Listener()), selected, items, options, 3, "k")
+        retriever, _ = fit_items(Workspace(tmp_path, monitor=Listener()), selected, items, options, 5, "k")
         retrieved = RetrievedItems(retriever, store, ways)
         right = total = 0
         for one in selected:
