@@ -145,7 +145,9 @@ def dump(
         quads, annotations = kind in ("nq", "jsonld"), kind in ("nq", "ttl")
         with claim.writing() as scratch, tempfile.TemporaryDirectory(dir=scratch.parent) as folder:
             flat = scratch if kind in ("nt", "nq") else Path(folder) / "graph.nq"
-            counts = _rdf(store, flat, base, monitor, quads=quads, annotations=annotations)
+            counts = _rdf(
+                store, flat, base, monitor, quads=quads, annotations=annotations, name_of_format=FORMATS[kind]
+            )
             if flat != scratch:
                 statements = ox.parse(path=str(flat), format=ox.RdfFormat.N_QUADS, lenient=True)
                 if quads:
@@ -207,7 +209,7 @@ def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str, monito
 
 
 def _rdf(
-    store: KgStore, scratch: Path, base: str, monitor: Monitor, *, quads: bool, annotations: bool
+    store: KgStore, scratch: Path, base: str, monitor: Monitor, *, quads: bool, annotations: bool, name_of_format: str
 ) -> dict[str, int]:
     check_base(store, base)
     graph = (
@@ -257,7 +259,7 @@ def _rdf(
                     terms.append(pl.when(pl.col("graph").is_null()).then(pl.lit("")).otherwise(written))
                 stream.write(_lines(frame, pl.concat_str(*terms, pl.lit(" ."))))
                 counts[name] += frame.height
-                monitor.progress(min(sum(counts.values()), total), total, "writing N-Triples")
+                monitor.progress(min(sum(counts.values()), total), total, f"writing {name_of_format}")
     return counts
 
 
