@@ -263,9 +263,9 @@ class _Script:
 
     def _make(self, patterns: list[_Pattern], merge: bool) -> None:
         """Creates what patterns describe; nodes of a MERGE are looked up first.  Raises Unfit before any."""
-        known = {name for name, value in self.scope.items() if isinstance(value, _Element)}
+        known: set[str] = set()
         for part in (node for nodes, _ in patterns for node in nodes):
-            if part.bare and part.variable not in known:
+            if part.bare and part.variable not in known and not isinstance(self.scope.get(part.variable), _Element):
                 raise Unfit(f"the variable {part.variable[:40]!r} has no node, or that one was rejected")
             if merge and not part.bare:
                 self._look_up(part)
