@@ -248,7 +248,7 @@ CASES: dict[str, list[tuple[str, object]]] = {
     ],
     "RDF 1.2": [
         (f"{HEAD}<<( _:a <http://a/p> _:b )>> .", REJECT),
-        (f'{HEAD}"x"@en--ltr .', REJECT),
+        (f'{HEAD}"x"@en--ltr .', literal("x", "@en")),
         (f'{HEAD}"x"@en--LTR .', REJECT),
         ('VERSION "1.2"', REJECT),
     ],

@@ -32,7 +32,6 @@ WE_ACCEPT_MORE = {
 
 WE_REJECT_MORE = {
     "triple term": "RDF 1.2, not N-Triples 1.1",
-    "base direction": "RDF 1.2, not N-Triples 1.1",
     "no UTF-8 in a comment": "the document is to be UTF-8; a line that is none is not understood, comment or not",
 }
 """Differences of lines that pyoxigraph's strict mode accepts and we reject, and why."""
@@ -75,8 +74,6 @@ def row(quad: ox.Quad) -> Row:
     """A statement as our reader's columns; RDF 1.2 terms have no such form and raise TypeError."""
     thing = quad.object
     if isinstance(thing, ox.Literal):
-        if thing.direction is not None:
-            raise TypeError("a base direction has no place in N-Triples 1.1")
         datatype = f"@{thing.language.lower()}" if thing.language else thing.datatype.value
         return _key(quad.subject), quad.predicate.value, thing.value, 1, datatype
     return _key(quad.subject), quad.predicate.value, _key(thing), 0, None
@@ -116,8 +113,6 @@ def rdf12(quad: ox.Quad) -> str | None:
     """The name in WE_REJECT_MORE of what RDF 1.2 added in a statement, or None."""
     if isinstance(quad.object, ox.Triple):
         return "triple term"
-    if isinstance(quad.object, ox.Literal) and quad.object.direction is not None:
-        return "base direction"
     return None
 
 
@@ -159,6 +154,7 @@ def verdict(line: bytes, *, first: bool = False, quads: bool = False) -> Verdict
         _escapes_surrogates(text)
         or not lenient
         or rdf12(lenient[0]) is not None
+        or getattr(lenient[0].object, "direction", None) is not None  # such lines are read strictly
         or any(_NO_IRI.search(iri) for iri in _iris(lenient[0]))
     ):
         return Verdict(rejected=True)
