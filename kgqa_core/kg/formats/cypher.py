@@ -75,7 +75,7 @@ class Cypher:
             script.read()
         except UnicodeDecodeError as fault:
             raise KgInputError(f"{source.path} is a Cypher script, but no UTF-8: {fault}; write it again") from None
-        except _Refused as fault:
+        except _UnreadableScript as fault:
             raise KgInputError(f"{source.path} is a Cypher script that {fault}; {way_out}") from None
         stem = source.path.name.split(".")[0]
         for element in script.nodes + script.edges:
@@ -85,7 +85,7 @@ class Cypher:
         yield rows.finish()
 
 
-class _Refused(Exception):
+class _UnreadableScript(Exception):
     """A script that is not read; the text follows what it is."""
 
 
@@ -96,7 +96,7 @@ class _Temporal(str):
 
 
 @dataclass(slots=True, eq=False)
-class _Element:
+class _CypherElement:
     """A node, or a relationship, which has ends; or a pattern of one, whose ends are not known yet."""
 
     line: int
@@ -104,7 +104,7 @@ class _Element:
     labels: list[str]
     properties: dict[str, Any]
     number: int = 0
-    ends: tuple[_Element, _Element] | None = None
+    ends: tuple[_CypherElement, _CypherElement] | None = None
 
     @property
     def bare(self) -> bool:
@@ -112,7 +112,7 @@ class _Element:
         return not self.labels and not self.properties
 
 
-_Pattern = tuple[list[_Element], list[tuple[_Element, bool]]]
+_Pattern = tuple[list[_CypherElement], list[tuple[_CypherElement, bool]]]
 """Nodes, and the relationships between each and the next with whether they lead back."""
 
 
@@ -121,22 +121,24 @@ class _Script:
 
     def __init__(self, text: str, rows: PropertyRows) -> None:
         self.text, self.rows = text, rows
-        self.nodes: list[_Element] = []
-        self.edges: list[_Element] = []
+        self.nodes: list[_CypherElement] = []
+        self.edges: list[_CypherElement] = []
         self.tokens: list[tuple[str, str, str, int]] = []  # of the statement: kinds, texts, words and offsets
         self.at = self.rejects = 0
         self.scope: dict[str, Any] = {}
         self.created = self.made = False  # whether the last MERGE, and whether the script, made a node
         self._mark = (0, 1)  # an offset and its line
-        self._index: dict[str, dict[str, list[_Element]]] = {}  # by property and value; may hold what was changed since
+        self._index: dict[
+            str, dict[str, list[_CypherElement]]
+        ] = {}  # by property and value; may hold what was changed since
 
     def read(self) -> None:
-        """Reads all statements.  Raises _Refused."""
+        """Reads all statements.  Raises _UnreadableScript."""
         tokens: list[tuple[str, str, str, int]] = []
         for match in _TOKEN.finditer(self.text + "\n;"):
             kind, token = match.lastgroup or "", match.group()
             if kind == "sign" and token in ("'", '"', "`", "/*"):
-                raise _Refused(f"has {token} in line {self._line(match.start())} and no end of it")
+                raise _UnreadableScript(f"has {token} in line {self._line(match.start())} and no end of it")
             if kind == "sign" and token == ";":
                 self.tokens, tokens = [*tokens, ("", "the end of the statement", "", match.start())], []
                 self._statement()
@@ -145,7 +147,7 @@ class _Script:
             elif kind != "space":
                 tokens.append((kind, token, token.lower() if kind == "name" else "", match.start()))
             if len(tokens) > MAX_TOKENS:
-                raise _Refused(f"has more than {MAX_TOKENS:,} tokens without a semicolon")
+                raise _UnreadableScript(f"has more than {MAX_TOKENS:,} tokens without a semicolon")
 
     def _statement(self) -> None:
         words = {word for _, _, word, _ in self.tokens}
@@ -229,7 +231,7 @@ class _Script:
             else:
                 raise Unfit(f"a WHERE of {variable[:40]!r}, which this MATCH has not")
         for part in parts:
-            if not part.bare or not isinstance(self.scope.get(part.variable), _Element):
+            if not part.bare or not isinstance(self.scope.get(part.variable), _CypherElement):
                 nodes = self._look_up(part)
                 if not nodes and not self.made and not part.properties.keys().isdisjoint(EXPORT_IDS):
                     nodes = [self._keep(part)]  # it is in another file of the export
@@ -238,7 +240,7 @@ class _Script:
                     raise Unfit(f"{'more than one' if nodes else 'no'} node before it in this script is {shown}")
                 self.scope[part.variable] = nodes[0]
 
-    def _look_up(self, part: _Element) -> list[_Element]:
+    def _look_up(self, part: _CypherElement) -> list[_CypherElement]:
         """Up to two nodes with the labels and properties of a part.  Raises Unfit where it has no properties."""
         if not part.properties:
             raise Unfit(f"{':'.join(['a node', *part.labels])[:80]} without properties is not looked up")
@@ -257,7 +259,7 @@ class _Script:
                     break
         return nodes
 
-    def _register(self, node: _Element, name: str) -> None:
+    def _register(self, node: _CypherElement, name: str) -> None:
         if name in node.properties:
             self._index[name].setdefault(repr(node.properties[name]), []).append(node)
 
@@ -265,7 +267,11 @@ class _Script:
         """Creates what patterns describe; nodes of a MERGE are looked up first.  Raises Unfit before any."""
         known: set[str] = set()
         for part in (node for nodes, _ in patterns for node in nodes):
-            if part.bare and part.variable not in known and not isinstance(self.scope.get(part.variable), _Element):
+            if (
+                part.bare
+                and part.variable not in known
+                and not isinstance(self.scope.get(part.variable), _CypherElement)
+            ):
                 raise Unfit(f"the variable {part.variable[:40]!r} has no node, or that one was rejected")
             if merge and not part.bare:
                 self._look_up(part)
@@ -287,7 +293,7 @@ class _Script:
                 relation.ends = (ends[at + 1], ends[at]) if back else (ends[at], ends[at + 1])
                 self.scope[relation.variable] = self._keep(relation)
 
-    def _keep(self, element: _Element) -> _Element:
+    def _keep(self, element: _CypherElement) -> _CypherElement:
         self.created = True
         self._check_size()
         if element.ends is not None:
@@ -301,12 +307,12 @@ class _Script:
 
     def _check_size(self) -> None:
         if len(self.nodes) + len(self.edges) + self.rejects >= MAX_ELEMENTS:
-            raise _Refused(f"makes more than {MAX_ELEMENTS:,} nodes and relationships")
+            raise _UnreadableScript(f"makes more than {MAX_ELEMENTS:,} nodes and relationships")
 
     def _set(self, applies: bool) -> None:
         while True:
             element = self.scope.get(self._name())
-            if not isinstance(element, _Element):
+            if not isinstance(element, _CypherElement):
                 raise Unfit(f"{self.tokens[self.at - 1][1][:40]!r} is no node or relationship that was read")
             labels, properties = self._labels(), {}
             if not labels:
@@ -337,13 +343,13 @@ class _Script:
             patterns.append((nodes, relations))
         return patterns
 
-    def _part(self, opening: str, closing: str) -> _Element:
+    def _part(self, opening: str, closing: str) -> _CypherElement:
         line = self._line(self.tokens[self.at][3])
         self._need(opening)
         variable = self._name() if self.tokens[self.at][0] == "name" else ""
         labels, value = self._labels(), {} if self.tokens[self.at][1] == closing else self._value()
         self._need(closing)
-        return _Element(line, variable, labels, self._map(value))
+        return _CypherElement(line, variable, labels, self._map(value))
 
     def _labels(self) -> list[str]:
         labels = []
@@ -381,7 +387,7 @@ class _Script:
             value = None if self.tokens[self.at][1] == ")" else self._value(depth + 1)
             self._need(")")
             value = _called(word, value)
-        elif kind == "name" and not isinstance(self.scope.get(token, self), _Element | _Script):
+        elif kind == "name" and not isinstance(self.scope.get(token, self), _CypherElement | _Script):
             value = self.scope[token]
             while self._accept("."):
                 name = self._name()
@@ -463,11 +469,11 @@ def _number(text: str) -> int | float:
         raise Unfit(f"{text[:40]!r} is no number that is read") from None
 
 
-def _key(node: _Element, stem: str) -> Any:
+def _key(node: _CypherElement, stem: str) -> Any:
     return next((node.properties[name] for name in EXPORT_IDS if name in node.properties), f"{stem}/{node.number}")
 
 
-def _add(rows: PropertyRows, element: _Element, stem: str) -> None:
+def _add(rows: PropertyRows, element: _CypherElement, stem: str) -> None:
     """The statements of a node or a relationship.  stem: before the numbers of nodes.  Raises Unfit."""
     properties = {name: value for name, value in element.properties.items() if name not in EXPORT_IDS}
     firsts = {name: value[0] if isinstance(value, list) and value else value for name, value in properties.items()}

@@ -66,7 +66,7 @@ class JsonGraph:
         data = source.whole(MAX_DOCUMENT, "JSON document", way_out)
         rows = PropertyRows(options.property_graph, source.found)
         try:
-            reading = _Reading(data, rows)
+            reading = _DocumentReading(data, rows)
         except RecursionError:
             raise KgInputError(f"{source.path}, read as a graph in JSON, is nested too deeply; flatten it") from None
         except msgspec.DecodeError as fault:
@@ -84,7 +84,7 @@ class JsonGraph:
         yield rows.finish()
 
 
-class _Reading:
+class _DocumentReading:
     """One document: what its lists are, and its elements as statements."""
 
     def __init__(self, data: bytes, rows: PropertyRows) -> None:
