@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -164,6 +165,7 @@ class _Relations:
             f"WHERE hits >= {FEWEST} AND NOT list_contains($1, p.key) ORDER BY p.key",
             [self._roles],
         ).fetchall()
+        self._values([tid for tid, _ in predicates])
         for tid, key in predicates:
             self._decide(tid, key)
         if self._changed:
@@ -173,24 +175,33 @@ class _Relations:
             f"FROM read_texts n JOIN terms t ON t.key = n.key "
             f"WHERE tag IN ({_STRINGS}) GROUP BY t.tid"
         )
-        for table in ("conversions", "read_texts", "relation_values"):
+        for table in ("conversions", "read_texts", "relation_values", "values_of_all"):
             run(f"DROP TABLE IF EXISTS {table}")
+
+    def _values(self, predicates: Sequence[int]) -> None:
+        """values_of_all(predicate, tid, key, n, entity, kind, head): the texts of relations; head: it has facts."""
+        run, own = self._connection.execute, ", ".join(map(str, predicates)) or "-1"
+        untyped = ", ".join(map(str, sorted(self._texts & set(predicates)))) or "-1"
+        run(
+            f"CREATE TABLE values_of_all AS SELECT v.*, {_KIND} AS kind, s.subject IS NOT NULL AS head FROM "
+            f"(SELECT s.predicate, t.tid, t.key, count(*) AS n, t.tag = 0 AS entity FROM {self._table} s "
+            f"JOIN terms t ON t.tid = s.object WHERE s.predicate IN ({own}) "
+            f"AND (t.tag IN ({_STRINGS}) OR (t.tag = 0 AND s.predicate IN ({untyped}))) GROUP BY ALL) v "
+            f"LEFT JOIN (SELECT DISTINCT subject FROM {self._table}) s ON s.subject = v.tid"
+        )
 
     def _decide(self, predicate: int, key: str) -> None:
         """Finds out what the values of one relation are, and notes how they change."""
         untyped = predicate in self._texts
         self._connection.execute(
-            f"CREATE OR REPLACE TABLE relation_values AS SELECT *, {_KIND} AS kind, "
-            f"tid IN (SELECT subject FROM {self._table}) AS head FROM "
-            f"(SELECT t.tid, t.key, count(*) AS n, t.tag = 0 AS entity FROM {self._table} s "
-            f"JOIN terms t ON t.tid = s.object WHERE s.predicate = {predicate} "
-            f"AND (t.tag IN ({_STRINGS}) OR ({untyped} AND t.tag = 0)) GROUP BY ALL)"
+            "CREATE OR REPLACE TABLE relation_values AS SELECT * EXCLUDE predicate FROM values_of_all "
+            f"WHERE predicate = {predicate}"
         )
         total = number(self._connection, "SELECT sum(n) FROM relation_values")
         hits = number(self._connection, "SELECT sum(n) FROM relation_values SEMI JOIN value_like USING (tid)")
         if total < FEWEST or hits < SHARE * total:
             return
-        if untyped and self._entities(predicate):
+        if untyped and self._entities():
             return
         datatype = self._datatype(total, key) if untyped else None
         if datatype is not None:
@@ -198,14 +209,20 @@ class _Relations:
         else:
             self._numbers(predicate, key, total, untyped)
 
-    def _entities(self, predicate: int) -> bool:
+    def _entities(self) -> bool:
         """Whether the values are things: too many have facts, or nearly all keys of subjects are numbers."""
-        run = self._connection
-        if number(run, f"SELECT count(*) FILTER (head) > {HEADS} * count(*) FROM relation_values"):
+        if number(self._connection, f"SELECT count(*) FILTER (head) > {HEADS} * count(*) FROM relation_values"):
             return True
-        subjects = f"(SELECT DISTINCT subject FROM {self._table}) JOIN terms ON tid = subject"
-        numeric = number(run, f"SELECT count(*) FROM {subjects} WHERE regexp_matches(key, '{INTEGER}')")
-        return numeric >= SHARE * number(run, f"SELECT count(*) FROM {subjects}")
+        return self._numbered
+
+    @cached_property
+    def _numbered(self) -> bool:
+        """Whether nearly all keys of subjects are numbers."""
+        [(numeric, total)] = self._connection.execute(
+            f"SELECT count(*) FILTER (regexp_matches(key, '{INTEGER}')), count(*) "
+            f"FROM (SELECT DISTINCT subject FROM {self._table}) JOIN terms ON tid = subject"
+        ).fetchall()
+        return bool(numeric >= SHARE * total)
 
     def _datatype(self, total: int, key: str) -> str | None:
         """The datatype of values that are written as XML Schema has them; `date` stands for each one with a year."""
