@@ -1,12 +1,14 @@
 """Answers a hand-written set of people's questions with the system of a finished run, and scores it.
 
     python -m benchmarks.answers.people SET GRAPH --home DIR [--run ID] [--out FILE] [--transcripts N]
+    python -m benchmarks.answers.people SET GRAPH=DIR GRAPH=DIR … [--out FILE]
 
-SET is `dev` or `locked`, GRAPH `atlas` or `wikidata_mini`; the run must have been made over that graph.  Figures, as
+SET is a folder of benchmarks/people and GRAPH a file in it; the run must have been made over that graph.  Figures, as
 JSON: exact (the complete answer and nothing else), named (a gold answer is among the answers), declined of what the
-graph cannot answer, wrongly declined of what it can, the calibration error of the confidence, by type and by road, and
-the time of a question.  `locked` is run once: its figures carry date and commit.  --transcripts prints that many
-questions, drawn by seed 7, with what was answered.
+graph cannot answer, wrongly declined of what it can, wrong with a high confidence, the calibration error of the
+confidence, by type and by road, and the time of a question; of several graphs these are of all questions together, and
+`graphs` has them apart.  A locked set is run once: from a clean tree, since its figures carry date and commit, and
+without --transcripts, which prints that many questions, drawn by seed 7, with what was answered.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import random
+import re
 import subprocess
 import sys
 import time
@@ -26,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import results_file
-from benchmarks.conditions import ROOT
+from benchmarks.conditions import ROOT, conditions
 from kgqa_core.answering.reply import Answer
 from kgqa_core.metrics.confidence import expected_calibration_error
 from kgqa_core.store.artifacts import Home
@@ -36,11 +40,17 @@ FIELDS = (
     "set", "graph", "model", "knowledge", "commit", "date", "questions", "answerable", "exact/...",
     "gold_answer_named/...", "declined_of_unanswerable/...", "wrongly_declined/...", "confidence/...",
     "exact_by_type/...", "exact_by_style/...", "right_by_road/...", "reasons/...", "seconds/*",
+    "?wrong_above/...", "?exact_if_empty/...", "?graphs/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
 
 PEOPLE = ROOT / "benchmarks" / "people"
 SEED = 7
+SURE = 0.8
+NEAR = {"average": 0.005, "share": 0.005}
+"""Types of questions whose answer is rounded, and by how much of it an answer may differ."""
+PAIR = re.compile(r"(.+?)\s*[:=(|]\s*(-?\d[\d.]*)\)?")
+"""An answer by group: `Elm Ward: 4`."""
 
 
 def rows_of(name: str, graph: str) -> list[dict[str, Any]]:
@@ -50,14 +60,28 @@ def rows_of(name: str, graph: str) -> list[dict[str, Any]]:
 
 
 def normal(answers: list[str]) -> set[str]:
-    """Answers as they are compared: without case, and numbers by their value to six digits."""
+    """Answers as they are compared: without case, and numbers by their value to six digits, those of groups too."""
     found = set()
     for answer in answers:
-        text = " ".join(str(answer).split()).casefold()
+        text, name = " ".join(str(answer).split()).casefold(), ""
+        if pair := PAIR.fullmatch(text):
+            name, text = f"{pair[1]}: ", pair[2]
         with contextlib.suppress(ValueError):
             text = f"{float(text.replace(',', '')):.6g}"
-        found.add(text)
+        found.add(name + text)
     return found
+
+
+def is_exact(row: dict[str, Any], reply: Answer) -> bool:
+    """Whether an answer was given that is complete and has nothing else; of no answers, none or the word `none`."""
+    found, gold = normal(reply.listed), normal(row["answers"])
+    if reply.answer is None or (row["type"] in NEAR and len(found) != 1):
+        return False
+    if row["type"] in NEAR:
+        with contextlib.suppress(ValueError):
+            return math.isclose(float(found.pop().rstrip(" %")), float(gold.pop()), rel_tol=NEAR[row["type"]])
+        return False
+    return found - {"none"} == gold
 
 
 def measure(rows: list[dict[str, Any]], replies: list[Answer], seconds: list[float]) -> dict[str, Any]:
@@ -65,24 +89,26 @@ def measure(rows: list[dict[str, Any]], replies: list[Answer], seconds: list[flo
     types: dict[str, list[bool]] = defaultdict(list)
     styles: dict[str, list[bool]] = defaultdict(list)
     roads: dict[str, list[bool]] = defaultdict(list)
-    exact, named, declined, wrongly, sure, right = [], [], [], [], [], []
+    exact, named, declined, wrongly, sure, right, empty, loud = [], [], [], [], [], [], [], []
     for row, reply in zip(rows, replies, strict=True):
-        found, gold = normal(reply.listed), normal(row["answers"])
+        good = bool(row["answerable"]) and is_exact(row, reply)
+        loud.append(reply.answer is not None and not good and (reply.confidence or 0) > SURE)
         if not row["answerable"]:
-            declined.append(reply.answer is None or not found)
+            declined.append(reply.answer is None)
         else:
-            good = found == gold
             exact.append(good)
-            named.append(bool(found & gold))
+            named.append(good or bool(normal(reply.listed) & normal(row["answers"])))
+            if row.get("empty"):
+                empty.append(good)
             wrongly.append(reply.answer is None)
             types[row["type"]].append(good)
             for style in row["style"]:
                 styles[style].append(good)
         if reply.road is not None:
-            roads[reply.road].append(row["answerable"] and found == gold)
+            roads[reply.road].append(good)
         if reply.answer is not None and reply.calibrated and reply.confidence is not None:
             sure.append(reply.confidence)
-            right.append(float(row["answerable"] and found == gold))
+            right.append(float(good))
     return {
         "questions": len(rows),
         "answerable": len(exact),
@@ -90,6 +116,8 @@ def measure(rows: list[dict[str, Any]], replies: list[Answer], seconds: list[flo
         "gold_answer_named": share(named),
         "declined_of_unanswerable": share(declined),
         "wrongly_declined": share(wrongly),
+        "wrong_above": {str(SURE): share(loud)},
+        **({"exact_if_empty": share(empty)} if empty else {}),
         "confidence": {
             "answered_with_confidence": len(sure),
             "ece": round(expected_calibration_error(sure, right), 4) if sure else None,
@@ -135,7 +163,7 @@ def transcripts(rows: list[dict[str, Any]], replies: list[Answer], number: int) 
     """Prints some questions with what was answered."""
     for place in sorted(random.Random(SEED).sample(range(len(rows)), min(number, len(rows)))):
         row, reply = rows[place], replies[place]
-        good = normal(reply.listed) == normal(row["answers"]) if row["answerable"] else reply.answer is None
+        good = is_exact(row, reply) if row["answerable"] else reply.answer is None
         answered = (
             ", ".join(reply.listed[:5])
             or f"not in this graph: {reply.reason}: {reply.missing} (nearest: {reply.nearest})"
@@ -146,33 +174,53 @@ def transcripts(rows: list[dict[str, Any]], replies: list[Answer], number: int) 
             print(f"       gold: {', '.join(map(str, row['answers'][:5])) or 'not answerable: ' + str(row['reason'])}")
 
 
-def main() -> None:
-    """Reads the command line, answers, scores and writes."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("set", choices=("dev", "locked"))
-    parser.add_argument("graph", choices=("atlas", "wikidata_mini"))
-    parser.add_argument("--home", type=Path, required=True)
-    parser.add_argument("--run", default=None)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--transcripts", type=int, default=0)
-    options = parser.parse_args()
-    rows = rows_of(options.set, options.graph)
-    system = System.from_run(Home(options.home), options.run)
+def ask(
+    rows: list[dict[str, Any]], home: Path, run: str | None
+) -> tuple[list[dict[str, Any]], list[Answer], list[float]]:
+    """The questions with what the system of a run answers, and the seconds of each."""
+    system = System.from_run(Home(home), run)
     system.ask(rows[0]["question"])
     replies, seconds = [], []
     for row in rows:
         started = time.perf_counter()
         replies.append(system.ask(row["question"]))
         seconds.append(time.perf_counter() - started)
+    return rows, replies, seconds
+
+
+def main() -> None:
+    """Reads the command line, answers, scores and writes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("set", choices=sorted(path.name for path in PEOPLE.iterdir() if path.is_dir()))
+    parser.add_argument("graphs", nargs="+", metavar="GRAPH[=HOME]")
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--run", default=None)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--transcripts", type=int, default=0)
+    options = parser.parse_args()
+    homes = {name: home or options.home for name, _, home in (pair.partition("=") for pair in options.graphs)}
+    names = sorted(path.stem for path in (PEOPLE / options.set).glob("*.jsonl"))
+    if unknown := sorted(homes.keys() - {*names}):
+        parser.error(f"no questions over {', '.join(unknown)} in {options.set}, which has {', '.join(names)}")
+    if homeless := [name for name, home in homes.items() if not home]:
+        parser.error(f"no home for {', '.join(homeless)}: say --home DIR, or GRAPH=DIR")
+    if options.set.startswith("locked"):
+        if options.transcripts:
+            parser.error(f"{options.set} is a test set whose questions nobody looks at: leave out --transcripts")
+        if conditions(SEED)["commit"].endswith("with changes"):
+            parser.error(f"{options.set} is run from a clean tree: commit the changes first")
+    asked = {name: ask(rows_of(options.set, name), Path(home), options.run) for name, home in homes.items()}
+    rows, replies, seconds = ([item for own in asked.values() for item in own[part]] for part in range(3))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     made = {
         "set": options.set,
-        "graph": options.graph,
+        "graph": ", ".join(homes),
         "model": replies[0].model,
         "knowledge": replies[0].knowledge,
         "commit": commit.stdout.strip(),
         "date": datetime.now(UTC).date().isoformat(),
         **measure(rows, replies, seconds),
+        **({"graphs": {name: measure(*own) for name, own in asked.items()}} if len(asked) > 1 else {}),
     }
     text = json.dumps(made, indent=1)
     if options.out is not None:

@@ -3,8 +3,9 @@
     python -m benchmarks.answers.people_sets SET --work DIR [--shared DIR] [--fill]
 
 SET is a folder under benchmarks/people with files named after GRAPHS, which are built in DIR on first use.
---fill writes the answers that the forms have into the files instead of comparing them.  Counts are printed as JSON;
-faults are named by id on standard error and end with 1.
+--fill writes the answers that the forms have into the files instead of comparing them.  Of a set whose rows have no
+form (`locked2`: some answers are what no form says) the rows alone are checked.  Counts are printed as JSON; faults are
+named by id on standard error and end with 1.
 """
 
 from __future__ import annotations
@@ -39,6 +40,15 @@ GRAPHS = {
 TYPES = "generic multi-hop intersection difference count comparative superlative ordinal yes/no".split()
 REASONS = ("missing relation", "missing entity", "missing fact", "not a question for this graph")
 FIELDS = "id question s_expression answers answerable reason missing type style".split()
+OPERATIONS = (
+    "direct", "path of two", "path of three", "type condition", "number condition", "date condition", "text", "boolean",
+    "negation", "absence", "union", "intersection", "subtract", "rank", "rank inside a path", "first k", "count", "sum",
+    "average", "share", "group", "compare", "yes/no", "where/when",
+)  # fmt: skip
+"""Types of the questions of a set without forms."""
+FREE_FIELDS = "id question answers answerable empty reason missing type style".split()
+FREE_REASONS = (*REASONS, "missing type")
+EMPTY = ([], ["0"], ["no"])
 UNNAMED = re.compile(r"Q\d+")
 """The name of an entity of Wikidata that has no label."""
 
@@ -65,8 +75,23 @@ def answers(text: str, store: KgStore) -> list[str]:
     return sorted(set(answer_texts(form, result, store.names(result.nodes))))
 
 
-def faults(row: dict[str, Any], store: KgStore) -> list[str]:
-    """What is wrong with a question."""
+def free_faults(row: dict[str, Any]) -> list[str]:
+    """What is wrong with a question of a set without forms."""
+    if list(row) != FREE_FIELDS:
+        return ["its fields are " + ", ".join(row)]
+    if row["answerable"]:
+        good = row["type"] in OPERATIONS and row["reason"] is row["missing"] is None
+        good = good and row["empty"] == (row["answers"] in EMPTY) and row["answers"] == sorted(set(row["answers"]))
+    else:
+        good = row["type"] is None and row["answers"] == [] and not row["empty"] and row["missing"]
+        good = good and row["reason"] in FREE_REASONS
+    return [] if good else ["its answers, type or reason do not fit"]
+
+
+def faults(row: dict[str, Any], store: KgStore | None) -> list[str]:
+    """What is wrong with a question; without a graph, of one without a form."""
+    if store is None:
+        return free_faults(row)
     if list(row) != FIELDS:
         return ["its fields are " + ", ".join(row)]
     if not row["answerable"]:
@@ -82,10 +107,10 @@ def faults(row: dict[str, Any], store: KgStore) -> list[str]:
     return [f"{len(unnamed)} answers have no name"] * bool(unnamed) + ["the answers differ"] * (found != row["answers"])
 
 
-def check(path: Path, store: KgStore, fill: bool) -> tuple[dict[str, Any], dict[str, list[str]]]:
+def check(path: Path, store: KgStore | None, fill: bool) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Counts of a file, and the faults of its questions by id."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    if fill:
+    if fill and store is not None:
         for row in rows:
             if row["answerable"]:
                 with contextlib.suppress(KgqaError, ValueError):  # `faults` names it
@@ -106,6 +131,7 @@ def check(path: Path, store: KgStore, fill: bool) -> tuple[dict[str, Any], dict[
         "styles": dict(Counter(tag for row in rows for tag in row["style"]).most_common()),
         "yes_no": dict(Counter(row["answers"][0] for row in rows if row["type"] == "yes/no" and row["answers"])),
         "several_answers": sum(len(row["answers"]) > 1 for row in rows),
+        "empty": sum(row.get("empty", False) for row in rows),
     }
     return counts, wrong
 
@@ -120,12 +146,14 @@ def main() -> None:
     given = parser.parse_args()
     folder = ROOT / "benchmarks" / "people" / given.set
     counts, wrong = {}, {}
-    for name in GRAPHS:
-        if (folder / f"{name}.jsonl").is_file():
-            with KgStore.open(graph(name, given.work, given.shared)) as store:
+    for path in sorted(folder.glob("*.jsonl")):
+        with contextlib.ExitStack() as stack:
+            store = None
+            if '"s_expression"' in path.read_text(encoding="utf-8"):
+                store = stack.enter_context(KgStore.open(graph(path.stem, given.work, given.shared)))
                 index(store)
-                counts[name], found = check(folder / f"{name}.jsonl", store, given.fill)
-                wrong |= found
+            counts[path.stem], found = check(path, store, given.fill)
+            wrong |= found
     print(json.dumps(counts, ensure_ascii=False, indent=2))
     for key, found in wrong.items():
         print(f"{key}: {'; '.join(found)}", file=sys.stderr)
