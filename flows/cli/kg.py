@@ -435,13 +435,14 @@ def sql(
 
 def _show_result(result: dict[str, Any], limit: int) -> None:
     """The answers of a logical form, then the facts that prove them."""
+    from kgqa_core.logic.result import value_text
 
     def line(text: str) -> None:
         common.out.print(text, markup=False, highlight=False, soft_wrap=True)
 
     value = result["value"]
     if value is not None:
-        line("yes" if value is True else "no" if value is False else f"{value}")
+        line(f"{value_text(value)} {result['unit'] or ''}".rstrip())
     elif result["answers"]:
         _table("", [{"answer": row["text"], "key": row["entity_key"]} for row in result["answers"]])
     else:

@@ -88,12 +88,12 @@ class QueryBuilder:
             join, test = f" JOIN {to.name} x ON x.id = t.{far}", ""
         return f"FROM {table} t{join}{joins} WHERE {test}t.relation = {self.relation(step)}"
 
-    def pairs(self, start: str, path: Steps) -> str:
-        """Table (id, node) of members of `start(id)` and what the path leads them to, each pair once."""
+    def pairs(self, start: str, path: Steps, each: str = "DISTINCT") -> str:
+        """Table (id, node) of members of `start(id)` and what the path leads them to, each pair once, or each way."""
         if not path:
             return self.table(f"SELECT id, id AS node FROM {start}")
         joins, end = self._hops(path, "s.id")
-        return self.table(f"SELECT DISTINCT s.id AS id, {end} AS node FROM {start} s {joins}")
+        return self.table(f"SELECT {each} s.id AS id, {end} AS node FROM {start} s {joins}")
 
     def relation(self, step: Step) -> str:
         """The place of the id of a step's relation."""
@@ -234,17 +234,16 @@ def ranked(builder: QueryBuilder, form: Arg | Nth, members: str, within: str | N
     """Members with the best value, or the n-th best distinct one, with all ties."""
     aggregate, order = _BEST[form.best]
     pairs = builder.pairs(members, form.path)
-    values = _values(builder, pairs, form.counted)
+    values = values_of(builder, pairs, form.counted)
     dimension = f"SELECT dim FROM {values} GROUP BY dim ORDER BY count(DISTINCT id) DESC, dim LIMIT 1"
     values_table = builder.table(
         f"SELECT id, dim, {aggregate}(x) AS x FROM {values} WHERE dim = ({dimension}) GROUP BY id, dim",
     )
-    placeholder = builder.bind((form.n if isinstance(form, Nth) else 1) - 1)
-    inside = f" AND id IN (SELECT id FROM {within})" if within else ""
-    name = builder.table(
-        f"SELECT id FROM {values_table} WHERE x = (SELECT x FROM (SELECT DISTINCT x FROM {values_table}) "
-        f"ORDER BY x {order} LIMIT 1 OFFSET {placeholder}::BIGINT){inside}"
-    )
+    place = "rank" if isinstance(form, Nth) and form.first else "dense_rank"
+    test = f"{'<=' if place == 'rank' else '='} {builder.bind(form.n if isinstance(form, Nth) else 1)}"
+    inside = f" WHERE id IN (SELECT id FROM {within})" if within else ""
+    places = f"SELECT id FROM {values_table} QUALIFY {place}() OVER (ORDER BY x {order}) {test}"
+    name = builder.table(f"SELECT id FROM ({places}){inside}")
 
     def prove(needed: str) -> None:
         best = _best_pairs(builder, needed, values_table, pairs, values, form.counted)
@@ -258,7 +257,7 @@ def greater(builder: QueryBuilder, form: Greater, one: str, other: str, within: 
     aggregate, order = _BEST[form.best]
     both = builder.table(f"SELECT id FROM {one} UNION SELECT id FROM {other}")
     pairs = builder.pairs(both, form.path)
-    values = _values(builder, pairs, form.counted)
+    values = values_of(builder, pairs, form.counted)
     sides = builder.table(
         f"SELECT side, dim, {aggregate}(x) AS x FROM ("
         f"SELECT 0 AS side, v.* FROM {values} v WHERE id IN (SELECT id FROM {one}) "
@@ -338,7 +337,7 @@ def time_constraint(builder: QueryBuilder, form: TimeConstraint, members: str) -
     return RankedTable(builder.table(f"SELECT DISTINCT id FROM {holding}"), prove)
 
 
-def _values(builder: QueryBuilder, pairs: str, counted: bool) -> str:
+def values_of(builder: QueryBuilder, pairs: str, counted: bool) -> str:
     """Table (id, node, dim, x) of the values at the end of a path; counted: one row an id, without a node."""
     if counted:
         return builder.table(f"SELECT id, NULL AS node, '' AS dim, count(*)::DOUBLE AS x FROM {pairs} GROUP BY id")

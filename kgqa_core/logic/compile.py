@@ -14,6 +14,7 @@ from typing import Any
 
 from kgqa_core.errors import FormError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic import forms
 from kgqa_core.logic.builder import (
     NodeTable,
     QueryBuilder,
@@ -25,39 +26,24 @@ from kgqa_core.logic.builder import (
     qualified,
     ranked,
     time_constraint,
+    values_of,
 )
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Qualifier,
-    TimeConstraint,
-    Where,
-    elements,
-)
+from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.lookup import Ids
 from kgqa_core.logic.measures import compared_sql, equal_sql, measure
 from kgqa_core.logic.normalise import normalise
 
 ROWS = 10_000
-NODE, PROOF, VALUE = 0, 1, 2
-"""What a row of a query is: (kind, id)."""
+NODE, PROOF, VALUE, ROW = 0, 1, 2, 3
+"""What a row of a query is: (kind, id); of an aggregate (ROW, and the columns of `result.Values`); of a share two
+VALUEs, how many members there are and how many are in the other set."""
+MOST_VALUES = 1_000_000
+"""Values that an aggregate reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SQL with places `$1`, `$2` … and what goes there; rows are (kind, id), kind being NODE, PROOF or VALUE."""
+    """SQL with places `$1`, `$2` … and what goes there; rows are (kind, id), kind being NODE, PROOF, VALUE or ROW."""
 
     sql: str
     parameters: tuple[Any, ...]
@@ -82,6 +68,8 @@ def compile_sql(
 ) -> Query:
     """The query of a form: at most `rows` + 1 nodes, and with `proof` at most `rows` + 1 triples, each by id.
 
+    Of an aggregate at most MOST_VALUES + 1 values.
+
     without_named: entities that the form names are no answers, as in GrailQA's SPARQL.  Raises FormError for a key that
     the graph has not, a value inside a form of sets, and a comparison with what is no number and no date.
     """
@@ -90,8 +78,12 @@ def compile_sql(
     builder = QueryBuilder(Ids(store, used))
     build = _Compiler(builder)
     limit = rows + 1
-    if isinstance(form, (Count, Holds)):
-        answer = _count(build, form, proof) if isinstance(form, Count) else _holds(build, form, proof)
+    if isinstance(form, forms.Aggregate):
+        parts = [_aggregate(build, form, proof)]
+    elif isinstance(form, forms.Share):
+        parts = [_share(build, form, proof)]
+    elif isinstance(form, (forms.Count, forms.Holds)):
+        answer = _count(build, form, proof) if isinstance(form, forms.Count) else _holds(build, form, proof)
         parts = [f"SELECT {VALUE} AS kind, id FROM {answer}"]
     else:
         result = build.set(form, None)
@@ -105,18 +97,19 @@ def compile_sql(
     if builder.proofs:
         union = " UNION ".join(f"({sql})" for sql in builder.proofs)
         cut = builder.bind(limit)
-        parts.append(f"SELECT {PROOF}, triple FROM (SELECT triple FROM ({union}) ORDER BY triple LIMIT {cut})")
+        empty = ", NULL" * 6 if isinstance(form, forms.Aggregate) else ""
+        parts.append(f"SELECT {PROOF}, triple{empty} FROM (SELECT triple FROM ({union}) ORDER BY triple LIMIT {cut})")
     return Query(builder.query(" UNION ALL ".join(parts)), tuple(builder.parameters))
 
 
-def _count(build: _Compiler, form: Count, proof: bool) -> str:
+def _count(build: _Compiler, form: forms.Count, proof: bool) -> str:
     result = build.set(form.of, None)
     if proof:
         result.prove(result.name)
     return build.builder.table(f"SELECT count(*) AS id FROM {result.name}")
 
 
-def _holds(build: _Compiler, form: Holds, proof: bool) -> str:
+def _holds(build: _Compiler, form: forms.Holds, proof: bool) -> str:
     one = build.set(form.one, None)
     of = build.set(form.of, one.name)
     if proof:
@@ -124,6 +117,38 @@ def _holds(build: _Compiler, form: Holds, proof: bool) -> str:
         of.prove(of.name)
     inside, claimed = (f"(SELECT count(*) FROM {table.name})" for table in (of, one))
     return build.builder.table(f"SELECT ({inside} = {claimed} AND {claimed} > 0)::BIGINT AS id")
+
+
+def _share(build: _Compiler, form: forms.Share, proof: bool) -> str:
+    whole = build.set(form.of, None)
+    part = build.set(form.one, whole.name)
+    if proof:
+        whole.prove(whole.name)
+        part.prove(part.name)
+    return " UNION ALL ".join(f"SELECT {VALUE} AS kind, count(*) AS id FROM {one.name}" for one in (whole, part))
+
+
+def _aggregate(build: _Compiler, form: forms.Aggregate, proof: bool) -> str:
+    """The values of members; the dimension of a text or an entity is empty."""
+    builder, inner, path = build.builder, build.set(form.of, None), form.path or form.by
+    ways = form.how in ("sum", "avg") and not form.counted
+    pairs = builder.pairs(inner.name, path, "ALL" if ways else "DISTINCT")
+    values = f"(SELECT *, '' AS dim, 0 AS x FROM {pairs})"
+    if form.counted or form.how in forms.REDUCTIONS:
+        values = values_of(builder, pairs, form.counted)
+    groups = builder.pairs(inner.name, form.by) if form.path and form.by else None
+    key, join = ("g.node", f"JOIN {groups} g USING (id) ") if groups else ("v.node" if form.by else "-1", "")
+    if proof:
+        used = pairs if form.counted else builder.table(f"SELECT DISTINCT v.id, v.node FROM {values} v {join}")
+        builder.prove_path(used, path)
+        inner.prove(builder.table(f"SELECT DISTINCT id FROM {used}"))
+        if groups:
+            builder.prove_path(groups, form.by)
+    return (
+        f"(SELECT {ROW} AS kind, v.id, {key} AS key, coalesce(v.node, -1), v.dim, coalesce(e.number, v.x), v.x, "
+        f"coalesce(e.unit, '') FROM {values} v {join}LEFT JOIN entities e ON e.id = v.node "
+        f"ORDER BY v.id, 3, 4 LIMIT {builder.bind(MOST_VALUES + 1)})"
+    )
 
 
 class _Compiler:
@@ -135,46 +160,46 @@ class _Compiler:
     def set(self, form: Form, within: str | None) -> CompiledSet:
         """The nodes that a form denotes, those in `within(id)` where there is such a table."""
         match form:
-            case Entity() | Literal() | Class():
+            case forms.Entity() | forms.Literal() | forms.Class():
                 return self._leaf(form, within)
-            case Join(path=path, of=of):
+            case forms.Join(path=path, of=of):
                 return self._join(form, within)
-            case Compare(counted=True):
+            case forms.Compare(counted=True):
                 return self._ranked(counted_compare(self.builder, form, within))
-            case Compare(op=op, path=path, value=value):
+            case forms.Compare(op=op, path=path, value=value):
                 if measure(value) is None:
                     raise FormError(f"{op} compares numbers and dates, and {value} is neither")
                 return self._along(path, lambda inside: self._compared(op, value, inside), within, first=False)
-            case And():
+            case forms.And():
                 return self._and(form, within)
-            case Or(parts=parts):
-                named = [part.key for part in parts if isinstance(part, Entity)]
-                others = [self.set(part, within) for part in parts if not isinstance(part, Entity)]
+            case forms.Or(parts=parts):
+                named = [part.key for part in parts if isinstance(part, forms.Entity)]
+                others = [self.set(part, within) for part in parts if not isinstance(part, forms.Entity)]
                 return self._united([self._entities(named, within), *others] if named else others)
-            case Minus(of=of, without=without):
+            case forms.Minus(of=of, without=without):
                 whole = self.set(of, within)
                 less = self.set(without, whole.name)
                 name = self.builder.table(f"SELECT id FROM {whole.name} WHERE id NOT IN (SELECT id FROM {less.name})")
                 return CompiledSet(name, whole.prove)
-            case Arg(of=of) | Nth(of=of):
+            case forms.Arg(of=of) | forms.Nth(of=of):
                 inner = self.set(of, None)
                 return self._ranked(ranked(self.builder, form, inner.name, within), inner)
-            case TimeConstraint(of=of):
+            case forms.TimeConstraint(of=of):
                 inner = self.set(of, within)
                 return self._ranked(time_constraint(self.builder, form, inner.name), inner)
-            case Greater(one=one, other=other):
+            case forms.Greater(one=one, other=other):
                 sides = self.set(one, None), self.set(other, None)
                 return self._ranked(greater(self.builder, form, sides[0].name, sides[1].name, within), *sides)
-            case Qualifier():
+            case forms.Qualifier():
                 return self._qualifier(form, within)
-        raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
+        raise FormError(f"{form} is a value or a table; these stand outermost")
 
-    def _leaf(self, form: Entity | Literal | Class, within: str | None) -> CompiledSet:
+    def _leaf(self, form: forms.Entity | forms.Literal | forms.Class, within: str | None) -> CompiledSet:
         bind, ids = self.builder.bind, self.builder.ids
         inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
-        if isinstance(form, Entity):
+        if isinstance(form, forms.Entity):
             return self._entities([form.key], within)
-        if isinstance(form, Literal):
+        if isinstance(form, forms.Literal):
             sql = f"SELECT e.id FROM entities e WHERE {equal_sql(form, bind)}{inside}"
         else:
             wanted = bind(ids.type(form.key))
@@ -194,12 +219,12 @@ class _Compiler:
             f"(SELECT id FROM {rows})", lambda needed: None, placeholders[0] if len(placeholders) == 1 else None
         )
 
-    def _compared(self, op: str, value: Literal, within: str | None) -> CompiledSet:
+    def _compared(self, op: str, value: forms.Literal, within: str | None) -> CompiledSet:
         inside = f" AND e.id IN (SELECT id FROM {within})" if within else ""
         sql = f"SELECT e.id FROM entities e WHERE {compared_sql(op, value, self.builder.bind)}{inside}"
         return CompiledSet(self.builder.table(sql), lambda needed: None)
 
-    def _join(self, form: Join, within: str | None) -> CompiledSet:
+    def _join(self, form: forms.Join, within: str | None) -> CompiledSet:
         first = selective(form.of)
         return self._along(form.path, lambda inside: self.set(form.of, inside), within, first, form.where)
 
@@ -209,7 +234,7 @@ class _Compiler:
         of: Callable[[str | None], CompiledSet],
         within: str | None,
         first: bool,
-        where: tuple[Where, ...] = (),
+        where: tuple[forms.Where, ...] = (),
     ) -> CompiledSet:
         """What the path leads from to a member of `of`.
 
@@ -240,8 +265,8 @@ class _Compiler:
 
         return CompiledSet(sets[0].name, prove)
 
-    def _qualifier(self, form: Qualifier, within: str | None) -> CompiledSet:
-        assert isinstance(form.of, Join)
+    def _qualifier(self, form: forms.Qualifier, within: str | None) -> CompiledSet:
+        assert isinstance(form.of, forms.Join)
         build, step = self.builder, form.of.path[0]
         one = None if form.one is None else self.set(form.one, None)
         last = self.set(form.of.of, None)
@@ -262,7 +287,7 @@ class _Compiler:
 
         return CompiledSet(build.table(f"SELECT DISTINCT value AS id FROM {pairs}"), prove)
 
-    def _and(self, form: And, within: str | None) -> CompiledSet:
+    def _and(self, form: forms.And, within: str | None) -> CompiledSet:
         results: list[CompiledSet] = []
         for part in sorted(form.parts, key=_cost):
             results.append(self.set(part, results[-1].name if results else within))
@@ -300,15 +325,15 @@ class _Compiler:
 def selective(form: Form) -> bool:
     """Whether a form starts from entities or literals that it names, and not from a whole type or range."""
     match form:
-        case Entity() | Literal() | Greater():
+        case forms.Entity() | forms.Literal() | forms.Greater():
             return True
-        case Class() | Compare():
+        case forms.Class() | forms.Compare():
             return False
-        case And(parts=parts):
+        case forms.And(parts=parts):
             return any(map(selective, parts))
-        case Or(parts=parts):
+        case forms.Or(parts=parts):
             return all(map(selective, parts))
-        case Join(of=of) | Minus(of=of) | Arg(of=of) | Nth(of=of) | TimeConstraint(of=of):
+        case forms.Join(of=of) | forms.Minus(of=of) | forms.Arg(of=of) | forms.Nth(of=of) | forms.TimeConstraint(of=of):
             return selective(of)
     return False
 
@@ -316,5 +341,5 @@ def selective(form: Form) -> bool:
 def _cost(form: Form) -> int:
     """The parts of an AND in the order in which they are looked up: what is named, then types, then ranges."""
     if selective(form):
-        return 0 if isinstance(form, (Entity, Literal)) else 1
-    return 2 if isinstance(form, Class) else 3
+        return 0 if isinstance(form, (forms.Entity, forms.Literal)) else 1
+    return 2 if isinstance(form, forms.Class) else 3

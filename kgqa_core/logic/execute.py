@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 import duckdb
+import numpy as np
 
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.compile import NODE, PROOF, ROWS, VALUE, Query, compile_sql
-from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.logic.compile import MOST_VALUES, NODE, PROOF, ROW, ROWS, VALUE, Query, compile_sql
+from kgqa_core.logic.forms import Aggregate, Count, Form, Share
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.result import Result, Values, aggregated, of_no_number, result_texts, share
 
 SECONDS = 10.0
 _AGAIN = 0.01
 _SHOWN = 200
 """Letters of a form that an error shows which is about its length."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a form denotes in a graph.
-
-    nodes: ids, ascending; empty for a value.  value: of COUNT a number, of HOLDS yes or no, else None.  proof: ids of
-    the triples that the answers rest on, ascending: every triple on any way to any answer; what a form finds missing
-    (the second part of MINUS, a HOLDS that is not so) and types have none.  truncated: there are more nodes or triples
-    than `rows`; a count is never cut.
-    """
-
-    nodes: tuple[int, ...] = ()
-    value: int | bool | None = None
-    proof: tuple[int, ...] = ()
-    truncated: bool = False
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is no answer; a count of 0 and a `no` are answers."""
-        return self.value is None and not self.nodes
 
 
 def execute(
@@ -51,23 +34,37 @@ def execute(
 ) -> Result:
     """The result of a form.
 
-    rows: most nodes, and most triples of proof.  seconds: most time, after which the query is interrupted.
+    rows: most nodes or rows, and most triples of proof.  seconds: most time, after which the query is interrupted.
     without_named: entities that the form names are no answers.  The store's connection serves one thread at a time.
     Raises FormError for a form that does not fit the graph and FormTimeout.
     """
     query = compile_sql(form, store, rows=rows, proof=proof, without_named=without_named)
     result = run(query, store, seconds, str(form))
-    nodes, triples = (sorted(i for kind, i in result if kind == wanted) for wanted in (NODE, PROOF))
-    values = [i for kind, i in result if kind == VALUE]
-    return Result(
-        nodes=tuple(nodes[:rows]),
-        value=None if not values else values[0] if isinstance(form, Count) else bool(values[0]),
-        proof=tuple(triples[:rows]),
-        truncated=len(nodes) > rows or len(triples) > rows,
-    )
+    nodes, triples, values = ([row[1] for row in result if row[0] == kind] for kind in (NODE, PROOF, VALUE))
+    made = Result(tuple(sorted(nodes)))
+    if isinstance(form, Aggregate):
+        table = [row[1:] for row in result if row[0] == ROW]
+        if len(table) > MOST_VALUES:
+            raise FormError(f"{form} is computed of more than {MOST_VALUES:,} values; name fewer members")
+        made = (
+            aggregated(form, Values(*map(np.array, zip(*table, strict=True))))
+            if table
+            else of_no_number(
+                replace(form, of=normalise(form.of)), lambda other: execute(other, store, seconds=seconds, proof=False)
+            )
+        )
+    elif values:
+        made = (
+            share(*values)
+            if isinstance(form, Share)
+            else Result(value=values[0] if isinstance(form, Count) else bool(values[0]))
+        )
+    cut = max(len(made.nodes), len(made.rows), len(triples)) > rows
+    proved = tuple(sorted(triples)[:rows])
+    return replace(made, nodes=made.nodes[:rows], rows=made.rows[:rows], proof=proved, truncated=cut)
 
 
-def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[int, int]]:
+def run(query: Query, store: KgStore, seconds: float, shown: str) -> list[tuple[Any, ...]]:
     """The rows of a query, interrupted after so many seconds.
 
     Raises FormTimeout, and FormError for a form that needs too much memory or has more parts than one query may.
@@ -106,15 +103,11 @@ NOTHING = "0"
 def answer_texts(
     form: Form, result: Result | None, keys: Mapping[int, str], *, answerable: bool = True
 ) -> tuple[str, ...]:
-    """Keys of entities and literals, a number, or `yes` or `no`; keys: of every node of the result.
+    """Keys of entities and literals, a number, `yes` or `no`, or `key: value`; keys: of all `ids` of the result.
 
     What cannot be answered has none; a count of it is `"0"`.
     """
     if not answerable:
         return (NOTHING,) if isinstance(form, Count) else ()
     assert result is not None
-    if isinstance(form, Count):
-        return (str(result.value),)
-    if isinstance(form, Holds):
-        return ("yes" if result.value else "no",)
-    return tuple(dict.fromkeys(keys[node] for node in result.nodes))
+    return result_texts(result, keys)

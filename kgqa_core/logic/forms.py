@@ -1,9 +1,10 @@
 """Logical forms as GrailQA writes them (Gu et al. 2021, appendix; after λ-DCS), and what each of them denotes.
 
-A form denotes a set of nodes, entities or literals; `Count` and `Holds` denote a value.  A path reads from the answer:
-in `(JOIN r (JOIN s X))` an answer has the relation r to something that has the relation s to a member of X.  Forms are
-compared, hashed and printed as trees; a join of a join is one join with a longer path, and an AND in an AND (or an OR
-in an OR) is one with more parts, so that each tree is written in one way.
+A form denotes a set of nodes, entities or literals; `Count`, `Holds`, `Share` and `Aggregate` stand outermost and
+denote a value or a table.  A path reads from the answer: in `(JOIN r (JOIN s X))` an answer has the relation r to
+something that has the relation s to a member of X.  Forms are compared, hashed and printed as trees; a join of a join
+is one join with a longer path, and an AND in an AND (or an OR in an OR) is one with more parts, so that each tree is
+written in one way.
 
     Entity, Literal          themselves
     Class                    (TYPE c), or bare `film.film`: everything of that type or of one below it
@@ -12,16 +13,22 @@ in an OR) is one with more parts, so that each tree is written in one way.
     Count                    (COUNT X): how many; 0 when there are none
     Arg                      (ARGMAX X r), (ARGMIN X (JOIN r s)): those with the best value of the path, with all ties
     Nth                      (NTHMAX n X r), (NTHMIN n X r): those with the n-th best value; equal values are one place
+                             (FIRSTMAX n X r), (FIRSTMIN n X r): the first n, and what is equal to the last of them
     Compare                  (lt r v), le, gt, ge: what has a value of the path that compares so
     TimeConstraint           (TC X r v): members for which the time v is not before r, nor after the end of r
     Greater                  (GREATER X Y r), (LESS X Y r): of two, the one with more (or less); both when equal
     Holds                    (HOLDS X Y): whether every member of Y, of which there is one, is in X
+    Share                    (SHARE X Y): percent of the members of X that are in Y
+    Aggregate                (SUM X r), (AVG X r), (MAX X r), (MIN X r): of the values of the path of all members
+                             (VALUES X r): members and their values; (GROUP X r), (GROUP X r (SUM s)): how many
+                             members have each value of r, or the sum of their values of s
     Qualifier                (QUALIFIER q (JOIN r X) Y): values of q on the statements that join Y to X
 
-`Or`, `Minus`, `Nth`, `Greater`, `Holds`, conditions on qualifiers and counted paths are extensions.  A counted path,
-`(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on qualifiers is written after the join that
-it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that have a time and hold at it,
-`current` those that do not say that they ended before a date, `first` and `last` those with the n-th value from an end.
+`Or`, `Minus`, `Nth`, `Greater`, `Holds`, `Share`, `Aggregate`, conditions on qualifiers and counted paths are
+extensions.  A counted path, `(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on qualifiers
+is written after the join that it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that have a time
+and hold at it, `current` those that do not say that they ended before a date, `first` and `last` those with the n-th
+value from an end.
 """
 
 from __future__ import annotations
@@ -35,6 +42,7 @@ from kgqa_core.logic import syntax
 
 BESTS = ("max", "min")
 OPS = ("lt", "le", "gt", "ge")
+REDUCTIONS = ("sum", "avg", "max", "min")
 WHERE_OPS = ("eq", *OPS, "at", "current", "first", "last")
 
 
@@ -199,13 +207,17 @@ class Arg(Form):
 
 @dataclass(frozen=True, slots=True)
 class Nth(Form):
-    """Members with the n-th largest or smallest distinct value at the end of a path; n from 1, as in `Arg`."""
+    """Members with the n-th largest or smallest distinct value at the end of a path; n from 1, as in `Arg`.
+
+    first: all that fewer than n members are better than.
+    """
 
     n: int
     best: str
     of: Form
     path: Steps
     counted: bool = False
+    first: bool = False
 
     def __post_init__(self) -> None:
         _check("best", self.best, BESTS)
@@ -214,7 +226,8 @@ class Nth(Form):
             raise FormError(f"places count from 1 to {10**9 - 1:,}; {self.n} is none")
 
     def __str__(self) -> str:
-        return f"(NTH{self.best.upper()} {self.n} {self.of} {_measure(self.path, self.counted)})"
+        name = "FIRST" if self.first else "NTH"
+        return f"({name}{self.best.upper()} {self.n} {self.of} {_measure(self.path, self.counted)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +301,50 @@ class Holds(Form):
 
 
 @dataclass(frozen=True, slots=True)
+class Share(Form):
+    """Percent of the members of `of` that are in `one`, a value; none where `of` has no member."""
+
+    of: Form
+    one: Form
+
+    def __str__(self) -> str:
+        return f"(SHARE {self.of} {self.one})"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Form):
+    """What is computed of the values at the end of a path from members; `by`: for each node that this path leads to.
+
+    sum, avg: of the numbers of every way along the path, in the unit that all have, else in the base unit; none without
+    a number, but the sum over no member is 0 where others of the kind have the measure.  max, min: the literals of the
+    largest or smallest number or date.  count: how many members there are, by `by` and without a path.  values: rows of
+    members and values.  counted: the values are how many nodes the path reaches.
+    """
+
+    how: str
+    of: Form
+    path: Steps = ()
+    by: Steps = ()
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        _check("aggregate", self.how, ("count", "values", *REDUCTIONS))
+        if (
+            bool(self.path) == (self.how == "count")
+            or bool(self.by) < (self.how == "count")
+            or self.by
+            and self.how == "values"
+        ):
+            raise FormError(f"{self.how} of {self.of} is not written so: (VALUES X r), (GROUP X r) or (SUM X r)")
+
+    def __str__(self) -> str:
+        if not self.by:
+            return f"({self.how.upper()} {self.of} {_measure(self.path, self.counted)})"
+        of_each = f" ({self.how.upper()} {_measure(self.path, self.counted)})" if self.path else ""
+        return f"(GROUP {self.of} {_path(self.by)}{of_each})"
+
+
+@dataclass(frozen=True, slots=True)
 class Qualifier(Form):
     """Values of a qualifier on the statements of a join of one relation by which members of `one` are in it.
 
@@ -331,11 +388,11 @@ def children(form: Form) -> tuple[Form, ...]:
 
 
 _CHILDREN: dict[type, Callable[[Any], tuple[Form, ...]]] = {
-    **dict.fromkeys((Join, Count, Arg, Nth, TimeConstraint), lambda form: (form.of,)),
+    **dict.fromkeys((Join, Count, Arg, Nth, Aggregate, TimeConstraint), lambda form: (form.of,)),
     **dict.fromkeys((And, Or), lambda form: form.parts),
     Minus: lambda form: (form.of, form.without),
     Greater: lambda form: (form.one, form.other),
-    Holds: lambda form: (form.of, form.one),
+    **dict.fromkeys((Holds, Share), lambda form: (form.of, form.one)),
     Qualifier: lambda form: (form.of,) if form.one is None else (form.of, form.one),
 }
 
@@ -369,7 +426,8 @@ def elements(form: Form) -> Elements:
                 literals.add(value)
             case Qualifier(relation=relation):
                 results["relations"].add(relation)
-        results["relations"].update(step.relation for step in getattr(node, "path", ()))
+        path = (*getattr(node, "path", ()), *getattr(node, "by", ()))
+        results["relations"].update(step.relation for step in path)
         for relation, _, operand in node.where if isinstance(node, Join) else ():
             results["relations"].add(relation)
             todo.append(operand)

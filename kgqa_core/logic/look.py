@@ -12,13 +12,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kgqa_core.errors import FormError, nearest
-from kgqa_core.kg.look.show import described
+from kgqa_core.kg.look.show import described, unit_names
 from kgqa_core.kg.store import REMOVED, KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.logic.compile import compile_sql
-from kgqa_core.logic.execute import SECONDS, Result, execute
+from kgqa_core.logic.execute import SECONDS, execute
 from kgqa_core.logic.forms import Class, Entity, Form, Literal, Step, Where, elements
 from kgqa_core.logic.parser import parse
+from kgqa_core.logic.result import Result, row_texts
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.logic.typed import typed
 
@@ -99,13 +100,22 @@ class Lookup:
     """What an s-expression denotes.
 
     form: with the graph's keys for what was named by label.  why: what cannot be, where there is no answer and the
-    types of the graph say so.  seconds: that the query took.
+    types of the graph say so.  seconds: that the query took.  unit: name of the unit of the value.
     """
 
     form: Form
     result: Result
     why: str | None
     seconds: float
+    unit: str | None = None
+
+
+def tabled(store: KgStore, result: Result, named: Mapping[int, str]) -> list[tuple[int, str]]:
+    """The id and the text of each answer; of a row of a table `name: value`.  named: text of each of `result.ids`."""
+    if not result.rows:
+        return [(node, named[node]) for node in result.nodes]
+    units = unit_names(store, {row.unit for row in result.rows if row.unit})
+    return [(row.key, text) for row, text in zip(result.rows, row_texts(result, named, units), strict=True)]
 
 
 def look_up(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS) -> Lookup:
@@ -123,24 +133,27 @@ def look_up(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECO
             typed(form, Schema.read(store), types_of(store, elements(form).entities))
         except FormError as fault:
             why = str(fault)
-    return Lookup(form, result, why, round(elapsed, 4))
+    unit = result.unit and unit_names(store, {result.unit})[result.unit]
+    return Lookup(form, result, why, round(elapsed, 4), unit)
 
 
 def look(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS) -> dict[str, Any]:
-    """What an s-expression denotes: `{form, value, answers, proof, triples, more, why, seconds}`.
+    """What an s-expression denotes: `{form, value, unit, answers, proof, triples, more, why, seconds}`.
 
     form: with the graph's keys for what was named by label.  answers: `{entity, entity_key, text, unit}`, at most
-    `limit`; of a value there are none.  proof: the facts behind them as triple-form text with their qualifiers, and
-    triples their ids, at most `limit`.  more: there are more of either.  why: what cannot be, where there is no answer
-    and the types of the graph say so.  Raises FormError and FormTimeout.
+    `limit`; of a value there are none, and of a table text is `name: value`.  proof: the facts behind them as
+    triple-form text with their qualifiers, and triples their ids, at most `limit`.  more: there are more of either.
+    why: what cannot be, where there is no answer and the types of the graph say so.  Raises FormError and FormTimeout.
     """
     outcome = look_up(store, text, limit=limit, seconds=seconds)
     result = outcome.result
-    named = described(store, result.nodes)
+    named = described(store, result.ids)
+    answers = tabled(store, result, {i: one["text"] for i, one in named.items()})
     return {
         "form": str(outcome.form),
         "value": result.value,
-        "answers": [named[i] for i in result.nodes],
+        "unit": outcome.unit,
+        "answers": [named[i] | {"text": text} for i, text in answers],
         "proof": Wording(store, result.proof, qualifiers=True).texts([(triple, 1) for triple in result.proof]),
         "triples": list(result.proof),
         "more": result.truncated,

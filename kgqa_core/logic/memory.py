@@ -15,29 +15,12 @@ from numpy.typing import NDArray
 
 from kgqa_core.errors import FormError, nearest
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.execute import Result, execute
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Qualifier,
-    Steps,
-    TimeConstraint,
-    children,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.execute import execute
+from kgqa_core.logic.forms import Form, Steps, children
 from kgqa_core.logic.measures import TIME, hi_sql, measure, measured_sql
 from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.result import Result, Values, aggregated, of_no_number, share
 
 Ints = NDArray[np.int64]
 NONE: Ints = np.empty(0, dtype=np.int64)
@@ -47,10 +30,12 @@ TESTS = {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "
 
 
 class MemoryGraph:
-    """Triples and values of a graph that is open: head, relation, tail [triples]; dim, x, hi [entities].
+    """Triples and values of a graph that is open: head, relation, tail [triples]; dim, x, hi, number, unit
+    [entities].
 
     dim: number of a node's dimension in `dimensions`, -1 for what is no number and no date.  x: the number in its base
-    unit, or where the date begins; hi: where the date ends.  literal [entities]: whether the node is one.
+    unit, or where the date begins; hi: where the date ends; number: in its own unit; unit: index in
+    `units`, whose last is none.  literal [entities]: whether the node is one.
     """
 
     def __init__(self, store: KgStore) -> None:
@@ -78,10 +63,10 @@ class MemoryGraph:
     def _values(self) -> None:
         measured = measured_sql("(SELECT id, id AS node FROM entities)")
         result = self.store.connection.execute(
-            f"SELECT m.id, m.dim, m.x, CASE WHEN m.dim = '{TIME}' THEN {hi_sql('e')} ELSE m.x END AS hi "
-            f"FROM ({measured}) m JOIN entities e ON e.id = m.id ORDER BY m.id"
+            f"SELECT m.id, m.dim, m.x, CASE WHEN m.dim = '{TIME}' THEN {hi_sql('e')} ELSE m.x END AS hi, "
+            f"e.number, coalesce(e.unit, '') FROM ({measured}) m JOIN entities e ON e.id = m.id ORDER BY m.id"
         ).fetchall()
-        self.dimensions: tuple[str, ...] = tuple(sorted({dim for _, dim, _, _ in result}))
+        self.dimensions: tuple[str, ...] = tuple(sorted({row[1] for row in result}))
         index = {dim: number for number, dim in enumerate(self.dimensions)}
         self.dim: NDArray[np.int16] = np.full(self.entities, -1, dtype=np.int16)
         self.x: NDArray[np.float64] = np.zeros(self.entities)
@@ -90,6 +75,11 @@ class MemoryGraph:
         self.dim[ids] = [index[row[1]] for row in result]
         self.x[ids] = [row[2] for row in result]
         self.hi[ids] = [row[3] for row in result]
+        self.number: NDArray[np.float64] = np.zeros(self.entities)
+        self.number[ids] = [row[4] for row in result]
+        self.units, unit = np.unique([*(row[5] for row in result), ""], return_inverse=True)
+        self.unit: NDArray[np.int32] = np.zeros(self.entities, dtype=np.int32)
+        self.unit[ids] = unit[:-1]
 
     def know(self, keys: Any) -> dict[str, int]:
         """Ids of the entities with these keys; what the graph has not is left out."""
@@ -102,44 +92,76 @@ class MemoryGraph:
         form = normalise(form)
         if outside(form):
             return execute(form, self.store, proof=False)
-        if isinstance(form, Count):
+        if isinstance(form, forms.Count):
             return Result(value=len(self.nodes(form.of)))
-        if isinstance(form, Holds):
+        if isinstance(form, forms.Holds):
             one = self.nodes(form.one)
             return Result(value=bool(len(one) and np.isin(one, self.nodes(form.of)).all()))
+        if isinstance(form, forms.Share):
+            of = self.nodes(form.of)
+            return share(len(of), int(np.isin(of, self.nodes(form.one)).sum()))
+        if isinstance(form, forms.Aggregate):
+            result = self.aggregate(self.nodes(form.of), form)
+            return of_no_number(form, self.execute) if result.empty else result
         return Result(nodes=tuple(self.nodes(form).tolist()))
+
+    def aggregate(self, members: Ints, form: forms.Aggregate) -> Result:
+        """What a form computes of the values of `members`, as it says it of its own."""
+        path, numbers = form.path or form.by, form.counted or form.how in forms.REDUCTIONS
+        if form.how in ("sum", "avg") and not form.counted:
+            source, node = self.ways(members, path)
+        else:
+            source, node = self.pairs(members, path)
+        if form.counted:
+            source, counts = np.unique(source, return_counts=True)
+            node, x = np.full(len(source), -1), counts.astype(np.float64)
+            dim = unit = np.full(len(source), "")
+            number = x
+        else:
+            if numbers:
+                source, node = source[self.dim[node] >= 0], node[self.dim[node] >= 0]
+            dim, unit = np.array([*self.dimensions, ""])[self.dim[node]], self.units[self.unit[node]]
+            number, x = self.number[node], self.x[node]
+        key = np.full(len(node), -1) if form.path else node
+        values = Values(members[source], key, node, dim, number, x, unit)
+        if form.path and form.by:
+            of, key = self.pairs(members, form.by)
+            starts = np.searchsorted(source, of)
+            lengths = np.searchsorted(source, of, "right") - starts
+            values = values.at(joined_ranges(starts, lengths))._replace(key=np.repeat(key, lengths))
+        return aggregated(form, values)
 
     def nodes(self, form: Form) -> Ints:
         """Ids of what a form of sets denotes, ascending."""
         match form:
-            case Entity(key=key):
+            case forms.Entity(key=key):
                 result = self.know([key])
                 if not result:
                     raise FormError(f"entity {key!r} is not in this graph; `kgqa kg search` finds what is, by name")
                 return np.array([result[key]], dtype=np.int64)
-            case Literal():
+            case forms.Literal():
                 return self._equal(form)
-            case Class(key=key):
+            case forms.Class(key=key):
                 return self.members(key)
-            case Join(path=path, of=of):
+            case forms.Join(path=path, of=of):
                 return self.back(self.nodes(of), path)
-            case And(parts=parts):
+            case forms.And(parts=parts):
                 sets = [self.nodes(part) for part in parts]
                 both = sets[0]
                 for other in sets[1:]:
                     both = np.intersect1d(both, other, assume_unique=True)
                 return both
-            case Or(parts=parts):
+            case forms.Or(parts=parts):
                 return np.unique(np.concatenate([self.nodes(part) for part in parts]))
-            case Minus(of=of, without=without):
+            case forms.Minus(of=of, without=without):
                 return np.setdiff1d(self.nodes(of), self.nodes(without), assume_unique=True)
-            case Arg() | Nth():
-                return self._ranked(form)
-            case Greater():
+            case forms.Arg(of=of) | forms.Nth(of=of):
+                return self.ranked(self.nodes(of), form)
+            case forms.Greater():
                 return self._greater(form)
-            case Compare():
+            case forms.Compare():
                 return self._compared(form)
-        raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
+        raise FormError(f"{form} is a value or a table; these stand outermost")
 
     def hop(self, nodes: Ints, relation: int, *, backward: bool) -> tuple[Ints, Ints]:
         """(place in `nodes`, node reached) of a relation's triples out of `nodes`, or backward into them."""
@@ -185,6 +207,14 @@ class MemoryGraph:
             nodes = np.unique(self.hop(nodes, self._relation(step.relation), backward=not step.inverse)[1])
         return nodes
 
+    def ways(self, nodes: Ints, path: Steps) -> tuple[Ints, Ints]:
+        """(place in `nodes`, node) of what the path leads each of them to, once for each way."""
+        source, reached = np.arange(len(nodes)), nodes
+        for step in path:
+            index, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
+            source = source[index]
+        return source, reached
+
     def pairs(self, nodes: Ints, path: Steps) -> tuple[Ints, Ints]:
         """(place in `nodes`, node) of what the path leads each of them to, each pair once."""
         source, reached = np.arange(len(nodes)), nodes
@@ -214,7 +244,7 @@ class MemoryGraph:
             self._types[key] = np.asarray(rows["entity"], dtype=np.int64)
         return self._types[key]
 
-    def _equal(self, form: Literal) -> Ints:
+    def _equal(self, form: forms.Literal) -> Ints:
         result = measure(form)
         if result is not None:
             return self.within("eq", form)
@@ -225,7 +255,7 @@ class MemoryGraph:
         fits = [(x is None or kind == form.datatype) if plain else kind == form.datatype for _, kind, x in rows]
         return np.array([row[0] for row, fit in zip(rows, fits, strict=True) if fit], dtype=np.int64)
 
-    def within(self, op: str, value: Literal) -> Ints:
+    def within(self, op: str, value: forms.Literal) -> Ints:
         """Literals that compare so with a number or a date."""
         result = measure(value)
         if result is None:
@@ -241,7 +271,7 @@ class MemoryGraph:
             return np.flatnonzero(near)
         return np.flatnonzero(near & TESTS[op](self.x, result.lo))
 
-    def _compared(self, form: Compare) -> Ints:
+    def _compared(self, form: forms.Compare) -> Ints:
         if not form.counted:
             return self.back(self.within(form.op, form.value), form.path)
         result = measure(form.value)
@@ -265,8 +295,8 @@ class MemoryGraph:
         reached = reached[measured]
         return source[measured], self.dim[reached], self.x[reached]
 
-    def _ranked(self, form: Arg | Nth) -> Ints:
-        members = self.nodes(form.of)
+    def ranked(self, members: Ints, form: forms.Arg | forms.Nth) -> Ints:
+        """The best of `members`, the n-th or the first n, as a form says it of its own."""
         source, dim, x = self._of(members, form.path, form.counted)
         if not len(source):
             return NONE
@@ -275,13 +305,15 @@ class MemoryGraph:
         source, x = source[chosen], x[chosen]
         best = np.full(len(members), -np.inf if form.best == "max" else np.inf)
         (np.maximum if form.best == "max" else np.minimum).at(best, source, x)
-        indices = np.unique(best[np.unique(source)])
-        n = form.n if isinstance(form, Nth) else 1
-        if n > len(indices):
+        first = isinstance(form, forms.Nth) and form.first
+        values = np.sort(best[np.unique(source)]) if first else np.unique(best[source])
+        n = form.n if isinstance(form, forms.Nth) else 1
+        if n > len(values) and not first:
             return NONE
-        return members[best == (indices[-n] if form.best == "max" else indices[n - 1])]
+        last = values[max(-n, -len(values))] if form.best == "max" else values[min(n, len(values)) - 1]
+        return members[(TESTS["ge" if form.best == "max" else "le"] if first else np.equal)(best, last)]
 
-    def _greater(self, form: Greater) -> Ints:
+    def _greater(self, form: forms.Greater) -> Ints:
         pick = np.max if form.best == "max" else np.min
         sides = []
         for part in (form.one, form.other):
@@ -298,7 +330,7 @@ class MemoryGraph:
         ]
         return np.unique(np.concatenate(results))
 
-    def is_certain(self, form: Greater) -> bool:
+    def is_certain(self, form: forms.Greater) -> bool:
         """Whether no date of one side of a comparison lies within a less precise one of the other."""
         if form.counted:
             return True
@@ -315,6 +347,6 @@ def joined_ranges(starts: Ints, lengths: Ints) -> Ints:
 
 def outside(form: Form) -> bool:
     """Whether a form needs what is not in memory: qualifiers, or TC."""
-    if isinstance(form, (TimeConstraint, Qualifier)) or (isinstance(form, Join) and form.where):
+    if isinstance(form, (forms.TimeConstraint, forms.Qualifier)) or (isinstance(form, forms.Join) and form.where):
         return True
     return any(map(outside, children(form)))

@@ -6,7 +6,8 @@ isomorphic when their trees are, up to the order of parts that have none.  Norma
 - parts of AND and OR are sorted and stand once; an AND or OR of one part is that part;
 - (AND (MINUS X Y) Z) = (MINUS (AND X Z) Y), and (MINUS (MINUS X Y) Z) = (MINUS X (OR Y Z));
 - (JOIN r (lt s v)) = (lt (JOIN r s) v), where the path is not counted;
-- (NTHMAX 1 X r) = (ARGMAX X r), the two of GREATER and LESS are sorted, and so are conditions on qualifiers;
+- (NTHMAX 1 X r) = (FIRSTMAX 1 X r) = (ARGMAX X r);
+- the two of GREATER and LESS are sorted, and so are conditions on qualifiers;
 - with `inverses`, a relation that has an inverse of its own (Freebase's reverse properties) is written as the first of
   the two by key.
 """
@@ -16,23 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Compare,
-    Count,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Minus,
-    Nth,
-    Or,
-    Step,
-    Steps,
-    TimeConstraint,
-    Where,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form, Step, Steps
 
 
 def normalise(form: Form, inverses: Mapping[str, str] | None = None) -> Form:
@@ -55,30 +41,32 @@ def _normal(form: Form, inverses: Mapping[str, str]) -> Form:
         return tuple(_first(step, inverses) for step in steps)
 
     match form:
-        case Join():
+        case forms.Join():
             return _join(path(form.path), _normal(form.of, inverses), form.where)
-        case And(parts=parts):
+        case forms.And(parts=parts):
             return _and([_normal(part, inverses) for part in parts])
-        case Or(parts=parts):
-            return _together(Or, [_normal(part, inverses) for part in parts])
-        case Minus(of=of, without=without):
+        case forms.Or(parts=parts):
+            return _together(forms.Or, [_normal(part, inverses) for part in parts])
+        case forms.Minus(of=of, without=without):
             return _minus(_normal(of, inverses), _normal(without, inverses))
-        case Count(of=of):
-            return Count(_normal(of, inverses))
-        case Arg(of=of) | TimeConstraint(of=of):
+        case forms.Count(of=of):
+            return forms.Count(_normal(of, inverses))
+        case forms.Arg(of=of) | forms.TimeConstraint(of=of):
             return replace(form, of=_normal(of, inverses), path=path(form.path))
-        case Nth(n=n, best=best, of=of, counted=counted):
+        case forms.Aggregate(of=of, by=by):
+            return replace(form, of=_normal(of, inverses), path=path(form.path), by=path(by))
+        case forms.Nth(n=n, best=best, of=of, counted=counted):
             of = _normal(of, inverses)
             if n == 1:
-                return Arg(best, of, path(form.path), counted)
-            return Nth(n, best, of, path(form.path), counted)
-        case Compare():
+                return forms.Arg(best, of, path(form.path), counted)
+            return replace(form, of=of, path=path(form.path))
+        case forms.Compare():
             return replace(form, path=path(form.path))
-        case Greater(one=one, other=other):
+        case forms.Greater(one=one, other=other):
             first, second = sorted((_normal(one, inverses), _normal(other, inverses)), key=str)
             return replace(form, one=first, other=second, path=path(form.path))
-        case Holds(of=of, one=one):
-            return Holds(_normal(of, inverses), _normal(one, inverses))
+        case forms.Holds(of=of, one=one) | forms.Share(of=of, one=one):
+            return replace(form, of=_normal(of, inverses), one=_normal(one, inverses))
     return form
 
 
@@ -87,33 +75,37 @@ def _first(step: Step, inverses: Mapping[str, str]) -> Step:
     return Step(other, not step.inverse) if other < step.relation else step
 
 
-def _join(path: Steps, of: Form, where: tuple[Where, ...]) -> Form:
+def _join(path: Steps, of: Form, where: tuple[forms.Where, ...]) -> Form:
     if where:
-        conditions = {str(Where(*condition)): Where(*condition) for condition in where}
-        return Join(path, of, tuple(conditions[text] for text in sorted(conditions)))
-    if isinstance(of, Compare) and not of.counted:
+        conditions = {str(forms.Where(*condition)): forms.Where(*condition) for condition in where}
+        return forms.Join(path, of, tuple(conditions[text] for text in sorted(conditions)))
+    if isinstance(of, forms.Compare) and not of.counted:
         return replace(of, path=path + of.path)
-    return Join(path, of)
+    return forms.Join(path, of)
 
 
 def _and(parts: list[Form]) -> Form:
     positive: list[Form] = []
     without: list[Form] = []
     for part in parts:
-        if isinstance(part, Minus):
+        if isinstance(part, forms.Minus):
             positive.append(part.of)
             without.append(part.without)
         else:
             positive.append(part)
-    form = _together(And, positive)
-    return _minus(form, _together(Or, without)) if without else form
+    form = _together(forms.And, positive)
+    return _minus(form, _together(forms.Or, without)) if without else form
 
 
 def _minus(of: Form, without: Form) -> Form:
-    return Minus(of.of, _together(Or, [of.without, without])) if isinstance(of, Minus) else Minus(of, without)
+    return (
+        forms.Minus(of.of, _together(forms.Or, [of.without, without]))
+        if isinstance(of, forms.Minus)
+        else forms.Minus(of, without)
+    )
 
 
-def _together(kind: type[And] | type[Or], parts: list[Form]) -> Form:
+def _together(kind: type[forms.And] | type[forms.Or], parts: list[Form]) -> Form:
     """Parts sorted and once each; those of an inner form of the same kind among them."""
     flat = (inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,)))
     by_text = {str(part): part for part in flat}

@@ -9,30 +9,8 @@ from typing import NoReturn
 
 from kgqa_core.errors import FormError, nearest
 from kgqa_core.kg.vocabulary import STRING, XSD
-from kgqa_core.logic import syntax
-from kgqa_core.logic.forms import (
-    OPS,
-    WHERE_OPS,
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Qualifier,
-    Step,
-    Steps,
-    TimeConstraint,
-    Where,
-)
+from kgqa_core.logic import forms, syntax
+from kgqa_core.logic.forms import OPS, REDUCTIONS, WHERE_OPS, Form, Step, Steps
 
 DEEPEST = 100
 """Brackets in brackets; what is deeper was not written by a person."""
@@ -128,16 +106,16 @@ def _form(node: _Node) -> Form:
 def _leaf(node: _Leaf) -> Form:
     key = node.match["key"]
     if key is not None:
-        return Entity(syntax.unescaped(key[1:-1]))
+        return forms.Entity(syntax.unescaped(key[1:-1]))
     word = node.match["word"]
     if node.match["quoted"] is None and node.match["datatype"] is None and node.match["unit"] is None:
         text = _bare(node)
         if syntax.bare_datatype(text) is None:
-            return Class(text) if syntax.is_class_like(text) else Entity(text)
+            return forms.Class(text) if syntax.is_class_like(text) else forms.Entity(text)
     return _literal(node, word)
 
 
-def _literal(node: _Leaf, word: str | None) -> Literal:
+def _literal(node: _Leaf, word: str | None) -> forms.Literal:
     datatype, language, unit = node.match["datatype"], node.match["lang"], node.match["unit"]
     text = word if word is not None else syntax.unescaped(node.match["quoted"])
     if datatype is not None:
@@ -149,7 +127,7 @@ def _literal(node: _Leaf, word: str | None) -> Literal:
         datatype = STRING if word is None else syntax.bare_datatype(text)
     if datatype is None:
         _fail(node.at, f"{text!r} has a unit, and is no number; write its datatype: {text}^^xsd:decimal[{unit}]")
-    return Literal(text, datatype, None if unit is None else _unbracketed(unit))
+    return forms.Literal(text, datatype, None if unit is None else _unbracketed(unit))
 
 
 def _bare(node: _Leaf) -> str:
@@ -212,50 +190,67 @@ def _measure(node: _Node) -> tuple[Steps, bool]:
     return _path(node), False
 
 
-def _value(node: _Node) -> Literal:
+def _value(node: _Node) -> forms.Literal:
     value = _form(node)
-    if not isinstance(value, Literal):
+    if not isinstance(value, forms.Literal):
         _fail(node.at, f"{value} is no number and no date; write its datatype, such as 2010^^xsd:gYear")
     return value
 
 
-def _where(node: _Node) -> Where:
+def _where(node: _Node) -> forms.Where:
     if not isinstance(node, _List):
         _fail(node.at, "a condition on qualifiers is written (eq relation value)")
     op, operands = _operator(node)
     if op not in WHERE_OPS or len(operands) != 2:
         _fail(node.at, f"a condition on qualifiers is written (op relation value), op being {', '.join(WHERE_OPS)}")
     value = _form(operands[1])
-    if not isinstance(value, (Entity, Literal)):
+    if not isinstance(value, (forms.Entity, forms.Literal)):
         _fail(operands[1].at, "a qualifier is compared with an entity or a literal")
-    if op != "eq" and not isinstance(value, Literal):
+    if op != "eq" and not isinstance(value, forms.Literal):
         _fail(operands[1].at, f"{op} compares with a number or a date, not with the entity {value}")
-    return Where(_key(operands[0]), op, value)
+    return forms.Where(_key(operands[0]), op, value)
 
 
 def _join(name: str, operands: list[_Node]) -> Form:
-    return Join((_step(operands[0]),), _form(operands[1]), tuple(_where(node) for node in operands[2:]))
+    return forms.Join((_step(operands[0]),), _form(operands[1]), tuple(_where(node) for node in operands[2:]))
 
 
 def _arg(name: str, operands: list[_Node]) -> Form:
-    return Arg(name[3:].lower(), _form(operands[0]), *_measure(operands[1]))
+    return forms.Arg(name[3:].lower(), _form(operands[0]), *_measure(operands[1]))
 
 
 def _nth(name: str, operands: list[_Node]) -> Form:
     index = operands[0]
     if isinstance(index, _List) or not re.fullmatch(r"[0-9]{1,9}", index.match[0]):
         _fail(index.at, "a place is a number from 1")
-    return Nth(int(index.match[0]), name[3:].lower(), _form(operands[1]), *_measure(operands[2]))
+    first = name.startswith("FIRST")
+    return forms.Nth(int(index.match[0]), name[-3:].lower(), _form(operands[1]), *_measure(operands[2]), first)
+
+
+def _aggregate(name: str, operands: list[_Node]) -> Form:
+    path, counted = _measure(operands[1])
+    return forms.Aggregate(name.lower(), _form(operands[0]), path, (), counted)
+
+
+def _group(name: str, operands: list[_Node]) -> Form:
+    of, by = _form(operands[0]), _path(operands[1])
+    if len(operands) == 2:
+        return forms.Aggregate("count", of, (), by)
+    how, inner = ("", []) if isinstance(operands[2], _Leaf) else _operator(operands[2])
+    if how.lower() not in REDUCTIONS or len(inner) != 1:
+        _fail(operands[2].at, "what is computed of each group is written (SUM r), (AVG r), (MAX r) or (MIN r)")
+    path, counted = _measure(inner[0])
+    return forms.Aggregate(how.lower(), of, path, by, counted)
 
 
 def _compare(name: str, operands: list[_Node]) -> Form:
     path, counted = _measure(operands[0])
-    return Compare(name, path, _value(operands[1]), counted)
+    return forms.Compare(name, path, _value(operands[1]), counted)
 
 
 def _greater(name: str, operands: list[_Node]) -> Form:
     path, counted = _measure(operands[2])
-    return Greater(_form(operands[0]), _form(operands[1]), path, "max" if name == "GREATER" else "min", counted)
+    return forms.Greater(_form(operands[0]), _form(operands[1]), path, "max" if name == "GREATER" else "min", counted)
 
 
 def _forms(operands: list[_Node]) -> tuple[Form, ...]:
@@ -266,21 +261,23 @@ _Builder = Callable[[str, list[_Node]], Form]
 
 _BUILDERS: dict[str, _Builder] = {
     "JOIN": _join,
-    "AND": lambda name, operands: And(_forms(operands)),
-    "OR": lambda name, operands: Or(_forms(operands)),
-    "MINUS": lambda name, operands: Minus(*_forms(operands)),
-    "COUNT": lambda name, operands: Count(*_forms(operands)),
+    "AND": lambda name, operands: forms.And(_forms(operands)),
+    "OR": lambda name, operands: forms.Or(_forms(operands)),
+    "MINUS": lambda name, operands: forms.Minus(*_forms(operands)),
+    "COUNT": lambda name, operands: forms.Count(*_forms(operands)),
     "ARGMAX": _arg,
     "ARGMIN": _arg,
-    "NTHMAX": _nth,
-    "NTHMIN": _nth,
+    **dict.fromkeys(("NTHMAX", "NTHMIN", "FIRSTMAX", "FIRSTMIN"), _nth),
+    **dict.fromkeys(("SUM", "AVG", "MAX", "MIN", "VALUES"), _aggregate),
+    "GROUP": _group,
+    "SHARE": lambda name, operands: forms.Share(*_forms(operands)),
     **{op: _compare for op in OPS},
-    "TC": lambda name, operands: TimeConstraint(_form(operands[0]), _path(operands[1]), _value(operands[2])),
+    "TC": lambda name, operands: forms.TimeConstraint(_form(operands[0]), _path(operands[1]), _value(operands[2])),
     "GREATER": _greater,
     "LESS": _greater,
-    "HOLDS": lambda name, operands: Holds(*_forms(operands)),
-    "QUALIFIER": lambda name, operands: Qualifier(_key(operands[0]), *_forms(operands[1:])),
-    "TYPE": lambda name, operands: Class(_key(operands[0])),
+    "HOLDS": lambda name, operands: forms.Holds(*_forms(operands)),
+    "QUALIFIER": lambda name, operands: forms.Qualifier(_key(operands[0]), *_forms(operands[1:])),
+    "TYPE": lambda name, operands: forms.Class(_key(operands[0])),
 }
 
 _USAGE: dict[str, tuple[int, int | None, str]] = {
@@ -291,8 +288,10 @@ _USAGE: dict[str, tuple[int, int | None, str]] = {
     "COUNT": (1, 1, "(COUNT X)"),
     "ARGMAX": (2, 2, "(ARGMAX X r)"),
     "ARGMIN": (2, 2, "(ARGMIN X r)"),
-    "NTHMAX": (3, 3, "(NTHMAX n X r)"),
-    "NTHMIN": (3, 3, "(NTHMIN n X r)"),
+    **{name: (3, 3, f"({name} n X r)") for name in ("NTHMAX", "NTHMIN", "FIRSTMAX", "FIRSTMIN")},
+    **{name: (2, 2, f"({name} X r)") for name in ("SUM", "AVG", "MAX", "MIN", "VALUES")},
+    "GROUP": (2, 3, "(GROUP X r), then what is computed of each group, such as (SUM s)"),
+    "SHARE": (2, 2, "(SHARE X Y)"),
     **{op: (2, 2, f"({op} r value)") for op in OPS},
     "TC": (3, 3, "(TC X r value)"),
     "GREATER": (3, 3, "(GREATER X Y r)"),

@@ -6,23 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Minus,
-    Nth,
-    Or,
-    Step,
-    Steps,
-    TimeConstraint,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form, Step, Steps
 from kgqa_core.types import INVERSE
 
 
@@ -42,9 +27,9 @@ def from_path(topics: str | Sequence[str], relation_path: Sequence[str]) -> Form
     keys = [topics] if isinstance(topics, str) else list(dict.fromkeys(topics))
     if not keys:
         raise FormError("a relation path starts from a topic entity, and there is none")
-    start: Form = Entity(keys[0]) if len(keys) == 1 else Or(tuple(map(Entity, keys)))
+    start: Form = forms.Entity(keys[0]) if len(keys) == 1 else forms.Or(tuple(map(forms.Entity, keys)))
     steps = tuple(_backwards(relation) for relation in reversed(relation_path))
-    return Join(steps, start) if steps else start
+    return forms.Join(steps, start) if steps else start
 
 
 def to_paths(form: Form) -> tuple[TopicPath, ...]:
@@ -59,25 +44,27 @@ def to_paths(form: Form) -> tuple[TopicPath, ...]:
 
 def _paths(form: Form) -> list[tuple[str, tuple[str, ...]]]:
     match form:
-        case Entity(key=key):
+        case forms.Entity(key=key):
             return [(key, ())]
-        case Join(path=path, of=of):
+        case forms.Join(path=path, of=of):
             return _extended(_paths(of), tuple(relation_of(_turned(step)) for step in reversed(path)))
-        case And(parts=parts):
+        case forms.And(parts=parts):
             whole = [result for part in parts for result in _paths(part)]
-            values = [_forward(part.path) for part in parts if isinstance(part, Compare)]
+            values = [_forward(part.path) for part in parts if isinstance(part, forms.Compare)]
             return [result for value in values for result in _extended(whole, value)] if values else whole
-        case Or(parts=parts):
+        case forms.Or(parts=parts):
             return [result for part in parts for result in _paths(part)]
-        case Minus(of=of, without=without):
+        case forms.Minus(of=of, without=without):
             return _paths(of) + _paths(without)
-        case Count(of=of):
+        case forms.Count(of=of):
             return _paths(of)
-        case Arg(of=of, path=path) | Nth(of=of, path=path) | TimeConstraint(of=of, path=path):
+        case forms.Arg(of=of, path=path) | forms.Nth(of=of, path=path) | forms.TimeConstraint(of=of, path=path):
             return _extended(_paths(of), _forward(path))
-        case Greater(one=one, other=other, path=path):
+        case forms.Greater(one=one, other=other, path=path):
             return _extended(_paths(one) + _paths(other), _forward(path))
-        case Holds(of=of, one=one):
+        case forms.Aggregate(of=of, path=path, by=by):
+            return [result for way in (path, by) if way for result in _extended(_paths(of), _forward(way))]
+        case forms.Holds(of=of, one=one) | forms.Share(of=of, one=one):
             return _paths(of) + _paths(one)
     return []
 

@@ -1,6 +1,6 @@
 """Logical forms from the SPARQL of question sets (WebQSP, LC-QuAD 2, GrailQA), where the fragment allows.
 
-What a form cannot write raises Outside with a reason: shared variables that make a cycle, OPTIONAL, GROUP BY, several
+What a form cannot write raises Outside with a reason: shared variables that make a cycle, OPTIONAL, several
 answers, a qualifier as the answer.  Two things are read more loosely than SPARQL means them, as the data sets' own
 s-expressions do: `!=` is left out (`execute(…, without_named=True)` leaves these answers out), and so are languages of
 labels.  A variable that is only there to exist is written `(ge (COUNT r) 1)`.
@@ -14,6 +14,8 @@ from rdflib import Variable
 
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import (
+    REDUCTIONS,
+    Aggregate,
     And,
     Arg,
     Class,
@@ -35,8 +37,8 @@ from kgqa_core.logic.sparql_graph import MERGED, Edge, constrained, form_of, rea
 from kgqa_core.logic.sparql_query import GraphPattern, Outside, Select, Term, read_sparql
 
 ONE = Literal("1", XSD + "integer")
-_Rank = tuple[str, str, int]
-"""Variable of the value, `max` or `min`, and the place from 1."""
+_Rank = tuple[str, str, int, bool]
+"""Variable of the value, `max` or `min`, the place from 1, and whether those before it are meant too."""
 
 
 def from_sparql(text: str) -> Form:
@@ -47,12 +49,15 @@ def from_sparql(text: str) -> Form:
 def _query(query: Select) -> Form:
     if query.ask:
         return _ask(query.group)
-    if len(query.projected) != 1:
+    computed = [one for one in query.projected if one[0]]
+    if len(query.projected) != 1 + bool(query.groups) or len(computed) < len(query.projected) - 1:
         raise Outside("several answers")
-    aggregate, variable, _ = query.projected[0]
-    if aggregate in ("MAX", "MIN"):
-        raise Outside("the answer is a largest or smallest value")
+    aggregate, variable, _ = (computed or query.projected)[0]
     group = query.group
+    if query.groups or aggregate.lower() in REDUCTIONS:
+        if query.limit is not None or group.selects:
+            raise Outside("the best of several groups, or an aggregate of a subquery")
+        return _Converter(group, variable, None).aggregate(aggregate.lower(), variable, query.groups)
     if group.selects and not group.triples and len(group.selects) == 1 and not group.unions:
         inner = group.selects[0]
         if len(inner.projected) != 1 or inner.projected[0][2] != variable or query.order or query.limit:
@@ -72,9 +77,9 @@ def _rank(query: Select) -> _Rank | None:
     variable = uncast(expression)
     if not isinstance(variable, Variable):
         raise Outside("an order by a computed value")
-    if query.limit != 1:
-        raise Outside("the best few, LIMIT above 1")
-    return str(variable), "max" if falling else "min", query.offset + 1
+    if query.limit != 1 and query.offset:
+        raise Outside("the best few after others")
+    return str(variable), "max" if falling else "min", query.offset + query.limit, query.limit > 1
 
 
 def _ask(group: GraphPattern) -> Form:
@@ -114,6 +119,23 @@ class _Converter:
             raise Outside("patterns that are not joined")
         return form
 
+    def aggregate(self, how: str, variable: str, groups: Sequence[str]) -> Form:
+        """What is computed of a variable, where it and that of the groups are values of the node beside them."""
+        ends = [*groups, *([] if how == "count" else [variable])]
+        nodes = {self.far(edge, end) for end in ends for edge in self.patterns.edges if end in (edge.start, edge.end)}
+        self.root = variable if how == "count" else min(nodes - set(ends), default="")
+        ways = [self.path_between(self.root, end, frozenset({self.root})) or [] for end in ends]
+        more = [
+            end for end in ends if self.has_conditions(end) or self.patterns.compared.get(end) or self.degree(end) > 1
+        ]
+        if more or {len(way) for way in ways} != {1}:
+            raise Outside("an aggregate of values that are not beside what has them")
+        for way in ways:
+            self.patterns.edges.remove(way[0][0])
+        self.seen |= set(ends)
+        steps = [(self.step(*way[0]),) for way in ways]
+        return Aggregate(how, self.form(), *(((), *steps) if how == "count" else steps[::-1]))
+
     def subquery(self) -> None:
         """A `{SELECT (MAX(?y) AS ?x) …}` over the same patterns makes ?x the value that is ranked."""
         if not self.group.selects:
@@ -124,7 +146,7 @@ class _Converter:
         aggregate, variable, name = inner.projected[0] if len(inner.projected) == 1 else ("", "", "")
         if aggregate not in ("MAX", "MIN"):
             raise Outside("a subquery")
-        self.rank = name, aggregate.lower(), 1
+        self.rank = name, aggregate.lower(), 1, False
         outer = GraphPattern(list(self.group.triples), self.group.filters, values=self.group.values)
         outer_form = _Converter(outer, self.root, self.rank).form()
         names = {
@@ -132,7 +154,7 @@ class _Converter:
         }
         for root in sorted(names - {variable}):
             try:
-                other = _Converter(inner.group, root, (variable, self.rank[1], 1)).form()
+                other = _Converter(inner.group, root, (variable, self.rank[1], 1, False)).form()
             except Outside:
                 continue
             if isomorphic(outer_form, other):
@@ -235,8 +257,8 @@ class _Converter:
             if at == name:
                 form = Minus(form, _Converter(group, name, None).form())
         if ranked is not None and ranked[0] == name:
-            _, path, (_, best, index) = ranked
-            form = Arg(best, form, path) if index == 1 else Nth(index, best, form, path)
+            _, path, (_, best, index, first) = ranked
+            form = Arg(best, form, path) if index == 1 else Nth(index, best, form, path, first=first)
         return form
 
     @staticmethod

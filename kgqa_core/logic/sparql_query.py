@@ -83,6 +83,7 @@ class Select:
     order: tuple[bool, Expression] | None = None
     limit: int | None = None
     offset: int = 0
+    groups: list[str] = field(default_factory=list)
 
 
 def read_sparql(text: str) -> Select:
@@ -150,11 +151,13 @@ def _expression(value: CompValue) -> Expression:
 
 
 def _select(value: CompValue) -> Select:
-    if value.groupby:
-        raise Outside("GROUP BY")
     if not value.projection:
         raise Outside("SELECT *")
     query = Select([_projection(one) for one in value.projection], _as_group(value.where))
+    if value.groupby:
+        query.groups = [str(one) for one in value.groupby.condition if isinstance(one, Variable)]
+        if value.having or len(query.groups) != 1 or len(value.groupby.condition) != 1:
+            raise Outside("GROUP BY with HAVING, or by several things")
     if value.orderby:
         conditions = value.orderby.condition
         if len(conditions) > 1:
@@ -175,8 +178,10 @@ def _projection(value: CompValue) -> tuple[str, str, str]:
     if isinstance(expression, Variable):
         return "", str(expression), name
     aggregate = getattr(expression, "name", "").removeprefix("Aggregate_").upper()
-    if aggregate not in ("COUNT", "MAX", "MIN"):
+    if aggregate not in ("COUNT", "MAX", "MIN", "SUM", "AVG"):
         raise Outside("the selected expression", aggregate)
+    if aggregate in ("SUM", "AVG") and expression.distinct:
+        raise Outside("a sum of distinct values")
     if not isinstance(expression.vars, Variable):
         raise Outside("an aggregate of more than a variable")
     return aggregate, str(expression.vars), name

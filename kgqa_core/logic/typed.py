@@ -11,27 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kgqa_core.errors import FormError, nearest
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Qualifier,
-    Step,
-    Steps,
-    TimeConstraint,
-    Where,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form, Step, Steps
 from kgqa_core.logic.measures import TIME, measure
 from kgqa_core.logic.schema import TEXT, UNTYPED, RelationSchema, Schema
 
@@ -46,8 +27,8 @@ _SHOWN = 4
 class Typed:
     """What a form denotes.
 
-    kind: `entities`, `literals`, `either`, or of a value `number` or `yes/no`.  types: those that the entities may
-    have, sorted; None where nothing is known.  dimensions: those of literals, as `RelationSchema`'s; None likewise.
+    kind: `entities`, `literals`, `either`, `number`, `yes/no` or `table`.  types: those that the entities may have,
+    sorted; None where nothing is known.  dimensions: those of literals, as `RelationSchema`'s; None likewise.
     """
 
     kind: str
@@ -85,9 +66,11 @@ def typed(form: Form, schema: Schema, entities: Mapping[str, frozenset[str]] | N
     nothing can be at once, ranked or compared values that are no numbers or dates or of other units.
     """
     checker = _Checker(schema, entities or {})
-    if isinstance(form, (Count, Holds)):
+    if isinstance(form, forms.Aggregate):
+        return checker.aggregate(form)
+    if isinstance(form, (forms.Count, forms.Holds, forms.Share)):
         checker.value(form)
-        return Typed("number" if isinstance(form, Count) else "yes/no")
+        return Typed("yes/no" if isinstance(form, forms.Holds) else "number")
     result = checker.kind(form)
     if result.may is None:
         named = sorted({key for wanted in result.must for kind, key in wanted if kind == "type"})
@@ -102,53 +85,67 @@ class _Checker:
     def __init__(self, schema: Schema, entities: Mapping[str, frozenset[str]]) -> None:
         self.schema, self.entities = schema, entities
 
-    def value(self, form: Count | Holds) -> None:
+    def value(self, form: forms.Count | forms.Holds | forms.Share) -> None:
         self.kind(form.of)
-        if isinstance(form, Holds):
+        if not isinstance(form, forms.Count):
             self.kind(form.one)
+
+    def aggregate(self, form: forms.Aggregate) -> Typed:
+        of, times = self.kind(form.of), form.how in ("max", "min")
+        self.along(form, of, form.by)
+        if form.how in forms.REDUCTIONS:
+            self.measured(form, of, form.path, form.counted)
+        ends = {key for kind, key in self.along(form, of, form.path).may or () if kind == "literal"} - {TEXT}
+        if form.how in ("sum", "avg") and not form.counted and ends == {TIME}:
+            raise FormError(
+                f"values of {form.path[-1]} are dates, which are not added; MAX and MIN give the last and first"
+            )
+        if form.by or form.how == "values":
+            return Typed("table")
+        return Typed("literals", (), tuple(sorted(ends))) if times and not form.counted else Typed("number")
 
     def kind(self, form: Form) -> _NodeKinds:
         match form:
-            case Entity(key=key):
+            case forms.Entity(key=key):
                 return _NodeKinds(None if key not in self.entities else _types(self.entities[key]))
-            case Literal():
+            case forms.Literal():
                 measured = measure(form)
                 return _NodeKinds(frozenset({("literal", TEXT if measured is None else measured.dim)}))
-            case Class(key=key):
+            case forms.Class(key=key):
                 if not self.schema.has_type(key):
                     raise FormError(
                         f"nothing has the type {key!r} in this graph ({len(self.schema.types):,} types)"
                         f"{nearest(key, self.schema.types)}"
                     )
                 return _NodeKinds(None, (_types(self.schema.below(key)),))
-            case Join(path=path, of=of, where=where):
+            case forms.Join(path=path, of=of, where=where):
                 self.conditions(where)
                 result = self.kind(of)
                 for step in reversed(path):
                     result = self.back(step, result, form)
                 return result
-            case Qualifier():
+            case forms.Qualifier():
                 return _NodeKinds(None)
-            case And(parts=parts):
+            case forms.And(parts=parts):
                 return self.both(parts)
-            case Or(parts=parts):
+            case forms.Or(parts=parts):
                 return self.either([self.kind(part) for part in parts])
-            case Minus(of=of, without=without):
+            case forms.Minus(of=of, without=without):
                 self.kind(without)
                 return self.kind(of)
-            case Arg(of=of, path=path, counted=counted) | Nth(of=of, path=path, counted=counted):
+            case forms.Arg(of=of, path=path, counted=counted) | forms.Nth(of=of, path=path, counted=counted):
                 return self.measured(form, self.kind(of), path, counted)
-            case Greater(one=one, other=other, path=path, counted=counted):
+            case forms.Greater(one=one, other=other, path=path, counted=counted):
                 both = self.either([self.kind(one), self.kind(other)])
                 return self.measured(form, both, path, counted)
-            case Compare(path=path, value=value, counted=counted):
+            case forms.Compare(path=path, value=value, counted=counted):
                 return self.measured(form, _NodeKinds(), path, counted, value)
-            case TimeConstraint(of=of, path=path, value=value):
+            case forms.TimeConstraint(of=of, path=path, value=value):
                 date = measure(value)
                 if date is None or date.dim != TIME:
                     raise FormError(f"TC takes a date, and {value} is none; write its datatype: 2010^^xsd:gYear")
                 return self.measured(form, self.kind(of), path, False, value)
-        raise FormError(f"{form} is a value; COUNT and HOLDS stand outermost")
+        raise FormError(f"{form} is a value or a table; these stand outermost")
 
     def relation(self, key: str) -> RelationSchema:
         if key not in self.schema.relations:
@@ -184,17 +181,20 @@ class _Checker:
             return _NodeKinds()
         return _NodeKinds(frozenset().union(*[kind.may or frozenset() for kind in kinds]))
 
-    def measured(
-        self, form: Form, members: _NodeKinds, path: Steps, counted: bool, value: Literal | None = None
-    ) -> _NodeKinds:
-        """The members that have the path; its values must be numbers or dates, of the dimension of `value`."""
-        first = self.ends(path[0])[0]
-        at = members
+    def along(self, form: Form, at: _NodeKinds, path: Steps) -> _NodeKinds:
+        """What a path leads members to."""
         for step in path:
             near, far = self.ends(step)
             if not near.meets(at).possible():
                 raise FormError(f"in {form}, {step} is of {near.shown()}, but applied to {at.shown()}")
             at = far
+        return at
+
+    def measured(
+        self, form: Form, members: _NodeKinds, path: Steps, counted: bool, value: forms.Literal | None = None
+    ) -> _NodeKinds:
+        """The members that have the path; its values must be numbers or dates, of the dimension of `value`."""
+        first, at = self.ends(path[0])[0], self.along(form, members, path)
         dimensions = {key for kind, key in at.may or () if kind == "literal"} - {TEXT}
         if counted:
             dimensions = {""}
@@ -210,15 +210,15 @@ class _Checker:
             if expected.dim not in dimensions:
                 names = ", ".join(sorted(_name(("literal", dimension)) for dimension in dimensions))
                 raise FormError(f"{value} is {_name(('literal', expected.dim))}, and values of {path[-1]} are {names}")
-        return members if isinstance(form, TimeConstraint) else members.meets(first)
+        return members if isinstance(form, forms.TimeConstraint) else members.meets(first)
 
-    def conditions(self, where: tuple[Where, ...]) -> None:
+    def conditions(self, where: tuple[forms.Where, ...]) -> None:
         known = self.schema.qualifiers
         for relation, op, value in where:
             if relation not in known:
                 raise FormError(f"no statement has the qualifier {relation!r} in this graph{nearest(relation, known)}")
-            result = None if isinstance(value, Entity) else measure(value)
-            expected = "entity" if isinstance(value, Entity) else TEXT if result is None else result.dim
+            result = None if isinstance(value, forms.Entity) else measure(value)
+            expected = "entity" if isinstance(value, forms.Entity) else TEXT if result is None else result.dim
             if expected not in known[relation] and op not in ("at", "current", "first", "last"):
                 names = ", ".join(sorted(_name(("literal", dimension)) for dimension in known[relation]))
                 raise FormError(f"values of the qualifier {relation} are {names}, and {value} is none of these")

@@ -209,13 +209,15 @@ class PathsRecord(GraphRecord):
 class FormResult(GraphRecord):
     """What a logical form denotes.
 
-    form: with the graph's keys for what was named by label.  value: of COUNT a number, of HOLDS yes or no, else None.
-    proof: the triples that the answers rest on.  more: there are more answers or triples.  why: what cannot be, where
-    there is no answer and the types of the graph say so.
+    form: with the graph's keys for what was named by label.  value: a number, or yes or no, of the forms that give one;
+    unit: the name of its unit.  answers: of a table the name of each is `name: value`.  proof: the triples that the
+    answers rest on.  more: there are more answers or triples.  why: what cannot be, where there is no answer and the
+    types of the graph say so.
     """
 
     form: str
-    value: bool | int | None
+    value: bool | float | None
+    unit: str | None
     answers: tuple[NodeRecord, ...]
     proof: tuple[FactRecord, ...]
     more: bool

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from kgqa_core.kg.look.search import with_words
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.logic.execute import interrupt_after
-from kgqa_core.logic.look import look_up
+from kgqa_core.logic.look import look_up, tabled
 from kgqa_core.serving import limits
 from kgqa_core.serving.graph_reader import GraphArrays, GraphReader
 from kgqa_core.serving.graph_records import (
@@ -221,12 +222,14 @@ class GraphView:
         most = self.seconds if seconds is None else min(max(seconds, 0.0), self.seconds)
         with self._reading(form, most) as reader:
             looked_up = look_up(reader.store, form, limit=limit, seconds=most)
-            nodes = reader.nodes(looked_up.result.nodes)
+            nodes = reader.nodes(looked_up.result.ids)
+            answers = tabled(reader.store, looked_up.result, {i: node.name for i, node in nodes.items()})
             proof = reader.facts(looked_up.result.proof)
         return FormResult(
             form=str(looked_up.form),
             value=looked_up.result.value,
-            answers=tuple(nodes[i] for i in looked_up.result.nodes),
+            unit=looked_up.unit,
+            answers=tuple(replace(nodes[i], name=text) for i, text in answers),
             proof=proof,
             more=looked_up.result.truncated,
             why=looked_up.why,

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, ClassVar
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Count, Form, Holds, Literal, Where, rewritten
 from kgqa_core.logic.lookup import ending, index
 from kgqa_core.logic.measures import dated_sql
 from kgqa_core.logic.parser import parse
+from kgqa_core.logic.result import Result, value_text
 from kgqa_core.logic.schema import Schema, types_of
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.arguments import Proposed, Weighted
@@ -238,10 +239,8 @@ class Solver:
     def _computed(self, question: Question, one: WeightedForm, result: Result, tried: int) -> ComputedAnswer:
         answers: tuple[str, ...]
         keys: tuple[str, ...]
-        if isinstance(one.form, Count):
-            keys = answers = (str(result.value),)
-        elif isinstance(one.form, Holds):
-            keys = answers = ("yes" if result.value else "no",)
+        if result.value is not None:
+            keys = answers = (value_text(result.value),)
         else:
             nodes = result.nodes[: self.options.max_answers]
             names, own = self.store.names(nodes), self.store.entity_keys(nodes)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 from kgqa_core.logic.forms import (
+    Aggregate,
     And,
     Arg,
     Class,
@@ -21,6 +22,7 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Share,
     Steps,
     TimeConstraint,
     Where,
@@ -122,7 +124,14 @@ class Naive:
             case Arg(best=best, of=of, path=path, counted=counted):
                 return self.nth(1, best, self.of(of), path, counted)
             case Nth(n=n, best=best, of=of, path=path, counted=counted):
+                if form.first:
+                    return self.first(n, best, self.of(of), path, counted)
                 return self.nth(n, best, self.of(of), path, counted)
+            case Share(of=of, one=one):
+                members = self.of(of)
+                return Fraction(100 * len(members & self.of(one)), len(members)) if members else None
+            case Aggregate():
+                return self.aggregate(form)
             case Compare(op=op, path=path, value=value, counted=counted):
                 asked = meaning(value.text, value.datatype, value.unit)
                 ways = self.ways(path)
@@ -198,6 +207,62 @@ class Naive:
         mine = {i: choose(values) for i, values in by_dimension[dimension].items()}
         places = sorted(set(mine.values()), reverse=best == "max")
         return {i for i, value in mine.items() if n <= len(places) and value == places[n - 1]}
+
+    def first(self, n: int, best: str, members: set[int], path: Steps, counted: bool) -> set[int]:
+        placed: set[int] = set()
+        for place in range(1, n + 1):
+            if len(placed) < n:
+                placed |= self.nth(place, best, members, path, counted)
+        return placed
+
+    def ends(self, node: int, path: Steps) -> list[int]:
+        """Where a path leads from a node, once for each way."""
+        at = [node]
+        for step in path:
+            edges = list(self.edges(step))
+            at = [b for one in at for a, b in edges if a == one]
+        return at
+
+    def aggregate(self, form: Aggregate):
+        """A number or None, a set of nodes, or of a table its rows (node, node or number)."""
+        members = self.of(form.of)
+        by = self.ways(form.by) if form.by else {i: {-1} for i in members}
+        if form.how == "values":
+            ways = self.ways(form.path)
+            of_each = {i: ways[i] for i in members & set(ways)}
+            return (
+                {(i, len(ends)) for i, ends in of_each.items()}
+                if form.counted
+                else {(i, end) for i, ends in of_each.items() for end in ends}
+            )
+        pairs = [(i, key) for i in sorted(members) for key in by.get(i, ())]
+        if form.how == "count":
+            return {(key, sum(key == other for _, other in pairs)) for _, key in pairs}
+        rows = []  # (member, group, node, dimension, number, number in the base unit, unit)
+        for i, key in pairs:
+            ends = self.ends(i, form.path)
+            if form.counted and ends:
+                rows.append((i, key, -1, "", len(set(ends)), len(set(ends)), ""))
+            for end in [] if form.counted else ends if form.how in ("sum", "avg") else sorted(set(ends)):
+                value = self.measured.get(end)
+                if value is not None and (value[0] != "time" or form.how in ("max", "min")):
+                    text, _, unit = self.graph.literals[end]
+                    number = value[1] if value[0] == "time" else Fraction(text)
+                    rows.append((i, key, end, value[0], number, value[1], unit or ""))
+        having = {dim: len({row[0] for row in rows if row[3] == dim}) for dim in {row[3] for row in rows}}
+        usual = min(having, key=lambda d: (-having[d], DIMENSIONS.get(d, d)), default=None)
+        results = {}
+        for key in sorted({row[1] for row in rows if row[3] == usual}):
+            own = [row for row in rows if row[1] == key and row[3] == usual]
+            numbers = [row[5 if len({row[6] for row in own}) > 1 else 4] for row in own]
+            if form.how in ("max", "min"):
+                best = (max if form.how == "max" else min)(row[5] for row in own)
+                results[key] = best if form.counted else {row[2] for row in own if row[5] == best}
+            else:
+                results[key] = Fraction(sum(numbers)) / (1 if form.how == "sum" else len(numbers))
+        if not form.by:
+            return results.get(-1, None if form.counted or form.how in ("sum", "avg") else set())
+        return {(key, one) for key, value in results.items() for one in (value if isinstance(value, set) else {value})}
 
     def greater(self, one: set[int], other: set[int], path: Steps, best: str, counted: bool) -> set[int]:
         first, second = self.values(one, path, counted), self.values(other, path, counted)

@@ -57,6 +57,7 @@ def _ranked(inner):
     return st.one_of(
         st.builds(lambda best, of, m: f.Arg(best, of, *m), bests, inner, measures),
         st.builds(lambda n, best, of, m: f.Nth(n, best, of, *m), st.integers(1, 3), bests, inner, measures),
+        st.builds(lambda n, best, of, m: f.Nth(n, best, of, *m, True), st.integers(1, 3), bests, inner, measures),
         st.builds(lambda a, b, m, best: f.Greater(a, b, m[0], best, m[1]), inner, inner, measures, bests),
         st.builds(lambda of, way, v: f.TimeConstraint(of, (*way, f.Step(BEGIN)), v), inner,
                   st.lists(links, max_size=1).map(tuple), dates),
@@ -86,4 +87,13 @@ positive = st.recursive(
     max_leaves=4,
 )
 """Forms that more triples only make larger: what proves them proves them alone."""
-forms = st.one_of(sets, sets, sets, sets.map(f.Count), st.builds(f.Holds, sets, sets))
+groups = st.one_of(st.just(()), link_paths)
+aggregates = st.one_of(
+    st.builds(lambda how, of, m, by: f.Aggregate(how, of, m[0], by, m[1]), st.sampled_from(f.REDUCTIONS), sets,
+              measures, groups),
+    st.builds(lambda of, m: f.Aggregate("values", of, m[0], (), m[1]), sets, measures),
+    st.builds(lambda of, by: f.Aggregate("count", of, (), by), sets, link_paths),
+)  # fmt: skip
+forms = st.one_of(
+    sets, sets, sets, sets.map(f.Count), st.builds(f.Holds, sets, sets), st.builds(f.Share, sets, sets), aggregates
+)

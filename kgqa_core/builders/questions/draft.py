@@ -28,7 +28,7 @@ class Draft:
     kind: str
     form: Form
     nodes: tuple[int, ...] = ()
-    value: int | bool | None = None
+    value: float | bool | None = None
 
     @property
     def key(self) -> str:

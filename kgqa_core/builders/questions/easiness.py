@@ -18,7 +18,7 @@ class Easiness:
     def __init__(self, graph: MemoryGraph, options: GeneratedQuestionsOptions) -> None:
         self.graph, self.options = graph, options
         self.max_per_answer = max(1, int(options.max_answer_share * options.size))
-        self._uses: Counter[tuple[str, int]] = Counter()
+        self._uses: Counter[tuple[str, float]] = Counter()
 
     def refuses(self, draft: Draft) -> bool:
         """Whether a draft is too easy; one that is not is counted with its answers.  Yes and no are never too easy."""
@@ -51,7 +51,7 @@ class Easiness:
         return 1.0 - missed
 
 
-def _answers(draft: Draft) -> list[tuple[str, int]]:
+def _answers(draft: Draft) -> list[tuple[str, float]]:
     """What a draft is answered with: its nodes or a number; nothing for yes and no."""
     if isinstance(draft.value, bool):
         return []

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.execute import Result, execute
+from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Form, Holds, elements
 from kgqa_core.logic.parser import parse
+from kgqa_core.logic.result import Result, value_text
 from kgqa_core.types import Question
 
 IN_MEMORY = 20_000_000
@@ -126,8 +127,7 @@ def _answered(
         return _without(question, NO_RESULT)
     reason = question.unlinkable if not question.topic_entities else None
     if result.value is not None:
-        truth = isinstance(result.value, bool)
-        text = ("yes" if result.value else "no") if truth else str(result.value)
+        truth, text = isinstance(result.value, bool), value_text(result.value)
         return replace(
             question,
             answer_type="yes/no" if truth else "number",

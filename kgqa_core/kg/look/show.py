@@ -114,7 +114,7 @@ def described(store: KgStore, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
         "WHERE unit IS NOT NULL OR precision IS NOT NULL ORDER BY id",
         [wanted],
     ).fetchall()
-    units = _unit_names(store, {unit for _, unit, _, _ in rows if unit})
+    units = unit_names(store, {unit for _, unit, _, _ in rows if unit})
     values = {i: (units.get(unit), precision, calendar) for i, unit, precision, calendar in rows}
     return {
         i: {
@@ -150,7 +150,7 @@ def readable(key: str, unit: str | None, precision: int | None, calendar: str | 
     return f"{text} ({', '.join(notes)})" if notes else text
 
 
-def _unit_names(store: KgStore, keys: set[str]) -> dict[str, str]:
+def unit_names(store: KgStore, keys: set[str]) -> dict[str, str]:
     """Names of units: the entity's of that key, else the key."""
     rows = store.connection.execute(
         "SELECT key, id FROM entities WHERE kind = 'entity' AND list_contains($1, key)", [sorted(keys)]

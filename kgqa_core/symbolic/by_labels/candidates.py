@@ -137,7 +137,7 @@ class Candidate:
     form: Form
     kind: int
     nodes: Ints | None
-    value: int | bool | None
+    value: float | bool | None
     ways: tuple[int, ...]
     slots: tuple[int, ...]
     types: tuple[int, ...]

@@ -8,9 +8,10 @@ import pytest
 
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.compile import compile_sql
-from kgqa_core.logic.execute import execute
+from kgqa_core.logic.execute import answer_texts, execute
 from kgqa_core.logic.forms import Entity, Join, Or, Step
 from kgqa_core.logic.lookup import index
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
 from tests.support.graphs import XSD, Graph, small_graph, store_of
 
@@ -65,6 +66,14 @@ def proof(store, text):
         ("(LESS paris lyon population)", ["lyon"]),
         ("(GREATER nice bonn population)", ["bonn", "nice"]),
         ("(GREATER nice fr population)", []),
+        ("(FIRSTMAX 2 (TYPE city) population)", ["berlin", "paris"]),
+        ("(FIRSTMIN 1 (TYPE city) population)", ["bonn", "nice"]),
+        ("(FIRSTMIN 3 (TYPE city) population)", ["bonn", "lyon", "nice"]),
+        ("(FIRSTMAX 9 (TYPE country) (COUNT (R in)))", ["de", "fr"]),
+        ("(MAX (TYPE city) population)", ["3600000"]),
+        ("(MIN (TYPE person) born)", ["1952"]),
+        ("(MAX (TYPE person) height)", ["1.9"]),
+        ("(MAX (JOIN in es) population)", []),
     ],
 )
 def test_forms_denote(store, text, expected):
@@ -87,6 +96,79 @@ def test_values(store, text, expected):
     found = execute(parse(text), store, seconds=600)
     assert found.value == expected and type(found.value) is type(expected)
     assert found.nodes == () and not found.empty
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "unit", "proved"),
+    [
+        ("(SUM (TYPE city) population)", "6900000", None, 5),
+        ("(SUM (JOIN in fr) population)", "2960000", None, 6),
+        ("(AVG (JOIN in fr) population)", "986666.67", None, 6),
+        ("(SUM (TYPE country) (JOIN (R in) population))", "6900000", None, 10),
+        ("(SUM bob height)", "1.9", "Q11573", 1),
+        ("(SUM ann height)", "180", "Q174728", 1),
+        ("(SUM (TYPE person) height)", "3.7", "Q11573", 3),
+        ("(AVG (TYPE country) (COUNT (R in)))", "2.5", None, 5),
+        ("(MAX (TYPE country) (COUNT (R in)))", "3", None, 5),
+        ("(SUM (JOIN in es) population)", "0", None, 0),
+        ("(SUM (AND (TYPE person) (JOIN in fr)) height)", "0", "Q11573", 0),
+        ("(SUM (AND (TYPE person) (JOIN in fr)) population)", None, None, 0),
+        ("(AVG (JOIN in es) population)", None, None, 0),
+        ("(SUM (TYPE person) born)", None, None, 3),
+        ("(SHARE (TYPE city) (JOIN in fr))", "60", "%", 3),
+        ("(SHARE (JOIN in fr) (gt population 500000))", "66.67", "%", 5),
+        ("(SHARE (TYPE city) (JOIN in es))", "0", "%", 0),
+        ("(SHARE (JOIN in es) (TYPE city))", None, None, 0),
+    ],
+)
+def test_sums_averages_and_shares_are_numbers_with_a_unit_and_a_proof(store, text, expected, unit, proved):
+    form = parse(text)
+    for found in (execute(form, store, seconds=600), MemoryGraph(store).execute(form)):
+        assert answer_texts(form, found, {}) == (() if expected is None else (expected,))
+        assert found.unit == unit and found.empty == (expected is None)
+    assert len(execute(form, store, seconds=600).proof) == proved
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(VALUES (JOIN in fr) population)", ["lyon: 520000.0", "nice: 340000", "paris: 2100000"]),
+        ("(VALUES fr borders)", ["fr: de", "fr: es"]),
+        ("(VALUES (TYPE country) (COUNT (R in)))", ["fr: 3", "de: 2"]),
+        ("(GROUP (TYPE city) in)", ["fr: 3", "de: 2"]),
+        ("(GROUP (TYPE city) in (SUM population))", ["de: 3940000", "fr: 2960000"]),
+        ("(GROUP (TYPE city) in (MAX population))", ["de: 3600000", "fr: 2100000"]),
+        ("(GROUP (TYPE country) borders (AVG (COUNT (R in))))", ["de: 3", "es: 3", "fr: 2"]),
+        ("(GROUP (JOIN in es) in)", []),
+    ],
+)
+def test_tables_have_rows_of_two_columns_the_largest_numbers_first(store, text, expected):
+    form = parse(text)
+    found = execute(form, store, seconds=600)
+    keys = store.entity_keys(found.ids)
+    assert list(answer_texts(form, found, keys)) == expected
+    named = {row.key for row in found.rows}
+    assert set(found.nodes) == named and found.empty == (not expected) and bool(found.proof) == bool(expected)
+    assert MemoryGraph(store).execute(form).rows == found.rows
+
+
+def test_the_values_of_a_node_set_are_computed_without_its_form(store):
+    memory = MemoryGraph(store)
+    of = parse("(JOIN in fr)")
+    nodes = memory.nodes(of)
+    for text in ("(SUM fr population)", "(AVG fr population)", "(MAX fr population)", "(GROUP fr in)"):
+        form = parse(text)
+        assert memory.aggregate(nodes, form) == memory.execute(parse(text.replace("fr", str(of))))
+    assert memory.ranked(nodes, parse("(FIRSTMAX 2 fr population)")).tolist() == sorted(
+        memory.know(["paris", "lyon"]).values()
+    )
+
+
+def test_an_aggregate_of_too_many_values_is_refused(store, monkeypatch):
+    monkeypatch.setattr("kgqa_core.logic.compile.MOST_VALUES", 2)
+    monkeypatch.setattr("kgqa_core.logic.execute.MOST_VALUES", 2)
+    with pytest.raises(FormError, match="of more than 2 values; name fewer members"):
+        execute(parse("(SUM (TYPE city) population)"), store)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +359,7 @@ def test_values_are_bound_and_never_pasted(store):
         ("(JOIN capitol fr)", "relation 'capitol' is not in this graph (14 relations); did you mean 'capital'?"),
         ("(JOIN in atlantis)", "entity 'atlantis' is not in this graph"),
         ("(TYPE river)", "type 'river' is not in this graph"),
-        ("(AND fr (COUNT de))", "COUNT and HOLDS stand outermost"),
+        ("(AND fr (COUNT de))", "is a value or a table; these stand outermost"),
         ('(lt population "x")', "is neither"),
         ("(TC fr term.from 5)", "TC takes a date"),
         ("(JOIN office mayor (at P580 5))", "asks for a date"),

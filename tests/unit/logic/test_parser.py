@@ -4,6 +4,7 @@ import pytest
 
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import (
+    Aggregate,
     And,
     Arg,
     Class,
@@ -15,6 +16,7 @@ from kgqa_core.logic.forms import (
     Literal,
     Nth,
     Or,
+    Share,
     Step,
     TimeConstraint,
     Where,
@@ -62,6 +64,13 @@ def test_and_takes_its_inner_and_apart():
         ("(ARGMIN Q1 (JOIN (R s) r))", Arg("min", Entity("Q1"), (S, R))),
         ("(ARGMAX Q1 (COUNT r))", Arg("max", Entity("Q1"), (R,), counted=True)),
         ("(NTHMAX 2 Q1 r)", Nth(2, "max", Entity("Q1"), (R,))),
+        ("(FIRSTMIN 3 Q1 r)", Nth(3, "min", Entity("Q1"), (R,), first=True)),
+        ("(SUM Q1 (JOIN s r))", Aggregate("sum", Entity("Q1"), (Step("s"), R))),
+        ("(AVG Q1 (COUNT r))", Aggregate("avg", Entity("Q1"), (R,), counted=True)),
+        ("(VALUES Q1 r)", Aggregate("values", Entity("Q1"), (R,))),
+        ("(GROUP Q1 r)", Aggregate("count", Entity("Q1"), (), (R,))),
+        ("(GROUP Q1 (R s) (MAX r))", Aggregate("max", Entity("Q1"), (R,), (S,))),
+        ("(SHARE Q1 Q2)", Share(Entity("Q1"), Entity("Q2"))),
         ("(ge r 5)", Compare("ge", (R,), Literal("5", XSD + "integer"))),
         ("(TC Q1 r 2010^^xsd:gYear)", TimeConstraint(Entity("Q1"), (R,), Literal("2010", XSD + "gYear"))),
         ("(LESS Q1 Q2 r)", Greater(Entity("Q1"), Entity("Q2"), (R,), "min")),
@@ -100,6 +109,8 @@ def test_every_kind_of_form_reads_and_prints_back(text, form):
         ('(JOIN r "x)', 9, "neither a bracket"),
         ("(" * 300, 101, "deep"),
         ('(JOIN r "\ud800")', 10, "half a character"),
+        ("(GROUP Q1 r (COUNT s))", 13, "what is computed of each group is written (SUM r)"),
+        ("(SUM Q1)", 1, "SUM is written (SUM X r), and this has 1 operands"),
         ("(NTHMAX 9999999999 Q1 r)", 9, "a place is a number from 1"),
     ],
 )

@@ -31,6 +31,9 @@ def test_several_topics_are_any_of_them_and_none_is_refused():
         ("(HOLDS (JOIN (R borders) fr) de)", [("fr", ("borders",)), ("de", ())]),
         ("(MINUS (JOIN in fr) (JOIN r de))", [("fr", ("<inv>-in",)), ("de", ("<inv>-r",))]),
         ("(COUNT (JOIN in fr))", [("fr", ("<inv>-in",))]),
+        ("(SUM (JOIN in fr) area)", [("fr", ("<inv>-in", "area"))]),
+        ("(GROUP (JOIN in fr) r (SUM area))", [("fr", ("<inv>-in", "area")), ("fr", ("<inv>-in", "r"))]),
+        ("(SHARE (JOIN in fr) (JOIN r de))", [("fr", ("<inv>-in",)), ("de", ("<inv>-r",))]),
         ("(ARGMAX a.b r)", []),
     ],
 )

@@ -19,6 +19,8 @@ from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import FREEBASE, XSD
+from kgqa_core.logic.execute import execute
+from kgqa_core.logic.sparql import from_sparql
 from kgqa_core.logic.sparql_dialect import PREFIXES, standard
 from kgqa_core.logic.sparql_execution import run
 from kgqa_core.logic.sparql_execution.engine import NotExecuted
@@ -34,6 +36,9 @@ m.book  book.year  "1999"^^gYear
 m.book2  book.author  m.ann
 m.book2  book.year  "2003-05-01"^^date
 m.book3  book.author  m.bob
+m.book  book.pages  "100"^^integer
+m.book2  book.pages  "250"^^integer
+m.book3  book.pages  "100"^^integer
 m.ann  person.marriage  m.cvt1
 m.cvt1  marriage.spouse  m.bob
 m.cvt1  marriage.from  "1990-02-03"^^date
@@ -168,6 +173,22 @@ def test_optional_group_by_and_paths_are_executed(freebase: SparqlRunner) -> Non
         "VALUES ?a { ns:m.bob ns:m.carl } }"
     )
     assert optional.empty
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT (COUNT(?b) AS ?n) { ?b ns:book.author ns:m.ann }",
+        "SELECT (MAX(?y) AS ?n) { ?b ns:book.author ns:m.ann . ?b ns:book.year ?y }",
+        "SELECT (SUM(?y) AS ?n) { ?a ns:type.object.type ns:people.person . ?b ns:book.author ?a ; ns:book.pages ?y }",
+        "SELECT (AVG(?y) AS ?n) { ?b ns:book.author ns:m.ann . ?b ns:book.pages ?y }",
+    ],
+)
+def test_the_form_of_an_aggregate_gives_what_the_query_gives(freebase: SparqlRunner, query: str) -> None:
+    computed, executed = execute(from_sparql(query), freebase.store), freebase.run(query)
+    values = [] if computed.value is None else [computed.value]
+    assert computed.nodes == executed.nodes and values == [float(text) for text in executed.values]
+    assert not computed.empty
 
 
 def test_an_absent_constant_is_named_and_gives_nothing(freebase: SparqlRunner) -> None:

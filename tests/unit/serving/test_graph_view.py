@@ -246,6 +246,10 @@ def test_a_form_is_answered_with_its_proof(view: GraphView) -> None:
         ("Norland", "capital", "Norland City")
     ]
     assert view.query("(COUNT (TYPE country))").value == 8
+    shared = view.query("(SHARE (TYPE country) (JOIN capital (JOIN (R capital) Norland)))")
+    assert (shared.value, shared.unit) == (12.5, "%")
+    table = view.query("(VALUES Norland capital)")
+    assert [node.name for node in table.answers] == ["Norland: Norland City"] and len(table.proof) == 1
     cut = view.query("(TYPE film)", limit=3)
     assert len(cut.answers) == 3 and cut.more
     empty = view.query("(JOIN (R capital) (TYPE film))")

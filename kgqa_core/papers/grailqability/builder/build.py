@@ -128,7 +128,7 @@ def _members(ideal: Ideal, dropped: Dropped, tracer: Tracer) -> set[int]:
     return {dropped.entities[e] for e in whole.tolist() if e in dropped.entities}
 
 
-def answers(form: Form, ideal: int | bool | None, result: Result, left: bool) -> bool:
+def answers(form: Form, ideal: float | bool | None, result: Result, left: bool) -> bool:
     """Whether a result answers a question; left: whether anything is known of what a yes/no question asks about.
 
     A count of nothing is no answer, nor is a yes that has become a no, or a no about something of which nothing is

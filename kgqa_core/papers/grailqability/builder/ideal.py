@@ -40,7 +40,7 @@ class Ideal:
     form: Form
     origin: str
     nodes: tuple[int, ...]
-    value: int | bool | None
+    value: float | bool | None
     asks: Form
     support: Ints
     relations: tuple[int, ...]
@@ -54,7 +54,7 @@ class Ideal:
         return (*self.classes, *self.mentions)
 
 
-def asks(form: Form, value: int | bool | None) -> Form:
+def asks(form: Form, value: float | bool | None) -> Form:
     """The form that must not be empty for a question to be answerable.
 
     A `no` stands as long as anything is known of what it denies, a `yes` as long as it holds.

@@ -216,7 +216,7 @@ def _best(question: Question, made: Sequence[FormCandidate], graph: MemoryGraph)
     return form
 
 
-def likeness(question: Question, form: Form, nodes: Sequence[int], value: int | bool | None) -> float | None:
+def likeness(question: Question, form: Form, nodes: Sequence[int], value: float | bool | None) -> float | None:
     """F1 of a form's result and the annotated answer, in [0, 1]; None where no answer is annotated in the graph."""
     if isinstance(form, (Count, Holds)):
         if not question.answer_keys:
