@@ -59,6 +59,10 @@ QuestionsOption = Annotated[
 AnswererOption = Annotated[
     str | None, typer.Option("--answerer", help="builtin, hf:FOLDER_OR_ID or openai:MODEL.", show_default=False)
 ]
+NamesOption = Annotated[
+    Path | None,
+    typer.Option("--names", help="File of your own words for the graph, as of `kgqa kg words`.", show_default=False),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. rigel.hops=3.", show_default=False),
@@ -118,6 +122,7 @@ class ProfileChoice:
     kg: GraphFilesOption = None
     questions: QuestionsOption = None
     answerer: AnswererOption = None
+    names: NamesOption = None
     settings: SetOption = None
 
 

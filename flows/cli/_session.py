@@ -210,7 +210,10 @@ def check_data(profile: Profile) -> None:
 
 def chosen_profile(choice: ProfileChoice) -> Profile:
     """The profile that a command's options make; see `choose_profile`."""
-    return choose_profile(choice.profile, choice.kg or (), choice.questions, choice.answerer, choice.settings or ())
+    settings = [*(choice.settings or ())]
+    if choice.names is not None:
+        settings.append(f"kg.names={json.dumps(str(choice.names))}")
+    return choose_profile(choice.profile, choice.kg or (), choice.questions, choice.answerer, settings)
 
 
 def choose_profile(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import ForceOption, KgOption, RunOption, SetOption
+from flows.cli._options import ForceOption, KgOption, NamesOption, RunOption, SetOption
 from flows.cli._pandas import without_pandas
 from flows.cli._session import HomeSession, JsonSession, print_json
 from flows.cli.subset import subset
@@ -58,6 +58,7 @@ class KgSection:
             show_default=False,
         ),
     ] = None  # fmt: skip
+    names: NamesOption = None
     settings: SetOption = None
 
     def read(self) -> dict[str, Any]:
@@ -70,6 +71,8 @@ class KgSection:
             section["format"] = self.format
         if self.map is not None:
             section["map"] = str(self.map)
+        if self.names is not None:
+            section["names"] = str(self.names)
         if self.max_reject_share is not None:
             section["max_reject_share"] = self.max_reject_share
         if self.context:
@@ -346,6 +349,19 @@ def stats(
         for part in statistics_tables(result):
             common.out.print(part)
         _show_summary(store)
+
+
+@kg_app.command("words")
+def words(session: HomeSession, kg: KgOption = None, run_id: RunOption = None) -> None:
+    """List relations, types and values, as a file of your own words to fill in for `--names`."""
+    from flows.cli.words import words_of_graph
+
+    with _graph(kg, run_id, session.home) as store:
+        text = words_of_graph(store)
+    if session.as_json:
+        print_json({"words": text})
+    else:
+        common.out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
 
 
 @kg_app.command("export")

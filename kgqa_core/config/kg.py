@@ -29,6 +29,8 @@ class KgOptions(Options):
     """Of tables of nodes and edges."""
     map: Execution[str | None] = None
     """Mapping of several tables of one database, as `kgqa kg map` writes it; the files are those that it names."""
+    names: Execution[str | None] = None
+    """File of other names for entities, relations, types and values, and of what is left out: see `kgqa kg words`."""
     property_graph: PropertyGraphOptions = PropertyGraphOptions()
     """Of nodes and edges with properties: Neo4j, GraphML, tables."""
     sparql: SparqlGraphOptions = SparqlGraphOptions()

@@ -41,6 +41,7 @@ from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import infer, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids
 from kgqa_core.kg.ingest.restate import Stated
+from kgqa_core.kg.own_names import META
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.store import BLANK_NODES_NAMED, KgStore, create_tables
 from kgqa_core.kg.update.patch_apply import apply
@@ -176,6 +177,8 @@ def patch(
             raise NotPatchable("the old graph is an overlay")
     if options.page_views:
         raise NotPatchable("page views are given")
+    if options.names or META in meta:
+        raise NotPatchable("the graph has names of its owner's")
     if "stated" not in meta:
         raise NotPatchable("the old graph was built by an earlier version")
     if meta["counts"].keys() & {"derived", BLANK_NODES_NAMED}:

@@ -9,18 +9,22 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.kg.names import in_words, key_name, relation_name
+from kgqa_core.kg.own_names import META, OwnNames
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.measures import TIME
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
 from kgqa_core.question_limits import check_time
+
+if TYPE_CHECKING:
+    from kgqa_core.symbolic.by_labels.own_words import OwnWords
 
 TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"})
 """Relations that state types, which `Class` stands for in the other direction."""
@@ -103,6 +107,7 @@ class LabelGraph:
             self.keys[number] = key
         names = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
         self.labels = [words_of(names.get(key, key)) for key in self.keys]
+        self.own_names = OwnNames.model_validate(store.meta.get(META, {}))
         self.triples = np.bincount(memory.relation, minlength=self.relations)
         self._relations_of_nodes: dict[int, NDArray[np.int64]] = {}
         self._relations_of_sets = Memo[Ints]()
@@ -207,6 +212,13 @@ class LabelGraph:
         """Directed relations that entities of any of these types have."""
         parts = [own[one] for own in self._of_type for one in types if one in own]
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+
+    @cached_property
+    def own_words(self) -> OwnWords:
+        """What the owner calls relations, types and values."""
+        from kgqa_core.symbolic.by_labels.own_words import OwnWords
+
+        return OwnWords(self)
 
     @cached_property
     def label_words(self) -> frozenset[str]:
