@@ -61,7 +61,7 @@ def learn_abstention(profile: Profile, benchmark: str) -> dict[str, Any]:
 def profile_for(base: Profile) -> Profile:
     """A profile's graph and models with a benchmark's questions: what `learn_abstention` runs.
 
-    The answerer is the language model of the profile's own, `builtin` where that has none (`auto`, `symbolic`): the
+    The answerer is the language model of the profile's own, `builtin` where that has none (`auto`): the
     abstainer learns from log-probabilities.  Raises ConfigError when no retriever is left that learns, and for
     passages.
     """

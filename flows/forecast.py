@@ -26,7 +26,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.workspace import Workspace
-from tasks.answering import add_computed, answer, answer_computed, compute_all, explore, sample_of
+from tasks.answering import answer, answer_computed, compute_all, explore, sample_of
 from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.run import Run, tracked_run
 from tasks.engine.stage import Stage
@@ -86,7 +86,7 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
     for own in profile.each_answerer:
         options, spec = own.answering, answerer_spec(own.answering.answerer)
         computed: dict[str, ArtifactRef] = {}
-        if own.computes and (spec.reads or profile.evaluation.judge):
+        if own.computes and profile.evaluation.judge:
             computed = compute_all(artifacts, facts, own)
         for name in own.knowledge:
             read, form = Knowledge.parse(name), knowledge_spec(name)
@@ -113,8 +113,6 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
                 request = sentence_request(name, own)
                 each.sentences = (kg, questions, facts[variant], rewriter or absent, request, own.rewriter, own.llm)
                 each.knowledge = write_sentences.find(*each.sentences)
-            if each.computed is not None and each.knowledge is not None:
-                each.knowledge = add_computed(each.computed, each.knowledge, name)
             if spec.reads or spec.explores or each.answers is not None:
                 experiments.append(each)
     if pilot:
@@ -192,8 +190,6 @@ class _Recording:
             writers.append(Recorder(stage, own.rewriter.base, llm, self.end, texts, known=known, sent=self.sent))
             self.rows += writers
             knowledge = self._fill(write_sentences, *writers, *each.sentences, pays=not own.rewriter.adapt)
-            if each.computed is not None:
-                knowledge = self._fill(add_computed, None, each.computed, knowledge, each.name)
         call = (self.questions, knowledge, each.name, own.answering, llm, own.seed)
         answers = each.answers
         if reads and not writers and (answers := answer.find(*call)) is not None:
@@ -205,10 +201,10 @@ class _Recording:
         self.rows += [reader] * reads
         return self._fill(answer, reader, *call, pays=reads and not writers), reader
 
-    def _fill(self, stage: Stage[Any], recorder: Recorder | None, *call: Any, pays: bool = False) -> ArtifactRef:
+    def _fill(self, stage: Stage[Any], recorder: Recorder, *call: Any, pays: bool = False) -> ArtifactRef:
         """What the body of a stage writes into the scratch folder with a recorder, or with the pilot where it pays."""
         model: LanguageModel | None = recorder
-        if self.pilot and pays and recorder is not None and at_endpoint(recorder.name):
+        if self.pilot and pays and at_endpoint(recorder.name):
             budget = self.run.budget(stage.account(*call))
             model = Pilot(load_model(recorder.name, recorder.llm, budget=budget), self.pilot, self.profile.seed)
         out = Path(mkdtemp(dir=self.scratch))

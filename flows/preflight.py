@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kgqa_core.answering.registry import answerer_spec, check_explorer, knowledge_spec
+from kgqa_core.answering.registry import check_explorer, knowledge_spec
 from kgqa_core.config import Answerer, Profile, QuestionSource
 from kgqa_core.datasets.derived.splits import check_splits
 from kgqa_core.datasets.files.jsonl import RawQuestion
@@ -96,21 +96,19 @@ def _check_main_questions(profile: Profile) -> None:
 
 
 def _check_annotations(profile: Profile, source: str | None) -> None:
-    """Training questions have what the run's retrievers and answerers learn from."""
+    """Training questions have what the run's retrievers learn from."""
     sets = [_read_questions(options, profile.seed) for options in profile.trained_on or (profile.questions,)]
     rows = [row for questions in sets for row in questions if row["split"] in (None, "train")]
     learners = [
-        (f"the retriever {name}", RETRIEVERS[name].learns_from(RETRIEVERS[name].options(profile)), "")
+        (f"the retriever {name}", RETRIEVERS[name].learns_from(RETRIEVERS[name].options(profile)))
         for name in profile.retrieval.retrievers
     ]
-    for answerer in (variant.answering.answerer for variant in profile.each_answerer):
-        learners.append((f"the answerer {answerer}", answerer_spec(answerer).learns_from, ", such as auto"))
-    for learner, fields, others in learners:
+    for learner, fields in learners:
         if fields and all(sets) and not any(row.get(field) for row in rows for field in fields):
             named = " or ".join(fields).replace("relation_paths", "relation_path")
             raise QuestionFileError(
                 f"{learner} learns from {named}, and none of the {len(rows)} training questions of {source} has any; "
-                f"add them there, or use another{others}"
+                "add them there, or use another"
             )
 
 
@@ -128,8 +126,6 @@ def _read_questions(options: QuestionSource, seed: int) -> list[RawQuestion]:
 def _encoders(profile: Profile) -> list[tuple[str, str]]:
     """Keys and values of the encoders that the run needs."""
     encoders = _of_retrievers(profile, "encoder")
-    if profile.computes:
-        encoders.append(("operation_classifier.encoder", profile.operation_classifier.encoder))
     if profile.computes and profile.symbolic.parser != "none":
         parser = profile.symbolic.parser
         encoders.append((f"parsing.{parser}.encoder", getattr(profile.parsing, parser).encoder))

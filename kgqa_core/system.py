@@ -58,9 +58,9 @@ from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import answering_run
 from kgqa_core.store.artifacts import Home
-from kgqa_core.symbolic.answer import listed
+from kgqa_core.symbolic.answer import listed, with_result
 from kgqa_core.symbolic.compute import Calculator, open_solver
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
 
@@ -254,7 +254,7 @@ class System:
         computed: list[ComputedAnswer | None] = [None] * len(batch)
         if self.calculator is not None:
             started = batch
-            if self.calculator.ranks_all_roads:
+            if self.answerer.computes:
                 started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
             with clock.step("forms"):
                 computed = [*self.calculator.compute(started, retrieved)]
@@ -262,8 +262,6 @@ class System:
             AnswerInput(question, own.text, solved)
             for question, own, solved in zip(batch, written, computed, strict=True)
         ]
-        if self.calculator is not None and self.answerer.computes:
-            inputs = [replace(given, text=self.answerer.text(given)) for given in inputs]
         with clock.step("model"):
             completions = self.answerer.complete(inputs, self.model, self.answering)
         outputs = [parse_output(completion.text, self.answering.template) for completion in completions]
@@ -338,11 +336,10 @@ class System:
         wordings: list[str | None] = [None] * len(batch)
         if self.words is None or self.calculator is None:
             return wordings
-        reader = answerer_spec("hybrid")
-        indices = [index for index, one in enumerate(computed) if one is not None and one.answers]
-        inputs = [AnswerInput(batch[index], texts[index], computed[index]) for index in indices]
-        inputs = [replace(given, text=reader.text(given)) for given in inputs]
-        for index, completion in zip(indices, reader.complete(inputs, self.words, self.answering), strict=True):
+        results = {index: one for index, one in enumerate(computed) if one is not None and one.answers}
+        inputs = [AnswerInput(batch[index], with_result(one, texts[index])) for index, one in results.items()]
+        completions = answerer_spec("model").complete(inputs, self.words, self.answering)
+        for index, completion in zip(results, completions, strict=True):
             wordings[index] = parse_output(completion.text, self.answering.template) or None
         return wordings
 
@@ -416,14 +413,8 @@ def _exploring(store: KgStore, dkg: Dkg, spec: AnswererSpec, parts: SystemParts,
 
 
 def _calculator(store: KgStore, parts: SystemParts) -> Calculator:
-    needed = "label_parser" if parts.profile.ranks_all_roads else "operator"
-    folder = parts.label_parser if parts.profile.ranks_all_roads else parts.operator
-    if folder is None or not parts.reads_graph:
-        missing = (
-            f"a trained `{needed}`" if parts.reads_graph else "facts to compute from; knowledge must name a retriever"
-        )
+    if parts.label_parser is None or not parts.reads_graph:
+        missing = "a trained `label_parser`" if parts.reads_graph else "a retriever in its knowledge, for its facts"
         raise InputError(f"answerer {parts.profile.answering.answerer!r} needs {missing}")
-    if parts.profile.ranks_all_roads:
-        least = parts.profile.abstention.min_confidence
-        return Calculator(store, open_solver(store, parts.profile.symbolic, label_parser=folder, min_confidence=least))
-    return Calculator(store, open_solver(store, parts.profile.symbolic, operator=folder))
+    least = parts.profile.abstention.min_confidence
+    return Calculator(store, open_solver(store, parts.profile.symbolic, parts.label_parser, least))

@@ -9,6 +9,7 @@ from typing import Any
 
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec, model_spec
 from kgqa_core.config import (
+    AUTO,
     Answerer,
     AnsweringOptions,
     Execution,
@@ -16,7 +17,6 @@ from kgqa_core.config import (
     LabelParserOptions,
     LinkingOptions,
     LlmOptions,
-    OperationClassifierOptions,
     Options,
     Profile,
     SymbolicOptions,
@@ -77,23 +77,6 @@ def answer(
     )
 
 
-@stage(
-    "operator",
-    label=lambda call: "operations",
-    variant=lambda call: "",
-    external=lambda call: {"encoder": encoder_digest(call.options.encoder)},
-    packages=("torch", "transformers", "tokenizers", "duckdb"),
-    tags=("gpu",),
-)
-def train_operator(
-    workspace: Workspace, kg: ArtifactRef, questions: ArtifactRef, options: OperationClassifierOptions, seed: int
-) -> Counts:
-    """Train the classifier that picks the operation of a question."""
-    from kgqa_core.symbolic.train import train
-
-    return train(workspace, kg=kg.folder, questions=questions.folder, options=options, seed=seed)
-
-
 def _head_start(options: LabelParserOptions) -> dict[str, str]:
     """Digests of what training starts from."""
     from kgqa_core.symbolic.by_labels.packaged import HEAD_START
@@ -133,15 +116,6 @@ def train_label_parser(
         linking=linking,
         seed=seed,
     )
-
-
-def ranker_of(
-    kg: ArtifactRef, questions: ArtifactRef, profile: Profile
-) -> tuple[ArtifactRef | None, ArtifactRef | None]:
-    """The operator, or for `auto` the label parser, that the profile's answerer ranks forms with."""
-    if profile.ranks_all_roads:
-        return None, label_parser_of(kg, questions, profile)
-    return train_operator(kg, questions, profile.operation_classifier, profile.seed), None
 
 
 def label_parser_of(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef:
@@ -228,17 +202,6 @@ def explore(
         llm=llm,
         sample=sample,
     )
-
-
-@stage(
-    "computed_knowledge",
-    variant=lambda call: call.name,
-)
-def add_computed(workspace: Workspace, computed: ArtifactRef, knowledge: ArtifactRef, name: str) -> Counts:
-    """Put computed results before the facts that the model reads."""
-    from kgqa_core.symbolic import hybrid
-
-    return hybrid.add_computed(workspace, computed=computed.folder, knowledge=knowledge.folder, name=name)
 
 
 class AnsweringRun(Options):
@@ -355,7 +318,7 @@ def answer_all(
 def _answers_of(
     made: RunArtifacts, facts: Mapping[str, ArtifactRef], knowledge: Mapping[str, ArtifactRef], profile: Profile
 ) -> dict[str, ArtifactRef]:
-    """Answers of a profile with one answerer: explored, read by a model, or computed, alone or for a model to read."""
+    """Answers of a profile with one answerer: explored, read by a model, or computed."""
     answerer, reading = profile.answering.answerer, (profile.answering, profile.llm, profile.seed)
     variants = {name: str(Knowledge.parse(name).variant) for name in profile.knowledge}
     if profile.explores:
@@ -368,23 +331,13 @@ def _answers_of(
     if not profile.computes:
         return {name: answer(made.questions, knowledge.get(name), name, *reading) for name in variants}
     computed = compute_all(made, facts, profile)
-    if not answerer_spec(answerer).reads:
-        kind = Answerer.parse(answerer).kind
-        return {name: answer_computed(computed[variant], name, kind) for name, variant in variants.items()}
-    read = {name: add_computed(computed[variant], knowledge[name], name) for name, variant in variants.items()}
-    return {name: answer(made.questions, read[name], name, *reading) for name in variants}
+    return {name: answer_computed(computed[variant], name, AUTO) for name, variant in variants.items()}
 
 
 def compute_all(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: Profile) -> dict[str, ArtifactRef]:
-    """What is computed from each retriever's facts that the profile answers from, by the retriever's name.
-
-    The answerer `auto` ranks what all roads propose by its label parser; others have the operator classifier, and first
-    the forms of the profile's parser where it names one.
-    """
-    operator, label_parser = ranker_of(made.kg, made.questions, profile)
-    least = profile.abstention.min_confidence if label_parser is not None else None
-    rest = sample_of(profile), profile.symbolic, least
-    rankers = {"operator": operator, "label_parser": label_parser}
+    """What is computed from each retriever's facts that the profile answers from, by the retriever's name."""
+    ranker = label_parser_of(made.kg, made.questions, profile)
+    rest = sample_of(profile), profile.symbolic, profile.abstention.min_confidence
     computed = {}
     for name in dict.fromkeys(str(Knowledge.parse(name).variant) for name in profile.knowledge):
         topic_questions, parsed = made.questions_for(name), None
@@ -392,8 +345,8 @@ def compute_all(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: P
             linked = topic_questions if topic_questions is made.linked else None
             examples = parsing_examples(made.kg, made.questions, linked)
             parsed = train_and_parse(profile.symbolic.parser, made.kg, examples, profile)
-        inputs = {"kg": made.kg, "questions": topic_questions, "facts": facts[name], **rankers, "parsed": parsed}
-        computed[name] = compute({key: ref for key, ref in inputs.items() if ref is not None}, name, *rest)
+        inputs = {"kg": made.kg, "questions": topic_questions, "facts": facts[name], "label_parser": ranker}
+        computed[name] = compute(inputs | ({"parsed": parsed} if parsed else {}), name, *rest)
     return computed
 
 

@@ -26,7 +26,7 @@ from kgqa_core.config import LinkingOptions, NoiseOptions
 from kgqa_core.datasets.published.atlas.questions import questions as atlas_rows
 from kgqa_core.datasets.published.atlas.templates import TemplateWordings, compose, templates
 from kgqa_core.kg.store import KgStore
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
 
 Parts = Iterator[tuple[str, dict[str, Any]]]

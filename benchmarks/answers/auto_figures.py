@@ -15,7 +15,7 @@ from kgqa_core.answering.reply import Answer
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.paths import to_paths
 from kgqa_core.metrics.confidence import expected_calibration_error
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import COMPLEXITY_TYPES, Question
 
 SLOT = re.compile(r"(\{\w\})")

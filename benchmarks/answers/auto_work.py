@@ -38,7 +38,7 @@ from kgqa_core.symbolic.by_labels.model import load as load_parser
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.parser import answers_of
 from kgqa_core.symbolic.by_labels.stage import train
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 from tasks.engine.key import code_digest

@@ -38,8 +38,7 @@ SMALL = {
     "rigel.encoder": "scratch", "rigel.scratch_width": 32, "rigel.epochs": 1, "rigel.min_steps": 40,
     "hop_path.encoder": "scratch", "hop_path.scratch_width": 32, "hop_path.epochs": 2,
     "relation_ranking.encoder": "scratch", "relation_ranking.scratch_width": 32, "relation_ranking.epochs": 1,
-    "operation_classifier.encoder": "scratch", "operation_classifier.scratch_width": 32,
-    "operation_classifier.epochs": 4,
+    "label_parser.steps": 0,
     "parsing.rng.scratch_width": 32, "parsing.rng.epochs": 1, "parsing.decode.scratch_width": 32,
     "parsing.decode.epochs": 3, "parsing.decode.width": 32, "parsing.decode.retriever_epochs": 2,
     "evaluation.bootstrap": 100,
@@ -84,14 +83,14 @@ def _toy(folder: Path) -> list[Words]:
         retrieval__retrievers=["rigel", "hop_path"], retrieval__topics="both", symbolic__parser="rng",
         answering__knowledge=["rigel", "hop_path@linked"],
     )  # fmt: skip
-    hybrid = settings(
+    decoded = settings(
         retrieval__retrievers=["hop_path"], symbolic__parser="decode", answering__knowledge=["hop_path"]
     )  # fmt: skip
     return [
         ("run", *own, *everything),
         ("run", *own, *label),
-        ("run", *own, "--answerer", "symbolic", *computed),
-        ("run", *own, "--answerer", "hybrid", *hybrid),
+        ("run", *own, "--answerer", "auto", *computed),
+        ("run", *own, "--answerer", "auto", *decoded),
     ]
 
 

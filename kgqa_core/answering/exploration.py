@@ -13,7 +13,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
 
 End = Literal["answered", "limit", "unreadable", "error", "no topic"]

@@ -23,7 +23,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.symbolic.compute import Calculator, proofs, write
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question, Retrieved
 from kgqa_core.workspace import Workspace
 
@@ -95,8 +95,6 @@ def counts_of(found: Sequence[Exploration]) -> dict[str, Any]:
 
 class ExploringCalculator(Calculator):
     """Answers questions as they come by an explorer, where `Calculator` computes from facts."""
-
-    ranks_all_roads = False
 
     def __init__(self, store: KgStore, explorer: Explorer, kind: str) -> None:
         self.store, self.explorer, self.kind = store, explorer, kind

@@ -17,7 +17,6 @@ from kgqa_core.config import (
     AUTO,
     CONSTRAINED,
     PASSAGES,
-    SYMBOLIC,
     Answerer,
     AnsweringOptions,
     Knowledge,
@@ -31,7 +30,7 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.types import Question
 
 if TYPE_CHECKING:
-    from kgqa_core.symbolic.solve import ComputedAnswer
+    from kgqa_core.symbolic.tables import ComputedAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,12 @@ class AnswerInput:
 class AnswererSpec:
     """An answerer.
 
-    name: as in `Answerer.kind`.  label: for people.  computes: it needs a trained operator and computed answers, and so
-    knowledge with facts.  reads: a language model writes the answer from the knowledge.  explores: the kinds of
-    language models with which it explores the graph from the topics, by the options of its own section; what it finds
-    is written as computed answers (`answering.explore`).  explorer: module and class that does so, loaded when named.
-    needs_why: what it does with its model, for who names a model of another kind.
-    complete: the completions of a batch, in its order; the model is None where `reads` is False.
-    learns_from: fields of questions (`datasets.files.jsonl`); a training question needs one of them, where there are
-    any.
+    name: as in `Answerer.kind`.  label: for people.  computes: it needs a label parser and knowledge with facts.
+    reads: a language model writes the answer from the knowledge.  explores: the kinds of language models with which it
+    explores the graph from the topics, by the options of its own section; what it finds is written as computed answers
+    (`answering.explore`).  explorer: module and class that does so, loaded when named.  needs_why: what it does with
+    its model, for who names a model of another kind.  complete: the completions of a batch, in its order; the model is
+    None where `reads` is False.
     """
 
     name: str
@@ -65,22 +62,11 @@ class AnswererSpec:
     explores: tuple[str, ...] = ()
     explorer: str = ""
     needs_why: str = ""
-    learns_from: tuple[str, ...] = ()
 
     def section(self, profile: Profile) -> Options:
         """Its own options in a profile, where it explores."""
         own: Options = getattr(profile, self.name)
         return own
-
-    def text(self, given: AnswerInput) -> str:
-        """What is read of one question: its knowledge, below what was computed where a model reads that too."""
-        if given.computed is None or not self.reads:
-            return given.text
-        from kgqa_core.symbolic.hybrid import MAX_RESULTS, result_text, with_result
-
-        solved = given.computed
-        result = result_text(solved.kind, solved.topics, solved.words, solved.answers[:MAX_RESULTS])
-        return with_result(result, given.text)
 
 
 def answer_prompt(question: Question, text: str, options: AnsweringOptions) -> str:
@@ -111,22 +97,11 @@ def _complete_with_results(
     return [Completion(listed(one.computed.answers) if one.computed is not None else "", "stop") for one in batch]
 
 
-FORMS = ("s_expression", "relation_paths")
-"""Fields that a question's form is made of, from which operations are learnt."""
 ANSWERERS: Mapping[str, AnswererSpec] = {
     spec.name: spec
     for spec in (
         AnswererSpec("model", "a language model", False, True, _complete_with_model),
-        AnswererSpec(SYMBOLIC, "computed answers", True, False, _complete_with_results, learns_from=FORMS),
         AnswererSpec(AUTO, "all roads", True, False, _complete_with_results),
-        AnswererSpec(
-            "hybrid",
-            "a language model that reads computed answers",
-            True,
-            True,
-            _complete_with_model,
-            learns_from=FORMS,
-        ),
         AnswererSpec(
             AGENT,
             "an agent over the graph",
@@ -153,7 +128,7 @@ ANSWERERS: Mapping[str, AnswererSpec] = {
 
 
 def answerer_spec(answerer: str) -> AnswererSpec:
-    """The record of an answerer as a profile names it, such as `hybrid:openai:m`."""
+    """The record of an answerer as a profile names it, such as `auto:openai:m`."""
     return ANSWERERS[Answerer.parse(answerer).kind]
 
 
@@ -179,15 +154,13 @@ def wording_model(answerer: str) -> str | None:
 
 
 def answerer_name(answerer: str, model: str) -> str:
-    """How experiments name an answerer with the model that it loaded: `hybrid:MODEL` where it reads computed answers.
+    """How experiments name an answerer with the model that it loaded; what words the answers of `auto` is left out.
 
-    >>> answerer_name("hybrid", "builtin"), answerer_name("builtin", "builtin"), answerer_name("symbolic", "")
-    ('hybrid:builtin', 'builtin', 'symbolic')
+    >>> answerer_name("auto:builtin", ""), answerer_name("builtin", "builtin"), answerer_name("agent:openai:m", "")
+    ('auto', 'builtin', 'agent:openai:m')
     """
     parsed = Answerer.parse(answerer)
-    if parsed.explores:
-        return str(parsed)
-    return str(Answerer(parsed.kind, None if parsed.computes_alone else model))
+    return AUTO if parsed.computes else str(parsed) if parsed.explores else model
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ module here.
 from __future__ import annotations
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions, Training
-from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
+from kgqa_core.config.answering import AnsweringOptions, SymbolicOptions
 from kgqa_core.config.base import EncoderOptions, Execution, LayeredEncoderOptions, Options, TrainingOptions
 from kgqa_core.config.evaluation import EntailmentOptions, EvaluationOptions
 from kgqa_core.config.experiment import (
@@ -15,7 +15,6 @@ from kgqa_core.config.experiment import (
     AUTO,
     CONSTRAINED,
     PASSAGES,
-    SYMBOLIC,
     TOPICS,
     Answerer,
     Experiment,
@@ -90,7 +89,6 @@ __all__ = [
     "LtgenOptions",
     "NoiseOptions",
     "OperationsOptions",
-    "OperationClassifierOptions",
     "Options",
     "PASSAGES",
     "ParsingOptions",
@@ -107,7 +105,6 @@ __all__ = [
     "RewriterOptions",
     "RunnerOptions",
     "AUTO",
-    "SYMBOLIC",
     "SamplingOptions",
     "SparqlEndpointOptions",
     "SubsetOptions",

@@ -1,45 +1,25 @@
-"""Options of the answerers: symbolic, hybrid and by a language model."""
+"""Options of the answerers: of `auto`, and of those by a language model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from kgqa_core.config.base import Execution, Options, ScratchEncoderOptions, TrainingOptions
-
-
-class OperationClassifierOptions(ScratchEncoderOptions, TrainingOptions):
-    """The classifier that picks the operation of a question, for the answerers `symbolic` and `hybrid`."""
-
-    epochs: PositiveInt = 15
-    """Largest number of passes over the distinct wordings of the training questions."""
-    patience: PositiveInt = 3
-    """Passes without a better dev score before training stops."""
-    batch_size: PositiveInt = 64
-    """Wordings in one step."""
-    learning_rate: PositiveFloat = 2e-3
-    """Peak learning rate of the classifier, and of a scratch encoder."""
+from kgqa_core.config.base import Execution, Options
 
 
 class SymbolicOptions(Options):
-    """How the answerers `symbolic` and `hybrid` compute: where arguments come from, and what is tried."""
+    """How the answerer `auto` computes."""
 
     parser: Execution[Literal["none", "rng", "decode"]] = "none"
-    """A semantic parser of the section `parsing` whose forms are tried before those made of the retriever's facts: rank
+    """A semantic parser of the section `parsing` whose forms are ranked with the others: rank
     and generate, or retrieve and decode.  A run trains it; `kgqa ask` and `kgqa answer` do without."""
-    max_forms: int = Field(default=40, ge=1)
-    """Forms that are run for a question, the likeliest first, until one finds something."""
-    margin: float = Field(default=8.0, gt=0)
-    """How much less than the likeliest a form may weigh, as a logarithm; what weighs less is no answer to the question,
-    whatever it finds."""
     max_answers: int = Field(default=200, ge=1)
     """Names that an answer lists; a count is never cut."""
     timeout_seconds: float = Field(default=10.0, gt=0)
     """Longest run of one form; one that takes longer counts as having found nothing."""
-    date_conditions: bool = True
-    """Put a date of the question on the statements that say when they hold, as a condition on their qualifiers."""
     current_facts: bool = True
     """Answer questions in the present tense from facts that have not ended by their qualifiers, as `end time`."""
 
@@ -52,10 +32,9 @@ class AnsweringOptions(Options):
     """The language model that answers, what it reads, and which questions it answers."""
 
     answerer: str = "builtin"
-    """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `symbolic` computes
-    the answers from a retriever's facts, without a model; `hybrid:MODEL` puts computed results before the facts that
-    the model reads (`hybrid` alone is `hybrid:builtin`); `auto` ranks the forms that all roads propose, and declines
-    what the graph does not hold.  They leave out `none` and `passages` of `knowledge`; `auto` takes one retriever.
+    """A language model: `builtin`, `hf:FOLDER_OR_ID`, `openai:MODEL` or `openai:MODEL@ENDPOINT`.  `auto` ranks the
+    forms that all roads propose, and declines what the graph does not hold; it reads the facts of one retriever of
+    `knowledge`, and `auto:MODEL` has the model word the answer.
     `agent:openai:MODEL` explores the graph by operations (section `agent`), `gcr:hf:MODEL` decodes paths of the graph
     (section `gcr`): both start from the topics and read no `knowledge`."""
     more: Execution[tuple[str, ...]] = ()
@@ -91,6 +70,14 @@ class AnsweringOptions(Options):
         if named := sorted({"answerer", "more"} & rest.keys()):
             raise ValueError(f"answerers lists all of them, so leave out {' and '.join(named)}")
         return {**rest, "answerer": listed[0], "more": tuple(listed[1:])}
+
+    @field_validator("answerer", "more")
+    @classmethod
+    def _answerers_of_today(cls, given: Any) -> Any:
+        for name in (given,) if isinstance(given, str) else given:
+            if name.strip().partition(":")[0] in ("symbolic", "hybrid"):
+                raise ValueError(f"the answerer {name!r} is gone; write auto, or auto:MODEL for a model that words it")
+        return given
 
     @model_validator(mode="before")
     @classmethod

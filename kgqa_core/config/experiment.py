@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from kgqa_core.errors import ConfigError
 
@@ -17,8 +16,8 @@ PASSAGES = "passages"
 Topics = Literal["gold", "linked"]
 """Entities that a retriever starts from: those of the question file, or those that the tagger finds in the text."""
 
-SYMBOLIC, AUTO = "symbolic", "auto"
-"""The answerers that compute without a language model: from one retriever's paths, and from all roads."""
+AUTO = "auto"
+"""The answerer that computes without a language model, from the forms of all roads."""
 
 AGENT, CONSTRAINED = "agent", "gcr"
 """The answerers in which a language model explores the graph itself: by operations on it, and by decoding its paths."""
@@ -26,31 +25,10 @@ AGENT, CONSTRAINED = "agent", "gcr"
 TOPICS = "topics"
 """The retriever of no facts, from whose topics such answerers start."""
 
+ANSWERER_KINDS = (AUTO, AGENT, CONSTRAINED)
+"""Of `Answerer.kind`; what begins otherwise is the name of a language model."""
+
 _LINKED = "@linked"
-
-
-class AnswererKind(NamedTuple):
-    """How an answerer other than a language model alone is written, and what it does.
-
-    explores: the graph from the topics, so that no retriever's facts are read; else it computes from facts.  reads: a
-    language model reads what was computed.  takes_model: the name of one may follow the kind; default_model: where none
-    does.
-    """
-
-    explores: bool = False
-    reads: bool = False
-    takes_model: bool = True
-    default_model: str | None = None
-
-
-ANSWERER_KINDS: Mapping[str, AnswererKind] = {
-    SYMBOLIC: AnswererKind(takes_model=False),
-    "hybrid": AnswererKind(reads=True, default_model="builtin"),
-    AUTO: AnswererKind(),
-    AGENT: AnswererKind(explores=True, default_model=""),
-    CONSTRAINED: AnswererKind(explores=True, default_model=""),
-}
-"""By `Answerer.kind`; what begins otherwise is the name of a language model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +107,12 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """How answers are made, written `builtin`, `openai:gpt@endpoint`, `symbolic`, `hybrid:builtin`, `auto`,
-    `auto:MODEL`, `agent:openai:MODEL` or `gcr:hf:MODEL`.
+    """How answers are made, written `builtin`, `openai:gpt@endpoint`, `auto`, `auto:MODEL`,
+    `agent:openai:MODEL` or `gcr:hf:MODEL`.
 
-    kind: `model` reads knowledge; the others are those of ANSWERER_KINDS: `symbolic` computes, `hybrid` computes for a
-    model to read, `auto` ranks what all roads propose, `agent` explores the graph by operations, `gcr` decodes paths of
-    the graph.  model: the written name of the language model, None for `symbolic` and for `auto` alone; that of `auto`
-    words the answer and does not change it.
+    kind: `model` reads knowledge; the others are those of ANSWERER_KINDS: `auto` ranks what all roads propose, `agent`
+    explores the graph by operations, `gcr` decodes paths of the graph.  model: the written name of the language model,
+    None for `auto` alone; that of `auto` words the answer and does not change it.
     """
 
     kind: str
@@ -143,12 +120,11 @@ class Answerer:
 
     @classmethod
     def parse(cls, spec: str) -> Answerer:
-        """The value of `answering.answerer`; `hybrid` alone is `hybrid:builtin`."""
-        kind, colon, model = spec.strip().partition(":")
-        form = ANSWERER_KINDS.get(kind)
-        if form is None or (colon and not form.takes_model):
+        """The value of `answering.answerer`."""
+        kind, _, model = spec.strip().partition(":")
+        if kind not in ANSWERER_KINDS:
             return cls("model", spec)
-        return cls(kind, model or form.default_model)
+        return cls(kind, model or (None if kind == AUTO else ""))
 
     def __str__(self) -> str:
         if self.model is None:
@@ -157,18 +133,13 @@ class Answerer:
 
     @property
     def computes(self) -> bool:
-        """Whether answers are computed from facts, alone or for a language model to read."""
-        return self.kind != "model" and not self.explores
+        """Whether answers are computed from facts, without a language model that reads them."""
+        return self.kind == AUTO
 
     @property
     def explores(self) -> bool:
         """Whether a language model explores the graph from the topics, so that no retriever's facts are read."""
-        return self.kind != "model" and ANSWERER_KINDS[self.kind].explores
-
-    @property
-    def computes_alone(self) -> bool:
-        """Whether it computes, and no language model reads the facts."""
-        return self.computes and not ANSWERER_KINDS[self.kind].reads
+        return self.kind in (AGENT, CONSTRAINED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
-from kgqa_core.config.answering import AnsweringOptions, OperationClassifierOptions, SymbolicOptions
+from kgqa_core.config.answering import AnsweringOptions, SymbolicOptions
 from kgqa_core.config.evaluation import EvaluationOptions
-from kgqa_core.config.experiment import AUTO, PASSAGES, TOPICS, Answerer, Knowledge, RetrieverVariant
+from kgqa_core.config.experiment import PASSAGES, TOPICS, Answerer, Knowledge, RetrieverVariant
 from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
 from kgqa_core.config.kg import DkgOptions, KgOptions
 from kgqa_core.config.label_parser import LabelParserOptions
@@ -60,7 +60,6 @@ class Profile(RetrieverSections):
     llm: LlmOptions = LlmOptions()
     corpus: CorpusOptions = CorpusOptions()
     rewriter: RewriterOptions = RewriterOptions()
-    operation_classifier: OperationClassifierOptions = OperationClassifierOptions()
     symbolic: SymbolicOptions = SymbolicOptions()
     label_parser: LabelParserOptions = LabelParserOptions()
     answering: AnsweringOptions = AnsweringOptions()
@@ -150,11 +149,7 @@ class Profile(RetrieverSections):
             return tuple(f"{variant}/triples" for variant in self.retrieval.variants(TOPICS))
         listed = [Knowledge.parse(name) for name in self.answering.knowledge]
         if self.computes:
-            listed = [item for item in listed if not item.graphless]
-        if Answerer.parse(self.answering.answerer).computes_alone:
-            listed = [replace(item, format="triples") for item in listed]
-        if self.ranks_all_roads:
-            listed = _of_one_retriever(listed)
+            listed = _of_one_retriever([replace(item, format="triples") for item in listed if not item.graphless])
         chosen = self.retrieval.topics == "both" and any(item.variant.linked for item in listed)
         names: dict[str, None] = {}
         for item in listed:
@@ -199,18 +194,13 @@ class Profile(RetrieverSections):
 
     @property
     def computes(self) -> bool:
-        """Whether any answerer computes, alone or for a language model to read."""
+        """Whether any answerer is `auto`, which needs a label parser."""
         return any(Answerer.parse(name).computes for name in (self.answering.answerer, *self.answering.more))
 
     @property
     def explores(self) -> bool:
         """Whether the first answerer explores the graph itself."""
         return Answerer.parse(self.answering.answerer).explores
-
-    @property
-    def ranks_all_roads(self) -> bool:
-        """Whether the first answerer is `auto`, which needs a label parser."""
-        return Answerer.parse(self.answering.answerer).kind == AUTO
 
     @property
     def links_topics(self) -> bool:

@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from kgqa_core.config.profile import Profile, known_keys
-from kgqa_core.config.renamed import REMOVED, move_renamed, new_name, old_names, upgrade
+from kgqa_core.config.renamed import GONE, REMOVED, move_renamed, new_name, old_names, upgrade
 from kgqa_core.errors import PASSWORD, ConfigError
 from kgqa_core.input_files import read_document
 
@@ -126,6 +126,8 @@ def _unknown(key: str, known: list[str]) -> str:
     """What is wrong with a key that no option has."""
     if (new := new_name(key)) in REMOVED:
         return f"unknown key '{key}'; the option is gone, {REMOVED[new]!r} always counts"
+    if new.startswith(GONE):
+        return f"unknown key '{key}'; the answerers that had it are gone, write answering.answerer: auto"
     if new != key:
         return f"unknown key '{key}'; it is called '{new}' now"
     near = difflib.get_close_matches(key, [*known, *old_names(known)], n=1, cutoff=0.5)

@@ -92,6 +92,9 @@ REMOVED: Mapping[str, Any] = {
 }
 """Options that are gone → the value that always counts now; a record may name it."""
 
+GONE = ("operation_classifier", "symbolic.date_conditions", "symbolic.margin", "symbolic.max_forms")
+"""Sections and options of the answerers that `auto` took the place of; a record may hold any value."""
+
 
 def new_name(key: str) -> str:
     """The name that a dotted key has now; its own where it was not renamed.
@@ -119,11 +122,11 @@ def upgrade(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_removed(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """A nested mapping without the options that are gone and had the value that counts now."""
+    """A nested mapping without the options of GONE, and those of REMOVED that had the value that counts now."""
     return {
         key: _without_removed(value, f"{above}{key}.") if isinstance(value, Mapping) else value
         for key, value in tree.items()
-        if f"{above}{key}" not in REMOVED or value != REMOVED[f"{above}{key}"]
+        if f"{above}{key}" not in GONE and value != REMOVED.get(f"{above}{key}", ...)
     }
 
 

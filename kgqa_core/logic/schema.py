@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -109,19 +109,6 @@ class Schema:
     def has_type(self, type_key: str) -> bool:
         """Whether entities have this type, or one below it."""
         return type_key in self.types or type_key in self._below
-
-    def leaving(self, types: Iterable[str]) -> tuple[str, ...]:
-        """Relations that entities of any of these types have, those with most triples first."""
-        return self._among(types, lambda relation: relation.domain)
-
-    def reaching(self, types: Iterable[str]) -> tuple[str, ...]:
-        """Relations that lead to entities of any of these types, those with most triples first."""
-        return self._among(types, lambda relation: relation.range)
-
-    def _among(self, types: Iterable[str], end: Callable[[RelationSchema], frozenset[str]]) -> tuple[str, ...]:
-        wanted = frozenset(types)
-        result = (relation for relation in self.relations.values() if end(relation) & wanted)
-        return tuple(relation.key for relation in sorted(result, key=lambda r: (-r.triples, r.key)))
 
 
 def types_of(store: KgStore, keys: Iterable[str]) -> dict[str, frozenset[str]]:

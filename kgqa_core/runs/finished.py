@@ -23,7 +23,7 @@ from kgqa_core.workspace import Workspace
 log = logging.getLogger("kgqa")
 
 SYSTEM_STAGES = frozenset(
-    {"kg", "dkg", "mentions", "rewriter", "passage_index", "operator", "label_parser", "abstainer"}
+    {"kg", "dkg", "mentions", "rewriter", "passage_index", "label_parser", "abstainer"}
     | {str(spec.artifact) for spec in TRAINED.values()}
 )
 """Stages whose artifacts a system may read; `system_parts` says which it does."""
@@ -39,9 +39,8 @@ class SystemParts:
     knowledge: `retriever/format` that the answering model reads.  retriever: the trained retriever of it, where it is
     trained.  others: further trained retrievers, by name, which the abstainer reads.  mentions: the graph's mention
     dictionary, for questions that come without topics.  rewriter: a trained one.  passages: a passage index.
-    operator: the trained classifier of operations, for answerers that compute.  label_parser: of the answerer `auto`.
-    abstainer: trained, to tell when not to answer; rules do where there is none.  cache: folder that keeps vectors and
-    responses for all runs.
+    label_parser: of the answerer `auto`.  abstainer: trained, to tell when not to answer; rules do where there is none.
+    cache: folder that keeps vectors and responses for all runs.
     """
 
     kg: Path
@@ -53,7 +52,6 @@ class SystemParts:
     mentions: Path | None = None
     rewriter: Path | None = None
     passages: Path | None = None
-    operator: Path | None = None
     label_parser: Path | None = None
     abstainer: Path | None = None
     cache: Path | None = None
@@ -95,8 +93,7 @@ def system_parts(
         others={other: folder(str(TRAINED[other].artifact)) for other in others},
         rewriter=folder("rewriter") if form == "rewritten" and profile.rewriter.adapt else None,
         passages=folder("passage_index") if form in ("both", PASSAGES) else None,
-        operator=folder("operator") if profile.computes and not profile.ranks_all_roads else None,
-        label_parser=folder("label_parser") if profile.ranks_all_roads else None,
+        label_parser=folder("label_parser") if profile.computes else None,
         abstainer=abstainer,
         cache=home.cache if home.writable else None,
     )

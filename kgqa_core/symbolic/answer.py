@@ -12,10 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import AUTO, SYMBOLIC, Knowledge
+from kgqa_core.config import AUTO, Knowledge
 from kgqa_core.datasets.files.answers import ROAD_SCHEMA, SCHEMA, save_seconds
 from kgqa_core.errors import StorageError
-from kgqa_core.symbolic.tables import PROOF, read_computed
+from kgqa_core.prompts import triple_form
+from kgqa_core.symbolic.tables import PROOF, ComputedAnswer, read_computed
 from kgqa_core.workspace import Workspace
 
 
@@ -24,7 +25,7 @@ def answer_computed(
     *,
     computed: Path,
     name: str,
-    answerer: str = SYMBOLIC,
+    answerer: str,
     usage: Mapping[str, tuple[str, int, int]] | None = None,
 ) -> dict[str, Any]:
     """Writes answers.parquet, its meta.json and proof.parquet, and returns counts.
@@ -73,3 +74,24 @@ def listed(answers: Sequence[str]) -> str:
     'Austria, Italy'
     """
     return ", ".join(answers)
+
+
+MAX_RESULTS = 20
+"""Names of a computed answer that are put before a language model."""
+
+
+def with_result(solved: ComputedAnswer, text: str) -> str:
+    """Facts as text, with a computed answer before them as triple-form text, one triple for each name.
+
+    The words of the question are the relation, for a small model copies from a triple that sounds like the question; of
+    two that are compared the better one has it to the other.
+
+    >>> with_result(ComputedAnswer("q", "count", answers=("15",), topics=("Estonia",), words="How many cities has"), "")
+    '(Estonia, How many cities has, 15)'
+    """
+    relation, topics, answers = solved.words or "answer", solved.topics, solved.answers[:MAX_RESULTS]
+    if solved.kind == "compare":
+        rows = [(one, relation, other) for one in answers for other in topics if other not in answers]
+    else:
+        rows = [(topics[0] if topics else "it", relation, answer) for answer in answers]
+    return ", ".join(filter(None, (triple_form(rows), text)))

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout, QuestionTimeout
@@ -35,7 +34,7 @@ from kgqa_core.symbolic.by_labels.phrases import NUMBER
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, UNREAD, Question
 
 log = logging.getLogger("kgqa")
@@ -80,7 +79,6 @@ class AutoSolver:
     model: LabelModel | None = None
     min_confidence: float | None = None
     timeouts: int = field(init=False, default=0)
-    ranks_all_roads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         index(self.store)

@@ -20,8 +20,7 @@ from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_linked_candid
 from kgqa_core.retrieval.retrieved import read_retrieved
 from kgqa_core.symbolic.answer import listed
 from kgqa_core.symbolic.arguments import paths_of, read_proposed
-from kgqa_core.symbolic.solve import ComputedAnswer, Solver
-from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA
+from kgqa_core.symbolic.tables import COMPUTED, PROOF, PROOF_SCHEMA, SCHEMA, ComputedAnswer
 from kgqa_core.types import Question, Retrieved
 from kgqa_core.workspace import Workspace
 
@@ -33,15 +32,13 @@ if TYPE_CHECKING:
 class ComputeInputs:
     """Folders of the artifacts that answers are computed from.
 
-    facts: of one retriever.  operator: the trained classifier; None where a label_parser ranks what all roads propose
-    (`auto`).  parsed: forms to try first, where a parser made some.
+    facts: of one retriever.  label_parser: ranks what all roads propose.  parsed: forms of a parser, if there is one.
     """
 
     kg: Path
     questions: Path
     facts: Path
-    operator: Path | None = None
-    label_parser: Path | None = None
+    label_parser: Path
     parsed: Path | None = None
 
 
@@ -62,9 +59,8 @@ def compute(
         retrieved = read_retrieved(inputs.facts, [question.id for question in chosen])
         paths = paths_of(store, chosen, [retrieved.get(question.id, Retrieved(question.id)) for question in chosen])
         forms = read_proposed(inputs.parsed) if inputs.parsed is not None else None
-        if inputs.label_parser is not None:
-            chosen = with_linked_candidates(chosen, inputs.questions, CANDIDATES)
-        solver = open_solver(store, options, inputs.operator, inputs.label_parser, min_confidence)
+        chosen = with_linked_candidates(chosen, inputs.questions, CANDIDATES)
+        solver = open_solver(store, options, inputs.label_parser, min_confidence)
         solved = solver.solve(chosen, paths, forms, workspace.monitor)
         write(workspace.out, solved, proofs(store, solved))
     kinds = Counter(answer.kind for answer in solved if answer.form is not None)
@@ -81,22 +77,13 @@ def compute(
 
 
 def open_solver(
-    store: KgStore,
-    options: SymbolicOptions,
-    operator: Path | None = None,
-    label_parser: Path | None = None,
-    min_confidence: float | None = None,
-) -> Solver | AutoSolver:
-    """The solver of `auto` where there is a label parser, else that of the trained classifier of operations."""
-    if label_parser is not None:
-        from kgqa_core.symbolic.auto import AutoSolver
-        from kgqa_core.symbolic.by_labels.model import load as load_labels
+    store: KgStore, options: SymbolicOptions, label_parser: Path, min_confidence: float | None = None
+) -> AutoSolver:
+    """The solver of `auto` with a trained label parser."""
+    from kgqa_core.symbolic.auto import AutoSolver
+    from kgqa_core.symbolic.by_labels.model import load
 
-        return AutoSolver(store, options, load_labels(label_parser), min_confidence)
-    from kgqa_core.symbolic.operator import load
-
-    assert operator is not None, "what computes has an operator or a label parser"
-    return Solver(store, load(operator), options)
+    return AutoSolver(store, options, load(label_parser), min_confidence)
 
 
 def proofs(store: KgStore, solved: Sequence[ComputedAnswer]) -> Mapping[str, list[tuple[int, str]]]:
@@ -141,17 +128,12 @@ SHOWN = 50
 class Calculator:
     """Computes answers for questions as they come, on an open graph."""
 
-    def __init__(self, store: KgStore, solver: Solver | AutoSolver) -> None:
+    def __init__(self, store: KgStore, solver: AutoSolver) -> None:
         self.options, self.store, self.solver = solver.options, store, solver
 
     def at_confidence(self, least: float) -> Calculator:
-        """The same calculator with another `min_confidence`, where the solver has one."""
-        return Calculator(self.store, self.solver.at_confidence(least)) if self.ranks_all_roads else self
-
-    @property
-    def ranks_all_roads(self) -> bool:
-        """Whether this is the answerer `auto`, which reads several entities of a mention."""
-        return self.solver.ranks_all_roads
+        """The same calculator with another `min_confidence`."""
+        return Calculator(self.store, self.solver.at_confidence(least))
 
     def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
         """What is computed for each question, from the paths that its retriever predicts, or else from its facts.

@@ -10,12 +10,6 @@ from kgqa_core.logic.forms import And, Arg, Count, Entity, Form, Greater, Holds,
 KINDS = ("none", "count", "best", "nth", "compare", "intersect", "difference", "yes/no")
 """none: a relation path.  best: argmax and argmin.  nth: a place further down.  compare: the one of two with more."""
 
-RANKED = frozenset({"best", "nth", "compare"})
-"""Kinds that want the largest or the smallest."""
-ORDERED = frozenset({"difference", "yes/no"})
-"""Kinds whose operands may not change places."""
-ORDERS = ("as said", "turned")
-
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -24,20 +18,6 @@ class Operation:
     kind: str
     best: str = "max"
     turned: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OperationScores:
-    """Log probabilities of each head, in the order of KINDS, BESTS and ORDERS."""
-
-    kinds: tuple[float, ...]
-    bests: tuple[float, ...]
-    orders: tuple[float, ...]
-
-    @property
-    def kind(self) -> str:
-        """The likeliest kind."""
-        return KINDS[max(range(len(KINDS)), key=lambda number: self.kinds[number])]
 
 
 def operation_of(form: Form, mentions: Sequence[str]) -> Operation:

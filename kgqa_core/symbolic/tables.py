@@ -1,13 +1,15 @@
-"""The two tables of a `computed` artifact: what was computed of each question, and the triples that prove it."""
+"""What was computed of a question, and the two tables of a `computed` artifact."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from kgqa_core.logic.forms import Form
 from kgqa_core.store.tables import read_frame
 
 COMPUTED, PROOF = "computed.parquet", "proof.parquet"
@@ -21,6 +23,38 @@ SCHEMA: dict[str, Any] = {
 """Columns of computed.parquet: `ComputedAnswer` without its proof; `form` is None where nothing was found."""
 PROOF_SCHEMA: dict[str, Any] = {"question": pl.String, "rank": pl.Int32, "triple": pl.Int64, "text": pl.String}
 """Columns of proof.parquet: the triples that the answer of a question rests on, in order of id, and as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedAnswer:
+    """What was computed for a question.
+
+    kind: of the operation, one of KINDS; form: None where no form found anything.  answers: names of entities and
+    literals in order of id, a number, or `yes` or `no`.  keys: of these.  weight: of the form.  proof: triples that the
+    answer rests on; for a `no` those of what there is instead.  tried: forms that were run.  topics: names, by mention.
+    words: the question without them.  Of the answerer `auto` also confidence: that the best answer, given or not, is
+    right, None where that was not learnt or there is none; min_confidence: below which it declines; road: what proposed
+    the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines; reject:
+    why nothing was computed, where it took too long.
+    """
+
+    question: str
+    kind: str
+    form: Form | None = None
+    answers: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    weight: float = 0.0
+    proof: tuple[int, ...] = ()
+    truncated: bool = False
+    tried: int = 0
+    topics: tuple[str, ...] = ()
+    words: str = ""
+    confidence: float | None = None
+    min_confidence: float | None = None
+    road: str | None = None
+    reason: str | None = None
+    missing: str | None = None
+    reject: str | None = None
 
 
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:

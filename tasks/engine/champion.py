@@ -17,8 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.answering.registry import answerer_name, answerer_spec
-from kgqa_core.config import Profile
+from kgqa_core.config import AUTO, Answerer, Profile
 from kgqa_core.errors import ArtifactError
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.paired import read_scored
@@ -124,9 +123,8 @@ def _decide(
 
 
 def _computing(profile: Profile) -> str | None:
-    """Name of the run's answerer in its experiments, where it computes its answers without a language model."""
-    spec = answerer_spec(profile.answering.answerer)
-    return answerer_name(profile.answering.answerer, "") if spec.computes and not spec.reads else None
+    """Name of the run's answerer in its experiments, where it computes its answers."""
+    return AUTO if Answerer.parse(profile.answering.answerer).computes else None
 
 
 def _holder(truth: dict[str, Any], path: Path) -> tuple[Challenger | None, str]:

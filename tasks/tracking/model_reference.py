@@ -127,7 +127,7 @@ def _gone(reference: Reference, home: Home) -> list[str]:
 def _check_digests(parts: SystemParts, reference: Reference, home: Home) -> None:
     """Raises ArtifactError where an artifact that the system reads is not the one that the model was logged with."""
     singles = (
-        parts.kg, parts.dkg, parts.retriever, parts.rewriter, parts.passages, parts.operator, parts.label_parser,
+        parts.kg, parts.dkg, parts.retriever, parts.rewriter, parts.passages, parts.label_parser,
         parts.abstainer, parts.mentions,
     )  # fmt: skip
     read = {folder for folder in (*singles, *parts.others.values()) if folder is not None}

@@ -31,7 +31,7 @@ SMALL = (
 
 @pytest.mark.parametrize(
     ("answerer", "model"),
-    [("auto", "builtin"), ("auto:openai:m", "openai:m"), ("symbolic", "builtin"), ("hybrid:builtin", "builtin"),
+    [("auto", "builtin"), ("auto:openai:m", "openai:m"),
      ("agent:openai:m", "openai:m"), ("openai:m", "openai:m")],
 )  # fmt: skip
 def test_the_language_model_of_any_answerer_is_what_is_learnt_from(answerer: str, model: str) -> None:

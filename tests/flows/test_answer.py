@@ -49,7 +49,7 @@ def test_knowledge_without_facts_is_refused_where_answers_are_computed(
     own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _without_artifacts(monkeypatch)
-    for answerer, refused in (("symbolic", True), ("builtin", False)):
+    for answerer, refused in (("auto", True), ("builtin", False)):
         profile = make_profile({"retrieval": {"retrievers": ["hop_path"]}, "answering": {"answerer": answerer}})
         record = {"run_id": "r", "profile": profile.model_dump(mode="json"), "stages": []}
         with pytest.raises(InputError, match="'none' holds no facts.*hop_path") if refused else nullcontext():

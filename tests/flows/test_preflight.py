@@ -11,7 +11,6 @@ import pytest
 from flows.abstention import profile_for
 from flows.cli._session import check_data, choose_profile
 from flows.preflight import check
-from kgqa_core.answering.registry import ANSWERERS
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.errors import ConfigError, InputError, KgqaError, ModelError, QuestionFileError
 from kgqa_core.retrieval.registry import RETRIEVERS
@@ -105,20 +104,15 @@ def test_each_of_several_question_sets_is_looked_at_and_all_their_faults_are_tol
 
 
 def learning(name: str) -> dict[str, object]:
-    """Options with a retriever or an answerer of a registry; nothing is searched for what is not annotated."""
-    if name in RETRIEVERS:
-        return {
-            "retrieval": {"retrievers": [name]},
-            "answering": {"knowledge": ["none"]},
-            "hop_path": {"searched_paths": 0},
-        }
-    answerer = {"hybrid": "hybrid:builtin", "model": "builtin", "agent": "agent:openai:m", "gcr": "gcr:builtin"}.get(
-        name, name
-    )
-    return {"retrieval": {"retrievers": ["random"]}, "answering": {"answerer": answerer, "knowledge": ["random"]}}
+    """Options with a retriever of the registry; nothing is searched for what is not annotated."""
+    return {
+        "retrieval": {"retrievers": [name]},
+        "answering": {"knowledge": ["none"]},
+        "hop_path": {"searched_paths": 0},
+    }
 
 
-@pytest.mark.parametrize("name", [*RETRIEVERS, *ANSWERERS])
+@pytest.mark.parametrize("name", RETRIEVERS)
 def test_what_has_nothing_to_learn_from_is_refused_and_says_what_it_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -127,10 +121,8 @@ def test_what_has_nothing_to_learn_from_is_refused_and_says_what_it_needs(
     annotated["gold_triples"] = [["a", "knows", "b"]]
     splits = [{"split": split} for split in ("train", "dev", "test")]
     own = learning(name)
-    spec = RETRIEVERS.get(name)
-    needs = (
-        ANSWERERS[name].learns_from if spec is None else spec.learns_from(spec.options(profile_of(tmp_path, [{}], own)))
-    )
+    spec = RETRIEVERS[name]
+    needs = spec.learns_from(spec.options(profile_of(tmp_path, [{}], own)))
     if "answers" in needs or not needs:
         check(profile_of(tmp_path, splits, own))
         return
@@ -148,7 +140,11 @@ def test_files_and_encoders_that_training_reads_are_looked_for(tmp_path: Path) -
     with pytest.raises(InputError, match="relation_ranking.training_sets .*gone' is not there"):
         check(profile_of(tmp_path, rows, ranking, {"relation_ranking": {"training_sets": [gone]}}))
     for parser in ("rng", "decode"):
-        own = {**learning("symbolic"), "symbolic": {"parser": parser}, "parsing": {parser: {"encoder": gone}}}
+        own = {
+            "answering": {"answerer": "auto"},
+            "symbolic": {"parser": parser},
+            "parsing": {parser: {"encoder": gone}},
+        }
         with pytest.raises(ModelError, match=f"parsing.{parser}.encoder .*gone"):
             check(profile_of(tmp_path, rows, own))
 

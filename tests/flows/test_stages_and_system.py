@@ -34,7 +34,7 @@ RETRIEVERS = (
 )  # fmt: skip
 BASELINES = ("random", "frequent", "oracle")
 FEW = ("hop_path", "oracle")
-ANSWERED_BY = {"builtin": "model", "symbolic": "symbolic", "hybrid": "hybrid", "openai:stub": "model", "auto": "auto"}
+ANSWERED_BY = {"builtin": "model", "openai:stub": "model", "auto": "auto"}
 EXPLORED_BY = {"agent:openai:stub": "agent", "gcr:builtin": "gcr"}
 """Answerers that explore the graph from the topics, whatever is retrieved."""
 QUESTIONS = 20
@@ -43,7 +43,6 @@ SMALL = {
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 2, "device": "cpu"},
     "transfernet": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
     "relation_ranking": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "triples": 100_000, "device": "cpu"},
-    "operation_classifier": {"encoder": "scratch", "scratch_width": 32, "epochs": 4, "device": "cpu"},
     "label_parser": {"generated": 0, "examples": 60, "steps": 5, "batch_size": 4},
     "evaluation": {"bootstrap": 100},
 }
@@ -102,10 +101,6 @@ def _rows(record: dict[str, Any], name: str, store: KgStore) -> dict[str, Row]:
     """What a run answered from one retriever's facts."""
     answers, facts = (pl.read_parquet(_artifact(record, kind, name)) for kind in ("answers", "facts"))
     knowledge = pl.read_parquet(_artifact(record, "knowledge", name))
-    hybrid = any(stage["name"] == f"computed_knowledge/{name}/triples" for stage in record["stages"])
-    if hybrid:
-        folder = stage_artifact(record, f"computed_knowledge/{name}/triples").folder
-        knowledge = pl.read_parquet(folder / "knowledge.parquet")
     texts = dict(knowledge.select("question", "text").rows())
     wording = Wording(store, facts["triple"].unique().to_list())
     found = {}

@@ -26,9 +26,9 @@ from tests.support.prefect_server import on_shared_server, shared_environment
 from tests.support.toy import write_graph, write_questions
 
 SMALL = {
-    "retrieval.retrievers": "[hop_path]", "answering.knowledge": "[hop_path]", "answering.answerer": "hybrid",
+    "retrieval.retrievers": "[hop_path]", "answering.knowledge": "[hop_path]", "answering.answerer": "auto:builtin",
     "hop_path.encoder": "scratch", "hop_path.scratch_width": "32", "hop_path.epochs": "2",
-    "operation_classifier.scratch_width": "32", "operation_classifier.epochs": "4",
+    "label_parser.steps": "0",
     "answering.limit": "6", "evaluation.bootstrap": "100", "tracking.trace_share": "1.0",
     "operations.secrets": "{MODEL_LAB_KEY: lab-key}",
 }  # fmt: skip
@@ -38,12 +38,12 @@ SECRETS = {
     "MODEL_LAB_KEY": "very-secret-3",
 }
 CHAMPION = "models:/kgqa-register-own@champion"
-STEPS = ["linking", "retrieval", "knowledge", "forms", "model"]
+STEPS = ["linking", "retrieval", "knowledge", "forms", "model", "wording"]
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with one finished run of a system that computes and has a language model read the result."""
+    """A home with one finished run of a system that computes and has a language model word the result."""
     folder = tmp_path_factory.mktemp("model")
     write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 200)
     done = kgqa("run", "--json", *inputs(folder), "--home", folder / "home")
@@ -155,7 +155,7 @@ def test_the_model_holds_code_requirements_and_references_and_neither_pickles_no
     assert not re.search("kgqa|/|@", text)
     reference, record = reference_of(home), newest_run(Home(home))
     assert (reference["home"], reference["run"]) == (str(home), record["run_id"])
-    assert set(reference["artifacts"]) == {"kg", "dkg", "hop_path", "operator"}
+    assert set(reference["artifacts"]) == {"kg", "dkg", "hop_path", "label_parser"}
     for name, own in reference["artifacts"].items():
         ref = stage_artifact(record, name)
         assert (home / own["path"], own["digest"]) == (ref.folder, ref.digest)
@@ -206,8 +206,8 @@ except Exception as fault:
     finally:
         os.rename(tmp_path / "away", folder)
     other = json.loads(json.dumps(reference))
-    other["artifacts"]["operator"]["digest"] = "0" * 64
-    with pytest.raises(ArtifactError, match="artifact operator .* is not the one that this model was logged with"):
+    other["artifacts"]["label_parser"]["digest"] = "0" * 64
+    with pytest.raises(ArtifactError, match="artifact label_parser .* is not the one that this model was logged with"):
         open_system(other)
     with pytest.raises(ArtifactError, match="no finished run 'gone'"):
         open_system(reference | {"run": "gone"})

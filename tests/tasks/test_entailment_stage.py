@@ -96,7 +96,7 @@ def test_a_folder_that_is_no_classifier_is_the_users_fault(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_answers_of_two_answerers_with_the_same_knowledge_are_judged_apart(tmp_path: Path) -> None:
     options = EvaluationOptions(nli=str(save_classifier(tmp_path / "model")))
-    outputs = {"rigel/triples": "It is there.", "rigel/triples/symbolic": "No."}
+    outputs = {"rigel/triples": "It is there.", "rigel/triples/auto": "No."}
     run, judged = judging(options, ASKED, outputs)
     assert [stage.title.split()[-1] for stage in run.stages] == list(outputs)
     assert set(judged) == set(outputs) and len({ref.path for ref in judged.values()}) == 2

@@ -16,7 +16,7 @@ from kgqa_core.question_limits import CHARACTERS, TOO_LONG, TOPICS, TURNS, WORDS
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.system import System
 from kgqa_core.types import Question
 from tests.support.long_questions import SHAPES, LongQuestion

@@ -7,11 +7,12 @@ answer is used, or none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kgqa_core.errors import FormError
+from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.forms import BESTS, And, Arg, Count, Entity, Form, Greater, Holds, Minus, Nth, Step
+from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import from_path
 from kgqa_core.types import INVERSE, Question
@@ -121,3 +122,26 @@ def _holds(question: Question, topics: Sequence[str]) -> Iterator[Form]:
 
 def _paired(paths: Sequence[tuple[str, ...]], topics: Sequence[str]) -> Sequence[tuple[str, ...]]:
     return paths if len(paths) == len(topics) else [paths[0]] * len(topics)
+
+
+def gold_form(question: Question, keys: Mapping[int, str], graph: MemoryGraph) -> Form | None:
+    """The form of a question, None where it has none; one that must be computed is run, the others are not."""
+    try:
+        made = candidates(question, [keys[entity] for entity in question.topic_entities if entity in keys])
+    except FormError:
+        return None
+    return next((one.form for one in made if not one.exact or _answers(one, question, graph)), None)
+
+
+def _answers(candidate: FormCandidate, question: Question, graph: MemoryGraph) -> bool:
+    """Whether a form finds, in time, just what is annotated."""
+    try:
+        result = graph.execute(candidate.form)
+    except (FormError, FormTimeout):
+        return False
+    answer = question.answer_keys[0].casefold() if question.answer_keys else ""
+    if isinstance(candidate.form, Holds):
+        return answer in (("yes", "true") if result.value else ("no", "false"))
+    if isinstance(candidate.form, Count):
+        return answer.replace(",", "").removesuffix(".0") == str(result.value)
+    return bool(result.nodes) and set(result.nodes) == set(question.answers)

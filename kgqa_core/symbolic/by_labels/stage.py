@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.config import LabelParserOptions, LinkingOptions
+from kgqa_core.datasets.derived.gold_forms import gold_form
 from kgqa_core.datasets.derived.noise import Noise
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import ALSO_TRAIN
@@ -40,7 +41,6 @@ from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.reading import corrected
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
-from kgqa_core.symbolic.train import gold_form
 from kgqa_core.types import INVERSE, Question
 from kgqa_core.workspace import Workspace
 

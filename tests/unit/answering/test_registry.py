@@ -30,18 +30,18 @@ def test_the_answerers_are_those_of_the_options() -> None:
     assert set(ANSWERERS) == {"model", *ANSWERER_KINDS}
     for name, spec in ANSWERERS.items():
         kind = Answerer(name, "builtin")
-        assert spec.computes == kind.computes and spec.reads != (kind.computes_alone or kind.explores)
+        assert spec.computes == kind.computes and spec.reads != (kind.computes or kind.explores)
         assert kind.explores == bool(spec.explores) == bool(spec.explorer) == bool(spec.needs_why)
         limited = kind.explores and isinstance(spec.section(Profile()), ExplorationLimits)
         assert limited == ("openai" in spec.explores), "what asks an endpoint has limits, from which it is forecast"
-    written = ("builtin", "openai:m", "symbolic", "hybrid:hf:x", "auto", "auto:hf:x", "agent:openai:m@e", "gcr:hf:x")
+    written = ("builtin", "openai:m", "auto", "auto:hf:x", "agent:openai:m@e", "gcr:hf:x")
     named = [answerer_spec(name).name for name in written]
-    assert named == ["model", "model", "symbolic", "hybrid", "auto", "auto", "agent", "gcr"]
+    assert named == ["model", "model", "auto", "auto", "agent", "gcr"]
     assert [str(Answerer.parse(name)) for name in written] == list(written)
     assert answerer_name("agent:openai:m@e", "") == "agent:openai:m@e"
     for name, spec in ANSWERERS.items():
         assert not spec.explores or spec.section(Profile()) == getattr(Profile(), name)
-    assert [wording_model(name) for name in ("auto:hf:x", "auto", "hybrid:hf:x")] == ["hf:x", None, None]
+    assert [wording_model(name) for name in ("auto:hf:x", "auto", "hf:x")] == ["hf:x", None, None]
 
 
 ASK = ["question", "answer", "answers", "model", "knowledge", "text", "topics", "facts", "entities", "truncated"]

@@ -19,11 +19,11 @@ def profile(answerer: str, *more: str, knowledge: tuple[str, ...] = LISTED, **se
 
 
 def test_each_answerer_is_a_profile_of_its_own_the_first_one_first() -> None:
-    given = profile("auto", "builtin", "symbolic", seed=3)
+    given = profile("auto", "builtin", "openai:m", seed=3)
     each = given.each_answerer
-    assert [one.answering.answerer for one in each] == ["auto", "builtin", "symbolic"]
+    assert [one.answering.answerer for one in each] == ["auto", "builtin", "openai:m"]
     assert all(one.answering.more == () and one.seed == 3 for one in each)
-    assert given.answering.more == ("builtin", "symbolic")
+    assert given.answering.more == ("builtin", "openai:m")
 
 
 def test_answerer_that_is_named_twice_answers_once() -> None:
@@ -44,24 +44,28 @@ def test_auto_takes_the_retriever_that_predicts_paths_else_the_first() -> None:
 
 
 def test_knowledge_of_several_answerers_is_what_any_of_them_reads_once() -> None:
-    together = profile("auto", "symbolic", "builtin", retrieval={"topics": "linked"})
+    together = profile("auto", "builtin", retrieval={"topics": "linked"})
     apart = [one.knowledge for one in together.each_answerer]
     assert apart[0] == ("hop_path@linked/triples",)
-    assert apart[1] == ("random/triples", "rigel@linked/triples", "hop_path@linked/triples")
-    assert apart[2] == ("none/none", "random/triples", "rigel@linked/triples", "rigel@linked/template",
+    assert apart[1] == ("none/none", "random/triples", "rigel@linked/triples", "rigel@linked/template",
                         "hop_path@linked/triples")  # fmt: skip
     assert set(together.knowledge) == {name for names in apart for name in names}
     assert len(set(together.knowledge)) == len(together.knowledge) and together.knowledge[0] == apart[0][0]
     together.check_knowledge()
 
 
-def test_profile_computes_where_any_answerer_does_and_ranks_roads_where_the_first_is_auto() -> None:
-    flags: dict[tuple[str, ...], tuple[bool, bool]] = {
-        ("builtin",): (False, False), ("builtin", "symbolic"): (True, False), ("builtin", "auto"): (True, False),
-        ("auto", "builtin"): (True, True), ("auto:builtin",): (True, True),
-    }  # fmt: skip
-    for names, expected in flags.items():
-        assert (profile(*names).computes, profile(*names).ranks_all_roads) == expected, names
+def test_profile_computes_where_any_answerer_is_auto() -> None:
+    named = [("builtin",), ("builtin", "auto"), ("auto", "builtin"), ("auto:builtin",), ("agent:openai:m",)]
+    assert [profile(*names).computes for names in named] == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize("name", ["symbolic", "hybrid", "hybrid:openai:m"])
+def test_answerers_that_are_gone_are_refused_with_the_one_that_took_their_place(name: str) -> None:
+    refused = f"the answerer '{name}' is gone; write auto, or auto:MODEL"
+    with pytest.raises(ConfigError, match=f"answering.answerer: {refused}"):
+        profile(name)
+    with pytest.raises(ConfigError, match=f"answering.more: {refused}"):
+        profile("builtin", name)
 
 
 @pytest.mark.parametrize(("answerers", "field"), [(("auto",), "answerer"), (("builtin", "auto"), "more")])
@@ -97,7 +101,7 @@ def test_explorer_alone_needs_no_training_questions() -> None:
 
 def test_further_answerers_do_not_decide_what_the_first_one_says() -> None:
     assert profile("auto", "builtin").answering.decisive() == profile("auto").answering.decisive()
-    assert profile("auto").answering.decisive() != profile("symbolic").answering.decisive()
+    assert profile("auto").answering.decisive() != profile("builtin").answering.decisive()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kgqa_core.errors import ConfigError
         ("rigel@linked/triples/openai:m@e", Experiment("rigel", "linked", "triples", "openai:m@e")),
         ("rigel/triples/hf:google/flan-t5", Experiment("rigel", "gold", "triples", "hf:google/flan-t5")),
         ("rank_amr@linked/-/-", Experiment("rank_amr", "linked")),
-        ("none/none/hybrid:builtin", Experiment("none", "gold", "none", "hybrid:builtin")),
+        ("none/none/hf:x/y", Experiment("none", "gold", "none", "hf:x/y")),
     ],
 )
 def test_an_experiment_is_written_as_it_is_read(name: str, value: Experiment) -> None:
@@ -53,15 +53,15 @@ def test_knowledge_of_an_unknown_format_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "value", "written"),
     [
-        ("symbolic", Answerer("symbolic"), "symbolic"),
-        ("hybrid", Answerer("hybrid", "builtin"), "hybrid:builtin"),
-        ("hybrid:openai:m@e", Answerer("hybrid", "openai:m@e"), "hybrid:openai:m@e"),
+        ("auto", Answerer("auto"), "auto"),
+        ("auto:openai:m@e", Answerer("auto", "openai:m@e"), "auto:openai:m@e"),
+        ("gcr:hf:x", Answerer("gcr", "hf:x"), "gcr:hf:x"),
         ("openai:gpt", Answerer("model", "openai:gpt"), "openai:gpt"),
     ],
 )
 def test_an_answerer_is_written_as_it_is_read(spec: str, value: Answerer, written: str) -> None:
     assert Answerer.parse(spec) == value and str(value) == written
-    assert value.computes == (value.kind != "model")
+    assert (value.computes, value.explores) == (value.kind == "auto", value.kind == "gcr")
 
 
 def test_a_variant_is_a_retriever_with_its_topics() -> None:

@@ -80,12 +80,12 @@ def test_answerers_is_the_answerer_and_more_in_one_list() -> None:
     listed = make_profile({"answering": {"answerers": ["builtin", "auto", "openai:m@e"]}}).answering
     assert (listed.answerer, listed.more) == ("builtin", ("auto", "openai:m@e"))
     shipped = {"answering": {"answerer": "auto", "more": ["builtin"], "limit": 3}}
-    changed = make_profile(shipped, parse_settings(["answering.answerers=[symbolic, builtin]"])).answering
-    assert (changed.answerer, changed.more, changed.limit) == ("symbolic", ("builtin",), 3)
-    one = make_profile({"answering": {"answerers": ["auto", "builtin"]}}, {"answering": {"answerer": "symbolic"}})
-    assert (one.answering.answerer, one.answering.more) == ("symbolic", ("builtin",))
+    changed = make_profile(shipped, parse_settings(["answering.answerers=[openai:m, builtin]"])).answering
+    assert (changed.answerer, changed.more, changed.limit) == ("openai:m", ("builtin",), 3)
+    one = make_profile({"answering": {"answerers": ["auto", "builtin"]}}, {"answering": {"answerer": "openai:m"}})
+    assert (one.answering.answerer, one.answering.more) == ("openai:m", ("builtin",))
     assert "leave out more" in refusal({"answering": {"answerers": ["auto"], "more": ["builtin"]}})
     assert "must be a list of answerers" in refusal({"answering": {"answerers": "auto"}})
     assert "must be a list of answerers" in refusal({"answering": {"answerers": []}})
-    quick = choose_profile(None, [Path("g.tsv")], settings=["answering.answerers=[builtin, symbolic]"])
-    assert (quick.answering.answerer, quick.answering.more) == ("builtin", ("symbolic",))
+    quick = choose_profile(None, [Path("g.tsv")], settings=["answering.answerers=[builtin, auto]"])
+    assert (quick.answering.answerer, quick.answering.more) == ("builtin", ("auto",))

@@ -16,15 +16,15 @@ from kgqa_core.config import (
     recorded_profile,
     upgrade,
 )
-from kgqa_core.config.renamed import REMOVED, RENAMED, old_names
+from kgqa_core.config.renamed import GONE, REMOVED, RENAMED, old_names
 from kgqa_core.errors import ConfigError
 
 
 def test_every_new_name_is_an_option_and_no_old_one_is() -> None:
     known = known_keys()
     sections = {key.rpartition(".")[0] for key in known}
-    assert set(RENAMED.values()) <= {*known, *sections, *REMOVED}
-    assert not {*RENAMED, *REMOVED} & {*known, *sections}
+    assert set(RENAMED.values()) <= {*known, *sections, *REMOVED, *GONE}
+    assert not {*RENAMED, *REMOVED, *GONE} & {*known, *sections}
     assert [key for key in known if new_name(key) != key] == []
     assert {new_name(key) for key in old_names(known)} <= set(known)
 
@@ -108,3 +108,17 @@ def test_an_option_that_is_gone_is_refused_in_a_profile_and_read_in_a_record_wit
     with pytest.raises(ConfigError, match=gone.format("retrieval.min_hop_attention", "0.05")):
         recorded_profile({"profile": {"retrieval": {"min_hop_attention": 0.5}}})
     assert recorded_options("answerability", AnswerabilityOptions())["schema_share"] == 0.9
+
+
+def test_options_of_answerers_that_are_gone_are_refused_in_a_profile_and_read_in_a_record() -> None:
+    gone = "the answerers that had it are gone, write answering.answerer: auto"
+    for setting in ("operator.epochs=3", "operation_classifier.encoder=minilm", "symbolic.most_forms=3"):
+        with pytest.raises(ConfigError, match=f"unknown key '{setting.partition('=')[0]}'; {gone}"):
+            parse_settings([setting])
+    options = {"operator": {"epochs": 3}, "symbolic": {"margin": 2.0, "max_forms": 7, "max_answers": 9}}
+    with pytest.raises(ConfigError, match=f"unknown key 'symbolic.margin'; {gone}"):
+        make_profile(options)
+    read = recorded_profile({"profile": options})
+    assert read == make_profile({"symbolic": {"max_answers": 9}})
+    with pytest.raises(ConfigError, match=r"profile of run r (.|\n)*'hybrid:builtin' is gone; write auto"):
+        recorded_profile({"run_id": "r", "profile": {"answering": {"answerer": "hybrid:builtin"}}})

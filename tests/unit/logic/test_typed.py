@@ -32,12 +32,6 @@ def test_the_schema_is_what_the_facts_show(schema):
     assert schema.qualifiers == {"P580": {"time"}, "P582": {"time"}, "of": {"entity"}}
 
 
-def test_relations_of_a_type_come_with_the_most_used_first(schema):
-    assert schema.leaving(["country"]) == ("borders", "capital")
-    assert schema.reaching(["capital_city"]) == ("capital",)
-    assert schema.leaving(schema.below("city")) == ("in", "population")
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "types", "dimensions"),
     [

@@ -28,8 +28,7 @@ from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, save, untrained
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.compute import ComputeInputs, compute
-from kgqa_core.symbolic.solve import ComputedAnswer
-from kgqa_core.symbolic.tables import SCHEMA, read_computed
+from kgqa_core.symbolic.tables import SCHEMA, ComputedAnswer, read_computed
 from kgqa_core.types import ENTITY, FACT, RELATION, Question, Retrieved
 from kgqa_core.workspace import Workspace
 from tests.support.label_graph import Preferring, X, question_about

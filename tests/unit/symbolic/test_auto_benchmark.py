@@ -13,7 +13,7 @@ from benchmarks.answers import auto_experiments as experiments
 from benchmarks.answers import auto_figures as figures
 from benchmarks.answers.people import ece_of_chance, share
 from kgqa_core.logic.parser import parse
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
 
 TWINS = Question("1", "Where is London?", answer_keys=("gb", "ca"), answer_names=(("London",), ("London",)))

@@ -17,7 +17,7 @@ from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.compute import Calculator
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 

@@ -19,7 +19,7 @@ from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.reading import types_in
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
-from kgqa_core.symbolic.solve import ComputedAnswer
+from kgqa_core.symbolic.tables import ComputedAnswer
 from tests.support.label_graph import XSD, Preferring, X, question_about
 from tests.support.question_graph import RDFS, TYPE, build_graph
 

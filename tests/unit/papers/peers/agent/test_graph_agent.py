@@ -306,8 +306,8 @@ def test_stage_writes_answers_proof_and_what_each_question_took(
 
 def test_answerers_that_do_not_explore_and_models_without_endpoint_are_refused(graph: OpenGraph) -> None:
     inputs = ExplorerInputs(graph.dkg, graph.store, "builtin", AgentOptions(), LlmOptions())
-    with pytest.raises(ConfigError, match="'symbolic' does not explore the graph; those that do are agent, gcr"):
-        open_explorer("symbolic", inputs)
+    with pytest.raises(ConfigError, match="'auto' does not explore the graph; those that do are agent, gcr"):
+        open_explorer("auto", inputs)
     with pytest.raises(ModelError, match="calls tools of an endpoint, and 'builtin' is none; write agent:openai:MODEL"):
         open_explorer("agent:builtin", inputs)
 
