@@ -38,7 +38,6 @@ SMALL = {
     "rigel.encoder": "scratch", "rigel.scratch_width": 32, "rigel.epochs": 1, "rigel.min_steps": 40,
     "hop_path.encoder": "scratch", "hop_path.scratch_width": 32, "hop_path.epochs": 2,
     "relation_ranking.encoder": "scratch", "relation_ranking.scratch_width": 32, "relation_ranking.epochs": 1,
-    "label_parser.steps": 0,
     "parsing.rng.scratch_width": 32, "parsing.rng.epochs": 1, "parsing.decode.scratch_width": 32,
     "parsing.decode.epochs": 3, "parsing.decode.width": 32, "parsing.decode.retriever_epochs": 2,
     "evaluation.bootstrap": 100,
@@ -81,10 +80,11 @@ def _toy(folder: Path) -> list[Words]:
     )  # fmt: skip
     computed = settings(
         retrieval__retrievers=["rigel", "hop_path"], retrieval__topics="both", symbolic__parser="rng",
-        answering__knowledge=["rigel", "hop_path@linked"],
+        answering__knowledge=["rigel", "hop_path@linked"], label_parser__steps=0,
     )  # fmt: skip
     decoded = settings(
-        retrieval__retrievers=["hop_path"], symbolic__parser="decode", answering__knowledge=["hop_path"]
+        retrieval__retrievers=["hop_path"], symbolic__parser="decode", answering__knowledge=["hop_path"],
+        label_parser__steps=0,
     )  # fmt: skip
     return [
         ("run", *own, *everything),

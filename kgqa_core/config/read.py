@@ -89,7 +89,7 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
 
 def recorded_profile(record: Mapping[str, Any]) -> Profile:
     """The profile of a run's record; keys that were renamed since count as their new ones.  Raises ConfigError."""
-    return make_profile(upgrade(record["profile"]), origin=f"the profile of run {record.get('run_id')}")
+    return make_profile(upgrade(record["profile"]), origin=f"the profile of run {record.get('run_id')} (run it again)")
 
 
 def read_profile(path: Path) -> dict[str, Any]:

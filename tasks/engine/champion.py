@@ -17,8 +17,8 @@ from typing import Any
 
 import polars as pl
 
-from kgqa_core.config import AUTO, Answerer, Profile
-from kgqa_core.errors import ArtifactError
+from kgqa_core.config import AUTO, Answerer, Profile, recorded_profile
+from kgqa_core.errors import ArtifactError, ConfigError
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.evaluation.paired import read_scored
 from kgqa_core.runs.champion import Challenger, ChampionDecision, Corrections, decide, in_order
@@ -97,7 +97,7 @@ def _decide(
     scored = read_scored(scores.folder, questions.folder)
     fresh = scored.filter(~pl.col("question").is_in(sorted(nearly_learnt(questions.folder))))
     challenger = Challenger(run.id, fresh, in_order(list(run.made("facts")), scored))
-    old, why = _holder(truth, path)
+    old, why = _holder(run.home, truth, path)
     if why:
         held = truth["champion"]["run_id"]
         return ChampionDecision(
@@ -127,11 +127,17 @@ def _computing(profile: Profile) -> str | None:
     return AUTO if Answerer.parse(profile.answering.answerer).computes else None
 
 
-def _holder(truth: dict[str, Any], path: Path) -> tuple[Challenger | None, str]:
-    """The champion as a contender, or why nobody can be compared with it."""
+def _holder(home: Home, truth: dict[str, Any], path: Path) -> tuple[Challenger | None, str]:
+    """The champion as a contender, or why nobody can be compared with it; none where it cannot answer any more."""
     holder = truth.get("champion")
     if not holder:
         return None, ""
+    if (record := read_run(home.root, holder["run_id"]) or {}).get("profile"):
+        try:
+            recorded_profile(record)
+        except ConfigError as fault:
+            log.warning("the champion does not count: %s", fault)
+            return None, ""
     order = tuple(holder.get("experiments", ()))
     try:
         return Challenger(holder["run_id"], pl.read_parquet(_copy(path, holder["run_id"]), glob=False), order), ""

@@ -63,7 +63,7 @@ def make(graph: LabelGraph, scorer: LabelScorer) -> Callable[..., AutoSolver]:
     ) -> AutoSolver:
         model = LabelModel(scorer.network, 2, calibration)
         solver = AutoSolver(graph.store, SymbolicOptions(**options), model, min_confidence)
-        solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+        solver.parser = Preferring(solver.graph, scorer)
         solver.parser.wanted, solver.parser.none = wanted, none
         return solver
 

@@ -36,7 +36,7 @@ FLAT = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0, 0.5)
 def ask(graph: LabelGraph, scorer: LabelScorer) -> Iterator[Ask]:
     """Asks a solver that prefers the forms with these texts, and every form where none is given."""
     solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
-    solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+    solver.parser = Preferring(solver.graph, scorer)
 
     def asked(text: str, *topics: str, forms: tuple[str, ...] = (), least: float | None = None) -> ComputedAnswer:
         def wanted(one: Candidate) -> bool:
@@ -134,7 +134,7 @@ def test_relation_is_named_by_its_whole_label_also_where_a_type_shares_its_words
     lines.append(f'<{X}Pizza> <{RDFS}label> "massa"@pt .')
     with KgStore.open(build_graph(tmp_path, lines)) as store:
         solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
-        solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+        solver.parser = Preferring(solver.graph, scorer)
         solver.parser.wanted = lambda one: str(one.form) == f"(JOIN (R {X}has_topping) {X}pie)"
         texts = ("what toppings are on Pie", "what is on Pie")
         named_by_label, unnamed = solver.solve([question_about(solver.graph, "q", text, X + "pie") for text in texts])
@@ -153,7 +153,7 @@ def test_blank_node_and_comparison_of_dates_that_overlap_are_no_answer(scorer: L
         lines.append(f'<{X}{key}> <{X}date_of_birth> "{text}"^^<{XSD}{kind}> .')
     with KgStore.open(build_graph(tmp_path, lines)) as store:
         solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2), 0.0)
-        solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+        solver.parser = Preferring(solver.graph, scorer)
         solver.parser.wanted = lambda one: str(one.form).startswith(("(LESS", f"(JOIN (R {X}"))
         about = [
             question_about(solver.graph, "q", text, *(X + key for key in topics))
@@ -169,7 +169,7 @@ def test_blank_node_and_comparison_of_dates_that_overlap_are_no_answer(scorer: L
 
 def test_word_of_training_questions_is_read_with_its_relations(graph: LabelGraph, scorer: LabelScorer) -> None:
     learnt = {"coastal": [X + "borders"], "upland": [X + "borders", X + "continent"], "nois": []}
-    parser = Preferring(graph, LabelScorer(scorer.network), 2, learnt)
+    parser = Preferring(graph, scorer, 2, learnt)
     parser.wanted = lambda one: str(one.form).replace(X, "") == BORDERS
     solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
     solver.parser = parser
