@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
 
-from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.datasets.load import read_rejects
-from kgqa_core.question_file import read_rows
+from kgqa_core.question_file import write_answers
 from kgqa_core.runs.finished import SystemParts, system_parts, with_mentions
 from kgqa_core.store.artifacts import ArtifactRef, Home, verify
 from kgqa_core.store.outputs import claim_file
@@ -45,12 +42,7 @@ def answer_file(
     source = {"name": questions.stem, "source": "jsonl", "path": str(questions), "unscored": True}
     profile = make_profile(parts.profile.model_dump(mode="json"), {"name": "answer", "questions": source})
     loaded, answered = answer_questions(profile, parts, AnsweringRun.of(record, share))
-    rows = read_rows(answered.folder)
-    rows += [Answer(reject.row, "", None, reject=reject.reason).to_row() for reject in read_rejects(loaded.folder)]
-    with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    rejects = [{"id": row["id"], "reason": row["reject"]} for row in rows if row["reject"]]
-    return {"answered": len(rows) - len(rejects), "out": str(out), "rejects": rejects, "run_id": record["run_id"]}
+    return write_answers(claim, out, loaded.folder, answered.folder, record["run_id"])
 
 
 @flow(name="kgqa-answer", flow_run_name="answer {profile.questions.name}")

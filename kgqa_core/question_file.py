@@ -11,10 +11,12 @@ from typing import Any
 
 from kgqa_core.answering.reply import MODEL_FAILED, Answer
 from kgqa_core.datasets.files.question import read_questions
+from kgqa_core.datasets.load import read_rejects
 from kgqa_core.errors import BudgetReached
 from kgqa_core.llm.models import Models
 from kgqa_core.runs.finished import SystemParts
 from kgqa_core.store.files import write_json
+from kgqa_core.store.outputs import FileClaim
 from kgqa_core.store.shards import LOADING, add_counts, read_parts, share, write_part
 from kgqa_core.system import System
 from kgqa_core.tracing import NO_TRACER, QuestionTracer
@@ -98,6 +100,19 @@ def answer_batch(system: System, batch: Sequence[Question]) -> list[Answer]:
 def read_rows(folder: Path) -> list[dict[str, Any]]:
     """The rows of an artifact that `answer_questions` wrote."""
     return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
+
+
+def write_answers(claim: FileClaim, out: Path, questions: Path, answered: Path, run_id: str) -> dict[str, Any]:
+    """Writes `out`: the rows of `answered`, then those of the question file that cannot be read; returns what was done.
+
+    claim: of `out`.  questions, answered: folders of `load` and `answer_questions`.
+    """
+    rows = read_rows(answered)
+    rows += [Answer(reject.row, "", None, reject=reject.reason).to_row() for reject in read_rejects(questions)]
+    with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    rejects = [{"id": row["id"], "reason": row["reject"]} for row in rows if row["reject"]]
+    return {"answered": len(rows) - len(rejects), "out": str(out), "rejects": rejects, "run_id": run_id}
 
 
 def _counts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The top floor of the library, for notebooks and for `kgqa ask`:
 
-    system = System.from_run(".kgqa")
+    system = System.from_graph("graph.ttl")  # or what a run trained: System.from_run(".kgqa")
     system.ask("What is the capital of France?").answer
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgqa_core.abstention.apply import AbstentionJudge
 from kgqa_core.abstention.evidence import Evidence, Judgement, ModelAnswer
@@ -34,8 +34,7 @@ from kgqa_core.answering.registry import (
 from kgqa_core.answering.reply import MODEL_FAILED, Answer, AnswerFact, AnswerPassage, RankedEntity
 from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
-from kgqa_core.config import Answerer, AnsweringOptions, Knowledge, LinkingOptions
-from kgqa_core.dkg.csr import Dkg
+from kgqa_core.config import TOPICS, Answerer, AnsweringOptions, Knowledge, LinkingOptions
 from kgqa_core.errors import EndpointError, InputError, KgqaError, QuestionTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.questions import dialogue_turns, link_question, with_topics
@@ -55,14 +54,20 @@ from kgqa_core.question_limits import (
 from kgqa_core.retrieval.api import Retriever, RetrieverInputs
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.retrieval.registry import RETRIEVERS, open_retriever
+from kgqa_core.retrieval.topics import Topics
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
+from kgqa_core.runs.graph_files import graph_record
 from kgqa_core.runs.records import answering_run
-from kgqa_core.store.artifacts import Home
+from kgqa_core.store.artifacts import Home, read_manifest
 from kgqa_core.symbolic.answer import listed, with_result
+from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.compute import Calculator, open_solver
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
+
+if TYPE_CHECKING:
+    from kgqa_core.dkg.csr import Dkg
 
 SHOWN_ENTITIES = 10
 """Ranked entities that an answer holds."""
@@ -127,6 +132,26 @@ class System:
         return cls.open(with_mentions(parts, mentions_of_run(home, record, monitor)) if parts.reads_graph else parts)
 
     @classmethod
+    def from_graph(
+        cls,
+        *files: Path | str,
+        home: Home | Path | str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        min_confidence: float | None = None,
+        monitor: Monitor = QUIET,
+    ) -> System:
+        """Answer from graph files at once, by the packaged head start; nothing is trained.
+
+        files, settings: as of `runs.graph_files.graph_record`.  home: a home or its folder, where the graph is built
+        and found again; that of KGQA_HOME, else `.kgqa`, when absent.  min_confidence: as of `from_run`.
+        Raises what `graph_record` and `open` raise.
+        """
+        home = home if isinstance(home, Home) else Home(Path(home)) if home is not None else Home.current()
+        record = graph_record(home, files, settings, monitor)
+        parts = system_parts(home, record, min_confidence=min_confidence)
+        return cls.open(with_mentions(parts, mentions_of_run(home, record, monitor)))
+
+    @classmethod
     def open(cls, parts: SystemParts, models: Models | None = None) -> System:
         """Load the parts of a system.
 
@@ -134,7 +159,7 @@ class System:
         Raises InputError when a part is missing that the answerer or the format of the knowledge needs, ArtifactError,
         GraphMismatch, ConfigError, ModelError or EndpointError.
         """
-        profile, graph, store = parts.profile, Dkg.open(parts.dkg), KgStore.open(parts.kg)
+        profile, store = parts.profile, KgStore.open(parts.kg)
         models = models or Models(profile.llm)
         spec = answerer_spec(profile.answering.answerer)
         writer = KnowledgeWriter.open(
@@ -143,13 +168,15 @@ class System:
         )  # fmt: skip
         calculator = _calculator(store, parts) if spec.computes else None
         if spec.explores:
-            calculator = _exploring(store, graph, spec, parts, models)
+            calculator = _exploring(store, _dkg(parts.dkg), spec, parts, models)
 
         def load(name: str, folder: Path | None) -> Retriever:
+            if name == TOPICS:
+                return Topics()
             section = RETRIEVERS[name].options(profile)
             inputs = RetrieverInputs(
-                graph, profile.retrieval, profile.seed, section, folder, parts.kg, parts.cache, llm=models.llm,
-                budget=models.budget,
+                _dkg(parts.dkg), profile.retrieval, profile.seed, section, folder, parts.kg, parts.cache,
+                llm=models.llm, budget=models.budget,
             )  # fmt: skip
             return open_retriever(name, inputs)
 
@@ -405,6 +432,12 @@ def _judgement(solved: ComputedAnswer | None) -> Judgement | None:
     return Judgement(solved.confidence, solved.min_confidence, solved.reason, solved.missing)
 
 
+def _dkg(folder: Path) -> Dkg:
+    from kgqa_core.dkg.csr import Dkg  # with numba, which a question that needs no retriever does without
+
+    return Dkg.open(folder)
+
+
 def _exploring(store: KgStore, dkg: Dkg, spec: AnswererSpec, parts: SystemParts, models: Models) -> ExploringCalculator:
     profile = parts.profile
     model, cache = str(Answerer.parse(profile.answering.answerer).model), parts.cache
@@ -416,5 +449,7 @@ def _calculator(store: KgStore, parts: SystemParts) -> Calculator:
     if parts.label_parser is None or not parts.reads_graph:
         missing = "a trained `label_parser`" if parts.reads_graph else "a retriever in its knowledge, for its facts"
         raise InputError(f"answerer {parts.profile.answering.answerer!r} needs {missing}")
-    least = parts.profile.abstention.min_confidence
-    return Calculator(store, open_solver(store, parts.profile.symbolic, parts.label_parser, least))
+    least, kept = parts.profile.abstention.min_confidence, None
+    if parts.label_parser == HEAD_START and parts.cache is not None:
+        kept = parts.cache / "phrases" / f"{read_manifest(parts.kg)['digest'][:20]}.safetensors"
+    return Calculator(store, open_solver(store, parts.profile.symbolic, parts.label_parser, least, kept))

@@ -30,7 +30,6 @@ from benchmarks.conditions import conditions
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import LinkingOptions
 from kgqa_core.kg.store import KgStore
-from kgqa_core.linking import kernels
 from kgqa_core.linking.fold import fold_text
 from kgqa_core.linking.mentions import FUNCTION, MentionDictionary
 from kgqa_core.linking.tagger import open_tagger
@@ -81,10 +80,9 @@ def commonness(data: Data) -> Callable[[str], Found]:
 
     def link(text: str) -> Found:
         folded = fold_text(text)
-        rows = kernels.spot(mentions.names.blob, mentions.names.offsets, folded.data, folded.begin, folded.end)
         names = {
             (int(folded.first[first]), int(folded.last[last])): name
-            for first, last, name in rows.tolist()
+            for first, last, name in mentions.names.spots(folded)
             if not mentions.flags[name] & FUNCTION
         }
         return _cut([[e for e, _ in mentions.candidates(names[span], 10)] for span in _longest(list(names))])

@@ -50,6 +50,18 @@ GraphFilesOption = Annotated[
         show_default=False,
     ),
 ]
+MapOption = Annotated[
+    Path | None,
+    typer.Option("--map", help="Mapping of several tables, as of `kgqa kg map`.", show_default=False),
+]
+ContextOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        help="File of a JSON-LD context that documents name by address: FILE or ADDRESS=FILE.",
+        show_default=False,
+    ),
+]
 QuestionsOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -140,6 +152,12 @@ class TracedSystemChoice(SystemChoice):
     """The same where MLflow may keep traces."""
 
     trace_share: TraceShareOption = None
+
+
+def context_files(given: Sequence[str]) -> dict[str, str]:
+    """Files of JSON-LD contexts by the address that documents name; `''` stands for every address."""
+    pairs = [text.rpartition("=") for text in given]
+    return {address: file for address, _, file in pairs}
 
 
 def graph_folder(paths: Sequence[str]) -> str | None:

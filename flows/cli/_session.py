@@ -131,8 +131,8 @@ def existing(home: Path | None) -> Home:
     chosen = _choose(home).look()
     if not chosen.exists:
         raise InputError(
-            f"there is no home at {chosen.root}; name one with --home or KGQA_HOME, or make one with `kgqa demo` or "
-            "`kgqa run`"
+            f"there is no home at {chosen.root}; name one with --home or KGQA_HOME, make one with `kgqa demo` or "
+            "`kgqa run`, or name a graph to ask at once with --kg FILE"
         )
     return chosen
 

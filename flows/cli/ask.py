@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli import _session as common
+from flows.cli._graph import GraphChoice, graph_or_run
 from flows.cli._options import ForceOption, TracedSystemChoice
 from flows.cli._served import ask_server
 from flows.cli._session import JsonSession, Session, err, print_json
@@ -21,6 +22,7 @@ from kgqa_core.types import ROLES
 def ask(
     session: Session,
     choice: TracedSystemChoice,
+    graph: GraphChoice,
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     topic: Annotated[
         list[str] | None,
@@ -42,13 +44,12 @@ def ask(
         bool, typer.Option("--own-process", help="Load the system here, even where `kgqa serve` answers for this home.")
     ] = False,
 ) -> None:
-    """Answer one question with the champion's graph, retriever and model, and show the facts behind it.
+    """Answer one question from a graph file, or with what a run trained, and show the facts behind it.
 
-    Without a champion the newest finished run answers, as in `kgqa serve`.
+    With --kg the graph is built once and answers without training.  Without it the champion answers, and without a
+    champion the newest finished run, as in `kgqa serve`.
     """
-    chosen = session.look()
-    session.start_logging()
-    record = answering_run(chosen, choice.run_id)
+    chosen, record = graph_or_run(session, graph, choice.run_id)
     from kgqa_core.report.console import ask_tables
 
     dialogue = [(ROLES[index % len(ROLES)], text) for index, text in enumerate(turn or ())]
@@ -88,8 +89,7 @@ def _ask_here(
     parts = system_parts(home, record, choice.knowledge, choice.min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph and not topics:
-        graph = stage_artifact(record, "kg")
-        parts = with_mentions(parts, common.mentions_folder(home, graph, record))
+        parts = with_mentions(parts, common.mentions_folder(home, stage_artifact(record, "kg"), record))
     share = parts.profile.tracking.trace_share if choice.trace_share is None else choice.trace_share
     tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
     with err.status("loading the graph, the retriever and the model …"):
@@ -110,25 +110,59 @@ def _ask_here(
 def answer(
     session: Session,
     choice: TracedSystemChoice,
+    graph: GraphChoice,
     questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
     force: ForceOption = False,
 ) -> None:
-    """Answer a file of questions with the champion's graph, retriever and model, else the newest finished run's."""
-    chosen, _ = session.working_homes()
-    session.start_logging()
-    record = answering_run(chosen, choice.run_id)
-    from flows.answer import answer_file
+    """Answer a file of questions from a graph file (--kg), or with what a run trained."""
+    if graph.kg:
+        result = _answer_here(session, graph, choice, questions, out, force=force)
+    else:
+        chosen, _ = session.working_homes()
+        session.start_logging()
+        graph.sections()
+        record = answering_run(chosen, choice.run_id)
+        from flows.answer import answer_file
 
-    result = answer_file(
-        record, questions, out, choice.knowledge, choice.min_confidence, force=force, trace_share=choice.trace_share
-    )
+        result = answer_file(
+            record, questions, out, choice.knowledge, choice.min_confidence, force=force, trace_share=choice.trace_share
+        )
     if session.as_json:
         print_json(result)
     else:
         common.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
         for reject in result["rejects"][:10]:
             common.out.print(f"  {reject['id']}: {reject['reason']}")
+
+
+def _answer_here(
+    session: Session, graph: GraphChoice, choice: TracedSystemChoice, questions: Path, out: Path, *, force: bool
+) -> dict[str, Any]:
+    """Answer a file from graph files, in this process alone; the answers are written whole or not at all."""
+    from kgqa_core.store.outputs import claim_file
+
+    claim = claim_file(out, inputs=(questions, *graph.kg), force=force)
+    home, record = graph_or_run(session, graph, choice.run_id)
+    from kgqa_core.config import QuestionsOptions
+    from kgqa_core.datasets.load import load
+    from kgqa_core.llm.models import Models
+    from kgqa_core.question_file import answer_questions, write_answers
+    from kgqa_core.runs.finished import mentions_of_run, system_parts, with_mentions
+    from kgqa_core.store.scratch import scratch_folder
+    from kgqa_core.workspace import Workspace
+    from tasks.engine.progress import StageMonitor
+
+    parts = system_parts(home, record, choice.knowledge, choice.min_confidence)
+    parts = with_mentions(parts, mentions_of_run(home, record))
+    options = QuestionsOptions(name=questions.stem, source="jsonl", path=str(questions), unscored=True)
+    with scratch_folder(home.root / "tmp", "answer") as folder, StageMonitor(out.name, lambda rows: None) as monitor:
+        read, answered = Workspace(folder / "read", monitor=monitor), Workspace(folder / "answered", monitor=monitor)
+        for workspace in (read, answered):
+            workspace.out.mkdir()
+        load(read, kg=parts.kg, options=options, seed=parts.profile.seed)
+        answer_questions(answered, questions=read.out, parts=parts, models=Models(parts.profile.llm))
+        return write_answers(claim, out, read.out, answered.out, record["run_id"])
 
 
 def evaluate(

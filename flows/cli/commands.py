@@ -57,12 +57,12 @@ COMMANDS = (
     CommandRecord(
         "ask",
         "ask",
-        "Answer one question with the champion's graph, retriever and model, and show the facts behind it.",
+        "Answer one question from a graph file, or with what a run trained, and show the facts behind it.",
     ),
     CommandRecord(
         "ask",
         "answer",
-        "Answer a file of questions with the champion's graph, retriever and model, else the newest finished run's.",
+        "Answer a file of questions from a graph file (--kg), or with what a run trained.",
     ),
     CommandRecord(
         "serve", "serve", "Answer questions over HTTP: JSON, OpenAI's chat protocol, the graph; Ctrl-C stops it."
@@ -95,7 +95,7 @@ COMMANDS = (
         "Find the entities of a graph that a text names: mentions, candidates, and the confidence ρ of each.",
     ),
     CommandRecord(
-        "mcp", "mcp", "Serve the champion's graph and system to agents as tools of the Model Context Protocol."
+        "mcp", "mcp", "Serve a graph and what answers from it to agents as tools of the Model Context Protocol."
     ),
     CommandRecord(
         "datasets",

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._options import ForceOption, KgOption, NamesOption, RunOption, SetOption
+from flows.cli._options import (
+    ContextOption,
+    ForceOption,
+    KgOption,
+    MapOption,
+    NamesOption,
+    RunOption,
+    SetOption,
+    context_files,
+)
 from flows.cli._pandas import without_pandas
 from flows.cli._session import HomeSession, JsonSession, print_json
 from flows.cli.subset import subset
@@ -47,17 +56,8 @@ class KgSection:
             "--max-reject-share", min=0, max=1, help="Largest share of bad statements [0.01].", show_default=False
         ),
     ] = None
-    map: Annotated[
-        Path | None,
-        typer.Option("--map", help="Mapping of several tables, as of `kgqa kg map`.", show_default=False),
-    ] = None
-    context: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--context", help="File of a JSON-LD context that documents name by address: FILE or ADDRESS=FILE.",
-            show_default=False,
-        ),
-    ] = None  # fmt: skip
+    map: MapOption = None
+    context: ContextOption = None
     names: NamesOption = None
     settings: SetOption = None
 
@@ -76,8 +76,7 @@ class KgSection:
         if self.max_reject_share is not None:
             section["max_reject_share"] = self.max_reject_share
         if self.context:
-            pairs = [text.rpartition("=") for text in self.context]
-            section["context"] = {address: file for address, _, file in pairs}
+            section["context"] = context_files(self.context)
         return section
 
 

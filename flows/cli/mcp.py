@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
+from flows.cli._graph import GraphChoice, graph_or_run
 from flows.cli._options import SystemChoice
 from flows.cli._session import JsonSession, err
 from kgqa_core.errors import ConfigError, KgqaError
 from kgqa_core.extras import require_extra
-from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.runs.records import stage_artifact
 from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class ServerSession(JsonSession):
 def mcp(
     session: ServerSession,
     choice: SystemChoice,
+    graph: GraphChoice,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instead of stdin and stdout.")] = False,
     port: Annotated[
         int | None,
@@ -68,9 +70,10 @@ def mcp(
         typer.Option(help="Further name by which clients of --http reach it, such as that of a proxy; repeat it."),
     ] = None,
 ) -> None:
-    """Serve the champion's graph and system to agents as tools of the Model Context Protocol.
+    """Serve a graph and what answers from it to agents as tools of the Model Context Protocol.
 
-    The champion is followed as it changes; in a home without one the newest finished run answers.
+    With --kg a graph is built once and answers without training.  Without it the champion is followed
+    as it changes; in a home without one the newest finished run answers.
     """
     require_extra("serve", "kgqa mcp")
     for name, value in (("--port", port), ("--host", host), ("--allowed-host", allowed_host)):
@@ -80,17 +83,17 @@ def mcp(
         from kgqa_core.config import Knowledge
 
         Knowledge.parse(choice.knowledge)  # what is no knowledge of any run is refused before anything is loaded
-    chosen = session.look()
-    session.start_logging()
+    chosen, record = graph_or_run(session, graph, choice.run_id)
     from kgqa_core.serving.mcp_server import McpLimits
     from kgqa_core.serving.systems import SystemSource
     from tasks.secrets import load_secrets
 
     seconds = McpLimits().ask_seconds
     source = SystemSource(
-        chosen, choice.run_id, choice.knowledge, choice.min_confidence, prepare=load_secrets, seconds=seconds
-    ).fixed()
-    record = newest_run(chosen, source.current())
+        chosen, choice.run_id, choice.knowledge, choice.min_confidence, prepare=load_secrets, seconds=seconds,
+        record=record if graph.kg else None,
+    ).fixed()  # fmt: skip
+    record = dict(source.record_of(source.current()))
     if http:
         _serve_http(_Loader(chosen, record, source), host or "127.0.0.1", port, allowed_host or ())
     else:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
+from flows.cli._graph import GraphChoice, graph_or_run
 from flows.cli._options import TracedSystemChoice
 from flows.cli._session import Session, err
 from flows.cli.servers import in_url
 from kgqa_core.extras import require_extra
 from kgqa_core.runs.finished import system_parts
-from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.runs.records import stage_artifact
 from kgqa_core.serving.home_server import announced
 from kgqa_core.store.artifacts import Home
 
@@ -51,28 +52,28 @@ class ListenOptions:
     body_kb: Annotated[int, typer.Option(help="Size of a request at most, in KB.", min=1)] = 1024
 
 
-def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice) -> None:
+def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, graph: GraphChoice) -> None:
     """Answer questions over HTTP: JSON, OpenAI's chat protocol, the graph; Ctrl-C stops it.
 
-    The champion is followed as it changes; in a home without one the newest finished run answers.  Others than this
-    machine reach it only with --host, and then need the token of KGQA_SERVE_TOKEN.
+    With --kg a graph is built once and answers without training.  Without it the champion is followed
+    as it changes; in a home without one the newest finished run answers.  Others than
+    this machine reach it only with --host, and then need the token of KGQA_SERVE_TOKEN.
     """
     require_extra("serve", "kgqa serve")
-    chosen = session.look()
+    chosen, record = graph_or_run(session, graph, choice.run_id)
     if chosen.writable:
         session.prepare()
     else:
         err.print(f"the home {chosen.root} cannot be written: no feedback, no traces, and `kgqa ask` does not ask this "
                   "server", soft_wrap=True)  # fmt: skip
-    session.start_logging()
     from kgqa_core.serving import run as server
     from kgqa_core.serving.addresses import bind
     from kgqa_core.serving.metrics import MULTIPROCESS_VARIABLE
     from kgqa_core.serving.systems import SystemSource
     from tasks.secrets import load_secrets
 
-    source = SystemSource(chosen, choice.run_id).fixed()
-    record = newest_run(chosen, source.current())
+    source = SystemSource(chosen, choice.run_id, record=record if graph.kg else None).fixed()
+    record = dict(source.record_of(source.current()))
     parts = system_parts(chosen, record, choice.knowledge, choice.min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph:
@@ -91,6 +92,7 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice) -
         body_kb=listen.body_kb,
         timeout_seconds=listen.timeout,
         trace_share=choice.trace_share,
+        record=record if graph.kg else None,
         key=secrets.token_hex(32),
     )
     options.http()

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kgqa_core.answering.reply import Effort
 from kgqa_core.config import LlmOptions
-from kgqa_core.dkg.csr import Dkg
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.budget import Budget
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
+
+if TYPE_CHECKING:
+    from kgqa_core.dkg.csr import Dkg
 
 End = Literal["answered", "limit", "unreadable", "error", "no topic"]
 """How an exploration ended: with an answer, at a limit of calls, tokens or turns, for want of a reply that can be read,

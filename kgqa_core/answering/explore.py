@@ -19,7 +19,6 @@ from kgqa_core.answering.reply import Effort
 from kgqa_core.config import Answerer, LlmOptions, Options
 from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ConfigError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.symbolic.compute import Calculator, proofs, write
@@ -59,6 +58,8 @@ def explore(
     """
     chosen = sample.of(read_questions(questions))
     kind = Answerer.parse(answerer)
+    from kgqa_core.dkg.csr import Dkg  # with numba
+
     with KgStore.open(kg) as store:
         inputs = ExplorerInputs(
             Dkg.open(dkg), store, str(kind.model), section, llm, sample.seed, workspace.cache, workspace.budget

@@ -1,8 +1,7 @@
-"""The compiled walk through sorted names: every stretch of a text that is a name, without looking at each name."""
+"""The compiled walk of `mentions.Strings.spots`, over all names of a graph."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -40,29 +39,6 @@ def _bound(blob: Array, offsets: Array, low: int, high: int, text: Array, start:
 
 
 @_jit
-def find(blob: Array, offsets: Array, text: Array) -> int:
-    """The place of a name, or -1."""
-    names = offsets.shape[0] - 1
-    index = _bound(blob, offsets, 0, names, text, 0, text.shape[0], False)
-    if index < names:
-        begin, end = np.int64(offsets[index]), np.int64(offsets[index + 1])
-        if end - begin == text.shape[0]:
-            for k in range(text.shape[0]):
-                if blob[begin + k] != text[k]:
-                    return -1
-            return index
-    return -1
-
-
-@_jit
-def beginning_with(blob: Array, offsets: Array, text: Array) -> tuple[int, int]:
-    """The range of names that begin with a text."""
-    names = offsets.shape[0] - 1
-    low = _bound(blob, offsets, 0, names, text, 0, text.shape[0], False)
-    return low, _bound(blob, offsets, low, names, text, 0, text.shape[0], True)
-
-
-@_jit
 def spot(blob: Array, offsets: Array, text: Array, begin: Array, end: Array) -> Array:
     """(first atom, last atom, name) of every row of atoms that is a name; int64 [found, 3].
 
@@ -88,67 +64,6 @@ def spot(blob: Array, offsets: Array, text: Array, begin: Array, end: Array) -> 
                 result[count, 0], result[count, 1], result[count, 2] = first, last, low
                 count += 1
     return result[:count]
-
-
-@_jit
-def shared(row: Array, first: int, second: int, neighbours: Array) -> int:
-    """How many neighbours two entities share; rows of neighbours are ascending."""
-    a, a_end = np.int64(row[first]), np.int64(row[first + 1])
-    b, b_end = np.int64(row[second]), np.int64(row[second + 1])
-    if a_end - a > b_end - b:
-        a, a_end, b, b_end = b, b_end, a, a_end
-    count = 0
-    if (a_end - a) * 16 < b_end - b:
-        for index in range(a, a_end):
-            wanted = neighbours[index]
-            low, high = b, b_end
-            while low < high:
-                middle = (low + high) // 2
-                if neighbours[middle] < wanted:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < b_end and neighbours[low] == wanted:
-                count += 1
-            b = low
-        return count
-    while a < a_end and b < b_end:
-        if neighbours[a] < neighbours[b]:
-            a += 1
-        elif neighbours[a] > neighbours[b]:
-            b += 1
-        else:
-            count += 1
-            a += 1
-            b += 1
-    return count
-
-
-@_jit
-def related(row: Array, neighbours: Array, ones: Array, others: Array, every: int) -> Array:
-    """Milne-Witten relatedness of each of some entities with each of others; float64 [ones, others], in [0, 1].
-
-    every: entities of the graph.
-    """
-    result = np.zeros((ones.shape[0], others.shape[0]), dtype=np.float64)
-    for i in range(ones.shape[0]):
-        first = np.int64(ones[i])
-        size = np.int64(row[first + 1]) - np.int64(row[first])
-        for j in range(others.shape[0]):
-            other = np.int64(others[j])
-            if first == other:
-                result[i, j] = 1.0
-                continue
-            least: Any = np.int64(row[other + 1]) - np.int64(row[other])
-            most: Any = max(size, least)
-            least = min(size, least)
-            if least == 0 or least >= every:
-                continue
-            common = shared(row, first, other, neighbours)
-            if common:
-                distance = (math.log(most) - math.log(common)) / (math.log(every) - math.log(least))
-                result[i, j] = min(1.0, max(0.0, 1.0 - distance))
-    return result
 
 
 @_jit

@@ -27,7 +27,9 @@ Texts (`*.bin`) lie in one block of bytes, with the offsets where they begin in 
 from __future__ import annotations
 
 import json
+import math
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence, Sized
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -36,8 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.linking import kernels
-from kgqa_core.linking.fold import fold
+from kgqa_core.linking.fold import Folded, fold
 from kgqa_core.linking.growing_file import GrowingFile
 
 
@@ -46,6 +47,7 @@ class Strings:
 
     def __init__(self, blob: Array, offsets: Array) -> None:
         self.blob, self.offsets = blob, offsets
+        self._bytes, self._starts = memoryview(np.asarray(blob)), memoryview(np.asarray(offsets))
 
     @classmethod
     def open(cls, folder: Path, name: str) -> Strings:
@@ -70,17 +72,44 @@ class Strings:
 
     def find(self, text: str) -> int:
         """The place of a text in sorted ones, or -1."""
-        data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        return int(kernels.find(self.blob, self.offsets, data)) if len(data) else -1
+        data = text.encode("utf-8", "surrogatepass")
+        number = bisect_left(range(len(self)), data, key=self.data)
+        return number if data and number < len(self) and self.data(number) == data else -1
 
     def beginning_with(self, text: str) -> tuple[int, int]:
         """The range of sorted texts that begin with a text."""
-        data = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-        low, high = kernels.beginning_with(self.blob, self.offsets, data)
-        return int(low), int(high)
+        return self._beginning(text.encode("utf-8", "surrogatepass"), 0, len(self))
+
+    def _beginning(self, data: bytes, low: int, high: int) -> tuple[int, int]:
+        """The part of a range of sorted texts that begins with some bytes."""
+        every, size = range(len(self)), len(data)
+        low = bisect_left(every, data, low, high, key=self.data)
+        return low, bisect_right(every, data, low, high, key=lambda number: self.data(number)[:size])
+
+    def spots(self, folded: Folded) -> list[tuple[int, int, int]]:
+        """(first atom, last atom, name) of every row of atoms that is one of these sorted texts.
+
+        From each atom on, the range of texts that begin with what was read narrows; the walk stops when it is empty.
+        """
+        results, text = [], folded.data.tobytes()
+        begin, end = folded.begin.tolist(), folded.end.tolist()
+        for first in range(len(begin)):
+            low, high = 0, len(self)
+            for last in range(first, len(begin)):
+                data = text[begin[first] : end[last]]
+                low, high = self._beginning(data, low, high)
+                if low >= high:
+                    break
+                if self.data(low) == data:
+                    results.append((first, last, low))
+        return results
+
+    def data(self, number: int) -> bytes:
+        """The UTF-8 of a text."""
+        return bytes(self._bytes[self._starts[number] : self._starts[number + 1]])
 
     def __getitem__(self, number: int) -> str:
-        return bytes(self.blob[int(self.offsets[number]) : int(self.offsets[number + 1])]).decode("utf-8")
+        return self.data(number).decode("utf-8")
 
 
 class StringsWriter:
@@ -244,11 +273,22 @@ class MentionDictionary:
 
         An entity is its own neighbour.
         """
-        pair = (np.array(entities, dtype=np.int64) for entities in (ones, others))
-        rows: list[list[float]] = kernels.related(
-            self.near_rows, self.near, *pair, max(self.meta["entities"], 2)
-        ).tolist()
-        return rows
+        near = {entity: np.asarray(self.neighbours_of(entity)) for entity in {*ones, *others}}
+        every = math.log(max(self.meta["entities"], 2))
+        return [[_related(near[one], near[other], every) if one != other else 1.0 for other in others] for one in ones]
+
+
+def _related(one: Array, other: Array, every: float) -> float:
+    """Milne-Witten relatedness of two entities by their neighbours, ascending.  every: logarithm of all entities."""
+    least, most = sorted((one, other), key=len)
+    if not len(least) or math.log(len(least)) >= every:
+        return 0.0
+    places = np.minimum(np.searchsorted(most, least), len(most) - 1)
+    common = int(np.count_nonzero(most[places] == least))
+    if not common:
+        return 0.0
+    distance = (math.log(len(most)) - math.log(common)) / (every - math.log(len(least)))
+    return min(1.0, max(0.0, 1.0 - distance))
 
 
 def _lengths(*parts: Sized) -> tuple[int, ...]:

@@ -12,7 +12,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kgqa_core.linking import kernels
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.fold import Folded, fold_text, is_unspaced
 from kgqa_core.linking.mentions import (
@@ -219,9 +218,8 @@ def find_spots(text: str, turn: int, mentions: MentionDictionary, most: int, typ
     """
     folded, writing = fold_text(text), Writing.of(text)
     reader = _Reader(text, turn, mentions, most, folded, writing)
-    strings = mentions.names
-    result = kernels.spot(strings.blob, strings.offsets, folded.data, folded.begin, folded.end)
-    spots = [spot for first, last, name in result.tolist() if (spot := reader.exact(first, last, name)) is not None]
+    rows = mentions.names.spots(folded)
+    spots = [spot for first, last, name in rows if (spot := reader.exact(first, last, name)) is not None]
     by_span = {(spot.start, spot.end): spot for spot in spots if spot.kind == NAME}
     plurals = [reader.plural(first, last) for first, last in _stretches(folded)]
     spots += [spot for spot in plurals if spot is not None and (spot.start, spot.end) not in by_span]

@@ -101,8 +101,8 @@ def _named(home: Path, word: str, *, finished: bool) -> dict[str, Any]:
         if (newest := next((record for record in done if _stands_alone(home, record)), None)) is not None:
             return newest
         raise InputError(
-            f"the home {home} has no finished run yet; start one with `kgqa demo` or `kgqa run`, or point to another "
-            "home with --home"
+            f"the home {home} has no finished run yet; start one with `kgqa demo` or `kgqa run`, point to another home "
+            "with --home, or ask a graph at once with --kg FILE"
         )
     if is_champion(word):
         word = champion_run(home, word)

@@ -47,7 +47,7 @@ class ServeOptions:
     workers: processes; each has the networks for itself, and shares the memory-mapped graph.  connections: at once, of
     a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, proxies, body_kb, body_seconds,
     timeout_seconds: as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when
-    absent.  key: by which the server proves that it is the home's.
+    absent.  record: as of `SystemSource`.  key: by which the server proves that it is the home's.
     """
 
     home: str
@@ -67,6 +67,7 @@ class ServeOptions:
     body_seconds: float = 20.0
     timeout_seconds: float = 120.0
     trace_share: float | None = None
+    record: dict[str, Any] | None = None
     key: str = field(default="", repr=False)
 
     def service(self, hooks: ServeHooks | None = None) -> Service:
@@ -74,7 +75,7 @@ class ServeOptions:
         home, hooks = Home(Path(self.home)).look(), hooks or ServeHooks()
         source = SystemSource(
             home, self.run, self.knowledge, self.min_confidence, tracer_of=hooks.tracer_of, prepare=hooks.prepare,
-            seconds=self.timeout_seconds,
+            seconds=self.timeout_seconds, record=self.record,
         )  # fmt: skip
         return Service(source, max_batch=self.max_batch, queue=self.queue, poll_seconds=self.poll_seconds)
 

@@ -22,6 +22,7 @@ class SystemSource:
 
     run: a run's id, `newest`, `champion` or `champion:SYSTEM`, which is followed as it changes; without it as
     `default_run` says.  knowledge, min_confidence: as `System.from_run` takes them.
+    record: of a graph that answers without a run, in place of one (`graph_files.graph_record`).
     tracer_of: from the record of a run to what keeps traces of its answers.  prepare: is called with the profile of a
     run before its system is opened, such as to load the secrets that it names.  seconds: in which a request to an
     endpoint has ended, its retries included, so that nobody waits behind an answer that nobody waits for any more.
@@ -35,15 +36,24 @@ class SystemSource:
     tracer_of: Callable[[Mapping[str, Any]], QuestionTracer] | None = None
     prepare: Callable[[Profile], None] | None = None
     seconds: float | None = None
+    record: Mapping[str, Any] | None = None
+
+    def record_of(self, run: str) -> Mapping[str, Any]:
+        """The record of a run, or of the graph that answers without one."""
+        return self.record if self.record is not None else newest_run(self.home, run)
 
     def current(self) -> str:
         """Id of the run that is to answer now.  Raises InputError where there is none, and as `current_champions`."""
+        if self.record is not None:
+            return str(self.record["run_id"])
         if self.run is not None and is_champion(self.run):
             return champion_run(self.home.root, self.run)  # without the records of all runs: it is asked often
         return str(answering_run(self.home, self.run)["run_id"])
 
     def fixed(self) -> SystemSource:
         """The same of one system, so that a champion of another graph in the home is not followed."""
+        if self.record is not None:
+            return self
         word = self.run if self.run is not None else default_run(self.home)
         return replace(self, run=word) if is_champion(word) else self
 
@@ -66,7 +76,7 @@ class SystemSource:
         return System.open(self._parts(run, knowledge))
 
     def _parts(self, run: str, knowledge: str | None) -> SystemParts:
-        record = newest_run(self.home, run)
+        record = self.record_of(run)
         parts = system_parts(self.home, record, knowledge or self.knowledge, self.min_confidence)
         if self.prepare is not None:
             self.prepare(parts.profile)
@@ -79,9 +89,9 @@ class SystemSource:
 
     def tracer(self, run: str) -> QuestionTracer:
         """What keeps traces of the answers of a run's system."""
-        return NO_TRACER if self.tracer_of is None else self.tracer_of(newest_run(self.home, run))
+        return NO_TRACER if self.tracer_of is None else self.tracer_of(self.record_of(run))
 
     def name(self, run: str) -> str:
         """What the system of a run is called by clients: the name of its graph."""
-        profile = newest_run(self.home, run).get("profile") or {}
+        profile = self.record_of(run).get("profile") or {}
         return str((profile.get("kg") or {}).get("name") or "graph")

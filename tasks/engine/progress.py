@@ -101,6 +101,8 @@ class StageMonitor:
         self._bar.update(self._row, completed=done, total=total, unit=what)
 
     def _prefect(self, percent: float) -> None:
+        if "prefect" not in sys.modules:  # a command that runs no flow
+            return
         from prefect.artifacts import create_progress_artifact, update_progress_artifact
         from prefect.context import TaskRunContext
 

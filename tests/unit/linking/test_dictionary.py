@@ -91,8 +91,7 @@ def test_hostile_names_neither_break_the_build_nor_the_walk(tmp_path: Path) -> N
     for number, name in enumerate(hostile):
         assert (number in {entity for entity, _ in found[name]}) == bool(keys(name)), name
     text = fold_text(" ".join(hostile))
-    rows = kernels.spot(mentions.names.blob, mentions.names.offsets, text.data, text.begin, text.end)
-    assert len(rows) >= 8
+    assert len(mentions.names.spots(text)) >= 8
 
 
 def test_a_graph_without_any_name_is_refused(tmp_path: Path) -> None:
@@ -149,14 +148,16 @@ def test_names_are_found_as_a_plain_dictionary_finds_them(tmp_path: Path, size: 
         text = " ".join(rng.choice(words) for _ in range(rng.randint(1, 9)))
         folded = fold_text(text)
         data = folded.data.tobytes()
-        rows = kernels.spot(mentions.names.blob, mentions.names.offsets, folded.data, folded.begin, folded.end)
+        rows = mentions.names.spots(folded)
+        compiled = kernels.spot(mentions.names.blob, mentions.names.offsets, folded.data, folded.begin, folded.end)
+        assert [list(row) for row in rows] == compiled.tolist()
         expected = {
             (first, last, data[folded.begin[first] : folded.end[last]].decode())
             for first in range(len(folded.begin))
             for last in range(first, len(folded.begin))
             if data[folded.begin[first] : folded.end[last]].decode() in plain
         }
-        found = {(first, last, mentions.names[name]) for first, last, name in rows.tolist()}
+        found = {(first, last, mentions.names[name]) for first, last, name in rows}
         assert {row for row in found if mentions.find_whole(row[2]) >= 0} == expected
 
 

@@ -1,0 +1,61 @@
+"""Graph files that answer at once, without a run: the options that name them, and what is built of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flows.cli._options import ContextOption, GraphFilesOption, MapOption, NamesOption, SetOption, context_files
+from flows.cli._pandas import without_pandas
+from flows.cli._session import JsonSession
+from kgqa_core.errors import ConfigError
+from kgqa_core.runs.records import answering_run
+from kgqa_core.store.artifacts import Home
+
+
+@dataclass(frozen=True)
+class GraphChoice:
+    """Options that name graph files to answer from at once, in place of a run."""
+
+    kg: GraphFilesOption = None
+    map: MapOption = None
+    context: ContextOption = None
+    names: NamesOption = None
+    settings: SetOption = None
+
+    def sections(self) -> dict[str, Any]:
+        """What is set of a profile.  Raises ConfigError where something is, and no file is named."""
+        from kgqa_core.config import parse_settings
+
+        section: dict[str, Any] = {}
+        section |= {name: str(file) for name in ("map", "names") if (file := getattr(self, name)) is not None}
+        section |= {"context": context_files(self.context)} if self.context else {}
+        given = {"--map": self.map, "--context": self.context, "--names": self.names, "--set": self.settings}
+        if not self.kg and (named := [name for name, value in given.items() if value]):
+            raise ConfigError(f"{named[0]} is for graph files; name them with --kg, or leave it out")
+        settings: dict[str, Any] = parse_settings(self.settings or ())
+        return settings | {"kg": {**section, **settings.get("kg", {})}}
+
+
+def graph_or_run(session: JsonSession, graph: GraphChoice, run_id: str | None) -> tuple[Home, dict[str, Any]]:
+    """The home, and the record of what answers: of a graph that is built or found there, or of a finished run.
+
+    Neither Prefect nor MLflow is imported.  Raises ConfigError for both, and what `graph_record` or `answering_run`
+    raises.
+    """
+    sections = graph.sections()
+    if not graph.kg:
+        home = session.look()
+        session.start_logging()
+        return home, answering_run(home, run_id)
+    if run_id is not None:
+        raise ConfigError(f"--kg {graph.kg[0]} and --run {run_id} name two systems; leave one of them out")
+    without_pandas()
+    home = session.prepare()
+    session.start_logging()
+    from kgqa_core.runs.graph_files import graph_record
+    from tasks.engine.progress import StageMonitor
+
+    with StageMonitor(Path(graph.kg[0]).name, lambda rows: None) as monitor:
+        return home, graph_record(home, graph.kg, sections, monitor)

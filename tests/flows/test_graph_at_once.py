@@ -1,0 +1,97 @@
+"""`kgqa ask`, `answer`, `serve` and `mcp` from graph files, without a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.support.command import ROOT, environment, run_python
+from tests.support.forked_command import forked_kgqa
+from tests.support.kgqa_serve import served
+
+QUESTION = "Who wrote Night Ferry?"
+WITHOUT = """
+import sys
+from flows.cli.app import app
+home, graph, questions, out = sys.argv[1:]
+for words in (["ask", "Who wrote Night Ferry?", "--json"], ["answer", "--questions", questions, "--out", out]):
+    app([*words, "--kg", graph, "--home", home], standalone_mode=False)
+heavy = {"prefect", "mlflow", "pandas", "transformers", "numba"} & set(sys.modules)
+assert heavy <= {"numba"}, heavy  # which a build needs
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    path = tmp_path / "books.tsv"
+    path.write_text("Ada Stone\twrote\tNight Ferry\nAda Stone\twrote\tThe Grey Harbour\n", encoding="utf-8")
+    return path
+
+
+def test_a_question_and_a_file_are_answered_without_prefect_or_mlflow(tmp_path: Path, graph: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
+    questions.write_text(json.dumps({"id": "a", "question": QUESTION}) + "\n", encoding="utf-8")
+    done = run_python(["-c", WITHOUT, tmp_path / "home", graph, questions, out])
+    assert done.code == 0, done.err
+    reply = json.loads(done.out.splitlines()[0])
+    assert reply["answer"] == "Ada Stone" and reply["proof"] == ["(Ada Stone, wrote, Night Ferry)"]
+    [row] = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    assert (row["id"], row["answer"]) == ("a", "Ada Stone") and "1 answers" in done.out
+    assert not list((tmp_path / "home" / "runs").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("ask", "--kg", "GRAPH", "--run", "newest", QUESTION), "name two systems"),
+        (("ask", "--map", "map.yaml", QUESTION), "--map is for graph files"),
+        (("ask", "--kg", "absent.tsv", QUESTION), "there is no graph file absent.tsv"),
+        (("ask", "--kg", "GRAPH", "--set", "kg.format=tsvv", QUESTION), "tsvv"),
+        (("ask", QUESTION), "--kg FILE"),
+        (
+            ("answer", "--kg", "GRAPH", "--questions", "GRAPH", "--out", "GRAPH"),
+            "would be overwritten|is an input|exists",
+        ),
+    ],
+)
+def test_what_cannot_be_answered_from_is_refused(
+    tmp_path: Path, graph: Path, words: tuple[str, ...], message: str
+) -> None:
+    given = [str(graph) if word == "GRAPH" else word for word in words]
+    done = forked_kgqa(*given, "--home", str(tmp_path / "home"))
+    assert done.code == 2, done.err
+    assert any(part in done.err for part in message.split("|")), done.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_server_of_a_graph_file_answers_and_ask_finds_it(tmp_path: Path, graph: Path, workers: int) -> None:
+    home = tmp_path / "home"
+    with served(home, "--kg", str(graph), "--workers", str(workers)) as running:
+        assert running.call("/ask", {"question": QUESTION})["answer"] == "Ada Stone"
+        asked = ["-m", "flows.cli", "ask", "--kg", graph, "--home", home, "--json", "Who wrote The Grey Harbour?"]
+        reply = run_python(asked).json
+        assert reply["answer"] == "Ada Stone" and "load_seconds" not in reply
+        graph.write_text("Bo Lind\twrote\tNight Ferry\n", encoding="utf-8")
+        changed = run_python([*asked[:-1], QUESTION]).json
+        assert changed["answer"] == "Bo Lind" and "load_seconds" in changed
+
+
+@pytest.mark.slow
+def test_agents_ask_a_graph_file(tmp_path: Path, graph: Path) -> None:
+    words = ["-m", "flows.cli", "mcp", "--kg", str(graph), "--home", str(tmp_path / "home")]
+    started = StdioServerParameters(command=sys.executable, args=words, env=environment(), cwd=ROOT)
+
+    async def main() -> str:
+        async with Client(started, mode="auto") as client:
+            neighbours = await client.call_tool("neighbours", {"name": "Ada Stone"})
+            assert not neighbours.is_error
+            return str(await client.call_tool("ask", {"question": QUESTION}))
+
+    assert "Ada Stone" in asyncio.run(main())
