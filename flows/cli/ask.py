@@ -142,7 +142,7 @@ def _answer_here(
     """Answer a file from graph files, in this process alone; the answers are written whole or not at all."""
     from kgqa_core.store.outputs import claim_file
 
-    claim = claim_file(out, inputs=(questions, *graph.kg), force=force)
+    claim = claim_file(out, inputs=(questions, *(graph.kg or ())), force=force)
     home, record = graph_or_run(session, graph, choice.run_id)
     from kgqa_core.config import QuestionsOptions
     from kgqa_core.datasets.load import load

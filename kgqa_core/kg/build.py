@@ -185,7 +185,7 @@ def build_parts(
             reading["notes"] = workspace.monitor.notes
         write_reading(workspace.out, reading, options)
     workspace.monitor.progress(100, 100, "% · encoding")
-    workspace.monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items()))
+    workspace.monitor.note(", ".join(f"{value:,} {name}" for name, value in counts.items() if value))
     if counts["rejects"]:
         workspace.monitor.note(f"{counts['rejects']:,} statements are rejected; the graph's table `rejects` lists them")
     return counts | reasons_of(reading)

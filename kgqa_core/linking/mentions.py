@@ -47,7 +47,7 @@ class Strings:
 
     def __init__(self, blob: Array, offsets: Array) -> None:
         self.blob, self.offsets = blob, offsets
-        self._bytes, self._starts = memoryview(np.asarray(blob)), memoryview(np.asarray(offsets))
+        self._bytes, self._starts = np.asarray(blob).data, np.asarray(offsets).data
 
     @classmethod
     def open(cls, folder: Path, name: str) -> Strings:
