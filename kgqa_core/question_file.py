@@ -103,10 +103,7 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_answers(claim: FileClaim, out: Path, questions: Path, answered: Path, run_id: str) -> dict[str, Any]:
-    """Writes `out`: the rows of `answered`, then those of the question file that cannot be read; returns what was done.
-
-    claim: of `out`.  questions, answered: folders of `load` and `answer_questions`.
-    """
+    """Writes `out`: the rows of `answered`, and the rejects of `questions` (folders); returns what was done."""
     rows = read_rows(answered)
     rows += [Answer(reject.row, "", None, reject=reject.reason).to_row() for reject in read_rejects(questions)]
     with claim.writing() as path, path.open("w", encoding="utf-8") as stream:

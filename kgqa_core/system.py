@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgqa_core.abstention.apply import AbstentionJudge
 from kgqa_core.abstention.evidence import Evidence, Judgement, ModelAnswer
@@ -58,16 +58,12 @@ from kgqa_core.retrieval.topics import Topics
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.graph_files import graph_record
 from kgqa_core.runs.records import answering_run
-from kgqa_core.store.artifacts import Home, read_manifest
+from kgqa_core.store.artifacts import Home
 from kgqa_core.symbolic.answer import listed, with_result
-from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.compute import Calculator, open_solver
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
-
-if TYPE_CHECKING:
-    from kgqa_core.dkg.csr import Dkg
 
 SHOWN_ENTITIES = 10
 """Ranked entities that an answer holds."""
@@ -137,19 +133,16 @@ class System:
         *files: Path | str,
         home: Home | Path | str | None = None,
         settings: Mapping[str, Any] | None = None,
-        min_confidence: float | None = None,
         monitor: Monitor = QUIET,
     ) -> System:
-        """Answer from graph files at once, by the packaged head start; nothing is trained.
+        """Answer from graph files at once, by the packaged label parser; nothing is trained.
 
-        files, settings: as of `runs.graph_files.graph_record`.  home: a home or its folder, where the graph is built
-        and found again; that of KGQA_HOME, else `.kgqa`, when absent.  min_confidence: as of `from_run`.
-        Raises what `graph_record` and `open` raise.
+        files, settings: as of `runs.graph_files.graph_record`.  home: where the graph is built and found again; that of
+        KGQA_HOME, else `.kgqa`, when absent.  Raises what `graph_record` and `open` raise.
         """
         home = home if isinstance(home, Home) else Home(Path(home)) if home is not None else Home.current()
         record = graph_record(home, files, settings, monitor)
-        parts = system_parts(home, record, min_confidence=min_confidence)
-        return cls.open(with_mentions(parts, mentions_of_run(home, record, monitor)))
+        return cls.open(with_mentions(system_parts(home, record), mentions_of_run(home, record, monitor)))
 
     @classmethod
     def open(cls, parts: SystemParts, models: Models | None = None) -> System:
@@ -168,14 +161,16 @@ class System:
         )  # fmt: skip
         calculator = _calculator(store, parts) if spec.computes else None
         if spec.explores:
-            calculator = _exploring(store, _dkg(parts.dkg), spec, parts, models)
+            calculator = _exploring(store, spec, parts, models)
 
         def load(name: str, folder: Path | None) -> Retriever:
             if name == TOPICS:
                 return Topics()
+            from kgqa_core.dkg.csr import Dkg  # with numba, which a question without a retriever does not wait for
+
             section = RETRIEVERS[name].options(profile)
             inputs = RetrieverInputs(
-                _dkg(parts.dkg), profile.retrieval, profile.seed, section, folder, parts.kg, parts.cache,
+                Dkg.open(parts.dkg), profile.retrieval, profile.seed, section, folder, parts.kg, parts.cache,
                 llm=models.llm, budget=models.budget,
             )  # fmt: skip
             return open_retriever(name, inputs)
@@ -432,14 +427,10 @@ def _judgement(solved: ComputedAnswer | None) -> Judgement | None:
     return Judgement(solved.confidence, solved.min_confidence, solved.reason, solved.missing)
 
 
-def _dkg(folder: Path) -> Dkg:
-    from kgqa_core.dkg.csr import Dkg  # with numba, which a question that needs no retriever does without
+def _exploring(store: KgStore, spec: AnswererSpec, parts: SystemParts, models: Models) -> ExploringCalculator:
+    from kgqa_core.dkg.csr import Dkg
 
-    return Dkg.open(folder)
-
-
-def _exploring(store: KgStore, dkg: Dkg, spec: AnswererSpec, parts: SystemParts, models: Models) -> ExploringCalculator:
-    profile = parts.profile
+    profile, dkg = parts.profile, Dkg.open(parts.dkg)
     model, cache = str(Answerer.parse(profile.answering.answerer).model), parts.cache
     inputs = ExplorerInputs(dkg, store, model, spec.section(profile), models.llm, profile.seed, cache, models.budget)
     return ExploringCalculator(store, open_explorer(profile.answering.answerer, inputs), spec.name)
@@ -449,7 +440,5 @@ def _calculator(store: KgStore, parts: SystemParts) -> Calculator:
     if parts.label_parser is None or not parts.reads_graph:
         missing = "a trained `label_parser`" if parts.reads_graph else "a retriever in its knowledge, for its facts"
         raise InputError(f"answerer {parts.profile.answering.answerer!r} needs {missing}")
-    least, kept = parts.profile.abstention.min_confidence, None
-    if parts.label_parser == HEAD_START and parts.cache is not None:
-        kept = parts.cache / "phrases" / f"{read_manifest(parts.kg)['digest'][:20]}.safetensors"
-    return Calculator(store, open_solver(store, parts.profile.symbolic, parts.label_parser, least, kept))
+    least = parts.profile.abstention.min_confidence
+    return Calculator(store, open_solver(store, parts.profile.symbolic, parts.label_parser, least))

@@ -189,7 +189,7 @@ def _search(
         ]
         if not wanted:
             continue
-        from kgqa_core.linking.typo_kernels import near  # with numba
+        from kgqa_core.linking.kernels import near  # with numba
 
         low, high = 0, len(strings)
         if most > 1:

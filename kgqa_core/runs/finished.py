@@ -18,7 +18,6 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
 from kgqa_core.runs.records import stage_artifact, stage_with_artifact
 from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_manifest, verify
-from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.workspace import Workspace
 
 log = logging.getLogger("kgqa")
@@ -28,9 +27,6 @@ SYSTEM_STAGES = frozenset(
     | {str(spec.artifact) for spec in TRAINED.values()}
 )
 """Stages whose artifacts a system may read; `system_parts` says which it does."""
-
-UNTRAINED = "untrained"
-"""Status of what stands for a run's record where graph files answer by the packaged head start (`graph_files`)."""
 
 ComputeMentions = Callable[[Home, Monitor, ArtifactRef], ArtifactRef]
 """Gives the mention dictionary of a graph, cached in a home or computed into it."""
@@ -97,14 +93,10 @@ def system_parts(
         others={other: folder(str(TRAINED[other].artifact)) for other in others},
         rewriter=folder("rewriter") if form == "rewritten" and profile.rewriter.adapt else None,
         passages=folder("passage_index") if form in ("both", PASSAGES) else None,
-        label_parser=_label_parser(record) if profile.computes else None,
+        label_parser=folder("label_parser") if profile.computes else None,
         abstainer=abstainer,
         cache=home.cache if home.writable else None,
     )
-
-
-def _label_parser(record: Mapping[str, Any]) -> Path:
-    return HEAD_START if record.get("status") == UNTRAINED else stage_artifact(record, "label_parser").folder
 
 
 def mentions_of_run(
@@ -143,15 +135,20 @@ def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> Artifact
                 return verify(manifest.parent)
         except (ArtifactError, KeyError, TypeError):
             continue  # a damaged one is built again
-    parts = {"stage": "mentions", "inputs": inputs}
-    ref, _ = home.compute(
-        "mentions",
-        hashlib.sha256(canonical_json(parts).encode()).hexdigest(),
-        lambda out, work: build(Workspace(out, work, monitor=monitor), kg=kg.folder),
-        {"stage": "mentions", "made_of": parts},
-        monitor,
-    )
-    return ref
+    return filled(home, "mentions", {"inputs": inputs}, lambda workspace: build(workspace, kg=kg.folder), monitor)
+
+
+def filled(
+    home: Home, kind: str, parts: Mapping[str, Any], fill: Callable[[Workspace], Mapping[str, Any]], monitor: Monitor
+) -> ArtifactRef:
+    """The artifact that is made of these parts: found in the home, or filled now."""
+    made_of = {"stage": kind, **parts}
+    key = hashlib.sha256(canonical_json(made_of).encode()).hexdigest()
+
+    def compute(out: Path, work: Path) -> Mapping[str, Any]:
+        return fill(Workspace(out, work, home.cache, monitor))
+
+    return home.compute(kind, key, compute, {"stage": kind, "made_of": made_of}, monitor)[0]
 
 
 def with_mentions(parts: SystemParts, mentions: Path) -> SystemParts:

@@ -77,26 +77,13 @@ def compute(
 
 
 def open_solver(
-    store: KgStore,
-    options: SymbolicOptions,
-    label_parser: Path,
-    min_confidence: float | None = None,
-    kept: Path | None = None,
+    store: KgStore, options: SymbolicOptions, label_parser: Path, min_confidence: float | None = None
 ) -> AutoSolver:
-    """The solver of `auto` with a trained label parser.
-
-    kept: file of encoded wordings of the graph, read where it is there and written where it is not.
-    """
+    """The solver of `auto` with a trained label parser."""
     from kgqa_core.symbolic.auto import AutoSolver
-    from kgqa_core.symbolic.by_labels.model import keep_wordings, load, with_kept
+    from kgqa_core.symbolic.by_labels.model import load
 
-    model = load(label_parser)
-    if kept is None:
-        return AutoSolver(store, options, model, min_confidence)
-    solver = AutoSolver(store, options, model := with_kept(model, kept), min_confidence)
-    if not model.phrases.keys() >= set(solver.parser.wordings):
-        keep_wordings(kept, solver.parser.scorer, solver.parser.wordings)
-    return solver
+    return AutoSolver(store, options, load(label_parser), min_confidence)
 
 
 def proofs(store: KgStore, solved: Sequence[ComputedAnswer]) -> Mapping[str, list[tuple[int, str]]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from torch import Tensor
 
 from kgqa_core.errors import ArtifactError, ModelError
 from kgqa_core.nn.saved_model import WEIGHTS, load_config, load_weights, save_config
-from kgqa_core.store.scratch import scratch_file
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
@@ -116,7 +113,7 @@ def load(folder: Path | None, *, merge: bool = True) -> LabelModel:
     load_weights(where, network, whole)
     if merge:
         network.encoder.merge()
-    phrases = read_phrases(where / PHRASES) if merge else {}
+    phrases = read_phrases(where) if merge else {}
     stored = config.get("calibration")  # earlier versions learnt none of small graphs
     if stored is None and (HEAD_START / CALIBRATION).is_file():
         stored = json.loads((HEAD_START / CALIBRATION).read_text(encoding="utf-8"))
@@ -130,38 +127,16 @@ def keep_phrases(folder: Path, texts: Sequence[str]) -> None:
     """
     if not 0 < len(set(texts)) <= MOST_KEPT:
         return
-    _write_phrases(folder / PHRASES, LabelScorer(load(folder).network).known(texts))
-
-
-def _write_phrases(path: Path, known: Mapping[str, Phrase]) -> None:
+    known = LabelScorer(load(folder).network).known(texts)
     vectors, tokens, weights = zip(*known.values(), strict=True)
     stored = {"vectors": torch.stack(vectors), "tokens": torch.cat(tokens), "weights": torch.cat(weights),
               "lengths": torch.tensor([len(weight) for weight in weights])}  # fmt: skip
-    save_file(stored, path, {"texts": json.dumps(list(known), ensure_ascii=False)})
+    save_file(stored, folder / PHRASES, {"texts": json.dumps(list(known), ensure_ascii=False)})
 
 
-def with_kept(model: LabelModel, path: Path) -> LabelModel:
-    """The model with the phrases of a file that `keep_wordings` wrote; without any where it is not there or damaged."""
-    try:
-        return replace(model, phrases=read_phrases(path))
-    except ArtifactError:
-        return model
-
-
-def keep_wordings(path: Path, scorer: LabelScorer, texts: Sequence[str]) -> None:
-    """Writes texts with what a scorer encodes them as, of no more than `MOST_KEPT`."""
-    if not 0 < len(set(texts)) <= MOST_KEPT:
-        return
-    known = scorer.known(texts)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_file(path.parent, path.name) as scratch:
-            _write_phrases(scratch, known)
-            os.replace(scratch, path)
-
-
-def read_phrases(path: Path) -> dict[str, Phrase]:
-    """What was written of phrases; empty where there is nothing.  Raises ArtifactError when the file is damaged."""
+def read_phrases(folder: Path) -> dict[str, Phrase]:
+    """What `keep_phrases` wrote; empty where there is nothing.  Raises ArtifactError when the file is damaged."""
+    path = folder / PHRASES
     if not path.is_file():
         return {}
     try:
