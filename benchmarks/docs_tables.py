@@ -52,6 +52,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", False),
     ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", False),
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
+    ResultFile("first_answer", "benchmarks/operation/first_answer.py"),
     ResultFile("forecast", "benchmarks/models/forecast.py"),
     ResultFile("graph_alone", "benchmarks/answers/graph_alone.py"),
     ResultFile("head_start_calibration", "tools/head_start/calibrate.py"),

@@ -100,6 +100,19 @@ WAITED = (
     Rows("parts", " | seconds", "{key} | {seconds:,.1f}"),
 )
 
+FIRST_ANSWER = (
+    "## From a graph file to its first answer",
+    "`benchmarks/operation/first_answer.py`, commit {conditions[commit]:commit}, {conditions[cores]} cores of "
+    "{machine}, {conditions[date]}, load {load:.1f} at the start; the yardstick takes {product_ms:.1f} ms here. Whole "
+    "processes of `kgqa ask --kg`, medians of {rounds} round(s): *first* in an empty home, *second* another question "
+    "of the same file; *by a run*: `kgqa run` without training, then `kgqa ask`.",
+    Rows(
+        "graphs/*/.",
+        "graph | answer | seconds | of the processor",
+        "{key1} | {key} | {seconds:,.1f} | {processor:,.1f}",
+    ),
+)
+
 LLM = (
     "## Language models",
     "`benchmarks/models/llm.py`, {machine[cores]} cores, load {machine[load]:.1f} at the start, Python "
@@ -172,6 +185,7 @@ TABLES = (
             "dkg_peers": DKG_PEERS,
             "large_graph": late("benchmarks.graph.large_graph", "tables"),
             "times": WAITED,
+            "first_answer": FIRST_ANSWER,
             "gpu": late("benchmarks.models.gpu", "tables"),
             "llm": LLM,
         }.items()
