@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.formats.registry import check_format
+from kgqa_core.kg.ingest.own_names import read_names
 from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources, named_files
-from kgqa_core.kg.own_names import read_names
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
 from kgqa_core.workspace import Workspace
 from tasks.engine.context import Call, Counts

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import yaml
 
-from kgqa_core.kg.own_names import META, SECTIONS, OwnNames
+from kgqa_core.kg.ingest.own_names import META, SECTIONS, OwnNames
 from kgqa_core.kg.store import KgStore
 
 MOST_TYPES, MOST_VALUES, LONGEST_VALUE, LONGEST_NOTE = 1000, 30, 40, 100

@@ -27,11 +27,10 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.ingest import assemble_wikidata, entail, infer, interpret, made_names, reification, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
-from kgqa_core.kg.ingest.give_names import give_names
+from kgqa_core.kg.ingest.own_names import give_names, read_names
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
 from kgqa_core.kg.mapping.choose import MappedTables, mapped_tables
-from kgqa_core.kg.own_names import read_names
 from kgqa_core.kg.sql import memory_bytes, quoted
 from kgqa_core.kg.store import FILE, READING, SCHEMA_VERSION, create_tables, write_meta
 from kgqa_core.monitor import QUIET, Monitor, NoteRecorder

@@ -14,7 +14,7 @@ from flows.cli._session import chosen_profile
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.build import build as build_graph
-from kgqa_core.kg.own_names import read_names
+from kgqa_core.kg.ingest.own_names import read_names
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.delta import options_of, update
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
@@ -71,7 +71,7 @@ def test_a_graph_has_the_words_of_its_owner_and_not_what_is_hidden(tmp_path: Pat
     with KgStore.open(build(tmp_path, NAMES)) as store:
         assert "urn:x:row" not in store.relation_keys()
         assert store.entity_keys(store.resolve(["Bobby"])["Bobby"]).popitem()[1] == "urn:x:bo"
-        read = LabelGraph(store).own_words.replace
+        read = LabelGraph(store).in_own_words
         assert read("who is the gaffer of x") == "who is the supervisor of x"
         assert read("who works under x") == "who reports to x"
         assert read("which Minions are away in the squad x") == "which employees are on leave in the team x"
@@ -85,7 +85,7 @@ def test_a_graph_has_the_words_of_its_owner_and_not_what_is_hidden(tmp_path: Pat
         ("types: {Bo Wu: [boss]}", "types: 'Bo Wu' is not in the graph"),
         ("entities: {Ann Lea: [boss]}", "entities: 'Ann Lea' is not in the graph; did you mean 'Ann Lee'?"),
         ("values: {gone: [away]}", "values: 'gone' is not in the graph"),
-        ("hide: [row]", "hide: 'row' is the key of no relation; did you mean 'urn:x:row'?"),
+        ("hide: [row]", "hide: 'row' is not in the graph; did you mean 'urn:x:row'?"),
         ("relation: {a: [b]}", "relation: Extra inputs are not permitted; did you mean 'relations'?"),
         ("relations: [a", "it is not valid YAML"),
         ("relations: {a: {b: c}}", "relations.a"),

@@ -40,8 +40,8 @@ from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import infer, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids
+from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.kg.ingest.restate import Stated
-from kgqa_core.kg.own_names import META
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.store import BLANK_NODES_NAMED, KgStore, create_tables
 from kgqa_core.kg.update.patch_apply import apply

@@ -76,7 +76,7 @@ def read_query(
             named = tuple(name for entity, _, _ in one.entities for name in names.get(entity, ()))
             slots.append(Slot(SLOTS[number], one.entities, mentioned.get(own, ""), named))
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
-    marked = graph.own_words.replace(marked)
+    marked = graph.in_own_words(marked)
     rank = ordinal_in(marked)
     marked = corrected(marked, graph)
     if len(slots) < MOST_SLOTS:
