@@ -82,7 +82,8 @@ class System:
     graph holds the answer, by rules where no abstainer was trained; None answers always.  others: further retrievers
     that it reads.  language: of questions that do not say theirs.  words: puts computed answers into words, where the
     answerer has a language model for that.  tracer: keeps traces of the questions that it wants.  after_step: is called
-    between the steps of a batch, in its thread, and may have another batch answered.
+    between the steps of a batch, in its thread, and may have another batch answered.  confirmed: gives questions with
+    confirmed answers.
     """
 
     store: KgStore
@@ -101,6 +102,7 @@ class System:
     words: LanguageModel | None = None
     tracer: QuestionTracer = NO_TRACER
     after_step: Callable[[], None] | None = None
+    confirmed: Callable[[], Sequence[Question]] = tuple
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @classmethod
@@ -278,6 +280,8 @@ class System:
             started = batch
             if self.answerer.computes:
                 started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
+                corrections = self.calculator.solver.corrections
+                corrections.learn(self.confirmed(), lambda one: with_candidates(*self._link(one), CANDIDATES))
             with clock.step("forms"):
                 computed = [*self.calculator.compute(started, retrieved)]
         inputs = [

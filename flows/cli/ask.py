@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,6 +82,7 @@ def _ask_here(
 ) -> dict[str, Any]:
     """The answer of a system that is loaded in this process."""
     from kgqa_core.runs.finished import system_parts, with_mentions
+    from kgqa_core.serving.feedback import confirmed_questions
     from kgqa_core.system import System
     from tasks.secrets import load_secrets
     from tasks.tracking.traces import close_tracer, open_tracer
@@ -94,7 +96,7 @@ def _ask_here(
     tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
     with err.status("loading the graph, the retriever and the model …"):
         system = System.open(parts)
-        system.tracer = tracer
+        system.tracer, system.confirmed = tracer, partial(confirmed_questions, home)
         loaded = time.monotonic()
         reply = system.ask(question, topics, dialogue, traces)
         answered = time.monotonic()

@@ -22,14 +22,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgqa_core.errors import InputError, StorageError
+from kgqa_core.metrics.normalise import normalise
 from kgqa_core.serving import limits
 from kgqa_core.serving.addresses import is_loopback
 from kgqa_core.serving.feedback_examples import TrainingExample, example_of, fault_of, training_fault
+from kgqa_core.serving.limits import SERVE_FOLDER
+from kgqa_core.store.artifacts import Home
 from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
+from kgqa_core.types import Question
 
 FILE = "feedback.sqlite"
 MOST = 2**63 - 1
 """The largest number that SQLite holds."""
+
+MOST_CONFIRMED = 100
+"""Confirmed questions that a new one is compared with."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -103,6 +110,21 @@ class Feedback:
     correction: tuple[str, ...] | None = None
     number: int = 0
     trace: str | None = None
+
+
+def confirmed_questions(home: Home) -> list[Question]:
+    """The questions of a home that were confirmed last, with their right answers; of one asked twice the last."""
+    rows = []
+    with contextlib.suppress(sqlite3.Error):  # there is no feedback
+        address = f"{(home.root / SERVE_FOLDER / FILE).resolve().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
+            rows = FeedbackStore._rows(connection, "state = 'confirmed'")
+    examples = [example_of(row) for row in sorted(rows, key=lambda row: row["turn"]) if row["fault"] is None]
+    last = {(normalise(one.question), one.topics): one for one in examples if one.answers}
+    return [
+        Question("", one.question, topic_keys=one.topics, answer_keys=one.answers)
+        for one in [*last.values()][-MOST_CONFIRMED:]
+    ]
 
 
 def client_of(host: str, token: str | None) -> str:

@@ -1,0 +1,86 @@
+"""Confirmed questions: one in the same words is answered by the forms that give their right answers, untrained."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kgqa_core.errors import KgqaError
+from kgqa_core.logic.parser import parse
+from kgqa_core.symbolic.by_labels.calibrate import Choice, answer_key
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery
+from kgqa_core.symbolic.by_labels.examples import candidate_of
+from kgqa_core.symbolic.by_labels.graph import WORD
+from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
+from kgqa_core.symbolic.by_labels.reading import stem
+from kgqa_core.types import Question
+
+SURE, LIKELY = 0.95, 0.7
+"""Confidence in a form that was right; where several were, a mention means several, or one question had a number."""
+
+
+@dataclass(frozen=True)
+class Corrected(Choice):
+    """The answer of a form that was right for a confirmed question in the same words."""
+
+    confidence: float = SURE
+
+
+class Corrections:
+    """Forms of confirmed questions by their words, with marks for what they are about, and how many have them."""
+
+    def __init__(self, parser: LabelParser) -> None:
+        self.parser, self.graph = parser, parser.graph
+        self.examples: Sequence[Question] = ()
+        self._forms: dict[str, tuple[list[str], int]] = {}
+
+    def learn(self, examples: Sequence[Question], link: Callable[[Question], Question]) -> None:
+        """Takes questions with right answers in the place of earlier ones, if they are others.
+
+        Of several in the same words a form has to be right for all.  What cannot be linked here teaches nothing.
+        """
+        if examples == self.examples:
+            return
+        self.examples, self._forms, linked = examples, {}, []
+        for example in examples:
+            with contextlib.suppress(KgqaError):
+                linked.append(link(example))
+        for question, ranked in zip(linked, self.parser.parse(linked), strict=True):
+            query, texts = ranked.prepared.query, self.graph.store.resolve(question.answer_keys).items()
+            right = {name for text, ids in texts for name in [*self.graph.store.names(ids).values()] or [text]}
+            forms = [_swap(str(one.form), self._marks(query)) for one in ranked.candidates if self._gives(one, right)]
+            known, times = self._forms.get(_words(query), (forms, 0))
+            self._forms[_words(query)] = [form for form in known if form in forms], times + 1
+
+    def choose(self, queries: Sequence[LabelQuery]) -> tuple[LabelQuery, Corrected] | None:
+        """The answer to a question, which may be read in several ways, in words that are confirmed; None for others."""
+        for query in queries:
+            forms, times = self._forms.get(_words(query), ((), 0))
+            back = {mark: text for text, mark in self._marks(query).items()}
+            read = (candidate_of(parse(_swap(form, back)), query, self.graph) for form in forms)
+            if made := [one for one in read if one is not None]:
+                alone = len(set(map(answer_key, made))) == 1 and (made[0].nodes is not None or times > 1)
+                several = any(rho > slot.entities[0][2] / 4 for slot in query.slots for _, _, rho in slot.entities[1:])
+                return query, Corrected(made[0], 1.0, 0.0, 0.0, confidence=SURE if alone and not several else LIKELY)
+        return None
+
+    def _marks(self, query: LabelQuery) -> dict[str, str]:
+        """A mark for the text of each entity and value of a question."""
+        named = {str(self.graph.named(*slot.entities[0][:2])): f"\0{slot.word}" for slot in query.slots}
+        return named | {str(value): f"\0{number}" for number, value in enumerate(query.values)}
+
+    def _gives(self, one: Candidate, right: set[str]) -> bool:
+        nodes = [] if one.nodes is None else one.nodes.tolist()
+        return len(nodes) in (0, len(right)) and set(answers_of(one, self.graph.store.names(nodes))) == right
+
+
+def _words(query: LabelQuery) -> str:
+    words = WORD.findall(query.text.lower())
+    return " ".join(stem(word) for word in words if word not in ("a", "an", "the", "please"))
+
+
+def _swap(form: str, texts: dict[str, str]) -> str:
+    """The text of a form with some of its parts exchanged."""
+    return re.sub(r"[^\s()]+", lambda part: texts.get(part[0], part[0]), form)
