@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from kgqa_core.config import DkgOptions, KgOptions
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.kg.formats.registry import check_format
-from kgqa_core.kg.ingest.own_names import read_names
 from kgqa_core.kg.ingest.popularity import views_source
 from kgqa_core.kg.ingest.sources import find_sources, named_files
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
@@ -28,8 +27,6 @@ def _dump_files(call: Call) -> dict[str, str]:
     digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(files)}
     if options.map is not None:
         digests["map"] = file_digest(Path(options.map).expanduser())
-    if options.names is not None:
-        digests["names"] = file_digest(Path(options.names).expanduser())
     digests |= {f"context {name}": file_digest(Path(file).expanduser()) for name, file in options.context.items()}
     return digests if views is None else digests | {"page views": file_digest(views.path)}
 
@@ -106,4 +103,3 @@ def check_graph(folder: str | None, options: KgOptions) -> None:
     else:
         find_sources(options.files, options)
         check_format(options.format)
-        read_names(options.names)

@@ -210,10 +210,9 @@ def check_data(profile: Profile) -> None:
 
 def chosen_profile(choice: ProfileChoice) -> Profile:
     """The profile that a command's options make; see `choose_profile`."""
-    settings = [*(choice.settings or ())]
-    if choice.names is not None:
-        settings.append(f"kg.names={json.dumps(str(choice.names))}")
-    return choose_profile(choice.profile, choice.kg or (), choice.questions, choice.answerer, settings)
+    return choose_profile(
+        choice.profile, choice.kg or (), choice.questions, choice.answerer, choice.settings or (), choice.names
+    )
 
 
 def choose_profile(
@@ -222,6 +221,7 @@ def choose_profile(
     questions: Path | Sequence[Path] | None = None,
     answerer: str | None = None,
     settings: Sequence[str] = (),
+    names: Path | None = None,
 ) -> Profile:
     """The profile of a run: a shipped name or a YAML file, then the command's options, then `--set`.
 
@@ -248,6 +248,8 @@ def choose_profile(
         from kgqa_core.kg.remote.registry import graph_name
 
         section["kg"] = {"name": graph_name(files[0]), "files": [str(path) for path in files]}
+    if names is not None:
+        layers.append({"kg": {"names": read_profile(names)}})
     question_files = [questions] if isinstance(questions, Path) else list(questions or ())
     if question_files:
         sets = [{"name": entry, "source": "jsonl", "path": str(path)} for entry, path in _named(question_files)]

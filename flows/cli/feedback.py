@@ -81,7 +81,7 @@ def list_entries(session: HomeSession) -> None:
 
 @feedback_app.command()
 def confirm(session: Session, number: NumberArgument) -> None:
-    """Let one entry train; nothing does unconfirmed."""
+    """Let one entry train, and answer questions in its words at once; nothing does unconfirmed."""
     home = session.look()
     with _opened(home) as store:
         example = store.confirm(number)

@@ -63,7 +63,7 @@ class KgSection:
 
     def read(self) -> dict[str, Any]:
         """The keys of the section that are set."""
-        from kgqa_core.config import parse_settings
+        from kgqa_core.config import parse_settings, read_profile
 
         prefixed = [text if text.startswith("kg.") else f"kg.{text}" for text in self.settings or ()]
         section: dict[str, Any] = dict(parse_settings(prefixed).get("kg", {}))
@@ -72,7 +72,7 @@ class KgSection:
         if self.map is not None:
             section["map"] = str(self.map)
         if self.names is not None:
-            section["names"] = str(self.names)
+            section["names"] = read_profile(self.names)
         if self.max_reject_share is not None:
             section["max_reject_share"] = self.max_reject_share
         if self.context:

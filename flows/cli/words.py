@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import yaml
 
-from kgqa_core.kg.ingest.own_names import META, SECTIONS, OwnNames
+from kgqa_core.config import OwnNames
+from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.kg.store import KgStore
 
 MOST_TYPES, MOST_VALUES, LONGEST_VALUE, LONGEST_NOTE = 1000, 30, 40, 100
@@ -44,7 +45,7 @@ def words_of_graph(store: KgStore) -> str:
         "values": {key: f"{labels[relation]}: {count:,} facts" for key, relation, count in values},
     }
     lines = ["# In brackets other names, as in [boss, head of]; under hide keys of what is to be left out."]
-    for section in SECTIONS:
+    for section in ("relations", "types", "values", "entities"):
         given: Mapping[str, tuple[str, ...]] = getattr(own, section)
         lines.append(f"{section}:")
         for key, note in {**dict.fromkeys(given, ""), **about.get(section, {})}.items():

@@ -23,7 +23,7 @@ from kgqa_core.config.experiment import (
 )
 from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares, NoiseOptions
-from kgqa_core.config.kg import DkgOptions, KgOptions
+from kgqa_core.config.kg import DkgOptions, KgOptions, OwnNames
 from kgqa_core.config.label_parser import LabelParserOptions
 from kgqa_core.config.linking import LinkingOptions
 from kgqa_core.config.llm import BudgetOptions, Endpoint, LlmOptions, Price
@@ -78,6 +78,7 @@ __all__ = [
     "HopPathOptions",
     "KapingOptions",
     "KgOptions",
+    "OwnNames",
     "Neo4jOptions",
     "PropertyGraphOptions",
     "SparqlGraphOptions",

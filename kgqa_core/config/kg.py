@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from kgqa_core.config.base import Execution, Options
 from kgqa_core.config.sources import Neo4jOptions, PropertyGraphOptions, SparqlGraphOptions, TableOptions
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda one: [one] if one and isinstance(one, str) else one or ())]
+Names = Annotated[dict[str, Texts], BeforeValidator(lambda one: one or {})]
+
+
+class OwnNames(Options):
+    """Other names of what a graph has, by key or label."""
+
+    entities: Names = {}
+    relations: Names = {}
+    types: Names = {}
+    values: Names = {}
+    """Texts that are values of relations."""
+    hide: Texts = ()
+    """Keys of relations to leave out."""
 
 
 class KgOptions(Options):
@@ -29,8 +44,8 @@ class KgOptions(Options):
     """Of tables of nodes and edges."""
     map: Execution[str | None] = None
     """Mapping of several tables of one database, as `kgqa kg map` writes it; the files are those that it names."""
-    names: Execution[str | None] = None
-    """File of other names for entities, relations, types and values, and of what is left out: see `kgqa kg words`."""
+    names: Annotated[OwnNames, BeforeValidator(lambda one: one or {})] = OwnNames()
+    """Words of one's own: see `kgqa kg words`; also a file of its own, of `--names`."""
     property_graph: PropertyGraphOptions = PropertyGraphOptions()
     """Of nodes and edges with properties: Neo4j, GraphML, tables."""
     sparql: SparqlGraphOptions = SparqlGraphOptions()

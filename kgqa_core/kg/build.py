@@ -27,7 +27,7 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.ingest import assemble_wikidata, entail, infer, interpret, made_names, reification, restate
 from kgqa_core.kg.ingest.encode import assign_ids, encode
-from kgqa_core.kg.ingest.own_names import give_names, read_names
+from kgqa_core.kg.ingest.own_names import give_names
 from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.kg.ingest.staging import Staged, Staging
 from kgqa_core.kg.mapping.choose import MappedTables, mapped_tables
@@ -157,7 +157,7 @@ def build_parts(
     adjust: may take statements out of the staged tables before their meaning is worked out, and returns how many.
     assign: gives terms and relations their ids.  complete: may change the tables and the meta of the graph at the end.
     """
-    given, dropped = options, (*options.drop_relations, *read_names(options.names).hide)
+    given, dropped = options, (*options.drop_relations, *options.names.hide)
     options = options.model_copy(update={"drop_relations": tuple(dict.fromkeys(dropped))})
     with whole_or_none(workspace) as (staging, path):
         path.unlink(missing_ok=True)
@@ -171,7 +171,7 @@ def build_parts(
             if not counts["triples"]:
                 raise no_triples(parts, counts["statements"])
             counts = dict(sorted(counts.items()))
-            own = give_names(connection, path, given)
+            own = give_names(connection, path, given, None if assign is assign_ids else workspace.monitor)
             meta = restate.record(connection, options) | graph_meta(options, counts) | own
             meta |= guesses(parts) | infer.record(connection)
             if complete is not None:

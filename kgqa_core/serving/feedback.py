@@ -52,14 +52,6 @@ CREATE TABLE IF NOT EXISTS verdicts (
 );
 CREATE TABLE IF NOT EXISTS posts (client TEXT, minute INTEGER, count INTEGER, PRIMARY KEY (client, minute));
 """
-_FORMER = """
-INSERT INTO verdicts (id, at, question, topics, answers, form, run, trace, verdict, correction, client, state, turn)
-SELECT id, at, question, topics, answers, form, run, trace, verdict, correction, session,
-       CASE WHEN confirmed THEN 'confirmed' ELSE 'quarantined' END, CASE WHEN confirmed THEN id END FROM feedback
-"""
-"""Of a home from before answers had ids: what its owner had not confirmed is quarantined."""
-_ADDED = (("answers", "client TEXT NOT NULL DEFAULT ''"), ("verdicts", "earlier_turns INTEGER NOT NULL DEFAULT 0"))
-"""Columns that homes of before lack."""
 _FORGET = """
 DELETE FROM answers WHERE number IN (
     SELECT number FROM (SELECT number, row_number() OVER (PARTITION BY client ORDER BY number DESC) AS age FROM answers)
@@ -120,11 +112,9 @@ def confirmed_questions(home: Home) -> list[Question]:
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
             rows = FeedbackStore._rows(connection, "state = 'confirmed'")
     examples = [example_of(row) for row in sorted(rows, key=lambda row: row["turn"]) if row["fault"] is None]
-    last = {(normalise(one.question), one.topics): one for one in examples if one.answers}
-    return [
-        Question("", one.question, topic_keys=one.topics, answer_keys=one.answers)
-        for one in [*last.values()][-MOST_CONFIRMED:]
-    ]
+    last = {normalise(one.question): Question("", one.question, topic_keys=one.topics, answer_keys=one.answers)
+            for one in examples}  # fmt: skip
+    return [*last.values()][-MOST_CONFIRMED:]
 
 
 def client_of(host: str, token: str | None) -> str:
@@ -161,14 +151,6 @@ class FeedbackStore:
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.executescript(_SCHEMA)
             self._inode = self.path.stat().st_ino
-        with self._writing() as connection:
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'feedback'").fetchone():
-                connection.execute(_FORMER)
-                connection.execute("DROP TABLE feedback")
-            for table, column in _ADDED:
-                columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-                if column.split()[0] not in columns:
-                    connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
     def close(self) -> None:
         """Lets the file go."""

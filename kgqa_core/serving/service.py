@@ -22,6 +22,7 @@ from kgqa_core.errors import InputError, KgqaError, ServerBusy
 from kgqa_core.linking.questions import dialogue_turns
 from kgqa_core.question_limits import question_fault
 from kgqa_core.serving.ask_record import Ask
+from kgqa_core.serving.feedback import confirmed_questions
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.system import System
@@ -361,8 +362,9 @@ class Service:
             for index, ask in enumerate(asks)
         ]  # fmt: skip
         stages, traces = _Stages(opened.tracer), dict[str, str]()
-        answers = replace(system, tracer=stages, after_step=after_step).answer(questions, traces)
-        return answers, stages.seconds, traces
+        confirmed = partial(confirmed_questions, self.source.home)
+        system = replace(system, tracer=stages, after_step=after_step, confirmed=confirmed)
+        return system.answer(questions, traces), stages.seconds, traces
 
     # -- the following thread
 

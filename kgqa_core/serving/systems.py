@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from kgqa_core.config import Profile
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
 from kgqa_core.runs.records import answering_run, champion_run, default_run, is_champion, newest_run
-from kgqa_core.serving.feedback import confirmed_questions
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.store.artifacts import Home
 from kgqa_core.system import System
@@ -71,11 +69,11 @@ class SystemSource:
         view = GraphView.open(parts.kg, parts.dkg, parts.mentions) if parts.mentions is not None else None
         if on_view is not None:
             on_view(view)
-        return replace(System.open(parts), confirmed=partial(confirmed_questions, self.home)), view
+        return System.open(parts), view
 
     def with_knowledge(self, run: str, knowledge: str) -> System:
         """The system of a run that reads other knowledge.  Raises what `System.open` raises."""
-        return replace(System.open(self._parts(run, knowledge)), confirmed=partial(confirmed_questions, self.home))
+        return System.open(self._parts(run, knowledge))
 
     def _parts(self, run: str, knowledge: str | None) -> SystemParts:
         record = self.record_of(run)

@@ -34,7 +34,7 @@ from kgqa_core.symbolic.by_labels.phrases import NUMBER
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread
-from kgqa_core.symbolic.corrections import Corrected, Corrections
+from kgqa_core.symbolic.corrections import ConfirmedForms
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, UNREAD, Question
 
@@ -87,7 +87,7 @@ class AutoSolver:
         self.graph = LabelGraph(self.store)
         self.calibration = model.calibration
         self.parser = LabelParser(self.graph, LabelScorer(model.network, model.phrases), model.hops, model.words)
-        self.corrections = Corrections(self.parser)
+        self.corrections = ConfirmedForms(self.parser)
 
     @property
     def default_threshold(self) -> float:
@@ -264,8 +264,8 @@ class AutoSolver:
         """That the best answer is right; below the default threshold where "no form" is likelier, 0 without any."""
         if choice.best is None or choice.empty:
             return 0.0
-        if isinstance(choice, Corrected):
-            return choice.confidence
+        if choice.ranked is None:
+            return choice.share  # of a confirmed form
         confidence = self.calibration.confidence(choice) if self.calibration is not None else choice.share
         return confidence if choice.share > choice.none else min(confidence, max(self.default_threshold - 0.01, 0.0))
 

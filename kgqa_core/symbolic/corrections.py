@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kgqa_core.errors import KgqaError
 from kgqa_core.logic.parser import parse
@@ -21,14 +20,7 @@ SURE, LIKELY = 0.95, 0.7
 """Confidence in a form that was right; where several were, a mention means several, or one question had a number."""
 
 
-@dataclass(frozen=True)
-class Corrected(Choice):
-    """The answer of a form that was right for a confirmed question in the same words."""
-
-    confidence: float = SURE
-
-
-class Corrections:
+class ConfirmedForms:
     """Forms of confirmed questions by their words, with marks for what they are about, and how many have them."""
 
     def __init__(self, parser: LabelParser) -> None:
@@ -37,10 +29,7 @@ class Corrections:
         self._forms: dict[str, tuple[list[str], int]] = {}
 
     def learn(self, examples: Sequence[Question], link: Callable[[Question], Question]) -> None:
-        """Takes questions with right answers in the place of earlier ones, if they are others.
-
-        Of several in the same words a form has to be right for all.  What cannot be linked here teaches nothing.
-        """
+        """Takes questions with right answers, if they are others than before; those not about this graph are left."""
         if examples == self.examples:
             return
         self.examples, self._forms, linked = examples, {}, []
@@ -54,8 +43,8 @@ class Corrections:
             known, times = self._forms.get(_words(query), (forms, 0))
             self._forms[_words(query)] = [form for form in known if form in forms], times + 1
 
-    def choose(self, queries: Sequence[LabelQuery]) -> tuple[LabelQuery, Corrected] | None:
-        """The answer to a question, which may be read in several ways, in words that are confirmed; None for others."""
+    def choose(self, queries: Sequence[LabelQuery]) -> tuple[LabelQuery, Choice] | None:
+        """The answer to a question in words that are confirmed, with the confidence as its share; None for others."""
         for query in queries:
             forms, times = self._forms.get(_words(query), ((), 0))
             back = {mark: text for text, mark in self._marks(query).items()}
@@ -63,7 +52,7 @@ class Corrections:
             if made := [one for one in read if one is not None]:
                 alone = len(set(map(answer_key, made))) == 1 and (made[0].nodes is not None or times > 1)
                 several = any(rho > slot.entities[0][2] / 4 for slot in query.slots for _, _, rho in slot.entities[1:])
-                return query, Corrected(made[0], 1.0, 0.0, 0.0, confidence=SURE if alone and not several else LIKELY)
+                return query, Choice(made[0], SURE if alone and not several else LIKELY, 0.0, 0.0)
         return None
 
     def _marks(self, query: LabelQuery) -> dict[str, str]:

@@ -6,20 +6,19 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from flows.cli import app as cli
 from flows.cli._options import ProfileChoice
 from flows.cli._session import chosen_profile
-from kgqa_core.config import KgOptions
-from kgqa_core.errors import KgInputError
+from kgqa_core.config import KgOptions, OwnNames
+from kgqa_core.errors import ConfigError, KgInputError
 from kgqa_core.kg.build import build as build_graph
-from kgqa_core.kg.ingest.own_names import read_names
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.delta import options_of, update
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.workspace import Workspace
-from tasks.kg import dump_digests
 
 FACTS = """@prefix : <urn:x:> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :reportsTo rdfs:label "reports to" . :Employee rdfs:label "employee" . :Team rdfs:label "team" .
@@ -40,9 +39,10 @@ hide: ["urn:x:row"]
 
 def build(folder: Path, names: str | None, name: str = "g") -> Path:
     (folder / "facts.ttl").write_text(FACTS)
-    (folder / "names.yaml").write_text(names or "hide:")
     (folder / name).mkdir()
-    options = KgOptions(files=(str(folder / "facts.ttl"),), names=str(folder / "names.yaml"))
+    options = KgOptions(
+        files=(str(folder / "facts.ttl"),), names=OwnNames.model_validate(yaml.safe_load(names or "{}"))
+    )
     build_graph(Workspace(folder / name), options=options)
     return folder / name
 
@@ -86,40 +86,41 @@ def test_a_graph_has_the_words_of_its_owner_and_not_what_is_hidden(tmp_path: Pat
         ("entities: {Ann Lea: [boss]}", "entities: 'Ann Lea' is not in the graph; did you mean 'Ann Lee'?"),
         ("values: {gone: [away]}", "values: 'gone' is not in the graph"),
         ("hide: [row]", "hide: 'row' is not in the graph; did you mean 'urn:x:row'?"),
-        ("relation: {a: [b]}", "relation: Extra inputs are not permitted; did you mean 'relations'?"),
-        ("relations: [a", "it is not valid YAML"),
-        ("relations: {a: {b: c}}", "relations.a"),
     ],
 )
 def test_names_of_nothing_and_files_of_another_shape_are_refused(tmp_path: Path, names: str, fault: str) -> None:
-    with pytest.raises(KgInputError, match=rf"names.yaml: {re.escape(fault)}"):
+    with pytest.raises(KgInputError, match=re.escape(fault)):
         build(tmp_path, names)
 
 
-def test_words_like_yes_and_numbers_are_texts(tmp_path: Path) -> None:
-    (tmp_path / "n.yaml").write_text("values: {on: [yes, 1]}\nrelations:\nhide:\n")
-    assert read_names(str(tmp_path / "n.yaml")).values == {"on": ("yes", "1")}
-    with pytest.raises(KgInputError, match="none.yaml"):
-        read_names(str(tmp_path / "none.yaml"))
+def test_a_file_of_another_shape_is_refused_with_its_fault(tmp_path: Path) -> None:
+    names = tmp_path / "names.yaml"
+    for text, fault in (
+        ("relation: {a: [b]}", "unknown key 'kg.names.relation'; did you mean 'kg.names.relations'?"),
+        ("relations: [a", "cannot be read"),
+        ("relations: {a: {b: c}}", "kg.names.relations.a"),
+        ("- a", "must be a mapping"),
+    ):
+        names.write_text(text)
+        with pytest.raises(ConfigError, match=re.escape(fault)):
+            chosen_profile(ProfileChoice(kg=["bundled:atlas"], names=names))
 
 
-def test_an_update_keeps_to_the_names_that_it_is_given(tmp_path: Path) -> None:
+def test_an_update_keeps_the_names_of_a_graph_and_takes_others(tmp_path: Path) -> None:
     build(tmp_path, NAMES)
     (tmp_path / "more.ttl").write_text("@prefix : <urn:x:> . :ann :row 5 . :t :works_in :t .")
-    for out, names in (("with", str(tmp_path / "names.yaml")), ("without", None)):
-        (tmp_path / out).mkdir()
-        options = KgOptions(**options_of(tmp_path / "g") | {"names": names})
-        update(Workspace(tmp_path / out), old=tmp_path / "g", options=options, added=[str(tmp_path / "more.ttl")])
-        with KgStore.open(tmp_path / out) as store:
-            assert bool(store.resolve(["Bobby"])["Bobby"]) == bool(store.meta.get("own_names")) == (out == "with")
-            assert "urn:x:row" not in store.relation_keys()
+    (tmp_path / "kept").mkdir()
+    options = KgOptions(**options_of(tmp_path / "g"))
+    update(Workspace(tmp_path / "kept"), old=tmp_path / "g", options=options, added=[str(tmp_path / "more.ttl")])
+    with KgStore.open(tmp_path / "kept") as store:
+        assert store.resolve(["Bobby"])["Bobby"] and "urn:x:row" not in store.relation_keys()
+        assert LabelGraph(store).in_own_words("which minions are away") == "which employees are on leave"
 
 
 def test_the_content_of_names_is_part_of_a_graphs_key(tmp_path: Path) -> None:
     names = tmp_path / "names.yaml"
     names.write_text("types: {a: [b]}")
-    profile = chosen_profile(ProfileChoice(kg=["bundled:atlas"], names=names))
-    assert profile.kg.names == str(names)
-    before = dump_digests(profile.kg)
-    names.write_text("types: {a: [c]}")
-    assert dump_digests(profile.kg) != before and "names" not in dump_digests(KgOptions(files=("bundled:atlas",)))
+    before = chosen_profile(ProfileChoice(kg=["bundled:atlas"], names=names)).kg
+    names.write_text("types: {a: c}")
+    after = chosen_profile(ProfileChoice(kg=["bundled:atlas"], names=names)).kg
+    assert before.decisive() != after.decisive() and after.names.types == {"a": ("c",)}

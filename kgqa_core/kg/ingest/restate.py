@@ -42,7 +42,7 @@ _TYPES = ("type", "subtype")
 def meaning_options(options: KgOptions) -> dict[str, Any]:
     """The options that decide what a statement becomes, as a graph's meta records them."""
     defaults = KgOptions()
-    same = {name for name in (*INFERENCE, "literal") if getattr(options, name) == getattr(defaults, name)}
+    same = {name for name in (*INFERENCE, "literal", "names") if getattr(options, name) == getattr(defaults, name)}
     return {name: value for name, value in options.decisive().items() if name not in READING_OPTIONS | same}
 
 

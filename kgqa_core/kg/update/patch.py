@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from kgqa_core.config import KgOptions
+from kgqa_core.config import KgOptions, OwnNames
 from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.attach import shut_out
@@ -40,7 +40,6 @@ from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import infer, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids
-from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.store import BLANK_NODES_NAMED, KgStore, create_tables
@@ -177,7 +176,7 @@ def patch(
             raise NotPatchable("the old graph is an overlay")
     if options.page_views:
         raise NotPatchable("page views are given")
-    if options.names or META in meta:
+    if options.names != OwnNames():
         raise NotPatchable("the graph has names of its owner's")
     if "stated" not in meta:
         raise NotPatchable("the old graph was built by an earlier version")

@@ -14,7 +14,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.kg.ingest.own_names import META, OwnNames
+from kgqa_core.config import OwnNames
+from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.kg.names import in_words, key_name, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
@@ -211,16 +212,13 @@ class LabelGraph:
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
 
     def in_own_words(self, text: str) -> str:
-        """A text with words of the graph in the place of those that its owner gave (`kg.ingest.own_names`)."""
+        """A text with words of the graph in the place of its owner's (`KgOptions.names`), in singular and plural."""
         pattern, texts = self._own_words
         return pattern.sub(lambda found: texts[found[0].lower()], text)
 
     @cached_property
     def _own_words(self) -> tuple[re.Pattern[str], dict[str, str]]:
-        """What finds own words, and what each stands for, in singular and plural.
-
-        A noun for a relation stands for its noun, or else the type that it leads to; a verb stands for its label.
-        """
+        """A noun for a relation stands for its noun, or the type that it leads to; a verb stands for its label."""
         from kgqa_core.symbolic.by_labels.phrases import relation_words  # which imports this module
 
         own = OwnNames.model_validate(self.store.meta.get(META, {}))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,20 +21,6 @@ from kgqa_core.serving.feedback_examples import TrainingExample, reviewed, train
 from kgqa_core.serving.messages import issued
 from kgqa_core.serving.service import Served
 from kgqa_core.workspace import Workspace
-
-FORMER = """
-CREATE TABLE feedback (
-    id INTEGER PRIMARY KEY, at TEXT NOT NULL, question TEXT NOT NULL, topics TEXT NOT NULL, answers TEXT NOT NULL,
-    form TEXT, run TEXT, trace TEXT, verdict TEXT NOT NULL, correction TEXT, session TEXT NOT NULL,
-    confirmed INTEGER NOT NULL DEFAULT 0
-);
-INSERT INTO feedback VALUES
-    (1, '2026-01-01', 'Capital of Bolivia?', '["Bolivia"]', '["La Paz"]', NULL, NULL, NULL, 'down', '["X"]', 'a', 0),
-    (2, '2026-01-01', 'capital of bolivia', '["Bolivia"]', '["La Paz"]', NULL, NULL, NULL, 'down', '["X"]', 'b', 0),
-    (3, '2026-01-01', '   ', '["Bolivia"]', '["La Paz"]', NULL, NULL, NULL, 'down', '["X"]', 'a', 1),
-    (4, '2026-01-01', 'Capital of Peru?', '[" "]', '["Lima"]', NULL, NULL, NULL, 'up', NULL, 'a', 1),
-    (5, '2026-01-02', 'Capital of Chad?', '["Chad"]', '["Abéché"]', NULL, NULL, NULL, 'down', '["N''Djamena"]', 'a', 1);
-"""
 
 
 @pytest.fixture
@@ -179,24 +163,6 @@ def test_feedback_that_contradicts_itself_is_refused(store: FeedbackStore) -> No
                 change(other)
 
 
-def test_entries_of_a_home_from_before_ids_are_quarantined_and_bad_ones_are_listed(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / FILE) as connection:
-        connection.executescript(FORMER)
-    connection.close()
-    store, beside = FeedbackStore(tmp_path), FeedbackStore(tmp_path)
-    rows = store.rows()
-    assert rows == beside.rows()
-    assert [row["state"] for row in rows] == ["quarantined", "quarantined", "confirmed", "confirmed", "confirmed"]
-    assert [bool(row["fault"]) for row in rows] == [False, False, True, True, False]
-    assert [example.question for example in training_examples(store.rows())] == ["Capital of Chad?"], (
-        "two that agree do not count"
-    )
-    store.confirm(2)
-    assert [example.answers for example in training_examples(store.rows())] == [("N'Djamena",), ("X",)]
-    with pytest.raises(InputError, match="feedback 3 cannot train: field 'question' is empty"):
-        store.confirm(3)
-
-
 def test_entries_go_by_number_client_and_day(store: FeedbackStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for day, client in (("2026-01-01", "a"), ("2026-01-02", "b"), ("2026-01-03", "a"), ("2026-01-04", "c")):
         monkeypatch.setattr(feedback, "_day", lambda ahead=0, day=day: day)
@@ -239,16 +205,6 @@ def test_a_flood_of_one_client_makes_the_server_forget_its_own_answers(
         assert name is not None and store.add(Feedback(name, "up"), "a")
     assert [store.add(Feedback(str(name), "up"), "d").verdict for name in flood[-2:]] == ["up", "up"]
     assert refused(store, Feedback(str(flood[-3]), "up"))[0] == 404
-
-
-def test_a_home_from_before_answers_had_clients_is_opened(tmp_path: Path) -> None:
-    with contextlib.closing(FeedbackStore(tmp_path)) as store:
-        name = issue(store)
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as connection:
-        connection.execute("ALTER TABLE answers DROP COLUMN client")
-        connection.execute("ALTER TABLE verdicts DROP COLUMN earlier_turns")
-    with contextlib.closing(FeedbackStore(tmp_path)) as store:
-        assert store.confirm(down(store, name, "Sucre")).answers == ("Sucre",)
 
 
 def test_a_question_that_lives_on_earlier_turns_is_kept_and_does_not_train(store: FeedbackStore) -> None:

@@ -1,0 +1,90 @@
+"""A confirmed question answers the next one in its words, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgqa_core.config import SymbolicOptions
+from kgqa_core.errors import InputError
+from kgqa_core.serving.feedback import Feedback, FeedbackStore, IssuedAnswer, confirmed_questions
+from kgqa_core.serving.limits import SERVE_FOLDER
+from kgqa_core.store.artifacts import Home
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.model import LabelModel
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.corrections import LIKELY, SURE
+from kgqa_core.symbolic.tables import ComputedAnswer
+from kgqa_core.types import Question
+from tests.support.label_graph import X, question_about
+
+
+@pytest.fixture
+def solver(graph: LabelGraph, scorer: LabelScorer) -> AutoSolver:
+    return AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2))
+
+
+def learn(solver: AutoSolver, *corrections: tuple[str, str, str]) -> None:
+    """Takes (question, last part of its topic's key, right answer) as confirmed."""
+    questions = [
+        replace(question_about(solver.graph, str(number), text, X + topic), answer_keys=(right,))
+        for number, (text, topic, right) in enumerate(corrections)
+    ]
+    solver.corrections.learn(questions, lambda one: one)
+
+
+def ask(solver: AutoSolver, text: str, topic: str) -> ComputedAnswer:
+    [answer] = solver.solve([question_about(solver.graph, "q", text, X + topic)])
+    return answer
+
+
+def test_a_question_in_the_words_of_a_confirmed_one_is_answered_by_its_form(solver: AutoSolver) -> None:
+    text = "which burg rules {}?"
+    before = ask(solver, text.format("Estia"), "c2")
+    learn(solver, (text.format("Norland"), "c0", "Norland City"))
+    for country, key in (("Norland", "c0"), ("Estia", "c2")):
+        after = ask(solver, f"Which Burg rules the {country}", key)
+        assert after.answers == (f"{country} City",) and str(after.form) == f"(JOIN (R {X}capital) {X}{key})"
+    again = ask(solver, "which burg does not rule Estia?", "c2")
+    assert again.answers != ("Estia City",) or again.confidence == before.confidence
+    assert ask(solver, "which burg rules Estia and Ilia?", "c2").form != after.form
+
+
+def test_a_form_has_to_be_right_for_all_questions_in_the_same_words(solver: AutoSolver) -> None:
+    learn(solver, ("burg of Norland?", "c0", "Norland City"), ("burg of Estia?", "c2", "Ilia City"))
+    assert not any(forms for forms, _ in solver.corrections._forms.values())
+
+
+def test_one_confirmed_number_is_less_sure_than_two(solver: AutoSolver, graph: LabelGraph) -> None:
+    solver.calibration = None
+    text, number = "how many pals has {}?", "2"
+    asked = [solver.parser.read([question_about(graph, "q", text.format("Ilia"), f"{X}c5")])[0]]
+    learn(solver, (text.format("Norland"), "c0", number))
+    one = solver.corrections.choose(asked)
+    learn(solver, (text.format("Norland"), "c0", number), (text.format("Estia"), "c2", number))
+    two = solver.corrections.choose(asked)
+    assert one is not None and two is not None and one[1].share == LIKELY and two[1].share in (LIKELY, SURE)
+
+
+def test_what_is_not_about_this_graph_teaches_nothing(solver: AutoSolver) -> None:
+    def link(question: Question) -> Question:
+        raise InputError("there is no such entity here")
+
+    solver.corrections.learn([Question("", "who is x?", answer_keys=("Bo",))], link)
+    assert solver.corrections._forms == {}
+
+
+def test_the_last_confirmed_answer_to_a_question_counts_and_nothing_unconfirmed(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert confirmed_questions(home) == []
+    with contextlib.closing(FeedbackStore(tmp_path / SERVE_FOLDER)) as store:
+        ids = store.issue([IssuedAnswer("Who leads?", ("a",)), IssuedAnswer("who leads", ("a",)), IssuedAnswer("Why?")])
+        numbers = [store.add(Feedback(str(name), "down", (f"B{n}",)), "me").number for n, name in enumerate(ids)]
+        store.confirm(numbers[1])
+        store.confirm(numbers[0])
+    [question] = confirmed_questions(home)
+    assert (question.text, question.topic_keys, question.answer_keys) == ("Who leads?", ("a",), ("B0",))
