@@ -82,7 +82,7 @@ class System:
     graph holds the answer, by rules where no abstainer was trained; None answers always.  others: further retrievers
     that it reads.  language: of questions that do not say theirs.  words: puts computed answers into words, where the
     answerer has a language model for that.  tracer: keeps traces of the questions that it wants.  after_step: is called
-    between the steps of a batch, in its thread, and may have another batch answered.  confirmed: `ConfirmedForms.learn`.
+    between the steps of a batch, in its thread, and may have another batch answered.  confirmed: of `ConfirmedForms`.
     """
 
     store: KgStore

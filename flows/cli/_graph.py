@@ -26,10 +26,10 @@ class GraphChoice:
 
     def sections(self) -> dict[str, Any]:
         """What is set of a profile.  Raises ConfigError where something is, and no file is named."""
-        from kgqa_core.config import parse_settings
+        from kgqa_core.config import parse_settings, read_profile
 
-        section: dict[str, Any] = {}
-        section |= {name: str(file) for name in ("map", "names") if (file := getattr(self, name)) is not None}
+        section: dict[str, Any] = {} if self.map is None else {"map": str(self.map)}
+        section |= {} if self.names is None else {"names": read_profile(self.names)}
         section |= {"context": context_files(self.context)} if self.context else {}
         given = {"--map": self.map, "--context": self.context, "--names": self.names, "--set": self.settings}
         if not self.kg and (named := [name for name, value in given.items() if value]):

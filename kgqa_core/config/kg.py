@@ -14,15 +14,13 @@ Names = Annotated[dict[str, Texts], BeforeValidator(lambda one: one or {})]
 
 
 class OwnNames(Options):
-    """Other names of what a graph has, by key or label."""
+    """Other names of what a graph has, by key or label; hide: keys of relations to leave out."""
 
     entities: Names = {}
     relations: Names = {}
     types: Names = {}
     values: Names = {}
-    """Texts that are values of relations."""
     hide: Texts = ()
-    """Keys of relations to leave out."""
 
 
 class KgOptions(Options):

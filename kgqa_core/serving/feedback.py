@@ -35,9 +35,6 @@ FILE = "feedback.sqlite"
 MOST = 2**63 - 1
 """The largest number that SQLite holds."""
 
-MOST_CONFIRMED = 100
-"""Confirmed questions that a new one is compared with."""
-
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, day TEXT NOT NULL, record TEXT NOT NULL,
@@ -105,16 +102,15 @@ class Feedback:
 
 
 def confirmed_questions(home: Home) -> list[Question]:
-    """The questions of a home that were confirmed last, with their right answers; of one asked twice the last."""
+    """The hundred questions of a home that were confirmed last, with right answers; of one asked twice the last."""
     rows = []
     with contextlib.suppress(sqlite3.Error):  # there is no feedback
         address = f"{(home.root / SERVE_FOLDER / FILE).resolve().as_uri()}?mode=ro"
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
             rows = FeedbackStore._rows(connection, "state = 'confirmed'")
     examples = [example_of(row) for row in sorted(rows, key=lambda row: row["turn"]) if row["fault"] is None]
-    last = {normalise(one.question): Question("", one.question, topic_keys=one.topics, answer_keys=one.answers)
-            for one in examples}  # fmt: skip
-    return [*last.values()][-MOST_CONFIRMED:]
+    last = {normalise(one.question): one for one in examples}.values()
+    return [Question("", one.question, topic_keys=one.topics, answer_keys=one.answers) for one in [*last][-100:]]
 
 
 def client_of(host: str, token: str | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from kgqa_core.errors import KgqaError
 from kgqa_core.logic.parser import parse
 from kgqa_core.symbolic.by_labels.calibrate import Choice, answer_key
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, has_value, nodes_of
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import WORD
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
@@ -39,7 +39,8 @@ class ConfirmedForms:
         for question, ranked in zip(linked, self.parser.parse(linked), strict=True):
             query, texts = ranked.prepared.query, self.graph.store.resolve(question.answer_keys).items()
             right = {name for text, ids in texts for name in [*self.graph.store.names(ids).values()] or [text]}
-            forms = [_swap(str(one.form), self._marks(query)) for one in ranked.candidates if self._gives(one, right)]
+            whole = (one for one in ranked.candidates if _names_all(one, query) and self._gives(one, right))
+            forms = [_swap(str(one.form), self._marks(query)) for one in whole]
             known, times = self._forms.get(_words(query), (forms, 0))
             self._forms[_words(query)] = [form for form in known if form in forms], times + 1
 
@@ -56,7 +57,6 @@ class ConfirmedForms:
         return None
 
     def _marks(self, query: LabelQuery) -> dict[str, str]:
-        """A mark for the text of each entity and value of a question."""
         named = {str(self.graph.named(*slot.entities[0][:2])): f"\0{slot.word}" for slot in query.slots}
         return named | {str(value): f"\0{number}" for number, value in enumerate(query.values)}
 
@@ -65,11 +65,15 @@ class ConfirmedForms:
         return len(nodes) in (0, len(right)) and set(answers_of(one, self.graph.store.names(nodes))) == right
 
 
+def _names_all(one: Candidate, query: LabelQuery) -> bool:
+    return len(one.slots) == len(query.slots) and any(map(has_value, nodes_of(one.form))) == bool(query.values)
+
+
 def _words(query: LabelQuery) -> str:
     words = WORD.findall(query.text.lower())
     return " ".join(stem(word) for word in words if word not in ("a", "an", "the", "please"))
 
 
 def _swap(form: str, texts: dict[str, str]) -> str:
-    """The text of a form with some of its parts exchanged."""
-    return re.sub(r"[^\s()]+", lambda part: texts.get(part[0], part[0]), form)
+    found = "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or "$^"
+    return re.sub(rf"(?<![^\s()])(?:{found})(?![^\s()])", lambda part: texts[part[0]], form)

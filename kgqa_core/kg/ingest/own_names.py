@@ -32,8 +32,8 @@ def give_names(
     types = {number for (number,) in run("SELECT type FROM types UNION SELECT super FROM supertypes").fetchall()}
     resolved = store.resolve([*names.entities, *names.types, *names.values])
     known: dict[str, Any] = {section: {} for section in OwnNames.model_fields if section != "hide"}
-    lost = [("hide", text) for text in {*names.hide} - {key for (key,) in staged} - {*options.drop_relations}]
-    rows = []
+    hidden = {*names.hide} - {key for (key,) in staged} - {*options.drop_relations}
+    lost, rows = [("hide", text) for text in sorted(hidden)], []
     for section in known:
         for text, words in getattr(names, section).items():
             ids = [i for i in resolved.get(text, ()) if section != "types" or i in types]

@@ -17,7 +17,7 @@ from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
-from kgqa_core.symbolic.corrections import LIKELY, SURE
+from kgqa_core.symbolic.corrections import LIKELY, SURE, _swap
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
 from tests.support.label_graph import X, question_about
@@ -88,3 +88,10 @@ def test_the_last_confirmed_answer_to_a_question_counts_and_nothing_unconfirmed(
         store.confirm(numbers[0])
     [question] = confirmed_questions(home)
     assert (question.text, question.topic_keys, question.answer_keys) == ("Who leads?", ("a",), ("B0",))
+
+
+def test_keys_with_spaces_and_keys_within_keys_are_exchanged_whole() -> None:
+    form = "(JOIN (R a) <New York>)"
+    assert _swap(form, {"<New York>": "\0x", "a": "b"}) == "(JOIN (R b) \0x)"
+    assert _swap(form, {"New": "b", "<New": "c"}) == form.replace("<New ", "c ")
+    assert _swap(form, {}) == form
