@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -17,6 +18,7 @@ from kgqa_core.serving.guard import Guard
 from kgqa_core.serving.http import create_app
 from kgqa_core.serving.run import ImpatientProtocol, worker_options
 from kgqa_core.serving.service import Service
+from kgqa_core.store.artifacts import Home
 from kgqa_core.tracing import NO_TRACER, QuestionTrace, Span
 from kgqa_core.types import Question
 
@@ -43,6 +45,7 @@ class EchoSystem:
     language: str = "en"
     tracer: Any = NO_TRACER
     after_step: Any = None
+    confirmed: Any = tuple
 
     @property
     def store(self) -> EchoSystem:
@@ -91,6 +94,7 @@ class EchoSource:
         self.opened: list[tuple[str, str | None]] = []
         self.looked_into: Any = None
         self.traced_by: Any = NO_TRACER
+        self.home = Home(Path("no-home"))
 
     def current(self) -> str:
         return self.run
