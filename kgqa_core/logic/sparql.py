@@ -13,30 +13,13 @@ from collections.abc import Sequence
 from rdflib import Variable
 
 from kgqa_core.kg.vocabulary import XSD
-from kgqa_core.logic.forms import (
-    REDUCTIONS,
-    Aggregate,
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Step,
-    Steps,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import REDUCTIONS, Form, Step, Steps
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.sparql_graph import MERGED, Edge, constrained, form_of, read_patterns, uncast
 from kgqa_core.logic.sparql_query import GraphPattern, Outside, Select, Term, read_sparql
 
-ONE = Literal("1", XSD + "integer")
+ONE = forms.Literal("1", XSD + "integer")
 _Rank = tuple[str, str, int, bool]
 """Variable of the value, `max` or `min`, the place from 1, and whether those before it are meant too."""
 
@@ -65,7 +48,7 @@ def _query(query: Select) -> Form:
         form = _query(inner)
     else:
         form = _Converter(group, variable, _rank(query)).form()
-    return Count(form) if aggregate == "COUNT" else form
+    return forms.Count(form) if aggregate == "COUNT" else form
 
 
 def _rank(query: Select) -> _Rank | None:
@@ -88,7 +71,7 @@ def _ask(group: GraphPattern) -> Form:
         for term in (subject, value):
             if not isinstance(term, Variable):
                 form = _Converter(group, MERGED, None, merged=term).form()
-                return Holds(form, form_of(term))
+                return forms.Holds(form, form_of(term))
     raise Outside("ASK without a constant")
 
 
@@ -107,7 +90,9 @@ class _Converter:
         self.subquery()
         for branches in self.group.unions:
             name = self.shared(branches)
-            self.patterns.parts[name].append(Or(tuple(_Converter(branch, name, None).form() for branch in branches)))
+            self.patterns.parts[name].append(
+                forms.Or(tuple(_Converter(branch, name, None).form() for branch in branches))
+            )
         subtracted = [(self.shared([less]), less) for less in (*self.group.minus, *self.patterns.absent)]
         if self.root not in self.patterns.names():
             raise Outside("the answer is in no pattern")
@@ -134,7 +119,7 @@ class _Converter:
             self.patterns.edges.remove(way[0][0])
         self.seen |= set(ends)
         steps = [(self.step(*way[0]),) for way in ways]
-        return Aggregate(how, self.form(), *(((), *steps) if how == "count" else steps[::-1]))
+        return forms.Aggregate(how, self.form(), *(((), *steps) if how == "count" else steps[::-1]))
 
     def subquery(self) -> None:
         """A `{SELECT (MAX(?y) AS ?x) …}` over the same patterns makes ?x the value that is ranked."""
@@ -202,7 +187,7 @@ class _Converter:
 
     def has_conditions(self, name: str) -> bool:
         """Whether a node has conditions besides its type and its steps."""
-        parts = [part for part in self.patterns.parts.get(name, ()) if not isinstance(part, Class)]
+        parts = [part for part in self.patterns.parts.get(name, ()) if not isinstance(part, forms.Class)]
         return bool(parts) or bool(self.patterns.times.get(name))
 
     def degree(self, name: str) -> int:
@@ -238,8 +223,8 @@ class _Converter:
         if name in self.seen:
             raise Outside("variables in a cycle")
         self.seen.add(name)
-        types = [part for part in self.patterns.parts.get(name, ()) if isinstance(part, Class)]
-        parts = [part for part in self.patterns.parts.get(name, ()) if not isinstance(part, Class)]
+        types = [part for part in self.patterns.parts.get(name, ()) if isinstance(part, forms.Class)]
+        parts = [part for part in self.patterns.parts.get(name, ()) if not isinstance(part, forms.Class)]
         for edge in self.patterns.edges:
             if edge is not came and name in (edge.start, edge.end):
                 other = self.far(edge, name)
@@ -247,31 +232,31 @@ class _Converter:
                 parts.append(self.join(self.step(edge, name), edge, inner, self.patterns.compared.get(other, [])))
         if came is None and self.patterns.compared.get(name):
             raise Outside("a filter on the answer")
-        if came is None or not parts or any(isinstance(part, Entity) for part in parts):
+        if came is None or not parts or any(isinstance(part, forms.Entity) for part in parts):
             parts = types + parts
         if not parts:
             return None
-        form = parts[0] if len(parts) == 1 else And(tuple(parts))
+        form = parts[0] if len(parts) == 1 else forms.And(tuple(parts))
         form = constrained(form, self.patterns.times.get(name, []))
         for at, group in subtracted:
             if at == name:
-                form = Minus(form, _Converter(group, name, None).form())
+                form = forms.Minus(form, _Converter(group, name, None).form())
         if ranked is not None and ranked[0] == name:
             _, path, (_, best, index, first) = ranked
-            form = Arg(best, form, path) if index == 1 else Nth(index, best, form, path, first=first)
+            form = forms.Arg(best, form, path) if index == 1 else forms.Nth(index, best, form, path, first=first)
         return form
 
     @staticmethod
-    def join(step: Step, edge: Edge, inner: Form | None, compared: list[tuple[str, Literal]]) -> Form:
+    def join(step: Step, edge: Edge, inner: Form | None, compared: list[tuple[str, forms.Literal]]) -> Form:
         if inner is not None:
             if compared:
                 raise Outside("a filter on a value that has other conditions")
-            return Join((step,), inner, edge.where)
+            return forms.Join((step,), inner, edge.where)
         if edge.where:
             raise Outside("a filter on a qualified value")
         if not compared:
-            return Compare("ge", (step,), ONE, counted=True)
+            return forms.Compare("ge", (step,), ONE, counted=True)
         if len(compared) > 1:
             raise Outside("several filters on one value")
         op, literal = compared[0]
-        return Join((step,), literal) if op == "eq" else Compare(op, (step,), literal)
+        return forms.Join((step,), literal) if op == "eq" else forms.Compare(op, (step,), literal)

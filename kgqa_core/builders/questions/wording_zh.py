@@ -9,23 +9,8 @@ from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.builders.questions.wording import WordedQuestion
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Minus,
-    Nth,
-    Or,
-    Step,
-    Steps,
-    elements,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form, Step, Steps, elements
 
 _WHO = (
     "人",
@@ -68,29 +53,29 @@ class Chinese:
     def _question(self, form: Form) -> str:
         pick = self.rng.choice
         match form:
-            case Count(of=of):
+            case forms.Count(of=of):
                 return pick(("{}有多少个？", "{}有几个？", "一共有多少个{}？", "{}的数量是多少？")).format(
                     self._noun(of)
                 )
-            case Holds(of=Join() as of, one=Entity(key=key)):
+            case forms.Holds(of=forms.Join() as of, one=forms.Entity(key=key)):
                 return pick(("{b}是{a}吗？", "{a}是{b}吗？", "{b}是不是{a}？")).format(
                     a=self._noun(of), b=self.names(key)
                 )
-            case Holds(of=of, one=one) if of == one:
+            case forms.Holds(of=of, one=one) if of == one:
                 return f"有没有{self._noun(of)}？"
-            case Greater(one=Entity(key=a), other=Entity(key=b), path=path, best=best):
+            case forms.Greater(one=forms.Entity(key=a), other=forms.Entity(key=b), path=path, best=best):
                 more = "更多" if best == "max" else "更少"
                 return f"{self.names(a)}和{self.names(b)}哪个的{self._label(path)}{more}？"
-            case Join():
+            case forms.Join():
                 return self._path(form)
         return pick(("{}是什么？", "{}有哪些？", "列出{}", "{}")).format(self._noun(form))
 
-    def _path(self, form: Join) -> str:
+    def _path(self, form: forms.Join) -> str:
         pick, step = self.rng.choice, form.path[0]
         noun, label = self._noun(form), self._label((step,))
         entry = thesaurus().relation(self.profile.relations[step.relation].label)
         whole = () if entry is None else entry.ask if step.inverse else entry.back
-        start = Join(form.path[1:], form.of) if form.path[1:] else form.of
+        start = forms.Join(form.path[1:], form.of) if form.path[1:] else form.of
         if whole and self.rng.random() < WHOLE:
             return pick(whole).replace("<x>", self._noun(start)) + pick(("？", ""))
         if not step.inverse:
@@ -112,25 +97,25 @@ class Chinese:
 
     def _noun(self, form: Form) -> str:
         match form:
-            case Entity(key=key):
+            case forms.Entity(key=key):
                 return self.names(key)
-            case Class(key=key) if key in self.profile.types:
+            case forms.Class(key=key) if key in self.profile.types:
                 return self.profile.types[key].label
-            case Join(path=(step, *rest), of=of, where=()):
-                x = self._noun(Join(tuple(rest), of) if rest else of)
+            case forms.Join(path=(step, *rest), of=of, where=()):
+                x = self._noun(forms.Join(tuple(rest), of) if rest else of)
                 label = self._word(step)
                 if step.inverse:
                     return f"{x}的{label}" if self.rng.random() < 0.9 else f"{x}{label}"
                 return f"{label}是{x}的" + self.rng.choice(("东西", "事物", "对象"))
-            case And(parts=parts):
+            case forms.And(parts=parts):
                 return "并且".join(self._noun(part) for part in parts)
-            case Or(parts=parts):
+            case forms.Or(parts=parts):
                 return "或者".join(self._noun(part) for part in parts)
-            case Minus(of=of, without=without):
+            case forms.Minus(of=of, without=without):
                 return f"除了{self._noun(without)}以外的{self._noun(of)}"
-            case Arg(best=best, of=of, path=path):
+            case forms.Arg(best=best, of=of, path=path):
                 return f"{self._noun(of)}中{self._label(path)}最{'多' if best == 'max' else '少'}的"
-            case Nth(n=n, best=best, of=of, path=path):
+            case forms.Nth(n=n, best=best, of=of, path=path):
                 return f"{self._noun(of)}中{self._label(path)}第{n}{'多' if best == 'max' else '少'}的"
         raise FormError(f"{form} has no Chinese wording")
 

@@ -8,21 +8,8 @@ from dataclasses import dataclass, replace
 
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import STRING, XSD
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Compare,
-    Count,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    TimeConstraint,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.syntax import DATE, DECIMAL, INTEGER, YEAR
 
@@ -60,12 +47,12 @@ class SlotValue:
     """A value in a text, as it stands there; number, time, string: as a literal of each kind, where it may be one."""
 
     text: str
-    number: Literal | None = None
-    time: Literal | None = None
-    string: Literal | None = None
+    number: forms.Literal | None = None
+    time: forms.Literal | None = None
+    string: forms.Literal | None = None
 
     @property
-    def literals(self) -> tuple[Literal, ...]:
+    def literals(self) -> tuple[forms.Literal, ...]:
         """What it may be."""
         return tuple(one for one in (self.number, self.time, self.string) if one is not None)
 
@@ -84,12 +71,12 @@ def values_in(text: str) -> list[SlotValue]:
                 results.append(SlotValue(match[0], time=literal))
                 text = text.replace(match[0], " ")
     for match in _QUOTED.finditer(text):
-        results.append(SlotValue(match[0], string=Literal(match["plain"] or match["curved"], STRING)))
+        results.append(SlotValue(match[0], string=forms.Literal(match["plain"] or match["curved"], STRING)))
     results += _numbers(_QUOTED.sub(" ", text))
     return list(dict.fromkeys(results))[:VALUES]
 
 
-def _date(parts: Mapping[str, str | None]) -> Literal | None:
+def _date(parts: Mapping[str, str | None]) -> forms.Literal | None:
     month = parts.get("month")
     if (name := parts.get("name")) is not None:
         month = str(next(n for n, own in enumerate(_MONTHS, start=1) if own.startswith(name.lower()[:3])))
@@ -97,21 +84,21 @@ def _date(parts: Mapping[str, str | None]) -> Literal | None:
     if not 1 <= int(month or 0) <= 12 or (day is not None and not 1 <= int(day) <= 31):
         return None
     if day is None:
-        return Literal(f"{parts['year']}-{int(month or 0):02d}", MONTH)
-    return Literal(f"{parts['year']}-{int(month or 0):02d}-{int(day):02d}", DATE)
+        return forms.Literal(f"{parts['year']}-{int(month or 0):02d}", MONTH)
+    return forms.Literal(f"{parts['year']}-{int(month or 0):02d}-{int(day):02d}", DATE)
 
 
 def _numbers(text: str) -> Iterator[SlotValue]:
     for match in _NUMBER.finditer(text):
         plain = match["whole"].replace(",", "") + (match["part"] or "")
-        year = Literal(plain, YEAR) if re.fullmatch(r"[12]\d{3}", match[0]) else None
+        year = forms.Literal(plain, YEAR) if re.fullmatch(r"[12]\d{3}", match[0]) else None
         if match["scale"]:
             value = float(plain + (match["power"] or "")) * 10 ** _SCALES[match["scale"].lower()]
             plain = str(round(value)) if value == round(value) else f"{value:g}"
         elif match["power"]:
             plain += match["power"].lower()
         whole = re.fullmatch(r"-?\d+", plain) is not None
-        yield SlotValue(match[0], Literal(plain, INTEGER if whole else DECIMAL), year)
+        yield SlotValue(match[0], forms.Literal(plain, INTEGER if whole else DECIMAL), year)
 
 
 def datatypes(store: KgStore) -> dict[str, str]:
@@ -127,16 +114,16 @@ def datatypes(store: KgStore) -> dict[str, str]:
 def as_stored(form: Form, numbers: Mapping[str, str]) -> Form:
     """A form whose numbers have the datatypes of the relations that lead to them.  numbers: of `datatypes`."""
 
-    def typed(literal: Literal, relation: str) -> Literal:
+    def typed(literal: forms.Literal, relation: str) -> forms.Literal:
         found = measure(literal)
         number = found is not None and literal.datatype in (INTEGER, DECIMAL)
         return replace(literal, datatype=numbers[relation]) if number and relation in numbers else literal
 
     def change(node: Form) -> Form | None:
         match node:
-            case Join(path=path, of=Literal() as of):
+            case forms.Join(path=path, of=forms.Literal() as of):
                 return replace(node, of=typed(of, path[-1].relation))
-            case Compare(path=path, value=value, counted=False):
+            case forms.Compare(path=path, value=value, counted=False):
                 return replace(node, value=typed(value, path[-1].relation))
         return None
 
@@ -151,16 +138,16 @@ def mapped(form: Form, change: Callable[[Form], Form | None]) -> Form:
         if changed is not None:
             return changed
         match node:
-            case And(parts=parts) | Or(parts=parts):
+            case forms.And(parts=parts) | forms.Or(parts=parts):
                 return replace(node, parts=tuple(map(inner, parts)))
-            case Minus(of=of, without=without):
-                return Minus(inner(of), inner(without))
-            case Greater(one=one, other=other):
+            case forms.Minus(of=of, without=without):
+                return forms.Minus(inner(of), inner(without))
+            case forms.Greater(one=one, other=other):
                 return replace(node, one=inner(one), other=inner(other))
-            case Holds(of=of, one=one):
-                return Holds(inner(of), inner(one))
-            case Join(of=of) | Count(of=of) | Arg(of=of) | Nth(of=of) | TimeConstraint(of=of):
-                return replace(node, of=inner(of))
+            case forms.Holds(of=of, one=one) | forms.Share(of=of, one=one):
+                return replace(node, of=inner(of), one=inner(one))
+            case forms.Join() | forms.Count() | forms.Arg() | forms.Nth() | forms.TimeConstraint() | forms.Aggregate():
+                return replace(node, of=inner(node.of))
         return node
 
     return inner(form)

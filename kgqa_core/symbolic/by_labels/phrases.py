@@ -13,26 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Qualifier,
-    Step,
-    TimeConstraint,
-    Where,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form, Step
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 
@@ -134,52 +116,73 @@ class Phrases:
     def write(self, form: Form, slots: Mapping[str, str]) -> str:
         """The phrase of a form; an entity without a slot is written `x`."""
         match form:
-            case Count(of=of):
+            case forms.Count(of=of):
                 return f"number of {self._set(of, slots)}"
-            case Holds(of=of, one=one):
+            case forms.Holds(of=of, one=one):
                 return f"whether {self._set(one, slots)} is {self._set(of, slots)}"
+            case forms.Share(of=of, one=one):
+                part = self._set(one, slots).removeprefix(self._noun(one) or "").strip()
+                return f"percentage of {self._set(of, slots)} that is {part}"
+            case forms.Aggregate():
+                return self._aggregate(form, slots)
         return self._set(form, slots)
+
+    def _aggregate(self, form: forms.Aggregate, slots: Mapping[str, str]) -> str:
+        """`total area of countries in x`, `number of products of each category`, `population of each city`."""
+        of, by = self._set(form.of, slots), ""
+        if form.by:
+            words = self.relation_words[self.graph.memory.relation_ids[form.by[-1].relation]]
+            by = f" of each {(words.head if form.by[-1].inverse else words.noun) or self._measure(form.by[-1:])}"
+        if form.how == "count":
+            return f"number of {of}{by}"
+        pair = ("latest", "earliest") if self._dated(form.path) else ("largest", "smallest")
+        how = {"sum": "total", "avg": "average", "max": pair[0], "min": pair[1], "values": ""}[form.how]
+        measure = f"number of {self._measure(form.path)}" if form.counted else self._measure(form.path)
+        return f"{how} {measure} of {'each ' if form.how == 'values' else ''}{of}{by}".strip()
+
+    def _dated(self, path: tuple[Step, ...]) -> bool:
+        return len(path) == 1 and self.graph.dated[self.graph.memory.relation_ids[path[0].relation]] > DATED
 
     def _set(self, form: Form, slots: Mapping[str, str]) -> str:
         match form:
-            case Entity(key=key):
+            case forms.Entity(key=key):
                 return slots.get(key, SLOTS[0])
-            case Class(key=key):
+            case forms.Class(key=key):
                 return self._type(self.graph.type_of_key.get(key, -1)) or key
-            case Literal(text=text):
+            case forms.Literal(text=text):
                 return slots.get(text, NUMBER if text[:1].isdigit() else text)
-            case Join(path=path, of=of, where=where):
+            case forms.Join(path=path, of=of, where=where):
                 text = self._path(path, self._set(of, slots))
                 return " ".join([text, *(self._condition(one, slots) for one in where)])
-            case And(parts=parts):
+            case forms.And(parts=parts):
                 return self._both(parts, slots)
-            case Or(parts=parts):
+            case forms.Or(parts=parts):
                 return " or ".join(self._set(part, slots) for part in parts)
-            case Minus(of=of, without=without):
+            case forms.Minus(of=of, without=without):
                 return f"{self._set(of, slots)} but not {self._set(without, slots)}"
-            case Arg(of=of):
+            case forms.Arg(of=of):
                 return f"{self._adjective(form)} {self._set(of, slots)} {self._best(form)}".strip()
-            case Nth(n=n, of=of):
-                index = _PLACES.get(n, f"{n}th")
+            case forms.Nth(n=n, of=of):
+                index = f"first {n}" if form.first else _PLACES.get(n, f"{n}th")
                 return f"{index} {self._adjective(form)} {self._set(of, slots)} {self._best(form)}".replace("  ", " ")
-            case Greater(one=one, other=other):
+            case forms.Greater(one=one, other=other):
                 both = f"{self._set(one, slots)} or {self._set(other, slots)}"
                 return f"{both} {self._adjective(form)} {self._best(form)}".replace("  ", " ")
-            case Compare(op=op, path=path):
+            case forms.Compare(op=op, path=path):
                 return f"with {self._measure(path)} {_OPS[op]} {NUMBER}"
-            case TimeConstraint(of=of):
+            case forms.TimeConstraint(of=of):
                 return f"{self._set(of, slots)} in {NUMBER}"
-            case Qualifier(relation=relation, of=of, one=one):
+            case forms.Qualifier(relation=relation, of=of, one=one):
                 of_one = "" if one is None else f"{self._set(one, slots)} "
                 return f"{self._label(relation)} of {of_one}{self._set(of, slots)}"
-            case Count() | Holds():
+            case forms.Count() | forms.Holds() | forms.Share() | forms.Aggregate():
                 return self.write(form, slots)
         raise AssertionError(form)
 
-    def _condition(self, where: Where, slots: Mapping[str, str]) -> str:
+    def _condition(self, where: forms.Where, slots: Mapping[str, str]) -> str:
         if where.op in ("current", "first", "last"):
             return where.op
-        value = NUMBER if isinstance(where.value, Literal) else self._set(where.value, slots)
+        value = NUMBER if isinstance(where.value, forms.Literal) else self._set(where.value, slots)
         return f"in {value}" if where.op == "at" else f"{self._label(where.relation)} {_OPS.get(where.op, '')} {value}"
 
     def _label(self, relation: str) -> str:
@@ -187,13 +190,12 @@ class Phrases:
 
     def _both(self, parts: tuple[Form, ...], slots: Mapping[str, str]) -> str:
         """Parts of an intersection, a class first as the noun, and the nouns of the others left out."""
-        classes = [part for part in parts if isinstance(part, Class)]
-        others = [self._set(part, slots) for part in parts if not isinstance(part, Class)]
+        classes = [part for part in parts if isinstance(part, forms.Class)]
+        others = [self._set(part, slots) for part in parts if not isinstance(part, forms.Class)]
         named = [self._set(part, slots) for part in classes]
-        nouns = [self._noun(part) for part in parts if not isinstance(part, Class)]
-        ranked = [
-            n for n, part in enumerate(p for p in parts if not isinstance(p, Class)) if isinstance(part, (Arg, Nth))
-        ]
+        nouns = [self._noun(part) for part in parts if not isinstance(part, forms.Class)]
+        apart = [part for part in parts if not isinstance(part, forms.Class)]
+        ranked = [n for n, part in enumerate(apart) if isinstance(part, (forms.Arg, forms.Nth))]
         if named and ranked and nouns[ranked[0]]:
             best = others.pop(ranked[0]).replace(str(nouns.pop(ranked[0])), named[0], 1)
             named = [best, *named[1:]]
@@ -209,30 +211,30 @@ class Phrases:
     def _noun(self, form: Form) -> str | None:
         """The noun that the phrase of a form begins with, which another may stand for; None where it has none."""
         match form:
-            case Compare():
+            case forms.Compare():
                 return ""
-            case Class():
+            case forms.Class():
                 return self._set(form, {})
-            case Join(path=(Step(relation=key, inverse=False), *_)):
+            case forms.Join(path=(Step(relation=key, inverse=False), *_)):
                 return self.relation_words[self.graph.memory.relation_ids[key]].head
-            case Arg(of=of) | Nth(of=of) | Minus(of=of):
+            case forms.Arg(of=of) | forms.Nth(of=of) | forms.Minus(of=of):
                 return self._noun(of)
         return None
 
-    def _adjective(self, form: Arg | Nth | Greater) -> str:
+    def _adjective(self, form: forms.Arg | forms.Nth | forms.Greater) -> str:
         """What the thesaurus calls the one with the most or least by a measure, or with more or less; "" for none."""
         if form.counted or len(form.path) != 1 or form.path[0].inverse:
             return ""
         words = self.relation_words[self.graph.memory.relation_ids[form.path[0].relation]]
-        index = (0 if form.best == "max" else 1) + (2 if isinstance(form, Greater) else 0)
+        index = (0 if form.best == "max" else 1) + (2 if isinstance(form, forms.Greater) else 0)
         return words.adjectives[index]
 
-    def _best(self, form: Arg | Nth | Greater) -> str:
+    def _best(self, form: forms.Arg | forms.Nth | forms.Greater) -> str:
         """What the best is best by: `with largest population`, `with most cities`, `with earlier date of birth`."""
-        more, measure = isinstance(form, Greater), self._measure(form.path)
+        more, measure = isinstance(form, forms.Greater), self._measure(form.path)
         if form.counted:
             pair = ("more", "fewer") if more else ("most", "fewest")
-        elif len(form.path) == 1 and self.graph.dated[self.graph.memory.relation_ids[form.path[0].relation]] > DATED:
+        elif self._dated(form.path):
             pair = ("later", "earlier") if more else ("latest", "earliest")
         else:
             pair = ("larger", "smaller") if more else ("largest", "smallest")
@@ -265,22 +267,26 @@ class Phrases:
     def answer(self, form: Form) -> str:
         """What the answer of a form is: a noun, `number`, or `yes or no`."""
         match form:
-            case Qualifier(relation=relation):
+            case forms.Qualifier(relation=relation):
                 return self._label(relation)
-            case Count():
+            case forms.Count():
                 return "number"
-            case Holds():
+            case forms.Share():
+                return "percentage"
+            case forms.Aggregate(how=how, path=path, counted=counted):
+                return "number" if counted or how == "count" else self._measure(path)
+            case forms.Holds():
                 return "yes or no"
-            case Class(key=key):
+            case forms.Class(key=key):
                 return self._type(self.graph.type_of_key.get(key, -1)) or "thing"
-            case And(parts=parts):
-                order = sorted(parts, key=lambda part: (isinstance(part, Compare), not isinstance(part, Class)))
+            case forms.And(parts=parts):
+                order = sorted(parts, key=lambda p: (isinstance(p, forms.Compare), not isinstance(p, forms.Class)))
                 return self.answer(order[0])
-            case Minus(of=of) | Arg(of=of) | Nth(of=of) | TimeConstraint(of=of):
+            case forms.Minus(of=of) | forms.Arg(of=of) | forms.Nth(of=of) | forms.TimeConstraint(of=of):
                 return self.answer(of)
-            case Or(parts=parts):
+            case forms.Or(parts=parts):
                 return self.answer(parts[0])
-            case Join(path=(step, *_)):
+            case forms.Join(path=(step, *_)):
                 words = self.relation_words[self.graph.memory.relation_ids[step.relation]]
                 return (words.noun if step.inverse else words.head) or "thing"
         return "thing"

@@ -12,26 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Step,
-    Steps,
-    TimeConstraint,
-    children,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form, Step, Steps, children
 from kgqa_core.logic.memory import outside
 from kgqa_core.papers.grailqability.builder.graph_with_drops import NONE, GraphWithDrops, Ints
 
@@ -56,9 +38,9 @@ class TracedNodes:
 
 def is_exact(form: Form) -> bool:
     """Whether `Tracer.denote` gives the very result of a form."""
-    if isinstance(form, (Arg, Nth, Greater, Compare, TimeConstraint, Literal)):
+    if isinstance(form, (forms.Arg, forms.Nth, forms.Greater, forms.Compare, forms.TimeConstraint, forms.Literal)):
         return False
-    if isinstance(form, Join) and form.where:
+    if isinstance(form, forms.Join) and form.where:
         return False
     return all(is_exact(child) for child in children(form))
 
@@ -75,35 +57,35 @@ class Tracer:
     def denote(self, form: Form) -> TracedNodes:
         """The nodes of a form; of COUNT those counted, of HOLDS those of which it holds."""
         match form:
-            case Entity(key=key):
+            case forms.Entity(key=key):
                 return self._there(np.array([self.entity_ids[key]] if key in self.entity_ids else [], dtype=np.int64))
-            case Class(key=key):
+            case forms.Class(key=key):
                 of_class = self.members.of(self.entity_ids[key]) if key in self.entity_ids else NONE
                 return TracedNodes(of_class, lambda kept_nodes, one: [])
-            case Literal() | Compare():
+            case forms.Literal() | forms.Compare():
                 return self._valued(form)
-            case Join(path=path, of=of):
+            case forms.Join(path=path, of=of):
                 joined = self._join(path, self.denote(of))
                 return self._among(joined, self._result(form)) if form.where else joined
-            case And(parts=parts):
+            case forms.And(parts=parts):
                 return _all(self._each(parts))
-            case Or(parts=parts):
+            case forms.Or(parts=parts):
                 return _any(self._each(parts))
-            case Minus(of=of, without=without):
+            case forms.Minus(of=of, without=without):
                 one = self.denote(of)
                 return TracedNodes(np.setdiff1d(one.nodes, self.denote(without).nodes, assume_unique=True), one.proof)
-            case Arg(of=of, path=path) | Nth(of=of, path=path):
+            case forms.Arg(of=of, path=path) | forms.Nth(of=of, path=path):
                 members = self._having(path, self.denote(of))
-                enough = not isinstance(form, Nth) or len(members.nodes) >= form.n
+                enough = not isinstance(form, forms.Nth) or len(members.nodes) >= form.n
                 return members if enough else TracedNodes(NONE, members.proof)
-            case TimeConstraint(of=of):
+            case forms.TimeConstraint(of=of):
                 return self._among(self.denote(of), self._result(form))
-            case Greater(one=one, other=other, path=path):
+            case forms.Greater(one=one, other=other, path=path):
                 sides = [self._having(path, self.denote(side)) for side in (one, other)]
                 return _any(sides, always=True) if all(len(side.nodes) for side in sides) else _any([])
-            case Count(of=of):
+            case forms.Count(of=of):
                 return self.denote(of)
-            case Holds(of=of, one=one):
+            case forms.Holds(of=of, one=one):
                 return _all(self._each((of, one)))
         raise AssertionError(form)
 
@@ -117,7 +99,7 @@ class Tracer:
             result = self.graph.execute(form)
             return NONE if result.value or result.nodes else None
         traced = self.denote(form)
-        wanted = len(self.denote(form.one).nodes) if isinstance(form, Holds) else len(traced.nodes)
+        wanted = len(self.denote(form.one).nodes) if isinstance(form, forms.Holds) else len(traced.nodes)
         if not len(traced.nodes) or len(traced.nodes) != wanted:
             return None
         return traced.witness() if exact else NONE
@@ -178,7 +160,7 @@ class Tracer:
     def _valued(self, form: Form) -> TracedNodes:
         """A literal, or what has a value that compares so: found once in the whole graph, and still having it."""
         literals = self._there(self._result(form))
-        return self._having(form.path, literals) if isinstance(form, Compare) else literals
+        return self._having(form.path, literals) if isinstance(form, forms.Compare) else literals
 
     def _result(self, form: Form) -> Ints:
         if form not in self._static:

@@ -17,26 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import (
-    OPS,
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Step,
-    Steps,
-    TimeConstraint,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import OPS, Form, Step, Steps
 from kgqa_core.logic.measures import measure
 
 PAD, START, END, NK = "PAD", "START", "END", "NK"
@@ -59,7 +41,7 @@ class Slots:
 
     topics: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    literals: tuple[Literal, ...] = ()
+    literals: tuple[forms.Literal, ...] = ()
     relations: tuple[str, ...] = ()
 
     @property
@@ -99,12 +81,12 @@ class Slots:
             return FIXED[action]
         return str(self.step(action) if action >= self.first_relation else self.leaf(action))
 
-    def leaf(self, action: int) -> Entity | Class | Literal:
+    def leaf(self, action: int) -> forms.Entity | forms.Class | forms.Literal:
         """What the action of a topic, type or literal stands for."""
         if action < self.first_class:
-            return Entity(self.topics[action - len(FIXED)])
+            return forms.Entity(self.topics[action - len(FIXED)])
         if action < self.first_literal:
-            return Class(self.classes[action - self.first_class])
+            return forms.Class(self.classes[action - self.first_class])
         return self.literals[action - self.first_literal]
 
 
@@ -126,35 +108,35 @@ class _ActionWriter:
 
     def form(self, form: Form) -> list[int]:
         match form:
-            case Entity() | Class() | Literal():
+            case forms.Entity() | forms.Class() | forms.Literal():
                 return [self.leaf(form)]
-            case Join(path=path, of=of, where=where):
+            case forms.Join(path=path, of=of, where=where):
                 if where:
                     raise FormError(f"{form} has conditions on qualifiers, which are not decoded")
                 return [*map(self.step, path), *self.form(of)]
-            case And(parts=parts):
+            case forms.And(parts=parts):
                 return _nested("AND", self.ordered(parts))
-            case Or(parts=parts):
+            case forms.Or(parts=parts):
                 return _nested("OR", self.ordered(parts))
-            case Minus(of=of, without=without):
+            case forms.Minus(of=of, without=without):
                 return [NUMBER["MINUS"], *self.form(of), *self.form(without)]
-            case Count(of=of):
+            case forms.Count(of=of):
                 return [NUMBER["COUNT"], *self.form(of)]
-            case Holds(of=of, one=one):
+            case forms.Holds(of=of, one=one):
                 return [NUMBER["HOLDS"], *self.form(of), *self.form(one)]
-            case Arg(best=best, of=of, path=path, counted=counted):
+            case forms.Arg(best=best, of=of, path=path, counted=counted):
                 return [NUMBER["ARG" + best.upper()], *self.form(of), *self.measure(path, counted)]
-            case Nth(n=n, best=best, of=of, path=path, counted=counted):
+            case forms.Nth(n=n, best=best, of=of, path=path, counted=counted):
                 if str(n) not in PLACES:
                     raise FormError(f"place {n} in {form} is beyond {PLACES[-1]}, and is not decoded")
                 return [NUMBER["NTH" + best.upper()], NUMBER[str(n)], *self.form(of), *self.measure(path, counted)]
-            case Greater(one=one, other=other, path=path, best=best, counted=counted):
+            case forms.Greater(one=one, other=other, path=path, best=best, counted=counted):
                 sides = [action for side in self.ordered((one, other)) for action in side]
                 name = "GREATER" if best == "max" else "LESS"
                 return [NUMBER[name], *sides, *self.measure(path, counted)]
-            case Compare(op=op, path=path, value=value, counted=counted):
+            case forms.Compare(op=op, path=path, value=value, counted=counted):
                 return [NUMBER[op], *self.measure(path, counted), self.leaf(value)]
-            case TimeConstraint(of=of, path=path, value=value):
+            case forms.TimeConstraint(of=of, path=path, value=value):
                 return [NUMBER["TC"], *self.form(of), *self.measure(path, False), self.leaf(value)]
         raise FormError(f"{form} is not decoded")
 
@@ -166,7 +148,7 @@ class _ActionWriter:
         return len(FIXED) <= action < self.slots.first_relation
 
     def leaf(self, form: Form) -> int:
-        if form not in self.leaves and isinstance(form, Literal) and measure(form) is not None:
+        if form not in self.leaves and isinstance(form, forms.Literal) and measure(form) is not None:
             same = [slot for slot in self.slots.literals if measure(slot) == measure(form)]
             form = same[0] if same else form
         if form not in self.leaves:
@@ -204,33 +186,33 @@ class _ActionReader:
     def form(self) -> Form:
         action = next(self.rest)
         if action >= self.slots.first_relation:
-            return Join((self.slots.step(action),), self.form())
+            return forms.Join((self.slots.step(action),), self.form())
         if action >= len(FIXED):
             return self.slots.leaf(action)
         name = FIXED[action]
         match name:
             case "AND":
-                return And((self.form(), self.form()))
+                return forms.And((self.form(), self.form()))
             case "OR":
-                return Or((self.form(), self.form()))
+                return forms.Or((self.form(), self.form()))
             case "MINUS":
-                return Minus(self.form(), self.form())
+                return forms.Minus(self.form(), self.form())
             case "COUNT":
-                return Count(self.form())
+                return forms.Count(self.form())
             case "HOLDS":
-                return Holds(self.form(), self.form())
+                return forms.Holds(self.form(), self.form())
             case "ARGMAX" | "ARGMIN":
-                return Arg(name[3:].lower(), self.form(), *self.measure())
+                return forms.Arg(name[3:].lower(), self.form(), *self.measure())
             case "NTHMAX" | "NTHMIN":
-                return Nth(int(FIXED[next(self.rest)]), name[3:].lower(), self.form(), *self.measure())
+                return forms.Nth(int(FIXED[next(self.rest)]), name[3:].lower(), self.form(), *self.measure())
             case "GREATER" | "LESS":
                 one, other, (path, counted) = self.form(), self.form(), self.measure()
-                return Greater(one, other, path, "max" if name == "GREATER" else "min", counted)
+                return forms.Greater(one, other, path, "max" if name == "GREATER" else "min", counted)
             case "TC":
-                return TimeConstraint(self.form(), self.measure()[0], self.value())
+                return forms.TimeConstraint(self.form(), self.measure()[0], self.value())
         if name in OPS:
             path, counted = self.measure()
-            return Compare(name, path, self.value(), counted)
+            return forms.Compare(name, path, self.value(), counted)
         raise FormError(f"{name} begins no form")
 
     def measure(self) -> tuple[Steps, bool]:
@@ -247,7 +229,7 @@ class _ActionReader:
             raise FormError(f"{self.slots.name(action)} is no step of a path")
         return self.slots.step(action)
 
-    def value(self) -> Literal:
+    def value(self) -> forms.Literal:
         action = next(self.rest)
         if not self.slots.first_literal <= action < self.slots.first_relation:
             raise FormError(f"{self.slots.name(action)} is no literal")

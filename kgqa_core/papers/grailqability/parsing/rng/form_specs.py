@@ -9,23 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Step,
-    Steps,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form, Step, Steps
 from kgqa_core.papers.grailqability.parsing.rng.slots import ENTITIES
 from kgqa_core.papers.grailqability.parsing.rng.ways import Ways
 
@@ -49,57 +34,57 @@ class SpecForms:
 
     def join(self, path: Path, slot: int = 0) -> Form:
         """What a path leads to from the topic in a slot."""
-        return Join(self.back(path), Entity(ENTITIES[slot]))
+        return forms.Join(self.back(path), forms.Entity(ENTITIES[slot]))
 
     def further(self, path: Path, of: FormSpec) -> Form:
         """What a path leads to from a set."""
-        return Join(self.back(path), self.form(of))
+        return forms.Join(self.back(path), self.form(of))
 
     def kind(self, number: int) -> Form:
         """Everything of a type."""
-        return Class(self.ways.classes[number])
+        return forms.Class(self.ways.classes[number])
 
     def typed(self, number: int, of: FormSpec) -> Form:
         """Members of a type among a set."""
         inner = self.form(of)
-        parts = inner.parts if isinstance(inner, And) else (inner,)
-        return And((self.kind(number), *parts))
+        parts = inner.parts if isinstance(inner, forms.And) else (inner,)
+        return forms.And((self.kind(number), *parts))
 
     def count(self, of: FormSpec) -> Form:
         """How many."""
-        return Count(self.form(of))
+        return forms.Count(self.form(of))
 
     def best(self, best: str, of: FormSpec, by: Path) -> Form:
         """Those with the best value of a measure."""
-        return Arg(best, self.form(of), self.steps(by))
+        return forms.Arg(best, self.form(of), self.steps(by))
 
     def nth(self, n: int, best: str, of: FormSpec, by: Path) -> Form:
         """Those with the n-th best value."""
-        return Nth(n, best, self.form(of), self.steps(by))
+        return forms.Nth(n, best, self.form(of), self.steps(by))
 
     def both(self, one: FormSpec, other: FormSpec) -> Form:
         """What is in two sets."""
-        return And((self.form(one), self.form(other)))
+        return forms.And((self.form(one), self.form(other)))
 
     def minus(self, one: FormSpec, other: FormSpec) -> Form:
         """What is in the first and not in the second."""
-        return Minus(self.form(one), self.form(other))
+        return forms.Minus(self.form(one), self.form(other))
 
     def holds(self, of: FormSpec, slot: int) -> Form:
         """Whether a topic is in a set."""
-        return Holds(self.form(of), Entity(ENTITIES[slot]))
+        return forms.Holds(self.form(of), forms.Entity(ENTITIES[slot]))
 
     def greater(self, by: Path, best: str, counted: bool) -> Form:
         """Which of the two topics has more."""
-        return Greater(Entity(ENTITIES[0]), Entity(ENTITIES[1]), self.steps(by), best, counted)
+        return forms.Greater(forms.Entity(ENTITIES[0]), forms.Entity(ENTITIES[1]), self.steps(by), best, counted)
 
-    def equal(self, by: Path, literal: Literal) -> Form:
+    def equal(self, by: Path, literal: forms.Literal) -> Form:
         """What has a value."""
-        return Join(self.steps(by), literal)
+        return forms.Join(self.steps(by), literal)
 
-    def compare(self, op: str, by: Path, literal: Literal) -> Form:
+    def compare(self, op: str, by: Path, literal: forms.Literal) -> Form:
         """What has a value that compares so."""
-        return Compare(op, self.steps(by), literal)
+        return forms.Compare(op, self.steps(by), literal)
 
     def steps(self, path: Sequence[int]) -> Steps:
         """A path as what is measured of the things at its start."""
