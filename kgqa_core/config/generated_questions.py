@@ -102,6 +102,20 @@ class KindShares(Options):
     """Whether something is so; half of them are not."""
     existence: float = Field(default=2, ge=0)
     """Whether there is anything of that description."""
+    total: float = Field(default=0, ge=0)
+    """The sum of a measure of the members of a set."""
+    average: float = Field(default=0, ge=0)
+    """Its average."""
+    greatest_value: float = Field(default=0, ge=0)
+    """The largest number or the last date of the members of a set."""
+    least_value: float = Field(default=0, ge=0)
+    """The smallest number or the first date."""
+    share: float = Field(default=0, ge=0)
+    """How many percent of a set a condition holds of."""
+    first_k: float = Field(default=0, ge=0)
+    """The first few of a ranking."""
+    group: float = Field(default=0, ge=0)
+    """How many members there are, or a sum of theirs, for each value of a relation; the values of each member."""
     qualified: float = Field(default=2, ge=0)
     """Statements with a qualifier, where the graph has them."""
 

@@ -14,20 +14,9 @@ from typing import Any
 
 from kgqa_core.errors import FormError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic import builder as tables
 from kgqa_core.logic import forms
-from kgqa_core.logic.builder import (
-    NodeTable,
-    QueryBuilder,
-    RankedTable,
-    counted_compare,
-    ends,
-    greater,
-    matching,
-    qualified,
-    ranked,
-    time_constraint,
-    values_of,
-)
+from kgqa_core.logic.builder import NodeTable, QueryBuilder, RankedTable
 from kgqa_core.logic.forms import Form, elements
 from kgqa_core.logic.lookup import Ids
 from kgqa_core.logic.measures import compared_sql, equal_sql, measure
@@ -135,7 +124,7 @@ def _aggregate(build: _Compiler, form: forms.Aggregate, proof: bool) -> str:
     pairs = builder.pairs(inner.name, path, "ALL" if ways else "DISTINCT")
     values = f"(SELECT *, '' AS dim, 0 AS x FROM {pairs})"
     if form.counted or form.how in forms.REDUCTIONS:
-        values = values_of(builder, pairs, form.counted)
+        values = tables.values_of(builder, pairs, form.counted)
     groups = builder.pairs(inner.name, form.by) if form.path and form.by else None
     key, join = ("g.node", f"JOIN {groups} g USING (id) ") if groups else ("v.node" if form.by else "-1", "")
     if proof:
@@ -165,7 +154,7 @@ class _Compiler:
             case forms.Join(path=path, of=of):
                 return self._join(form, within)
             case forms.Compare(counted=True):
-                return self._ranked(counted_compare(self.builder, form, within))
+                return self._ranked(tables.counted_compare(self.builder, form, within))
             case forms.Compare(op=op, path=path, value=value):
                 if measure(value) is None:
                     raise FormError(f"{op} compares numbers and dates, and {value} is neither")
@@ -183,13 +172,13 @@ class _Compiler:
                 return CompiledSet(name, whole.prove)
             case forms.Arg(of=of) | forms.Nth(of=of):
                 inner = self.set(of, None)
-                return self._ranked(ranked(self.builder, form, inner.name, within), inner)
+                return self._ranked(tables.ranked(self.builder, form, inner.name, within), inner)
             case forms.TimeConstraint(of=of):
                 inner = self.set(of, within)
-                return self._ranked(time_constraint(self.builder, form, inner.name), inner)
+                return self._ranked(tables.time_constraint(self.builder, form, inner.name), inner)
             case forms.Greater(one=one, other=other):
                 sides = self.set(one, None), self.set(other, None)
-                return self._ranked(greater(self.builder, form, sides[0].name, sides[1].name, within), *sides)
+                return self._ranked(tables.greater(self.builder, form, sides[0].name, sides[1].name, within), *sides)
             case forms.Qualifier():
                 return self._qualifier(form, within)
         raise FormError(f"{form} is a value or a table; these stand outermost")
@@ -249,14 +238,14 @@ class _Compiler:
         more = ""
         if where:
             stated = self.builder.table(f"SELECT t.id {self.builder.triples_to(path[0], last.source)}")
-            more = f" AND t.id IN (SELECT id FROM {qualified(self.builder, where, stated)})"
+            more = f" AND t.id IN (SELECT id FROM {tables.qualified(self.builder, where, stated)})"
         for step, bound in zip(reversed(path), reversed(inside[:-1]), strict=True):
             sets.append(NodeTable(self.builder.back(step, sets[-1], bound, more)))
         sets.reverse()
 
         def prove(needed: str) -> None:
             for step, target in zip(path, sets[1:], strict=True):
-                near, far = ends(step)
+                near, far = tables.ends(step)
                 result = self.builder.triples_to(step, target, f" JOIN {needed} n ON n.id = t.{near}")
                 used = self.builder.table(f"SELECT t.id AS triple, t.{far} AS id {result}{more}")
                 self.builder.proofs.append(f"SELECT triple FROM {used}")
@@ -270,11 +259,11 @@ class _Compiler:
         build, step = self.builder, form.of.path[0]
         one = None if form.one is None else self.set(form.one, None)
         last = self.set(form.of.of, None)
-        near = f" JOIN {one.name} n ON n.id = t.{ends(step)[0]}" if one is not None else ""
+        near = f" JOIN {one.name} n ON n.id = t.{tables.ends(step)[0]}" if one is not None else ""
         stated = build.table(f"SELECT t.id {build.triples_to(step, last.source, near)}")
-        some = (
-            f" AND (q.triple, q.statement) IN (FROM {matching(build, form.of.where, stated)})" if form.of.where else ""
-        )
+        some = ""
+        if form.of.where:
+            some = f" AND (q.triple, q.statement) IN (FROM {tables.matching(build, form.of.where, stated)})"
         inside = f" AND q.value IN (SELECT id FROM {within})" if within else ""
         qualifier = build.bind(build.ids.relation(form.relation))
         pairs = build.table(

@@ -46,19 +46,15 @@ def execute(
         table = [row[1:] for row in result if row[0] == ROW]
         if len(table) > MOST_VALUES:
             raise FormError(f"{form} is computed of more than {MOST_VALUES:,} values; name fewer members")
-        made = (
-            aggregated(form, Values(*map(np.array, zip(*table, strict=True))))
-            if table
-            else of_no_number(
-                replace(form, of=normalise(form.of)), lambda other: execute(other, store, seconds=seconds, proof=False)
-            )
-        )
+        if table:
+            made = aggregated(form, Values(*map(np.array, zip(*table, strict=True))))
+        else:
+            form = replace(form, of=normalise(form.of))
+            made = of_no_number(form, lambda other: execute(other, store, seconds=seconds, proof=False))
+    elif isinstance(form, Share):
+        made = share(*values)
     elif values:
-        made = (
-            share(*values)
-            if isinstance(form, Share)
-            else Result(value=values[0] if isinstance(form, Count) else bool(values[0]))
-        )
+        made = Result(value=values[0] if isinstance(form, Count) else bool(values[0]))
     cut = max(len(made.nodes), len(made.rows), len(triples)) > rows
     proved = tuple(sorted(triples)[:rows])
     return replace(made, nodes=made.nodes[:rows], rows=made.rows[:rows], proof=proved, truncated=cut)

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kgqa_core.errors import FormError
 from kgqa_core.logic import syntax
@@ -364,6 +364,11 @@ class Qualifier(Form):
         return f"(QUALIFIER {syntax.relation_text(self.relation)} {self.of}{one})"
 
 
+def is_table(form: Form) -> bool:
+    """Whether a form denotes rows of two columns."""
+    return isinstance(form, Aggregate) and (bool(form.by) or form.how == "values")
+
+
 def rewritten(form: Form, where: Callable[[str], Where | None]) -> Form | None:
     """The form with a condition on its first step, outermost first, whose relation has one; None where none has."""
     if isinstance(form, Join) and not form.where:
@@ -381,20 +386,23 @@ def rewritten(form: Form, where: Callable[[str], Where | None]) -> Form | None:
     return None
 
 
+_BELOW = ("of", "without", "one", "other")
+"""Fields that hold a form, in the order in which they are written."""
+
+
 def children(form: Form) -> tuple[Form, ...]:
     """The forms directly below, in the order in which they are written; values of conditions are not among them."""
-    results = _CHILDREN.get(type(form))
-    return results(form) if results is not None else ()
+    if isinstance(form, (And, Or)):
+        return form.parts
+    return tuple(part for name in _BELOW if (part := getattr(form, name, None)) is not None)
 
 
-_CHILDREN: dict[type, Callable[[Any], tuple[Form, ...]]] = {
-    **dict.fromkeys((Join, Count, Arg, Nth, Aggregate, TimeConstraint), lambda form: (form.of,)),
-    **dict.fromkeys((And, Or), lambda form: form.parts),
-    Minus: lambda form: (form.of, form.without),
-    Greater: lambda form: (form.one, form.other),
-    **dict.fromkeys((Holds, Share), lambda form: (form.of, form.one)),
-    Qualifier: lambda form: (form.of,) if form.one is None else (form.of, form.one),
-}
+def with_children(form: Form, change: Callable[[Form], Form]) -> Form:
+    """The form in which every form of `children` is changed."""
+    if isinstance(form, (And, Or)):
+        return replace(form, parts=tuple(map(change, form.parts)))
+    parts = {name: change(part) for name in _BELOW if (part := getattr(form, name, None)) is not None}
+    return replace(form, **parts) if parts else form  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,18 +107,14 @@ class MemoryGraph:
 
     def aggregate(self, members: Ints, form: forms.Aggregate) -> Result:
         """What a form computes of the values of `members`, as it says it of its own."""
-        path, numbers = form.path or form.by, form.counted or form.how in forms.REDUCTIONS
-        if form.how in ("sum", "avg") and not form.counted:
-            source, node = self.ways(members, path)
-        else:
-            source, node = self.pairs(members, path)
+        every_way = form.how in ("sum", "avg") and not form.counted
+        source, node = self.pairs(members, form.path or form.by, every_way=every_way)
         if form.counted:
             source, counts = np.unique(source, return_counts=True)
-            node, x = np.full(len(source), -1), counts.astype(np.float64)
-            dim = unit = np.full(len(source), "")
-            number = x
+            node, number, dim = np.full(len(source), -1), counts.astype(np.float64), np.full(len(source), "")
+            x, unit = number, dim
         else:
-            if numbers:
+            if form.how in forms.REDUCTIONS:
                 source, node = source[self.dim[node] >= 0], node[self.dim[node] >= 0]
             dim, unit = np.array([*self.dimensions, ""])[self.dim[node]], self.units[self.unit[node]]
             number, x = self.number[node], self.x[node]
@@ -207,21 +203,14 @@ class MemoryGraph:
             nodes = np.unique(self.hop(nodes, self._relation(step.relation), backward=not step.inverse)[1])
         return nodes
 
-    def ways(self, nodes: Ints, path: Steps) -> tuple[Ints, Ints]:
-        """(place in `nodes`, node) of what the path leads each of them to, once for each way."""
+    def pairs(self, nodes: Ints, path: Steps, *, every_way: bool = False) -> tuple[Ints, Ints]:
+        """(place in `nodes`, node) of what the path leads each of them to, each pair once, or once for each way."""
         source, reached = np.arange(len(nodes)), nodes
         for step in path:
             index, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
             source = source[index]
-        return source, reached
-
-    def pairs(self, nodes: Ints, path: Steps) -> tuple[Ints, Ints]:
-        """(place in `nodes`, node) of what the path leads each of them to, each pair once."""
-        source, reached = np.arange(len(nodes)), nodes
-        for step in path:
-            index, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
-            both = np.unique(np.stack((source[index], reached)), axis=1) if len(index) else np.stack((index, reached))
-            source, reached = both[0], both[1]
+            if len(index) and not every_way:
+                source, reached = np.unique(np.stack((source, reached)), axis=1)
         return source, reached
 
     def _relation(self, key: str) -> int:

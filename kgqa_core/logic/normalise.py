@@ -14,11 +14,11 @@ isomorphic when their trees are, up to the order of parts that have none.  Norma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa_core.logic import forms
-from kgqa_core.logic.forms import Form, Step, Steps
+from kgqa_core.logic.forms import Form, Step, Steps, with_children
 
 
 def normalise(form: Form, inverses: Mapping[str, str] | None = None) -> Form:
@@ -37,36 +37,24 @@ def isomorphic(form: Form, other: Form, inverses: Mapping[str, str] | None = Non
 
 
 def _normal(form: Form, inverses: Mapping[str, str]) -> Form:
-    def path(steps: Steps) -> Steps:
-        return tuple(_first(step, inverses) for step in steps)
-
+    steps = {name: getattr(form, name, ()) for name in ("path", "by")}
+    paths = {name: tuple(_first(step, inverses) for step in path) for name, path in steps.items() if path}
+    form = replace(form, **paths) if paths else form  # type: ignore[type-var]
+    form = with_children(form, lambda part: _normal(part, inverses))
     match form:
-        case forms.Join():
-            return _join(path(form.path), _normal(form.of, inverses), form.where)
+        case forms.Join(path=path, of=of, where=where):
+            return _join(path, of, where)
         case forms.And(parts=parts):
-            return _and([_normal(part, inverses) for part in parts])
+            return _and(parts)
         case forms.Or(parts=parts):
-            return _together(forms.Or, [_normal(part, inverses) for part in parts])
+            return _together(forms.Or, parts)
         case forms.Minus(of=of, without=without):
-            return _minus(_normal(of, inverses), _normal(without, inverses))
-        case forms.Count(of=of):
-            return forms.Count(_normal(of, inverses))
-        case forms.Arg(of=of) | forms.TimeConstraint(of=of):
-            return replace(form, of=_normal(of, inverses), path=path(form.path))
-        case forms.Aggregate(of=of, by=by):
-            return replace(form, of=_normal(of, inverses), path=path(form.path), by=path(by))
-        case forms.Nth(n=n, best=best, of=of, counted=counted):
-            of = _normal(of, inverses)
-            if n == 1:
-                return forms.Arg(best, of, path(form.path), counted)
-            return replace(form, of=of, path=path(form.path))
-        case forms.Compare():
-            return replace(form, path=path(form.path))
+            return _minus(of, without)
+        case forms.Nth(n=1, best=best, of=of, path=path, counted=counted):
+            return forms.Arg(best, of, path, counted)
         case forms.Greater(one=one, other=other):
-            first, second = sorted((_normal(one, inverses), _normal(other, inverses)), key=str)
-            return replace(form, one=first, other=second, path=path(form.path))
-        case forms.Holds(of=of, one=one) | forms.Share(of=of, one=one):
-            return replace(form, of=_normal(of, inverses), one=_normal(one, inverses))
+            first, second = sorted((one, other), key=str)
+            return replace(form, one=first, other=second)
     return form
 
 
@@ -84,7 +72,7 @@ def _join(path: Steps, of: Form, where: tuple[forms.Where, ...]) -> Form:
     return forms.Join(path, of)
 
 
-def _and(parts: list[Form]) -> Form:
+def _and(parts: Sequence[Form]) -> Form:
     positive: list[Form] = []
     without: list[Form] = []
     for part in parts:
@@ -105,7 +93,7 @@ def _minus(of: Form, without: Form) -> Form:
     )
 
 
-def _together(kind: type[forms.And] | type[forms.Or], parts: list[Form]) -> Form:
+def _together(kind: type[forms.And] | type[forms.Or], parts: Sequence[Form]) -> Form:
     """Parts sorted and once each; those of an inner form of the same kind among them."""
     flat = (inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,)))
     by_text = {str(part): part for part in flat}

@@ -90,9 +90,8 @@ class _Converter:
         self.subquery()
         for branches in self.group.unions:
             name = self.shared(branches)
-            self.patterns.parts[name].append(
-                forms.Or(tuple(_Converter(branch, name, None).form() for branch in branches))
-            )
+            united = forms.Or(tuple(_Converter(branch, name, None).form() for branch in branches))
+            self.patterns.parts[name].append(united)
         subtracted = [(self.shared([less]), less) for less in (*self.group.minus, *self.patterns.absent)]
         if self.root not in self.patterns.names():
             raise Outside("the answer is in no pattern")

@@ -91,18 +91,19 @@ class _Checker:
             self.kind(form.one)
 
     def aggregate(self, form: forms.Aggregate) -> Typed:
-        of, times = self.kind(form.of), form.how in ("max", "min")
+        of = self.kind(form.of)
         self.along(form, of, form.by)
         if form.how in forms.REDUCTIONS:
             self.measured(form, of, form.path, form.counted)
         ends = {key for kind, key in self.along(form, of, form.path).may or () if kind == "literal"} - {TEXT}
         if form.how in ("sum", "avg") and not form.counted and ends == {TIME}:
             raise FormError(
-                f"values of {form.path[-1]} are dates, which are not added; MAX and MIN give the last and first"
+                f"values of {form.path[-1]} are dates, which are not added; MAX and MIN give last and first"
             )
-        if form.by or form.how == "values":
+        if forms.is_table(form):
             return Typed("table")
-        return Typed("literals", (), tuple(sorted(ends))) if times and not form.counted else Typed("number")
+        literals = form.how in ("max", "min") and not form.counted
+        return Typed("literals", (), tuple(sorted(ends))) if literals else Typed("number")
 
     def kind(self, form: Form) -> _NodeKinds:
         match form:

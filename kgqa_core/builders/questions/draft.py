@@ -11,6 +11,8 @@ from kgqa_core.logic.paths import to_paths
 COMPLEXITY = {
     "one_hop": "generic", "two_hops": "multi-hop", "three_hops": "multi-hop", "siblings": "multi-hop",
     "typed": "generic", "members": "generic", "intersection": "intersection", "union": "generic",
+    "total": "count", "average": "count", "share": "count", "group": "count", "first_k": "superlative",
+    "greatest_value": "superlative", "least_value": "superlative",
     "difference": "difference", "count": "count", "best_of_path": "superlative", "best_of_type": "superlative",
     "best_of_typed_path": "superlative", "ordinal": "ordinal", "comparative": "comparative", "bounds": "comparative",
     "yes_no": "yes/no", "existence": "yes/no", "qualified": "generic",

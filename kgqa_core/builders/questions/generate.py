@@ -26,7 +26,7 @@ from kgqa_core.datasets.derived.splits import split_by_group
 from kgqa_core.errors import FormError, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import Result, answer_texts
-from kgqa_core.logic.forms import Count, Form, Holds
+from kgqa_core.logic.forms import Form, Holds, is_table
 from kgqa_core.logic.measures import TIME
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.paths import to_paths
@@ -137,7 +137,11 @@ def _rows(
             wording = write(draft.form, f"wording/{seed}/{draft.key}")
         except FormError:
             continue
-        answers = answer_texts(draft.form, Result(draft.nodes, draft.value), keys)
+        result = Result(draft.nodes, draft.value)
+        if is_table(draft.form):  # the answers of a table are texts, of names
+            result = graph.execute(draft.form)
+            named = {i: names[i] or key for i, key in graph.store.entity_keys(result.ids).items()}
+        answers = answer_texts(draft.form, result, named if result.rows else keys)
         rows.append(
             {
                 "id": "",
@@ -207,8 +211,10 @@ def answer_type(draft: Draft, graph: MemoryGraph) -> str:
     """What a draft's answer is, as question files have it: entities, number, yes/no, date or text."""
     if isinstance(draft.form, Holds):
         return "yes/no"
-    if isinstance(draft.form, Count):
+    if draft.value is not None:
         return "number"
+    if is_table(draft.form):
+        return "text"
     first = draft.nodes[0]
     if not graph.literal[first]:
         return "entities"

@@ -8,6 +8,7 @@ from math import floor, log10
 
 import numpy as np
 
+from kgqa_core.builders.questions.aggregates import Aggregates
 from kgqa_core.builders.questions.draft import Draft
 from kgqa_core.builders.questions.paths import PathHop, WalkedPath, Walker
 from kgqa_core.kg.vocabulary import XSD
@@ -50,6 +51,7 @@ class Operations:
         self.walker, self.base, self.condition, self.rng = walker, base, condition, walker.rng
         self.graph, self.profile, self.options = walker.graph, walker.profile, walker.options
         self.makers: Mapping[str, Callable[[], Draft | None]] = {
+            **Aggregates(self).makers,
             "count": self._count,
             "best_of_path": lambda: self._best("best_of_path", self.base()),
             "best_of_type": lambda: self._best("best_of_type", self.of_type()),

@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kgqa_core.builders.questions.aggregates import AggregateQuestions
 from kgqa_core.builders.questions.phrases import FormPhrases
 from kgqa_core.builders.questions.question_words import QuestionWords
 from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.builders.questions.set_questions import SetQuestions
 from kgqa_core.builders.questions.value_questions import ValueQuestions
-from kgqa_core.logic.forms import Count, Entity, Form, Greater, Holds, elements
+from kgqa_core.logic.forms import Aggregate, Count, Entity, Form, Greater, Holds, Nth, Share, elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class English:
         self.names, self.lexicon = names, QuestionWords(profile, names)
         phrases = FormPhrases(self.lexicon)
         self.sets = SetQuestions(phrases)
-        self.values = ValueQuestions(phrases, self.sets)
+        self.values, self.aggregates = ValueQuestions(phrases, self.sets), AggregateQuestions(phrases)
 
     def write(self, form: Form, seed: str) -> WordedQuestion:
         """A question whose answer the form is.  Raises FormError for a form that this grammar does not write."""
@@ -51,6 +52,8 @@ class English:
                 return self.values.exists(of)
             case Holds(of=of, one=one):
                 return self.values.holds(of, one)
+            case Aggregate() | Share() | Nth(first=True):
+                return self.aggregates.question(form)
             case Greater():
                 return self.values.greater(form)
         return self.sets.question(form)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import STRING, XSD
 from kgqa_core.logic import forms
-from kgqa_core.logic.forms import Form
+from kgqa_core.logic.forms import Form, with_children
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.syntax import DATE, DECIMAL, INTEGER, YEAR
 
@@ -133,21 +133,5 @@ def as_stored(form: Form, numbers: Mapping[str, str]) -> Form:
 def mapped(form: Form, change: Callable[[Form], Form | None]) -> Form:
     """A form in which every node for which `change` gives another is that; what is below it is not looked at."""
 
-    def inner(node: Form) -> Form:
-        changed = change(node)
-        if changed is not None:
-            return changed
-        match node:
-            case forms.And(parts=parts) | forms.Or(parts=parts):
-                return replace(node, parts=tuple(map(inner, parts)))
-            case forms.Minus(of=of, without=without):
-                return forms.Minus(inner(of), inner(without))
-            case forms.Greater(one=one, other=other):
-                return replace(node, one=inner(one), other=inner(other))
-            case forms.Holds(of=of, one=one) | forms.Share(of=of, one=one):
-                return replace(node, of=inner(of), one=inner(one))
-            case forms.Join() | forms.Count() | forms.Arg() | forms.Nth() | forms.TimeConstraint() | forms.Aggregate():
-                return replace(node, of=inner(node.of))
-        return node
-
-    return inner(form)
+    changed = change(form)
+    return changed if changed is not None else with_children(form, lambda part: mapped(part, change))

@@ -103,8 +103,32 @@ def test_the_file_is_read_and_linked_like_any_question_file(
 
 def test_every_kind_that_the_graph_allows_is_there(rows: list[dict[str, Any]]) -> None:
     kinds = Counter(row["kind"] for row in answerable(rows))
-    assert set(COMPLEXITY) - set(kinds) <= {"qualified"}  # the graph has no qualifiers
+    without = {name for name, share in OPTIONS.shares.model_dump().items() if not share}
+    assert set(COMPLEXITY) - set(kinds) <= {"qualified", *without}  # the graph has no qualifiers
     assert {row["complexity"] for row in answerable(rows)} <= set(COMPLEXITY_TYPES)
+
+
+AGGREGATES = ("total", "average", "greatest_value", "least_value", "share", "first_k", "group")
+
+
+def test_sums_shares_and_groups_are_made_where_they_are_wanted_and_are_what_the_graph_gives(
+    film_kg: Path, tmp_path: Path
+) -> None:
+    shares = dict.fromkeys(KindShares.model_fields, 0.0) | dict.fromkeys(AGGREGATES, 1.0)
+    options = GeneratedQuestionsOptions(size=70, shares=KindShares(**shares), unanswerable=0, noise=NoiseOptions.none())
+    generate(Workspace(tmp_path), film_kg, options, 3)
+    rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
+    with KgStore.open(film_kg) as store:
+        kinds = Counter(row["kind"] for row in rows)
+        assert set(kinds) == set(AGGREGATES) and min(kinds.values()) > 5
+        for row in rows:
+            form = parse(row["s_expression"])
+            result = execute(form, store, proof=False)
+            names = (store.names if row["answer_type"] == "text" else store.entity_keys)(result.ids)
+            assert list(answer_texts(form, result, names)) == row["answers"], row
+        linked = link(list(read_question_file(tmp_path / FILE)), store)
+    assert linked.counts["n_unlinkable"] == 0
+    assert {row["answer_type"] for row in rows} == {"number", "date", "entities", "text"}
 
 
 def test_every_relation_is_covered_about_evenly(rows: list[dict[str, Any]]) -> None:

@@ -19,24 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.forms import (
-    And,
-    Arg,
-    Class,
-    Compare,
-    Count,
-    Entity,
-    Form,
-    Greater,
-    Holds,
-    Join,
-    Literal,
-    Minus,
-    Nth,
-    Or,
-    Steps,
-    TimeConstraint,
-)
+from kgqa_core.logic import forms as logical
+from kgqa_core.logic.forms import Form, Steps
 from kgqa_core.nn.device import pick_device
 from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
@@ -363,16 +347,16 @@ def in_words(form: Form, labels: Mapping[str, str]) -> str:
             f"{'inverse ' if step.inverse else ''}{labels.get(step.relation, step.relation)}" for step in steps
         )
 
-    def measure(node: Arg | Nth | Greater | Compare) -> str:
+    def measure(node: logical.Arg | logical.Nth | logical.Greater | logical.Compare) -> str:
         return f"count of {path(node.path)}" if node.counted else path(node.path)
 
     def words(node: Form) -> str:
         match node:
-            case Entity(key=key) | Class(key=key):
+            case logical.Entity(key=key) | logical.Class(key=key):
                 return labels.get(key, key)
-            case Literal(text=text):
+            case logical.Literal(text=text):
                 return text
-            case Join(path=steps, of=of, where=where):
+            case logical.Join(path=steps, of=of, where=where):
                 text = words(of)
                 for step in reversed(steps):
                     label = labels.get(step.relation, step.relation)
@@ -381,25 +365,25 @@ def in_words(form: Form, labels: Mapping[str, str]) -> str:
                     f" at {labels.get(condition.relation, condition.relation)} {words(condition.value)}"
                     for condition in where
                 )
-            case And(parts=parts):
+            case logical.And(parts=parts):
                 return " and ".join(map(words, parts))
-            case Or(parts=parts):
+            case logical.Or(parts=parts):
                 return " or ".join(map(words, parts))
-            case Minus(of=of, without=without):
+            case logical.Minus(of=of, without=without):
                 return f"{words(of)} but not {words(without)}"
-            case Count(of=of):
+            case logical.Count(of=of):
                 return f"number of {words(of)}"
-            case Arg(best=best, of=of):
+            case logical.Arg(best=best, of=of):
                 return f"{_best(best)} {measure(node)} among {words(of)}"
-            case Nth(n=n, best=best, of=of):
+            case logical.Nth(n=n, best=best, of=of):
                 return f"{_PLACES.get(n, str(n))} {_best(best)} {measure(node)} among {words(of)}"
-            case Greater(one=one, other=other, best=best):
+            case logical.Greater(one=one, other=other, best=best):
                 return f"{'larger' if best == 'max' else 'smaller'} {measure(node)} {words(one)} or {words(other)}"
-            case Compare(op=op, value=value):
+            case logical.Compare(op=op, value=value):
                 return f"whose {measure(node)} is {_OPS[op]} {words(value)}"
-            case TimeConstraint(of=of, path=steps, value=value):
+            case logical.TimeConstraint(of=of, path=steps, value=value):
                 return f"{words(of)} during {path(steps)} {words(value)}"
-            case Holds(of=of, one=one):
+            case logical.Holds(of=of, one=one):
                 return f"is {words(one)} among {words(of)}"
         raise AssertionError(node)
 

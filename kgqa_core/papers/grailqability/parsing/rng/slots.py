@@ -12,13 +12,8 @@ from itertools import combinations
 
 from kgqa_core.datasets.derived.form_values import SlotValue, mapped, values_in
 from kgqa_core.datasets.files.masking import mask_names
-from kgqa_core.logic.forms import (
-    Compare,
-    Entity,
-    Form,
-    Literal,
-    TimeConstraint,
-)
+from kgqa_core.logic import forms
+from kgqa_core.logic.forms import Form
 from kgqa_core.logic.measures import TIME as TIME_DIMENSION
 from kgqa_core.logic.measures import measure
 from kgqa_core.papers.grailqability.parsing.examples import Topic
@@ -107,10 +102,10 @@ def filled(
     """A form with keys in place of its slots, and a literal in place of that of a value, where there is one."""
     names = dict(zip(slots, entities, strict=False))
 
-    def entity(node: Entity) -> Form:
-        return Entity(names.get(node.key, node.key))
+    def entity(node: forms.Entity) -> Form:
+        return forms.Entity(names.get(node.key, node.key))
 
-    def literal(node: Literal) -> Literal:
+    def literal(node: forms.Literal) -> forms.Literal:
         if value is None or node.text != VALUE:
             return node
         slot_literal = {TIME: value.time, STRING: value.string}.get(node.datatype, value.number)
@@ -122,18 +117,18 @@ def filled(
 def abstract(form: Form, slots: Mapping[str, str], value: SlotValue | None = None) -> Form:
     """A form with slots in place of entities, by key, and of literals that say the value; the inverse of `filled`."""
 
-    def entity(node: Entity) -> Form:
-        return Entity(slots.get(node.key, node.key))
+    def entity(node: forms.Entity) -> Form:
+        return forms.Entity(slots.get(node.key, node.key))
 
-    def literal(node: Literal) -> Literal:
+    def literal(node: forms.Literal) -> forms.Literal:
         if value is not None and (kind := _kind_of(node, value)) is not None:
-            return Literal(VALUE, kind, node.unit)
+            return forms.Literal(VALUE, kind, node.unit)
         return node
 
     return _changed(form, entity, literal)
 
 
-def _kind_of(node: Literal, value: SlotValue) -> str | None:
+def _kind_of(node: forms.Literal, value: SlotValue) -> str | None:
     """As what a value of the text says a literal: a number whatever its datatype, a date of the same precision."""
     if value.number is not None and (measured := measure(node)) is not None and measured.dim != TIME_DIMENSION:
         measured_value = measure(value.number)
@@ -146,16 +141,18 @@ def _kind_of(node: Literal, value: SlotValue) -> str | None:
     return STRING if value.string is not None and value.string.text == node.text else None
 
 
-def _changed(form: Form, entity: Callable[[Entity], Form], literal: Callable[[Literal], Literal]) -> Form:
+def _changed(
+    form: Form, entity: Callable[[forms.Entity], Form], literal: Callable[[forms.Literal], forms.Literal]
+) -> Form:
     def change(node: Form) -> Form | None:
         match node:
-            case Entity():
+            case forms.Entity():
                 return entity(node)
-            case Literal():
+            case forms.Literal():
                 return literal(node)
-            case Compare(value=value):
+            case forms.Compare(value=value):
                 return replace(node, value=literal(value))
-            case TimeConstraint(of=of, value=value):
+            case forms.TimeConstraint(of=of, value=value):
                 return replace(node, of=mapped(of, change), value=literal(value))
         return None
 
