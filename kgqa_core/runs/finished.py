@@ -126,8 +126,6 @@ def mentions_of_graph(
 
 
 def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> ArtifactRef:
-    from kgqa_core.linking.dictionary import build
-
     inputs = {"kg": kg.digest}
     for manifest in sorted((home.root / "artifacts" / "mentions").glob("*/manifest.json")):
         try:
@@ -135,7 +133,13 @@ def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> Artifact
                 return verify(manifest.parent)
         except (ArtifactError, KeyError, TypeError):
             continue  # a damaged one is built again
-    return filled(home, "mentions", {"inputs": inputs}, lambda workspace: build(workspace, kg=kg.folder), monitor)
+
+    def fill(workspace: Workspace) -> Mapping[str, Any]:
+        from kgqa_core.linking.dictionary import build  # with numba
+
+        return build(workspace, kg=kg.folder)
+
+    return filled(home, "mentions", {"inputs": inputs}, fill, monitor)
 
 
 def filled(

@@ -28,9 +28,6 @@ from kgqa_core.store.artifacts import ArtifactRef, Home, hash_path, verify
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.workspace import Workspace
 
-CODE = ("dkg", "kg")
-"""Rooms of the library whose code decides what is built."""
-
 
 def graph_record(
     home: Home, files: Sequence[Path | str], settings: Mapping[str, Any] | None = None, monitor: Monitor = QUIET
@@ -115,5 +112,5 @@ def _label_parser(workspace: Workspace, kg: Path) -> Mapping[str, Any]:
 def _code() -> str:
     """Digest of the source files that a build runs."""
     root = Path(__file__).parents[1]
-    files = sorted(file for room in CODE for file in (root / room).rglob("*.py"))
+    files = sorted(file for room in ("dkg", "kg") for file in (root / room).rglob("*.py"))
     return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
