@@ -38,7 +38,7 @@ SECRETS = {
     "MODEL_LAB_KEY": "very-secret-3",
 }
 CHAMPION = "models:/kgqa-register-own@champion"
-STEPS = ["linking", "retrieval", "knowledge", "forms", "model", "wording"]
+STEPS = ["linking", "retrieval", "knowledge", "forms", "wording"]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_the_model_holds_code_requirements_and_references_and_neither_pickles_no
     assert not re.search("kgqa|/|@", text)
     reference, record = reference_of(home), newest_run(Home(home))
     assert (reference["home"], reference["run"]) == (str(home), record["run_id"])
-    assert set(reference["artifacts"]) == {"kg", "dkg", "hop_path", "label_parser"}
+    assert set(reference["artifacts"]) == {"kg", "dkg", "hop_path", "label_parser", "mentions"}
     for name, own in reference["artifacts"].items():
         ref = stage_artifact(record, name)
         assert (home / own["path"], own["digest"]) == (ref.folder, ref.digest)
@@ -275,8 +275,8 @@ experiment = mlflow.get_experiment_by_name("kgqa").experiment_id
 traces = mlflow.search_traces(locations=[experiment], return_type="list")
 print(json.dumps([{"id": one.info.trace_id, "tags": dict(one.info.tags),
     "run": one.info.request_metadata.get("mlflow.sourceRun"), "spans": [[
-               span.name, span.inputs, span.outputs, span.end_time_ns - span.start_time_ns,
-               span.attributes.get("mlflow.chat.tokenUsage")] for span in one.data.spans]} for one in traces]))
+               span.name, span.inputs, span.outputs, span.end_time_ns - span.start_time_ns]
+               for span in one.data.spans]} for one in traces]))
 """
     traces = python(home, script, tmp_path)
     by_command: dict[str, list[Any]] = {"ask": [], "answer": []}
@@ -288,8 +288,6 @@ print(json.dumps([{"id": one.info.trace_id, "tags": dict(one.info.tags),
         root, *steps = one["spans"]
         assert root[0] == "kgqa" and [step[0] for step in steps] == STEPS
         assert all(step[3] > 0 for step in steps)
-        usage = steps[-1][4]
-        assert usage["input_tokens"] > 0 and usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
     [single] = by_command["ask"]
     assert single["id"] == done.json["trace"]
     assert single["spans"][0][2] == {key: done.json[key] for key in single["spans"][0][2]}
