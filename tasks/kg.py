@@ -25,9 +25,7 @@ def _dump_files(call: Call) -> dict[str, str]:
     except InputError:
         return {"files": UNREADABLE}
     digests = {f"file {number}": file_digest(source.path) for number, source in enumerate(files)}
-    if options.map is not None:
-        digests["map"] = file_digest(Path(options.map).expanduser())
-    digests |= {f"context {name}": file_digest(Path(file).expanduser()) for name, file in options.context.items()}
+    digests |= {name: file_digest(Path(file).expanduser()) for name, file in options.reading_files().items()}
     return digests if views is None else digests | {"page views": file_digest(views.path)}
 
 

@@ -40,9 +40,8 @@ def build_folder(
     started = time.monotonic()
     section = {"name": out.name, "files": [str(path) for path in files], "fetched": _fetched_beside(out), **settings}
     profile = make_profile({"kg": section})
-    claim = claim_folder(
-        "kg", out, source=source_of("kg build", files=files), inputs=_read(files, settings), force=force
-    )
+    inputs = [*files, *profile.kg.reading_files().values()]
+    claim = claim_folder("kg", out, source=source_of("kg build", files=files), inputs=inputs, force=force)
     _spool_beside(out)
     with StageMonitor("kg", lambda rows: None) as monitor, _clearing(profile.kg.fetched, _fetched_beside(out)):
         ref = claim.publish(lambda folder, work: build(Workspace(folder, work, monitor=monitor), options=profile.kg))
@@ -88,7 +87,7 @@ def update_folder(
         "kg",
         out,
         source=source_of("kg update", old=old, files=files, added=added, removed=removed),
-        inputs=(old, *_read(files, settings or {}), *added, *removed),
+        inputs=(old, *files, *chosen.reading_files().values(), *added, *removed),
         replaces=old,
         force=force,
     )
@@ -140,12 +139,6 @@ def export_folder(
 
         ref = claim.publish(fill)
     return _result(ref, out, started)
-
-
-def _read(files: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
-    """The files that a build reads, also those that say how."""
-    more = [settings.get("map"), *settings.get("context", {}).values()]
-    return [*files, *(str(file) for file in more if file is not None)]
 
 
 def _fetched_beside(out: Path) -> str:

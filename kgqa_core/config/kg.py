@@ -117,6 +117,11 @@ class KgOptions(Options):
     threads: Execution[int] = Field(default=2, ge=1)
     """Threads of the build."""
 
+    def reading_files(self) -> dict[str, str]:
+        """The files that say how others are read, by what they are."""
+        files = {"map": self.map, "names": self.names} | {f"context {name}": f for name, f in self.context.items()}
+        return {name: file for name, file in files.items() if file is not None}
+
 
 class DkgOptions(Options):
     """The differentiable KG."""

@@ -15,7 +15,7 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.names import CAMEL, bare_key, relation_name
+from kgqa_core.kg.names import bare_key, relation_name, word_parts
 from kgqa_core.kg.vocabulary import WIKIBASE
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -32,122 +32,45 @@ RULES = (DROPPED, NOT_LISTED, UNINFORMATIVE, DATATYPE, UNKNOWN, LANGUAGE, DEPREC
 """Names of the rules, in the order in which they apply; `datatype: ` is followed by the name in kg.drop_datatypes."""
 
 UNKNOWN_DATATYPES = (WIKIBASE + "somevalue", WIKIBASE + "novalue")
-UNINFORMATIVE_DATATYPES = (
-    WIKIBASE + "ExternalId",
-    WIKIBASE + "CommonsMedia",
-    WIKIBASE + "GeoShape",
-    WIKIBASE + "TabularData",
-    WIKIBASE + "MusicalNotation",
+UNINFORMATIVE_DATATYPES = tuple(
+    WIKIBASE + name for name in ("ExternalId", "CommonsMedia", "GeoShape", "TabularData", "MusicalNotation")
 )
 """Values that no text can use: ids in other catalogues, and files."""
 
-UNINFORMATIVE_PROPERTIES: dict[str, tuple[str, ...]] = {
-    "names": (
-        "P734",  # family name
-        "P735",  # given name
-        "P1449",  # nickname
-        "P1477",  # birth name
-        "P1559",  # name in native language
-        "P1560",  # given name version for other gender
-        "P1705",  # native label
-        "P1813",  # short name
-        "P1843",  # taxon common name
-        "P1950",  # second family name in Spanish name
-        "P2561",  # name
-        "P2562",  # married name
-        "P5056",  # patronym or matronym
-        "P9139",  # first family name in Portuguese name
-        "P1448",  # official name
-        "P1476",  # title
-        "P1680",  # subtitle
-        "P225",  # taxon name
-        "P742",  # pseudonym
-        "P898",  # IPA transcription
-    ),
-    "Wikimedia housekeeping": (
-        "P301",  # category's main topic
-        "P373",  # Commons category
-        "P910",  # topic's main category
-        "P935",  # Commons gallery
-        "P971",  # category combines topics
-        "P1151",  # topic's main Wikimedia portal
-        "P1204",  # Wikimedia portal's main topic
-        "P1423",  # template has topic
-        "P1424",  # topic's main template
-        "P1464",  # category for people born here
-        "P1465",  # category for people who died here
-        "P1472",  # Commons creator page
-        "P1612",  # Commons Institution page
-        "P1740",  # category for films shot at this location
-        "P1791",  # category of people buried here
-        "P1792",  # category of associated people
-        "P2033",  # category for pictures taken with camera
-        "P2517",  # category for recipients of this award
-        "P2559",  # Wikidata usage instructions
-        "P2959",  # permanent duplicated item
-        "P3722",  # Commons maps category
-        "P3734",  # category for value not in Wikidata
-        "P3921",  # Wikidata SPARQL query equivalent
-        "P4224",  # category contains
-        "P5008",  # on focus list of Wikimedia project
-        "P5125",  # Wikimedia outline
-        "P6104",  # maintained by WikiProject
-        "P6186",  # category for eponymous categories
-        "P7084",  # related category
-        "P7867",  # category for maps or plans
-        "P8989",  # category for the view of the item
-    ),
-    "references and addresses": (
-        "P143",  # imported from Wikimedia project
-        "P248",  # stated in
-        "P813",  # retrieved
-        "P854",  # reference URL
-        "P856",  # official website
-        "P973",  # described at URL
-        "P1343",  # described by source
-        "P1628",  # equivalent property
-        "P1709",  # equivalent class
-        "P1889",  # different from
-        "P2888",  # exact match
-        "P4656",  # Wikimedia import URL
-    ),
-    "media": (
-        "P10",  # video
-        "P14",  # traffic sign
-        "P15",  # route map
-        "P18",  # image
-        "P41",  # flag image
-        "P51",  # audio
-        "P94",  # coat of arms image
-        "P109",  # signature
-        "P117",  # chemical structure
-        "P154",  # logo image
-        "P158",  # seal image
-        "P242",  # locator map image
-        "P443",  # pronunciation audio
-        "P948",  # page banner
-        "P989",  # spoken text audio
-        "P990",  # audio recording of the subject's spoken voice
-        "P996",  # document file on Wikimedia Commons
-        "P1442",  # image of grave
-        "P1766",  # place name sign
-        "P1801",  # plaque image
-        "P1846",  # distribution map
-        "P1943",  # location map
-        "P1944",  # relief location map
-        "P2716",  # collage image
-        "P2910",  # icon
-        "P3383",  # film poster
-        "P3451",  # nighttime view
-        "P4291",  # panoramic view
-        "P4896",  # 3D model
-        "P5252",  # winter view
-        "P5775",  # image of interior
-        "P8592",  # aerial view
-    ),
-}
-"""Wikidata properties that carry little information in words (LTGen, section 3: "family name, given name, …"; the paper
-prints no list).  Properties for external ids need no entry: their values carry the datatype."""
+UNINFORMATIVE_PROPERTIES = {
+    "names":
+        "P734 family name, P735 given name, P1449 nickname, P1477 birth name, P1559 name in native language, "
+        "P1560 given name version for other gender, P1705 native label, P1813 short name, P1843 taxon common name, "
+        "P1950 second family name in Spanish name, P2561 name, P2562 married name, P5056 patronym or matronym, "
+        "P9139 first family name in Portuguese name, P1448 official name, P1476 title, P1680 subtitle, "
+        "P225 taxon name, P742 pseudonym, P898 IPA transcription",
+    "Wikimedia housekeeping":
+        "P301 category's main topic, P373 Commons category, P910 topic's main category, P935 Commons gallery, "
+        "P971 category combines topics, P1151 topic's main Wikimedia portal, P1204 Wikimedia portal's main topic, "
+        "P1423 template has topic, P1424 topic's main template, P1464 category for people born here, "
+        "P1465 category for people who died here, P1472 Commons creator page, P1612 Commons Institution page, "
+        "P1740 category for films shot at this location, P1791 category of people buried here, "
+        "P1792 category of associated people, P2033 category for pictures taken with camera, "
+        "P2517 category for recipients of this award, P2559 Wikidata usage instructions, "
+        "P2959 permanent duplicated item, P3722 Commons maps category, P3734 category for value not in Wikidata, "
+        "P3921 Wikidata SPARQL query equivalent, P4224 category contains, P5008 on focus list of Wikimedia project, "
+        "P5125 Wikimedia outline, P6104 maintained by WikiProject, P6186 category for eponymous categories, "
+        "P7084 related category, P7867 category for maps or plans, P8989 category for the view of the item",
+    "references and addresses":
+        "P143 imported from Wikimedia project, P248 stated in, P813 retrieved, P854 reference URL, "
+        "P856 official website, P973 described at URL, P1343 described by source, P1628 equivalent property, "
+        "P1709 equivalent class, P1889 different from, P2888 exact match, P4656 Wikimedia import URL",
+    "media":
+        "P10 video, P14 traffic sign, P15 route map, P18 image, P41 flag image, P51 audio, P94 coat of arms image, "
+        "P109 signature, P117 chemical structure, P154 logo image, P158 seal image, P242 locator map image, "
+        "P443 pronunciation audio, P948 page banner, P989 spoken text audio, "
+        "P990 audio recording of the subject's spoken voice, P996 document file on Wikimedia Commons, "
+        "P1442 image of grave, P1766 place name sign, P1801 plaque image, P1846 distribution map, P1943 location map, "
+        "P1944 relief location map, P2716 collage image, P2910 icon, P3383 film poster, P3451 nighttime view, "
+        "P4291 panoramic view, P4896 3D model, P5252 winter view, P5775 image of interior, P8592 aerial view",
+}  # fmt: skip
+"""Wikidata properties and their names that carry little information in words (LTGen, section 3: "family name, given
+name, …"; the paper prints no list).  Properties for external ids need no entry: their values carry the datatype."""
 
 UNINFORMATIVE_LABELS: tuple[str, ...] = (
     r"\b(id|ids|identifiers?|isbn|issn|oclc|guid|uuid|mid)$",
@@ -160,7 +83,7 @@ UNINFORMATIVE_LABELS: tuple[str, ...] = (
 )
 """Patterns of relation names (English or without language; lower case, spaces for `_`, `-`, `.` and capitals)."""
 
-_KNOWN = frozenset(key for keys in UNINFORMATIVE_PROPERTIES.values() for key in keys)
+_KNOWN = frozenset(re.findall(r"\bP\d+", " ".join(UNINFORMATIVE_PROPERTIES.values())))
 _PATTERN = re.compile("|".join(UNINFORMATIVE_LABELS))
 _WIKIDATA = re.compile(r"^(?:http://www\.wikidata\.org/(?:prop/(?:direct/)?|entity/))?(P[1-9]\d*)$")
 
@@ -177,11 +100,7 @@ def is_informative(key: str, labels: Iterable[str] = ()) -> bool:
     if match and match.group(1) in _KNOWN:
         return False
     names = [*labels] or [relation_name(key)]
-    return not any(_PATTERN.search(_spaced(name)) for name in names)
-
-
-def _spaced(name: str) -> str:
-    return re.sub(r"[\s_.\-/]+", " ", CAMEL.sub(" ", name)).strip().casefold()
+    return not any(_PATTERN.search(" ".join(word_parts(name)).casefold()) for name in names)
 
 
 def languages_to_keep(options: KgOptions) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ0-9])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where words begin inside one that is written without spaces, as in `has|MD5|Hash`."""
+_BREAKS = re.compile(rf"{CAMEL.pattern}|[_./\s-]+")
 
 _LOW, _UP = "a-zß-öø-ÿ", "A-ZÀ-ÖØ-Þ"
 _NUMBER = "[0-9][0-9._-]*|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9a-f]{24,}"
@@ -49,7 +50,8 @@ _SNAKE, _NO_SNAKE = "^[^ \t_@]+(?:_+[^ \t_@]+)+$", r"^/?[mg][./]|\.[a-z][a-z0-9]
 """Keys that are no IRIs in which underscores stand for spaces; but not ids of Freebase and names of files."""
 
 
-_BLANK_NODE = re.compile(r"^_:|(^|[/#])\.well-known/genid/|[/#]genid[\d-]+$")
+BLANK_NODE = r"^_:|(^|[/#])\.well-known/genid/|[/#]genid[\d-]+$"
+"""Keys of blank nodes, also of those that were given an IRI; as Python and DuckDB have patterns."""
 
 
 def _sql(text: str, steps: _Steps) -> str:
@@ -113,12 +115,17 @@ def key_name(key: str) -> str:
 
 
 def is_blank_node(key: str) -> bool:
-    """Whether a key is that of a blank node, also of one that was given an IRI.
+    """Whether a key is that of a blank node (`BLANK_NODE`).
 
     >>> is_blank_node("_:b7"), is_blank_node("http://x.org/.well-known/genid/7"), is_blank_node("http://x.org/v#Genid")
     (True, True, False)
     """
-    return _BLANK_NODE.search(key) is not None
+    return re.search(BLANK_NODE, key) is not None
+
+
+def is_unnamed(key: str, name: str) -> bool:
+    """Whether the name of a thing is only the label of a blank node, which holds for one file."""
+    return is_blank_node(key) and name == key_name(key)
 
 
 def relation_name(key: str) -> str:
@@ -137,6 +144,15 @@ def relation_name(key: str) -> str:
     elif re.match(_IRI, key):
         key = key_end(key)
     return key if re.search(r"[./:]", key) else in_words(key)
+
+
+def word_parts(text: str) -> list[str]:
+    """The parts of a text between spaces, separators and small and large letters, as they are written.
+
+    >>> word_parts("has_MD5Hash"), word_parts("people.placeOf birth")
+    (['has', 'MD5', 'Hash'], ['people', 'place', 'Of', 'birth'])
+    """
+    return [part for part in _BREAKS.split(text) if part]
 
 
 def in_words(text: str) -> str:

@@ -311,6 +311,13 @@ class KgStore(Closing):
         )
         return dict(self._query(sql, self._frame(triples)))
 
+    def list_order(self, triples: Iterable[int]) -> dict[int, int]:
+        """The places of those tails of triples that are members of RDF lists, one list after the other."""
+        why = self.derivations(triples)
+        place = {triple: int(text.split()[1]) for triple, text in why.items() if text.endswith(" of a list")}
+        rows = sorted((*ends[:2], place[triple], ends[2]) for triple, ends in self.triples(place).items())
+        return {tail: n for n, tail in enumerate(dict.fromkeys(tail for *_, tail in rows))}
+
     # -- plumbing ----------------------------------------------------------------------------------------------
 
     @staticmethod

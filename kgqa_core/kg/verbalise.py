@@ -84,7 +84,7 @@ def find_nameless(store: KgStore, entities: Iterable[int]) -> frozenset[int]:
     return frozenset(
         i
         for i, key in keys.items()
-        if i not in literals and (names[i] == key_name(key) or (named_by_parts and key.startswith("_:")))
+        if i not in literals and (names[i] == key_name(key) or (named_by_parts and is_blank_node(key)))
     )
 
 

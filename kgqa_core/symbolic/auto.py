@@ -12,8 +12,11 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import FormError, FormTimeout, QuestionTimeout
+from kgqa_core.kg.names import is_unnamed
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
@@ -230,10 +233,16 @@ class AutoSolver:
         proof, truncated = self._proof(best.form)
         if best.nodes is not None and len(best.nodes) > self.options.max_answers:
             best, truncated = replace(best, nodes=best.nodes[: self.options.max_answers]), True
+        unnamed = 0
+        if best.nodes is not None:
+            nodes = [node for node in best.nodes.tolist() if not is_unnamed(named.keys[node], named.names[node])]
+            if (unnamed := len(best.nodes) - len(nodes)) and not nodes:
+                missing = f"names of the {', '.join(labels_of(best.form, self.graph))}"
+                return replace(made, confidence=None, reason=FACT, missing=missing)
+            order = self.store.list_order(proof)
+            nodes.sort(key=lambda node: order.get(node, len(order)))
+            best = replace(best, nodes=np.array(nodes, dtype=best.nodes.dtype))
         answers = answers_of(best, named.names)
-        if any(name.startswith("_:") for name in answers):
-            missing = f"names of the {', '.join(labels_of(best.form, self.graph))}"
-            return replace(made, confidence=None, reason=FACT, missing=missing)
         keys = answers if best.nodes is None else tuple(named.keys[node] for node in best.nodes.tolist())
         return replace(
             made,
@@ -244,6 +253,7 @@ class AutoSolver:
             proof=proof,
             truncated=truncated,
             road=best.road,
+            unnamed=unnamed,
         )
 
     def _left(self, query: LabelQuery, choice: Choice, named: _Named) -> Unread:

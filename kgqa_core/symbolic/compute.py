@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,6 +144,8 @@ class Calculator:
 
     def _told_apart(self, solved: ComputedAnswer) -> str:
         """The answers as text; where several things share a name, each with what tells it apart."""
+        if solved.unnamed:
+            return f"{self._told_apart(replace(solved, unnamed=0))} (and {solved.unnamed:,} without a name)"
         if len(set(solved.keys)) <= len(solved.answers):
             return listed(solved.answers)
         found = self.store.resolve(solved.keys)

@@ -35,7 +35,7 @@ class ComputedAnswer:
     words: the question without them.  Of the answerer `auto` also confidence: that the best answer, given or not, is
     right, None where that was not learnt or there is none; min_confidence: below which it declines; road: what proposed
     the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines; reject:
-    why nothing was computed, where it took too long.
+    why nothing was computed, where it took too long.  unnamed: blank nodes without a name that are left out.
     """
 
     question: str
@@ -55,6 +55,7 @@ class ComputedAnswer:
     reason: str | None = None
     missing: str | None = None
     reject: str | None = None
+    unnamed: int = 0
 
 
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:

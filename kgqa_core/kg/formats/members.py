@@ -203,7 +203,11 @@ def _sheets(source: Source) -> Iterator[Source]:
         raise KgInputError(f"{source.path} is an encrypted workbook; save it without a password, or {_AS_CSV}")
     what = "a document of OpenDocument (.ods, .odt)" if b"content.xml" in data else "a spreadsheet of Excel (.xlsx)"
     what = "an old document of Microsoft Office (.xls, .doc)" if data.startswith(_OLE) else what
-    left_out: dict[str, list[str]] = {"hidden sheets left out": [], "empty sheets": []}
+    left_out: dict[str, list[str]] = {
+        "hidden sheets left out": [],
+        "empty sheets": [],
+        "cells with errors left out": [],
+    }
     with unnamed_file() as output:
         command = [sys.executable, "-P", sheet_process.__file__, str(file)]
         descriptors = [int(file.name)] if file.parent == Path("/proc/self/fd") else []
@@ -213,6 +217,8 @@ def _sheets(source: Source) -> Iterator[Source]:
             header = json.loads(line)
             if "fault" in header:
                 raise KgInputError(f"{source.path} is {what}, which cannot be read ({header['fault']}); {_AS_CSV}")
+            if header["errors"]:
+                left_out["cells with errors left out"].append(f"{header['errors']:,} in {header['name']}")
             content = Content()
             content.file.write(output.read(header["size"]))
             if header["visible"] and header["size"]:

@@ -294,8 +294,8 @@ class _Entailment:
             [own],
         ).fetchall():
             if node in lists.first:
-                facts += [(subject, relation, member, "member of a list", "member of a list")
-                          for member in lists.members(node)]  # fmt: skip
+                facts += [(subject, relation, member, "member of a list", f"member {n} of a list")
+                          for n, member in enumerate(dict.fromkeys(lists.members(node)), 1)]  # fmt: skip
         if OWL + "onProperty" in self.tids or OWL + "equivalentClass" in self.tids:
             facts += self._classes(lists, constructs)
         empty = self.tids.get(RDF + "nil", -1)

@@ -202,16 +202,11 @@ def _roles(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> None:
 
 def configured_predicates(options: KgOptions) -> dict[str, dict[str, int]]:
     """The predicates of each role, by key, and the index of each in the options; one in two roles has the first."""
-    configured: Iterable[tuple[str, ...]] = (
-        options.label_predicates,
-        (*options.alias_predicates, *(() if options.literal else (HIDDEN_ALIAS,))),
-        options.description_predicates,
-        options.type_predicates,
-        options.subtype_predicates,
-    )
+    aliases = (*options.alias_predicates, *(() if options.literal else (HIDDEN_ALIAS,)))
+    names = (options.label_predicates, aliases, options.description_predicates)
     results: dict[str, dict[str, int]] = {}
     seen: set[str] = set()
-    for role, predicates in zip(ROLES, configured, strict=True):
+    for role, predicates in zip(ROLES, (*names, options.type_predicates, options.subtype_predicates), strict=True):
         results[role] = {}
         for best, predicate in enumerate(predicates):
             key = bare_key(predicate)

@@ -7,7 +7,7 @@ import re
 import duckdb
 
 from kgqa_core.config import KgOptions
-from kgqa_core.kg.names import END_SQL, NAME_SQL, bare_key, language_order
+from kgqa_core.kg.names import BLANK_NODE, END_SQL, NAME_SQL, bare_key, language_order
 from kgqa_core.kg.sql import number
 from kgqa_core.kg.store import BLANK_NODES_NAMED
 
@@ -26,10 +26,10 @@ def name_blank_nodes(connection: duckdb.DuckDBPyConnection, options: KgOptions) 
     """
     run = connection.execute
     run(
-        """
+        f"""
         CREATE TEMP TABLE unnamed AS
         SELECT id FROM kg.entities
-        WHERE kind = 'entity' AND starts_with(key, '_:') AND id NOT IN (SELECT id FROM kg.labels)"""
+        WHERE kind = 'entity' AND regexp_matches(key, '{BLANK_NODE}') AND id NOT IN (SELECT id FROM kg.labels)"""
     )
     if not number(connection, "SELECT count(*) FROM unnamed"):
         run("DROP TABLE unnamed")

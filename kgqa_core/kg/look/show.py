@@ -85,6 +85,8 @@ def _one(store: KgStore, i: int, forms: list[str], named: list[dict[str, str]], 
         ).fetchall()
         qualifiers = store.qualifiers(triple for triple, *_ in rows)
         derived = store.derivations(triple for triple, *_ in rows)
+        order = store.list_order(derived) if name == "facts" else {}
+        rows.sort(key=lambda row: (row[1], order.get(row[2], -1)) if order else (0, 0))
         others = {other for _, _, other, _ in rows}
         others |= {value for sets in qualifiers.values() for pairs in sets for _, value in pairs}
         ends = described(store, others)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
+from kgqa_core.kg.names import word_parts
 
-from kgqa_core.kg.names import CAMEL
-
-_CUT = re.compile(rf"{CAMEL.pattern}|[_\-.\s]+")
 _IDS = frozenset("id ids key ref fk pk uid uuid".split())
 _REFERENCES = _IDS | frozenset("code no nr number".split())
 _SINGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "series": "series",
@@ -15,7 +12,7 @@ _SINGULAR = {"people": "person", "children": "child", "men": "man", "women": "wo
 
 def split_words(name: str) -> list[str]:
     """The words of a name, in lower case but for abbreviations: `supplierID` is `supplier`, `ID`."""
-    words = [word for word in _CUT.split(name) if word]
+    words = word_parts(name)
     shouted = name.isupper() and (len(words) > 1 or len(name) > 4)
     return [word if word.isupper() and len(word) > 1 and not shouted else word.lower() for word in words]
 

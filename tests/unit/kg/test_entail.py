@@ -153,6 +153,8 @@ def test_a_list_gives_its_members_and_no_nodes_even_one_in_a_circle(make: Make) 
     store, counts = turtle(make, ':clinic :dentists ( :asha :boris ( :cora ) ) ; :rooms () . :x :of _:l . '
                            '_:l rdf:first :y ; rdf:rest _:l .')  # fmt: skip
     assert facts(store) == {"clinic dentists asha", "clinic dentists boris", "clinic dentists cora", "x of y"}
+    keys = store.entity_keys(order := store.list_order(range(counts["triples"])))
+    assert [keys[member].rpartition("/")[2] for member in order] == ["asha", "boris", "cora", "y"]
     assert counts["derived"] == 4
 
 

@@ -160,6 +160,45 @@ def test_a_workbook_is_read_sheet_by_sheet_as_csv_of_the_same_content(make):
     assert counts["rejects"] == 0
 
 
+def test_cells_of_errors_are_missing_and_counted(make):
+    rows = row(1, "subject", "predicate", "object", "share") + row(
+        2, "Lia", "age", '<c t="e"><f>1/0</f><v>#DIV/0!</v></c>', "2"
+    ) + row(3, "Lia", "lives in", "Porto", "#N/A") + row(4, "Lia", "likes", "#1", "3")  # fmt: skip
+    store, counts = make(workbook({"S": ("visible", rows)}), "g.xlsx")
+    assert triples(store) == [("Lia", "likes", "#1"), ("Lia", "lives in", "Porto")]
+    assert store.meta["read_as"]["g.xlsx/S.csv"]["cells with errors left out"] == "'2 in S'"
+
+
+_ODF = "urn:oasis:names:tc:opendocument:xmlns"
+
+
+def test_times_of_an_ods_are_read(make):
+    cells = [
+        'office:value-type="time" office:time-value="PT14H30M00S"',
+        'office:value-type="time" office:time-value="PT9M"',
+    ]
+    plain = 'office:value-type="string"'
+    lines = [[(plain, "subject"), (plain, "predicate"), (plain, "object")]]
+    lines += [
+        [(plain, "A1"), (plain, name), (cell, "x")] for name, cell in zip(("departs", "lasts"), cells, strict=True)
+    ]
+    table = "".join(
+        "<table:table-row>" + "".join(f"<table:table-cell {kind}><text:p>{text}</text:p></table:table-cell>"
+                                      for kind, text in line) + "</table:table-row>" for line in lines
+    )  # fmt: skip
+    content = (
+        f'<office:document-content xmlns:office="{_ODF}:office:1.0" xmlns:table="{_ODF}:table:1.0" '
+        f'xmlns:text="{_ODF}:text:1.0"><office:body><office:spreadsheet>'
+        f'<table:table table:name="S">{table}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    manifest = f'<manifest:manifest xmlns:manifest="{_ODF}:manifest:1.0"/>'
+    kind = b"application/vnd.oasis.opendocument.spreadsheet"
+    files = {"mimetype": kind, "content.xml": content.encode(), "META-INF/manifest.xml": manifest.encode()}
+    store, _ = make(zipped(files), "g.ods")
+    assert triples(store) == [("A1", "departs", "14:30:00"), ("A1", "lasts", "PT9M")]
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [

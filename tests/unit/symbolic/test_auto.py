@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from kgqa_core.config import SymbolicOptions
+from kgqa_core.config import KgOptions, SymbolicOptions
 from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.answers import ROAD_SCHEMA
 from kgqa_core.datasets.files.answers import SCHEMA as ANSWERS
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import FormTimeout
+from kgqa_core.kg.build import build
+from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
@@ -27,7 +29,7 @@ from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, save, untrained
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
-from kgqa_core.symbolic.compute import ComputeInputs, compute
+from kgqa_core.symbolic.compute import Calculator, ComputeInputs, compute
 from kgqa_core.symbolic.tables import SCHEMA, ComputedAnswer, read_computed
 from kgqa_core.types import ENTITY, FACT, RELATION, Question, Retrieved
 from kgqa_core.workspace import Workspace
@@ -83,6 +85,44 @@ def test_answer_has_its_form_proof_topics_and_road(make: Callable[..., AutoSolve
     assert found.proof == execute(parse(full(CAPITAL)), solver.store).proof and len(found.proof) == 1
     assert found.confidence is not None and found.confidence > 0.9 and (found.reason, found.missing) == (None, None)
     assert found.tried > 1 and "capital" in found.words
+
+
+RECIPE = f"""@prefix : <{X}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:soup rdfs:label "Soup" ; :step ( :cut :add :boil ) ; :sold_at [ :street "1 Quay" ] , [] ; :kept_in [] .
+:stew rdfs:label "Stew" ; :step ( :boil :cut ) .
+:cut rdfs:label "cut" . :add rdfs:label "add" . :boil rdfs:label "boil" ."""
+
+
+@pytest.fixture
+def cook(tmp_path: Path, scorer: LabelScorer) -> Iterator[Callable[..., ComputedAnswer]]:
+    """What is answered of a graph of recipes, where a form is preferred."""
+    (tmp_path / "recipes.ttl").write_text(RECIPE)
+    build(Workspace(tmp_path), options=KgOptions(files=(str(tmp_path / "recipes.ttl"),)))
+    with KgStore.open(tmp_path) as store:
+        solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2, None))
+        solver.parser = Preferring(solver.graph, LabelScorer(scorer.network))
+
+        def answered(text: str, name: str, form: str) -> ComputedAnswer:
+            solver.parser.wanted, solver.parser.none = form_is(form), 0.0
+            return ask(solver, text, name)
+
+        answered.told = lambda solved: Calculator(store, solver).reply(solved)["computed"]  # type: ignore[attr-defined]
+        yield answered
+
+
+def test_members_of_a_list_are_answered_in_the_order_of_the_file(cook: Callable[..., ComputedAnswer]) -> None:
+    assert cook("what are the steps of Soup?", "soup", "(JOIN (R step) soup)").answers == ("cut", "add", "boil")
+    assert cook("what are the steps of Stew?", "stew", "(JOIN (R step) stew)").answers == ("boil", "cut")
+
+
+def test_a_blank_node_without_parts_is_left_out_with_a_count_or_declined(cook: Callable[..., ComputedAnswer]) -> None:
+    sold = cook("where is Soup sold at?", "soup", "(JOIN (R sold_at) soup)")
+    assert (sold.answers, len(sold.keys), sold.unnamed) == (("1 Quay",), 1, 1)
+    assert cook.told(sold) == "1 Quay (and 1 without a name)"  # type: ignore[attr-defined]
+    kept = cook("where is Soup kept in?", "soup", "(JOIN (R kept_in) soup)")
+    assert (kept.answers, kept.reason, kept.confidence) == ((), FACT, None) and "names of the kept in" in str(
+        kept.missing
+    )
 
 
 def test_forms_of_retriever_and_parser_carry_their_roads(make: Callable[..., AutoSolver]) -> None:

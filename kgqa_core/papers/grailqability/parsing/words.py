@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kgqa_core.kg.names import CAMEL
+from kgqa_core.kg.names import word_parts
 
-_BREAK = re.compile(rf"{CAMEL.pattern}|[_./\s-]+")
 _WORD = re.compile(r"[^\W_]+")
 _DOTTED = re.compile(r"[a-z_0-9]+(\.[a-z_0-9]+)+")
 
@@ -17,7 +16,7 @@ def in_words(label: str) -> str:
     >>> in_words("placeOfBirth")
     'place of birth'
     """
-    return " ".join(part for part in _BREAK.split(label) if part).lower() or label
+    return " ".join(word_parts(label)).lower() or label
 
 
 def key_words(label: str) -> str:
