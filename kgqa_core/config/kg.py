@@ -119,8 +119,8 @@ class KgOptions(Options):
 
     def reading_files(self) -> dict[str, str]:
         """The files that say how others are read, by what they are."""
-        files = {"map": self.map, "names": self.names} | {f"context {name}": f for name, f in self.context.items()}
-        return {name: file for name, file in files.items() if file is not None}
+        files = {f"context {name}": file for name, file in self.context.items()}
+        return files if self.map is None else {"map": self.map, **files}
 
 
 class DkgOptions(Options):
