@@ -17,10 +17,15 @@ class OwnNames(Options):
     """Other names of what a graph has, by key or label; hide: keys of relations to leave out."""
 
     entities: Names = {}
+    """Names of entities."""
     relations: Names = {}
+    """Names of relations."""
     types: Names = {}
+    """Names of types."""
     values: Names = {}
+    """Words for short texts, as `paused` for `on hold`."""
     hide: Texts = ()
+    """Relations that are left out."""
 
 
 class KgOptions(Options):
