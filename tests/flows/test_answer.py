@@ -75,7 +75,7 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
 
     parts = finished.SystemParts(Path("kg"), Path("dkg"))
     Home(own_home).prepare()
-    monkeypatch.setattr(cli, "answering_run", lambda home, run_id: {"run_id": "r"})
+    monkeypatch.setattr("flows.cli._graph.answering_run", lambda home, run_id: {"run_id": "r"})
     monkeypatch.setattr(cli.err, "status", lambda message: Waiting())
     monkeypatch.setattr(finished, "system_parts", lambda *given: parts)
     monkeypatch.setattr(cli, "stage_artifact", lambda record, name: None)

@@ -18,6 +18,7 @@ from kgqa_core.kg.build import build as build_graph
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.delta import options_of, update
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.phrases import OwnWords
 from kgqa_core.workspace import Workspace
 
 FACTS = """@prefix : <urn:x:> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -71,7 +72,7 @@ def test_a_graph_has_the_words_of_its_owner_and_not_what_is_hidden(tmp_path: Pat
     with KgStore.open(build(tmp_path, NAMES)) as store:
         assert "urn:x:row" not in store.relation_keys()
         assert store.entity_keys(store.resolve(["Bobby"])["Bobby"]).popitem()[1] == "urn:x:bo"
-        read = LabelGraph(store).in_own_words
+        read = OwnWords(LabelGraph(store)).read
         assert read("who is the gaffer of x") == "who is the supervisor of x"
         assert read("who works under x") == "who reports to x"
         assert read("which Minions are away in the squad x") == "which employees are on leave in the team x"
@@ -114,7 +115,7 @@ def test_an_update_keeps_the_names_of_a_graph_and_takes_others(tmp_path: Path) -
     update(Workspace(tmp_path / "kept"), old=tmp_path / "g", options=options, added=[str(tmp_path / "more.ttl")])
     with KgStore.open(tmp_path / "kept") as store:
         assert store.resolve(["Bobby"])["Bobby"] and "urn:x:row" not in store.relation_keys()
-        assert LabelGraph(store).in_own_words("which minions are away") == "which employees are on leave"
+        assert OwnWords(LabelGraph(store)).read("which minions are away") == "which employees are on leave"
 
 
 def test_the_content_of_names_is_part_of_a_graphs_key(tmp_path: Path) -> None:

@@ -44,17 +44,12 @@ def test_invented_sessions_and_answers_move_no_training(tmp_path: Path) -> None:
 
 
 def test_bad_rows_of_the_past_are_left_out_of_a_refresh(tmp_path: Path) -> None:
-    (tmp_path / SERVE_FOLDER).mkdir()
+    FeedbackStore(tmp_path / SERVE_FOLDER).close()
+    rows = [("   ", '["t"]', "confirmed"), ("Capital of Peru?", '[" "]', "confirmed")]
+    rows += [("Capital of Chad?", '["Chad"]', "confirmed"), ("Capital of Fiji?", '["Fiji"]', "new")]
     with closing(sqlite3.connect(tmp_path / SERVE_FOLDER / FILE)) as connection, connection:
-        connection.execute(
-            "CREATE TABLE feedback (id INTEGER PRIMARY KEY, at TEXT NOT NULL, question TEXT NOT NULL, "
-            "topics TEXT NOT NULL, answers TEXT NOT NULL, form TEXT, run TEXT, trace TEXT, verdict TEXT NOT NULL, "
-            "correction TEXT, session TEXT NOT NULL, confirmed INTEGER NOT NULL DEFAULT 0)"
-        )
-        rows = [("   ", '["t"]', 1), ("Capital of Peru?", '[" "]', 1), ("Capital of Chad?", '["Chad"]', 1)]
-        rows += [("Capital of Fiji?", '["Fiji"]', 0)] * 2  # two sessions that agreed
         connection.executemany(
-            "INSERT INTO feedback (at, question, topics, answers, verdict, correction, session, confirmed) "
+            "INSERT INTO verdicts (at, question, topics, answers, verdict, correction, client, state) "
             "VALUES ('2026-01-01', ?, ?, '[]', 'down', '[\"X\"]', hex(randomblob(8)), ?)",
             rows,
         )

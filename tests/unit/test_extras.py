@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from flows.cli._graph import GraphChoice
 from flows.cli._options import SystemChoice
 from flows.cli.mcp import ServerSession, mcp
 from flows.preflight import check
@@ -36,7 +37,7 @@ NEEDED_BY: dict[str, dict[str, object]] = {
 }
 """Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
 
-COMMANDS = {"serve": (mcp, ServerSession, SystemChoice())}
+COMMANDS = {"serve": (mcp, ServerSession, SystemChoice(), GraphChoice())}
 """Commands by the extra that they need, with their session's class and their options; no profile needs these extras."""
 
 
@@ -108,9 +109,9 @@ def test_every_retriever_and_format_names_the_extra_that_it_needs_and_the_others
 
 @pytest.mark.parametrize("absent", sorted(COMMANDS), indirect=True)
 def test_a_command_names_the_extra_before_it_looks_for_a_run(absent: str, tmp_path: Path) -> None:
-    command, session, choice = COMMANDS[absent]
+    command, session, *options = COMMANDS[absent]
     with pytest.raises(ConfigError) as fault:
-        command(session(home=tmp_path / "none"), choice)
+        command(session(home=tmp_path / "none"), *options)
     message = str(fault.value)
     assert (
         f"kgqa {command.__name__} needs {EXTRAS[absent][0]}" in message and f"pip install 'kgqa[{absent}]'" in message

@@ -14,8 +14,6 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.config import OwnNames
-from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.kg.names import in_words, key_name, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
@@ -23,7 +21,6 @@ from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.measures import TIME
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
 from kgqa_core.question_limits import check_time
-from kgqa_core.rewriting.phrases import plural
 
 TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"})
 """Relations that state types, which `Class` stands for in the other direction."""
@@ -210,29 +207,6 @@ class LabelGraph:
         """Directed relations that entities of any of these types have."""
         parts = [own[one] for own in self._of_type for one in types if one in own]
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
-
-    def in_own_words(self, text: str) -> str:
-        """A text with words of the graph in the place of its owner's (`KgOptions.names`), in singular and plural."""
-        pattern, texts = self._own_words
-        return pattern.sub(lambda found: texts[found[0].lower()], text)
-
-    @cached_property
-    def _own_words(self) -> tuple[re.Pattern[str], dict[str, str]]:
-        """A noun for a relation stands for its noun, or the type that it leads to; a verb stands for its label."""
-        from kgqa_core.symbolic.by_labels.phrases import relation_words  # which imports this module
-
-        own = OwnNames.model_validate(self.store.meta.get(META, {}))
-        texts = {name: text for text, names in own.values.items() for name in names}
-        for key, label, end in zip(self.keys, self.labels, self.tail_type.tolist(), strict=True):
-            for name in own.relations.get(key, ()):
-                noun = relation_words(label, "").noun or (self.type_labels[end] if end >= 0 else label.lower())
-                texts[name] = noun if relation_words(name, "").noun else label.lower()
-        for key, index in self.type_of_key.items():
-            texts |= dict.fromkeys(own.types.get(key, ()), self.type_labels[index])
-        texts = {plural(name): plural(text) for name, text in texts.items()} | texts
-        longest = "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or "$^"
-        pattern = re.compile(rf"(?<!\w)(?:{longest})(?!\w)", re.IGNORECASE)
-        return pattern, {name.lower(): text for name, text in texts.items()}
 
     @cached_property
     def label_words(self) -> frozenset[str]:

@@ -31,7 +31,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
 )
 from kgqa_core.symbolic.by_labels.cues import Cues, cues_of, meets
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import Phrases
+from kgqa_core.symbolic.by_labels.phrases import OwnWords, Phrases
 from kgqa_core.symbolic.by_labels.qualified import BASES, Qualifiers
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
@@ -236,7 +236,7 @@ class LabelParser:
         self.graph, self.scorer, self.hops = graph, scorer, hops
         self.maker = CandidateMaker(graph, hops)
         self.qualifiers = Qualifiers(graph)
-        self.phrases = Phrases(graph)
+        self.phrases, self._own = Phrases(graph), OwnWords(graph)
         each = [self.phrases.wordings(directed) for directed in range(2 * graph.relations)]
         first = [texts[0] for texts in each]
         self.wordings = first + [text for texts in each for text in texts[1:]]
@@ -260,7 +260,7 @@ class LabelParser:
         """What is read of questions: their slots, types and values."""
         topics = sorted({entity for question in questions for entity in question.topic_entities})
         keys, names = self.graph.store.entity_keys(topics), self.graph.store.surface_forms(topics)
-        return [read_query(question, keys, names, self.graph) for question in questions]
+        return [read_query(question, keys, names, self.graph, self._own) for question in questions]
 
     def readings(self, questions: Sequence[Question]) -> list[list[LabelQuery]]:
         """What may be read of each question: with all mentions first, then without some that may be plain words."""

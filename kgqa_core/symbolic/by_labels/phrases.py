@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kgqa_core.config import OwnNames
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
+from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.logic import forms
 from kgqa_core.logic.forms import Form, Step
-from kgqa_core.rewriting.phrases import phrase
+from kgqa_core.rewriting.phrases import phrase, plural
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 
 SLOTS = ("x", "y", "z", "w")
@@ -103,6 +105,31 @@ def _heads(graph: LabelGraph, words: Sequence[RelationWords]) -> list[str]:
         best = max(sorted(shares), key=lambda noun: shares[noun], default="")
         results.append(best if best and shares[best] >= MOST_HEADS else relation.head)
     return results
+
+
+class OwnWords:
+    """Puts words of the graph in the place of its owner's (`KgOptions.names`), in singular and plural.
+
+    A noun for a relation stands for its noun, or the type that it leads to; a verb stands for its label.
+    """
+
+    def __init__(self, graph: LabelGraph) -> None:
+        own = OwnNames.model_validate(graph.store.meta.get(META, {}))
+        texts = {name: text for text, names in own.values.items() for name in names}
+        for key, label, end in zip(graph.keys, graph.labels, graph.tail_type.tolist(), strict=True):
+            for name in own.relations.get(key, ()):
+                noun = relation_words(label, "").noun or (graph.type_labels[end] if end >= 0 else label.lower())
+                texts[name] = noun if relation_words(name, "").noun else label.lower()
+        for key, index in graph.type_of_key.items():
+            texts |= dict.fromkeys(own.types.get(key, ()), graph.type_labels[index])
+        texts = {plural(name): plural(text) for name, text in texts.items()} | texts
+        longest = "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or "$^"
+        self._pattern = re.compile(rf"(?<!\w)(?:{longest})(?!\w)", re.IGNORECASE)
+        self._texts = {name.lower(): text for name, text in texts.items()}
+
+    def read(self, text: str) -> str:
+        """A text in the graph's words."""
+        return self._pattern.sub(lambda found: self._texts[found[0].lower()], text)
 
 
 class Phrases:

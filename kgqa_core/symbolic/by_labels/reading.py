@@ -15,7 +15,7 @@ from kgqa_core.logic.forms import Literal
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.graph import LONGEST_TYPE, WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
+from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS, OwnWords
 from kgqa_core.symbolic.by_labels.question_words import question_words
 from kgqa_core.symbolic.question_reader import MarkedMention, mark_mentions, ordinal_in
 from kgqa_core.types import Question
@@ -58,9 +58,13 @@ OTHER_WORD = 0.8
 
 
 def read_query(
-    question: Question, keys: Mapping[int, str], names: Mapping[int, Sequence[str]], graph: LabelGraph
+    question: Question,
+    keys: Mapping[int, str],
+    names: Mapping[int, Sequence[str]],
+    graph: LabelGraph,
+    words: OwnWords | None = None,
 ) -> LabelQuery:
-    """A question with its mentions as slots.  keys, names: of its topic entities, by id."""
+    """A question with its mentions as slots.  keys, names: of its topic entities, by id.  words: of one's own."""
     question = _without(question, _operation_words(question))
     marked, mentions = mark_mentions(question, keys, names)
     mentions = _each_once(mentions, len(marked))
@@ -76,7 +80,7 @@ def read_query(
             named = tuple(name for entity, _, _ in one.entities for name in names.get(entity, ()))
             slots.append(Slot(SLOTS[number], one.entities, mentioned.get(own, ""), named))
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
-    marked = graph.in_own_words(marked)
+    marked = words.read(marked) if words is not None else marked
     rank = ordinal_in(marked)
     marked = corrected(marked, graph)
     if len(slots) < MOST_SLOTS:

@@ -47,6 +47,7 @@ def make(root: Path, light: bool = False) -> None:
     (user / "ids.tsv").write_text("/m/0abc\tKasi\n", encoding="utf-8")
     (user / "paths.tsv").write_text("people.person.home\tlives_in\n", encoding="utf-8")
     columns = json.dumps(dict.fromkeys(facts[0].strip().split("\t"), {"datatype": "string"}))
+    (user / "names.yaml").write_text("relations: {}\n", encoding="utf-8")
     (user / "map.yaml").write_text(f"tables: {{facts: {{file: facts.tsv, columns: {columns}}}}}\n", encoding="utf-8")
     delimited = {"format": "delimited", "delimiter": "\t"}
     build_folder([str(user / "facts.tsv")], user / "kg", delimited)
