@@ -17,15 +17,13 @@ import platform
 import resource
 import shutil
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import DATA, RESULTS, ROOT, conditions, processor
+from benchmarks.conditions import DATA, RESULTS, conditions, processor
+from benchmarks.kgqa_command import kgqa
 from benchmarks.latency import median_seconds
 from benchmarks.results_file import CONDITIONS
 from tests.support.toy import write_graph
@@ -57,18 +55,11 @@ def files_of(name: str, work: Path) -> list[Path]:
     return [made, shared[1]]
 
 
-def kgqa(words: Sequence[str | Path], home: Path) -> tuple[float, float]:
+def timed(words: Sequence[str | Path], home: Path) -> tuple[float, float]:
     """Seconds of a command, by the clock and by the processor.  Raises SystemExit where it failed."""
-    dropped = ("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS")
-    environment = {name: value for name, value in os.environ.items() if name not in dropped}
-    command = [sys.executable, "-m", "flows.cli", *map(str, words), "--home", str(home)]
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        command, cwd=home.parent, env=environment | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
-    )
-    seconds, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(f"kgqa {words[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _, seconds = kgqa(*map(str, words), home=home)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
@@ -81,12 +72,12 @@ def measure(name: str, work: Path, rounds: int, by_run: bool) -> dict[str, Any]:
         for part, question in zip(("first", "second"), QUESTIONS[name], strict=True):
             if part == "first":
                 shutil.rmtree(home, ignore_errors=True)
-            taken.setdefault(part, []).append(kgqa(["ask", *named, question], home))
+            taken.setdefault(part, []).append(timed(["ask", *named, question], home))
     if by_run:
         shutil.rmtree(home, ignore_errors=True)
         settings = [word for text in UNTRAINED for word in ("--set", text)]
         run, first, second = (
-            kgqa(words, home)
+            timed(words, home)
             for words in (["run", *named, *settings], *(["ask", question] for question in QUESTIONS[name]))
         )
         taken |= {"first, by a run": [(run[0] + first[0], run[1] + first[1])], "second, by a run": [second]}
@@ -112,6 +103,8 @@ def main() -> None:
     parser.add_argument("--by-run", action="store_true")
     parser.add_argument("--json", type=Path, default=RESULTS / "first_answer.json")
     given = parser.parse_args()
+    for name in ("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS"):  # a user has neither
+        os.environ.pop(name, None)
     work = given.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     product = torch.rand(1024, 1024)

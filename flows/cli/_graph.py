@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flows.cli._options import ContextOption, GraphFilesOption, MapOption, NamesOption, SetOption, context_files
+from flows.cli._options import ContextOption, GraphFilesOption, MapOption, NamesOption, SetOption, reading_section
 from flows.cli._pandas import without_pandas
 from flows.cli._session import JsonSession
 from kgqa_core.errors import ConfigError
@@ -26,11 +26,9 @@ class GraphChoice:
 
     def sections(self) -> dict[str, Any]:
         """What is set of a profile.  Raises ConfigError where something is, and no file is named."""
-        from kgqa_core.config import parse_settings, read_profile
+        from kgqa_core.config import parse_settings
 
-        section: dict[str, Any] = {} if self.map is None else {"map": str(self.map)}
-        section |= {} if self.names is None else {"names": read_profile(self.names)}
-        section |= {"context": context_files(self.context)} if self.context else {}
+        section = reading_section(self.map, self.context, self.names)
         given = {"--map": self.map, "--context": self.context, "--names": self.names, "--set": self.settings}
         if not self.kg and (named := [name for name, value in given.items() if value]):
             raise ConfigError(f"{named[0]} is for graph files; name them with --kg, or leave it out")

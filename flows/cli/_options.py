@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -154,10 +154,14 @@ class TracedSystemChoice(SystemChoice):
     trace_share: TraceShareOption = None
 
 
-def context_files(given: Sequence[str]) -> dict[str, str]:
-    """Files of JSON-LD contexts by the address that documents name; `''` stands for every address."""
-    pairs = [text.rpartition("=") for text in given]
-    return {address: file for address, _, file in pairs}
+def reading_section(map: Path | None, context: Sequence[str] | None, names: Path | None) -> dict[str, Any]:
+    """The keys of the section `kg` that --map, --context and --names set; a context of `''` is of every address."""
+    from kgqa_core.config import read_profile
+
+    pairs = [text.rpartition("=") for text in context or ()]
+    section: dict[str, Any] = {} if map is None else {"map": str(map)}
+    section |= {} if names is None else {"names": read_profile(names)}
+    return section | ({"context": {address: file for address, _, file in pairs}} if pairs else {})
 
 
 def graph_folder(paths: Sequence[str]) -> str | None:

@@ -19,7 +19,7 @@ from flows.cli._options import (
     NamesOption,
     RunOption,
     SetOption,
-    context_files,
+    reading_section,
 )
 from flows.cli._pandas import without_pandas
 from flows.cli._session import HomeSession, JsonSession, print_json
@@ -63,21 +63,15 @@ class KgSection:
 
     def read(self) -> dict[str, Any]:
         """The keys of the section that are set."""
-        from kgqa_core.config import parse_settings, read_profile
+        from kgqa_core.config import parse_settings
 
         prefixed = [text if text.startswith("kg.") else f"kg.{text}" for text in self.settings or ()]
         section: dict[str, Any] = dict(parse_settings(prefixed).get("kg", {}))
         if self.format != "auto":
             section["format"] = self.format
-        if self.map is not None:
-            section["map"] = str(self.map)
-        if self.names is not None:
-            section["names"] = read_profile(self.names)
         if self.max_reject_share is not None:
             section["max_reject_share"] = self.max_reject_share
-        if self.context:
-            section["context"] = context_files(self.context)
-        return section
+        return section | reading_section(self.map, self.context, self.names)
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,7 @@ def _graph(home: Home, options: KgOptions, monitor: Monitor) -> ArtifactRef:
         if (ref := verify(folder.resolve())).kind != "kg":
             raise KgInputError(f"{folder} holds an artifact of kind {ref.kind}, not a graph")
         return ref
-    named = {} if options.map is None else {"map": options.map}
-    read = {name: Path(file).expanduser() for name, file in {**options.context, **named}.items()}
+    read = {name: Path(file).expanduser() for name, file in options.reading_files().items()}
     sources = [*named_files(options.files, options), views_source(options)]
     read |= {f"file {number}": source.path for number, source in enumerate(sources) if source is not None}
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.result import value_text
 from kgqa_core.question_limits import next_question
 from kgqa_core.symbolic.by_labels.candidates import (
     Candidate,
@@ -547,9 +548,7 @@ def _pairs(text: str) -> set[str]:
 
 def answers_of(candidate: Candidate, names: Mapping[int, str]) -> tuple[str, ...]:
     """The answer of a candidate as text: names, a number, `yes` or `no`.  names: of its nodes."""
-    if isinstance(candidate.value, bool):
-        return ("yes" if candidate.value else "no",)
     if candidate.value is not None:
-        return (str(candidate.value),)
+        return (value_text(candidate.value),)
     assert candidate.nodes is not None
     return tuple(dict.fromkeys(names[node] for node in candidate.nodes.tolist()))
