@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +14,7 @@ from kgqa_core.config import (
     Answerer,
     AnsweringOptions,
     Execution,
+    GeneratedQuestionsOptions,
     Knowledge,
     LabelParserOptions,
     LinkingOptions,
@@ -30,11 +32,14 @@ from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.context import Call, Counts, folder, folders, group_folders, grouped
 from tasks.engine.external_digests import encoder_digest, file_digest, input_digests, model_digest
+from tasks.engine.run import current_run
 from tasks.engine.stage import stage
 from tasks.linking import build_mentions
 from tasks.parsing import parsing_examples, train_and_parse
 from tasks.questions import generate_questions
 from tasks.tracking.traces import close_tracer, open_tracer
+
+log = logging.getLogger("kgqa")
 
 
 def _merge_answers(workspace: Workspace, parts: Sequence[Path], call: Call) -> Counts:
@@ -75,6 +80,10 @@ def answer(
         llm=llm,
         seed=seed,
     )
+
+
+UNTRAINED = {"start", "hops", "noise", "calibration_questions", "threshold"}
+"""Options of a label parser that count where nothing is trained."""
 
 
 def _head_start(options: LabelParserOptions) -> dict[str, str]:
@@ -119,14 +128,28 @@ def train_label_parser(
 
 
 def label_parser_of(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> ArtifactRef:
-    """The label parser of a profile, with the questions that are generated for it where its own are not."""
-    options, generated = profile.label_parser, None
-    if options.generated and options.steps and profile.questions.source != GENERATED:
+    """The label parser of a profile, with the questions that are generated for it where its own are not.
+
+    What became of it is said in the log, the record of the run and its report.
+    """
+    options, generated, how = profile.label_parser, None, ""
+    if not profile.adapts:
+        if options.adapt == "auto":
+            how = " (label_parser.adapt: questions of your own train it, or the value always)"
+        options = LabelParserOptions(adapt="never", steps=0, **options.model_dump(include=UNTRAINED))
+    shares = profile.questions.generated.split_shares
+    if options.generated and options.steps and (profile.questions.source != GENERATED or not shares[0]):
         changes = {"size": options.generated, "writer": "template", "unanswerable": options.unanswerable}
+        if not shares[0]:
+            changes["split_shares"] = GeneratedQuestionsOptions().split_shares
         wanted = profile.questions.generated.model_copy(update=changes)
         generated = generate_questions(kg, wanted, profile.llm, profile.seed)
     mentions = build_mentions(kg)
-    return train_label_parser(kg, questions, generated, mentions, options, profile.linking, profile.seed)
+    ref = train_label_parser(kg, questions, generated, mentions, options, profile.linking, profile.seed)
+    outcome = f"Label parser: {read_manifest(ref.folder)['counts']['outcome']}{how}"
+    log.info("%s", outcome)
+    current_run().decide("label_parser", outcome)
+    return ref
 
 
 @stage(

@@ -1,8 +1,7 @@
 """Pictures of the page of `kgqa serve` and of a report, light and dark, as docs/pictures has them.
 
     kgqa demo --home DEMO
-    kgqa run --kg docs/quickstart/europe.ttl --home HOME --set questions.generated.size=600 \\
-        --set label_parser.generated=400 --set label_parser.steps=60 --set hop_path.encoder=scratch
+    kgqa run --kg docs/quickstart/europe.ttl --home HOME
     python -m tools.pictures HOME DEMO docs/pictures
 
 The page is that of HOME, the report that of DEMO.  Needs Chromium.  The server runs on a free port of loopback, and the

@@ -85,7 +85,7 @@ class Work:
     def options(self, graph: str, **changes: Any) -> LabelParserOptions:
         """Options of the label parser of a profile, with some changed."""
         options = self.profile(graph).label_parser
-        return LabelParserOptions.model_validate({**options.model_dump(), **self.changes, **changes})
+        return LabelParserOptions.model_validate({**options.model_dump(), "adapt": "always", **self.changes, **changes})
 
     def kg(self, graph: str) -> Path:
         """Folder of a graph."""

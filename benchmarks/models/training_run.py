@@ -33,7 +33,8 @@ def train(training: str, inputs: Path, out: Path, seed: int, changes: dict[str, 
     """Counts of a training and its dev score, higher is better."""
     profile = profile_of(inputs)
     section = getattr(profile, training)
-    options = type(section).model_validate({**section.model_dump(), **changes})
+    always = {"adapt": "always"} if training == "label_parser" and hasattr(section, "adapt") else {}
+    options = type(section).model_validate({**section.model_dump(), **always, **changes})
     counts: dict[str, Any]
     if training == "label_parser":
         from kgqa_core.symbolic.by_labels import stage

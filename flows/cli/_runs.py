@@ -20,6 +20,7 @@ def summarise(record: dict[str, Any]) -> dict[str, Any]:
         "report": record["report"],
         "mlflow_run_id": record["mlflow_run_id"],
         "stages": _stages(record["stages"]),
+        "decisions": record.get("decisions") or {},
         "champion": record.get("champion"),
         "scores": record["aggregates"]["scores"],
         **{key: record[key] for key in ("sets", "failed_sets") if key in record},
@@ -44,8 +45,9 @@ def show(record: dict[str, Any], *, seconds: float | None = None, to_stderr: boo
 
     console = err if to_stderr else session.out
     console.print(stage_table(record["stages"], seconds))
-    if scored_on := (record.get("decisions") or {}).get("scored_on"):
-        console.print(VisibleText.assemble(("Note", "bold"), f"         {scored_on}"), soft_wrap=True, highlight=False)
+    for name in ("scored_on", "label_parser"):
+        if note := (record.get("decisions") or {}).get(name):
+            console.print(VisibleText.assemble(("Note", "bold"), f"         {note}"), soft_wrap=True, highlight=False)
     if tables := record["aggregates"].get("tables"):
         from kgqa_core.report.set_tables import console_tables
 

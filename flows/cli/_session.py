@@ -20,7 +20,7 @@ from flows.cli._options import ProfileChoice
 from flows.cli._output import err, out
 from flows.cli._pandas import without_pandas
 from flows.cli._threads import choose_threads
-from kgqa_core.config import PASSAGES, Profile, make_profile, parse_settings, read_profile
+from kgqa_core.config import AUTO, PASSAGES, TOPICS, Profile, make_profile, parse_settings, read_profile
 from kgqa_core.config.retrieval import baseline_names
 from kgqa_core.errors import ConfigError, InputError, nearest
 from kgqa_core.monitor import Monitor
@@ -32,6 +32,8 @@ from tasks.servers.clients import point_clients
 from tasks.tracking.moved import follow_home
 
 PROFILES = Path(__file__).parent.parent / "profiles"
+MEASURED = {"size": 300, "split_shares": [0.0, 0.5, 0.5]}
+"""How questions are generated for a graph of which nothing is learnt: a few, which measure what is there."""
 log = logging.getLogger("kgqa")
 
 
@@ -258,15 +260,23 @@ def choose_profile(
     if answerer:
         section["answering"] = {"answerer": answerer}
     elif not name and _leaves_answerer(given):
-        section["answering"] = {"answerer": "auto", "more": ["builtin"]}
+        section["answering"] = {"answerer": AUTO, "more": ["builtin"]}
     if not question_files and not name:
         section["name"] = section["kg"]["name"]
         section["questions"] = {"name": "generated", "source": "generated"}
-    if not name and (not question_files or _source(given) == "generated"):
+    generated = not name and (not question_files or _source(given) == "generated")
+    if generated and not question_files and answerer in (None, AUTO) and _leaves_all(given):
+        section["retrieval"] = {"retrievers": [TOPICS], "topics": "linked"}
+        section["answering"] = {"answerer": AUTO, "knowledge": [TOPICS]}
+    elif generated:
         section["retrieval"] = {"retrievers": ["hop_path", "random", "oracle"], "topics": "linked"}
         section["answering"] = {**section.get("answering", {}), "knowledge": ["none", "random", "hop_path", "oracle"]}
-    layers += [section, given]
-    return make_profile(*layers, origin=f"profile {name}" if name else "the options")
+    origin = f"profile {name}" if name else "the options"
+    profile = make_profile(*layers, section, given, origin=origin)
+    if generated and not profile.learns and not profile.adapts:
+        section["questions"] = {**section.get("questions", {}), "generated": MEASURED}
+        profile = make_profile(*layers, section, given, origin=origin)
+    return profile
 
 
 def _named(paths: Sequence[Path]) -> list[tuple[str, Path]]:
@@ -280,6 +290,14 @@ def _source(given: Mapping[str, Any]) -> Any:
     """Where settings say that the questions come from."""
     questions = given.get("questions")
     return questions.get("source") if isinstance(questions, Mapping) else None
+
+
+def _leaves_all(settings: Mapping[str, Any]) -> bool:
+    """Whether settings name no questions, answerers, knowledge or retrievers, so that a graph stands alone."""
+    questions, answering, retrieval = (settings.get(name, {}) for name in ("questions", "answering", "retrieval"))
+    named = {"answerer", "answerers", "more", "knowledge"} & answering.keys() or "retrievers" in retrieval
+    alone = isinstance(questions, Mapping) and not {"path", "also_train"} & questions.keys()
+    return alone and not named and _source(settings) in (None, "generated")
 
 
 def _leaves_answerer(settings: Mapping[str, Any]) -> bool:

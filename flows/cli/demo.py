@@ -29,7 +29,7 @@ PROOF = 2
 """Triples of a proof that are shown."""
 NEXT = (
     ("kgqa ask QUESTION", "your own question, with its proof"),
-    ("kgqa run --kg FILE", "the same over your own graph; no questions are needed"),
+    ("kgqa run --kg FILE", "your own graph, measured; no questions are needed"),
     ("kgqa run --profile atlas", "the whole comparison: both retrievers, the rewriter, every format"),
     ("kgqa ui", "the pages of Prefect and MLflow"),
 )

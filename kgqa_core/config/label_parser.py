@@ -13,8 +13,13 @@ from kgqa_core.config.generated_questions import NoiseOptions
 class LabelParserOptions(CheckpointOptions):
     """A ranker of forms by the labels of their relations and types; it starts from what other graphs taught it."""
 
+    adapt: Literal["auto", "always", "never"] = "auto"
+    """`auto` trains where questions of one's own are there to learn from, and keeps what was learnt where the dev
+    questions gain by more than chance; `always` trains and keeps it, on generated questions alone, too; with `never`
+    the packaged head start answers, with the confidence that it comes with."""
     start: Literal["packaged", "nothing"] = "packaged"
-    """What training starts from: the packaged head start, or the packaged sentence encoder alone."""
+    """What training starts from: the packaged head start, or the packaged sentence encoder alone, which is always
+    trained."""
     hops: int = Field(default=2, ge=1, le=3)
     """Relations in a row that a candidate may follow from a mention."""
     generated: int = Field(default=1500, ge=0)
@@ -29,7 +34,7 @@ class LabelParserOptions(CheckpointOptions):
     noise: NoiseOptions = NoiseOptions()
     """How English questions of train and dev are changed to read as people type."""
     steps: int = Field(default=300, ge=0)
-    """Steps of training; with 0 the starting point answers as it is."""
+    """Steps of training; with 0 the starting point answers, its confidence calibrated on the dev questions."""
     batch_size: int = Field(default=16, ge=1)
     """Questions in one step."""
     candidates: int = Field(default=8, ge=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -75,8 +75,11 @@ class Profile(RetrieverSections):
 
     @model_validator(mode="before")
     @classmethod
-    def _topics_to_explore_from(cls, given: Any) -> Any:
-        """What explores the graph starts from the retriever `topics`, which is added to the retrievers."""
+    def _retrievers_of_answerers(cls, given: Any) -> Any:
+        """What explores the graph starts from the retriever `topics`, which is added to the retrievers.
+
+        Where no retrievers are listed, those that learn and that no answerer reads are left out.
+        """
         if not isinstance(given, Mapping):
             return given
         answering, retrieval = (_plain(given.get(name)) for name in ("answering", "retrieval"))
@@ -84,10 +87,18 @@ class Profile(RetrieverSections):
         named = [answering.get("answerer"), *(answering.get("more") or ())]
         named += listed if isinstance(listed, list | tuple) else ()
         retrievers = retrieval.get("retrievers", RetrievalOptions().retrievers)
-        explores = any(isinstance(name, str) and Answerer.parse(name).explores for name in named)
-        if not explores or not isinstance(retrievers, list | tuple) or TOPICS in retrievers:
+        if not isinstance(retrievers, list | tuple) or isinstance(given.get("retrieval"), str | list | tuple):
             return given
-        return {**given, "retrieval": {**retrieval, "retrievers": [*retrievers, TOPICS]}}
+        answerers = [Answerer.parse(name) for name in named if isinstance(name, str)]
+        read = list(retrievers)
+        if "retrievers" not in retrieval and answerers and all(one.computes or one.explores for one in answerers):
+            knowledge = answering.get("knowledge", AnsweringOptions().knowledge)
+            names = [str(name).partition("/")[0].partition("@")[0] for name in knowledge or ()]
+            computed = _retriever_of_auto(names) if any(one.computes for one in answerers) else ""
+            read = [name for name in read if name in (computed, *baseline_names())]
+        if any(one.explores for one in answerers) and TOPICS not in read:
+            read.append(TOPICS)
+        return given if read == list(retrievers) else {**given, "retrieval": {**retrieval, "retrievers": read}}
 
     @model_validator(mode="before")
     @classmethod
@@ -198,6 +209,14 @@ class Profile(RetrieverSections):
         return any(Answerer.parse(name).computes for name in (self.answering.answerer, *self.answering.more))
 
     @property
+    def adapts(self) -> bool:
+        """Whether the label parser may learn from the questions, as `label_parser.adapt` says."""
+        options, own = self.label_parser, self.questions
+        real = own.source != "generated" or own.path is not None or own.also_train is not None
+        learns = options.adapt == "always" or options.start == "nothing" or (options.adapt == "auto" and real)
+        return self.computes and options.adapt != "never" and learns
+
+    @property
     def explores(self) -> bool:
         """Whether the first answerer explores the graph itself."""
         return Answerer.parse(self.answering.answerer).explores
@@ -235,7 +254,8 @@ class Profile(RetrieverSections):
     def learns(self) -> bool:
         """Whether a run trains anything on the questions."""
         trained = {name for section in retriever_sections() for name in section.trained}
-        return bool(trained & set(self.retrieval.retrievers)) or self.trains_rewriter or self.computes
+        parser = self.adapts and self.label_parser.adapt == "always"
+        return bool(trained & set(self.retrieval.retrievers)) or self.trains_rewriter or parser
 
     @property
     def hop_limits(self) -> list[tuple[str, int | None]]:
@@ -283,7 +303,12 @@ def known_keys(model: type[BaseModel] = Profile, prefix: str = "") -> list[str]:
 
 def _of_one_retriever(listed: list[Knowledge]) -> list[Knowledge]:
     """What `auto` is given of several retrievers: the variants of the one that predicts paths, else of the first."""
-    proper = [item for item in listed if item.retriever not in baseline_names()] or listed
-    names = [item.retriever for item in proper]
-    best = "hop_path" if "hop_path" in names else "".join(names[:1])
-    return [item for item in proper if item.retriever == best]
+    best = _retriever_of_auto([item.retriever for item in listed])
+    return [item for item in listed if item.retriever == best]
+
+
+def _retriever_of_auto(names: Sequence[str]) -> str:
+    """The retriever whose facts `auto` reads, of those of its knowledge; empty where there is none."""
+    facts = [name for name in names if name not in ("none", PASSAGES)]
+    proper = [name for name in facts if name not in baseline_names()] or facts
+    return "hop_path" if "hop_path" in proper else "".join(proper[:1])

@@ -66,8 +66,8 @@ class ReportData:
     curves, path_curves: training of Rigel and of the path retriever, as frame or Parquet file with `step` or `epoch`,
     `split`, `metric`, `value`.  corpus, rewriter: artifact folders.  knowledge: any name → a knowledge artifact.
     stages: `{"name", "status": "cached" or "computed", "seconds", "digest"}` in order.
-    links: name → http(s) or relative address.  environment: versions, seed, git, digests; may be nested one level.
-    created: when the run finished, ISO 8601; now when absent.
+    notes: sentences on the run that stand first.  links: name → http(s) or relative address.  environment: versions,
+    seed, git, digests; may be nested one level.  created: when the run finished, ISO 8601; now when absent.
     """
 
     title: str
@@ -83,6 +83,7 @@ class ReportData:
     knowledge: Mapping[str, Path] = field(default_factory=dict)
     examples: Sequence[Example] = ()
     stages: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     attribution: str = ""

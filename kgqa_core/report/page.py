@@ -121,7 +121,6 @@ def _context(data: ReportData) -> dict[str, Any]:
         "questions_name": _get(data.profile, "questions", "name"),
         "description": data.profile.get("description") or "",
         "model": model,
-        "scored_on": GENERATED_SCORES if data.question_counts.get("generated_scored") else "",
         "headline": _headline(data, model),
         "chart": [
             (metric_label(metric), METRICS[metric].explanation, tables.chart_rows(aggregates, model, metric))

@@ -77,6 +77,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
                 }
                 for stage in run.stages
             ],
+            notes=[run.decisions[name] for name in ("scored_on", "label_parser") if name in run.decisions],
             environment={
                 **environment(),
                 "seed": profile.seed,

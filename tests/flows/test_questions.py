@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,22 @@ def test_questions_are_generated_once_and_no_file_is_overwritten(folder: Path, t
 
 
 @pytest.mark.slow
-def test_a_graph_alone_is_enough_and_the_run_says_what_it_is_scored_on(folder: Path, tmp_path: Path) -> None:
-    done = forked_kgqa("run", "--kg", folder / "films.nt", "--home", tmp_path / "home", *SMALL)
+def test_a_graph_alone_is_measured_and_trains_nothing_and_the_run_says_so(folder: Path, tmp_path: Path) -> None:
+    done = forked_kgqa("run", "--kg", folder / "films.nt", "--home", tmp_path / "home", "--json")
     assert done.code == 0, done.err[-3000:]
-    assert GENERATED_SCORES in " ".join(done.out.split())
+    assert "facts/topics@linked" in done.json["stages"] and not {"hop_path", "retriever"} & done.json["stages"].keys()
+    assert list(done.json["scores"]) == ["topics@linked/triples/auto"]
+    note = done.json["decisions"]["label_parser"]
+    assert re.match(r"Label parser: the packaged head start, not trained on this graph, answers \d+\.\d % \[", note)
+    assert note.endswith("(label_parser.adapt: questions of your own train it, or the value always)")
     [report] = (tmp_path / "home" / "runs").glob("*/report.html")
-    assert GENERATED_SCORES in report.read_text(encoding="utf-8")
+    for text in (GENERATED_SCORES, note):
+        assert text in " ".join(done.err.split()) and text in report.read_text(encoding="utf-8")
+    question = "whats the capital of norland"
+    asked = forked_kgqa("ask", question, "--home", tmp_path / "home", "--json").json
+    at_once = forked_kgqa("ask", question, "--kg", folder / "films.nt", "--home", tmp_path / "home", "--json").json
+    assert asked["answers"] == at_once["answers"] == ["Norland City"]
+    assert asked["confidence"] == at_once["confidence"]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Stage `label_parser`: the label parser adapted to one graph, by its training questions and generated ones.
 
+What was learnt is kept where the dev questions gain by it (`LabelParserOptions.adapt`), else the head start is kept.
 Half of the training questions start from their gold topics, the others from those that the tagger finds, where a
 dictionary is given and finds the gold ones among others, so that names that mean nothing here are met in training.
 """
@@ -11,11 +12,12 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kgqa_core.config import LabelParserOptions, LinkingOptions
 from kgqa_core.datasets.derived.gold_forms import gold_form
@@ -29,8 +31,9 @@ from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
+from kgqa_core.metrics.significance import bootstrap_interval, mcnemar
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
-from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Choice, answer_key, calibrate, choose
+from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Calibration, Choice, answer_key, calibrate, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.encoder import ADAPTED
 from kgqa_core.symbolic.by_labels.examples import LabelExample, candidate_of, make_examples
@@ -57,6 +60,8 @@ GOLD_TOPICS = 0.5
 """Share of training questions that start from gold topics."""
 FURTHER_SHARE, FURTHER_RATE = 0.25, 0.3
 """Of the last steps, which teach the questions of `also_train`: the share of these, and that of the learning rates."""
+CHANCE = 0.05
+"""Largest p of McNemar's test with which a gain counts: the bootstrap of a few differing questions is too sure."""
 
 
 def train(
@@ -70,7 +75,7 @@ def train(
     linking: LinkingOptions,
     seed: int,
 ) -> dict[str, Any]:
-    """Writes model.safetensors, config.json and phrases.safetensors, and returns counts.
+    """Writes model.safetensors, config.json and phrases.safetensors; returns counts, and the outcome in words.
 
     questions: of the run, those with gold forms or with paths that make one are learnt from.  generated: a folder with
     questions made from the graph.  mentions: a dictionary of its names.
@@ -92,7 +97,12 @@ def train(
         counts: dict[str, Any] = {
             "questions": {"own": len(own.get("train", [])), "generated": len(made.get("train", []))}
         }
-        if options.steps:
+        left = made.get("dev", []) + made.get("test", [])
+        compares = options.adapt == "auto" and options.start == "packaged"
+        trains = bool(options.steps) and options.adapt != "never"
+        trains = trains and (not compares or bool(own.get("train") and (own.get("dev") or left)))
+        linked: list[Labelled] = []
+        if trains:
             if not learning:
                 raise TrainingError(
                     "no training question has a gold form, and no question is generated; set label_parser.generated "
@@ -100,6 +110,14 @@ def train(
                 )
             workspace.monitor.note(f"label parser: {len(learning):,} questions to learn from")
             linked = link_some(learning, tagger, linking, chooser)
+        own_dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
+        dev = own_dev + _drawn(left, options.calibration_questions, chooser)
+        dev = link_some(dev, tagger, linking, chooser, gold=0.0)
+        first = replace(start.calibration or AS_IT_IS, threshold=options.threshold)
+        learnt_on = dev if trains or (own_dev and options.adapt != "never") else []
+        result = packaged = _judge(parser, dev, first, len(learnt_on)) if compares or not trains else None
+        outcome = "the packaged head start, not trained on this graph,"
+        if trains:
             start.network.encoder.learn(ADAPTED_FROM_PACKAGED if options.start == "packaged" else ADAPTED)
             start.network.encoder.remember(states=True)
             examples, results = make_examples(parser, linked, seed, monitor=workspace.monitor)
@@ -114,7 +132,7 @@ def train(
                 options.learning_rate, options.missing_relation_rate, checkpoint_seconds=options.checkpoint_seconds,
             )  # fmt: skip
             before = {name: value.clone() for name, value in learned(start.network).items()}
-            trained = fit(scorer, examples, plan, seed, workspace.monitor, workspace.work, keep=bool(besides))
+            trained = fit(scorer, examples, plan, seed, workspace.monitor, workspace.work, keep=True)
             if options.start == "packaged":
                 average(start.network, before, START_WEIGHT)
             further = _learn_besides(
@@ -123,15 +141,76 @@ def train(
             counts |= {"further": further} if further else {}
             counts["training"] = {name: round(value, 4) for name, value in trained.items()}
             parser.clear()
-        dev = _typed(_drawn(own.get("dev", []), options.calibration_questions, chooser), noise, store)
-        left = made.get("dev", []) + made.get("test", [])
-        dev += _drawn(left, options.calibration_questions, chooser)
+            result = _judge(parser, dev, first, len(learnt_on))
+            outcome = f"trained on {len(learning):,} questions, it"
+            if packaged is not None:
+                counts["gain"], kept, why = _compare(packaged, result, len(own_dev) or len(dev), bool(besides), seed)
+                outcome = outcome.removesuffix("it") + f"{why}; it"
+                if not kept:
+                    average(start.network, before, 1.0)
+                    result = packaged
+        assert result is not None
         words = _words(own.get("train", []) + made.get("train", []), graph)
-        choices, right, measured = judged(parser, link_some(dev, tagger, linking, chooser, gold=0.0))
-        calibration = calibrate(choices, right, options.threshold, start.calibration or AS_IT_IS)
-    save(workspace.out, LabelModel(start.network, options.hops, calibration, words=words))
+    save(workspace.out, LabelModel(start.network, options.hops, result.calibration, words=words))
     keep_phrases(workspace.out, parser.wordings)
-    return counts | {"dev": measured}
+    return counts | {"dev": result.counts, "outcome": f"{outcome} {_in_words(result, dev)}"}
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """How a label parser answers dev questions.
+
+    exact [questions]: 1 where the right answer is given, or a question without one declined, else 0.
+    """
+
+    counts: dict[str, int]
+    calibration: Calibration
+    exact: NDArray[np.float64]
+
+
+def _judge(parser: LabelParser, dev: Sequence[Labelled], start: Calibration, learnt: int) -> _Judged:
+    """learnt: so many of the questions, from the first, move the calibration from its start."""
+    choices, right, counts = judged(parser, dev)
+    calibration = calibrate(choices[:learnt], right[:learnt], start.threshold, start)
+    given = [not one.empty and calibration.confidence(one) >= calibration.threshold for one in choices]
+    rows = zip(dev, right, given, strict=True)
+    exact = [good and sure if form is not None else not sure for (_, form, _), good, sure in rows]
+    return _Judged(counts, calibration, np.array(exact, dtype=np.float64))
+
+
+def _compare(
+    before: _Judged, after: _Judged, number: int, corrected: bool, seed: int
+) -> tuple[dict[str, float], bool, str]:
+    """The gain on the first so many questions, whether what was learnt is kept, and the decision in words.
+
+    corrected: what people corrected was learnt, which no dev question shows; it is kept where nothing shows a loss.
+    """
+    old, new = before.exact[:number], after.exact[:number]
+    change = bootstrap_interval(new - old, seed=seed)
+    p = mcnemar(int((new > old).sum()), int((new < old).sum()))
+    gains = change.low > 0 and p < CHANCE
+    kept = gains or (corrected and change.high >= 0)
+    verdict = "kept" if gains else "kept for its corrections" if kept else "not kept: the packaged head start is"
+    why = (
+        f"{verdict} ({number} dev questions: {_percent(old.mean())} exact before, {_percent(new.mean())} after, "
+        f"difference {_percent(change.value)} [{_percent(change.low)}, {_percent(change.high)}], p = {p:.2g})"
+    )
+    return change.rounded() | {"before": round(float(old.mean()), 6), "p": p, "kept": kept}, kept, why
+
+
+def _in_words(result: _Judged, dev: Sequence[Labelled]) -> str:
+    """How many dev questions are answered right, and how many without an answer are declined."""
+    has_answer = np.array([form is not None for _, form, _ in dev], dtype=bool)
+    right, declined = bootstrap_interval(result.exact[has_answer]), result.exact[~has_answer]
+    if not right.n:
+        return "is not measured, for no dev question has a form"
+    interval = f"{_percent(right.value)} [{_percent(right.low)}, {_percent(right.high)}]"
+    more = f" and declines {int(declined.sum())} of {declined.size} that the graph does not answer"
+    return f"answers {interval} of {right.n} dev questions right" + (more if declined.size else "")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %".replace("-", "−")
 
 
 def _words(some: Sequence[Labelled], graph: LabelGraph) -> dict[str, list[str]]:
@@ -174,7 +253,7 @@ def _learn_besides(
     if workspace.work is not None:
         folder = workspace.work / "further"
         folder.mkdir(exist_ok=True)
-    fit(scorer, mixed, gentle, seed, workspace.monitor, folder)
+    fit(scorer, mixed, gentle, seed, workspace.monitor, folder, keep=True)
     return {"questions": len(own), "steps": steps}
 
 

@@ -107,8 +107,8 @@ def test_further_answerers_do_not_decide_what_the_first_one_says() -> None:
 @pytest.mark.parametrize(
     ("key", "wrong"),
     [
-        ("start", "afresh"), ("hops", 0), ("hops", 4), ("generated", -1), ("examples", 0), ("steps", -1),
-        ("batch_size", 0), ("candidates", 1), ("learning_rate", 0.0), ("encoder_learning_rate", -1.0),
+        ("adapt", "perhaps"), ("start", "afresh"), ("hops", 0), ("hops", 4), ("generated", -1), ("examples", 0),
+        ("steps", -1), ("batch_size", 0), ("candidates", 1), ("learning_rate", 0.0), ("encoder_learning_rate", -1.0),
         ("missing_relation_rate", 1.0), ("calibration_questions", 19), ("threshold", 1.1),
     ],
 )  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 from flows.cli._session import PROFILES, choose_profile, profile_names
 from kgqa_core.config import (
     KgOptions,
+    QuestionsOptions,
     RelationRankingOptions,
     RetrievalOptions,
     known_keys,
@@ -248,13 +249,64 @@ def test_anchors_of_a_usual_size_are_read(tmp_path: Path) -> None:
     assert read_profile(path)["kg"] == {"a": 3, "b": 2}
 
 
-def test_a_few_questions_beside_generated_ones_leave_the_run_as_it_is_without_any() -> None:
+def test_a_graph_alone_trains_nothing_and_is_measured_on_a_few_generated_questions() -> None:
     alone = choose_profile(None, [Path("g.tsv")])
+    assert alone.retrieval.collected == ("topics@linked",) and alone.knowledge == ("topics@linked/triples",)
+    assert (alone.answering.answerer, alone.answering.more, alone.learns, alone.adapts) == ("auto", (), False, False)
+    assert list(alone.needed_splits) == ["test"] and alone.questions.generated.split_shares == (0, 0.5, 0.5)
+    assert alone.questions.generated.size < QuestionsOptions().generated.size
+    assert choose_profile(None, [Path("g.tsv")], answerer="auto") == alone
+    assert (
+        choose_profile(None, [Path("g.tsv")], settings=["questions.generated.size=40"]).questions.generated.size == 40
+    )
+    trained = choose_profile(None, [Path("g.tsv")], settings=["label_parser.adapt=always"])
+    assert trained.adapts and trained.learns and trained.questions.generated == QuestionsOptions().generated
+    assert (trained.retrieval, trained.answering) == (alone.retrieval, alone.answering)
+
+
+@pytest.mark.parametrize(
+    ("answerer", "settings"),
+    [
+        (None, ["answering.more=[builtin]"]),
+        ("builtin", []),
+        (None, ["retrieval.retrievers=[hop_path, random, oracle]"]),
+    ],
+)
+def test_a_graph_alone_whose_retriever_is_asked_for_has_questions_to_train_it(
+    answerer: str | None, settings: list[str]
+) -> None:
+    profile = choose_profile(None, [Path("g.tsv")], answerer=answerer, settings=settings)
+    assert profile.retrieval.retrievers == ("hop_path", "random", "oracle")
+    assert profile.learns and not profile.adapts and "train" in profile.needed_splits
+    assert profile.questions.generated == QuestionsOptions().generated
+
+
+def test_questions_of_ones_own_let_the_label_parser_learn() -> None:
     few = choose_profile(None, [Path("g.tsv")], Path("few.jsonl"), settings=["questions.source=generated"])
-    assert few.questions.path == "few.jsonl" and alone.questions.path is None
-    assert (few.retrieval, few.answering) == (alone.retrieval, alone.answering)
+    assert few.questions.path == "few.jsonl" and few.retrieval.retrievers == ("hop_path", "random", "oracle")
     own = choose_profile(None, [Path("g.tsv")], Path("few.jsonl"))
-    assert own.retrieval.topics == "gold" and own.retrieval != alone.retrieval
+    assert own.retrieval.topics == "gold" and own.retrieval != few.retrieval
+    corrected = choose_profile(None, [Path("g.tsv")], settings=["questions.also_train=right.jsonl"])
+    for profile in (few, own, corrected):
+        assert profile.adapts and profile.questions.generated == QuestionsOptions().generated
+        off = profile.label_parser.model_copy(update={"adapt": "never"})
+        assert not profile.model_copy(update={"label_parser": off}).adapts
+    assert not choose_profile(None, [Path("g.tsv")], Path("few.jsonl"), "builtin").adapts
+
+
+def test_retrievers_that_no_answerer_reads_are_not_trained_unless_they_are_listed() -> None:
+    def retrievers(*answerers: str, **more: Any) -> tuple[str, ...]:
+        own = {"answering": {"answerers": list(answerers), **more.pop("answering", {})}, **more}
+        return make_profile(own).retrieval.retrievers
+
+    default = RetrievalOptions().retrievers
+    assert retrievers("auto", "builtin") == retrievers("builtin") == default
+    assert retrievers("auto") == ("hop_path", "random", "oracle")
+    assert retrievers("auto", answering={"knowledge": ["none", "rigel/triples"]}) == ("rigel", "random", "oracle")
+    assert retrievers("agent:openai:m") == ("random", "oracle", "topics")
+    assert retrievers("auto", retrieval={"retrievers": default}) == default
+    with pytest.raises(ConfigError, match="retrieval"):
+        retrievers("auto", retrieval="rigel")
 
 
 @pytest.mark.parametrize("sign", ["|", ">", "#", ",", ":", "&", "-", "\t", ";", "'"])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -20,15 +21,16 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.logic.parser import parse
+from kgqa_core.symbolic.by_labels import stage
 from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, answer_key, choose
 from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.learnt_words import SEEN
-from kgqa_core.symbolic.by_labels.model import PHRASES, load
+from kgqa_core.symbolic.by_labels.model import PHRASES, learned, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
-from kgqa_core.symbolic.by_labels.stage import GENERATED, _drawn, link_some, train
+from kgqa_core.symbolic.by_labels.stage import GENERATED, _compare, _drawn, _Judged, link_some, train
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 from tests.support.label_graph import X, question_about
@@ -105,14 +107,27 @@ def learn(folders: dict[str, Path], out: Path, options: LabelParserOptions = QUI
     return train(workspace, kg=folders["kg"], options=options, linking=LinkingOptions(), **given)
 
 
-def test_own_questions_alone_are_learnt_and_calibrated_on(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_own_questions_alone_are_learnt_also_where_a_run_is_killed_while_their_result_is_measured(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Steps(Listener):
+        def progress(self, done: float, total: float | None, what: str) -> None:
+            assert what != "steps", "trained again"
+
+    def killed(*_: Any) -> _Judged:
+        raise KeyboardInterrupt
+
     counts = learn(folders, tmp_path / "out")
     assert counts["questions"] == {"own": 6, "generated": 0}
     assert (counts["examples"], counts["without_form"], counts["unanswerable"]) == (6, 0, 0)
     assert counts["dev"]["answerable"] == 6 and "unanswerable" not in counts["dev"]
     assert set(counts["training"]) == {"loss", "accuracy"}
     assert load(tmp_path / "out").hops == QUICK.hops
-    again = learn(folders, tmp_path / "again")
+    work = _work(tmp_path / "work")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(stage, "_judge", killed)
+        learn(folders, tmp_path / "half", work=work)
+    again = learn(folders, tmp_path / "again", work=work, monitor=Steps())
     assert again == counts and content(tmp_path / "again") == content(tmp_path / "out")
 
 
@@ -202,6 +217,51 @@ def test_a_killed_last_part_goes_on_after_what_was_learnt_before(
     assert heard.totals == [2], "the first steps are not done again"
 
 
+def is_packaged(folder: Path) -> bool:
+    own, head_start = (learned(load(place, merge=False).network) for place in (folder, None))
+    return all(torch.equal(value, head_start[name]) for name, value in own.items())
+
+
+def test_what_dev_does_not_gain_by_is_not_kept(folders: dict[str, Path], tmp_path: Path) -> None:
+    packaged = QUICK.model_copy(update={"start": "packaged", "steps": 1})
+    counts = learn(folders, tmp_path / "auto", packaged)
+    assert is_packaged(tmp_path / "auto") and counts["training"] and counts["gain"]["n"] == 6
+    assert not counts["gain"]["kept"] and "not kept: the packaged head start is (6 dev questions" in counts["outcome"]
+
+
+@pytest.mark.slow
+def test_what_was_learnt_is_kept_always_where_that_is_wanted(folders: dict[str, Path], tmp_path: Path) -> None:
+    always = QUICK.model_copy(update={"start": "packaged", "steps": 1, "adapt": "always"})
+    counts = learn(folders, tmp_path / "always", always)
+    assert not is_packaged(tmp_path / "always") and "gain" not in counts
+    assert counts["outcome"].startswith("trained on 6 questions, it answers")
+
+
+def test_nothing_is_learnt_without_questions_of_ones_own(folders: dict[str, Path], tmp_path: Path) -> None:
+    options = LabelParserOptions(threshold=0.3)
+    counts = learn(folders, tmp_path / "none", options, questions=folders["none"], generated=folders["generated"])
+    assert "training" not in counts and counts["dev"]["unanswerable"] == 2
+    assert counts["outcome"].startswith("the packaged head start, not trained on this graph, answers ")
+    assert "of 1 dev questions right and declines " in counts["outcome"] and "of 2 that" in counts["outcome"]
+    is_calibrated_as_packaged(tmp_path / "none", 0.3)
+
+
+def is_calibrated_as_packaged(folder: Path, threshold: float) -> None:
+    head_start, own = load(None).calibration, load(folder).calibration
+    assert head_start is not None and own == replace(head_start, threshold=threshold) and is_packaged(folder)
+
+
+def test_only_a_sure_gain_is_kept_and_corrections_unless_they_harm() -> None:
+    def kept(won: int, lost: int, same: int, corrected: bool = False) -> bool:
+        old, new = [0] * won + [1] * lost + [1] * same, [1] * won + [0] * lost + [1] * same
+        before, after = (_Judged({}, AS_IT_IS, np.array(exact, dtype=float)) for exact in (old, new))
+        return _compare(before, after, len(old), corrected, 7)[1]
+
+    assert kept(12, 1, 87) and not kept(5, 0, 95), "of five gains the bootstrap is sure, McNemar's test is not"
+    assert not kept(12, 9, 79) and not kept(0, 12, 88) and not kept(0, 0, 100) and not kept(1, 0, 0)
+    assert kept(0, 0, 100, corrected=True) and kept(3, 5, 92, corrected=True) and not kept(0, 12, 88, corrected=True)
+
+
 def _work(folder: Path) -> Path:
     folder.mkdir()
     return folder
@@ -222,6 +282,8 @@ def test_nothing_to_learn_from_is_refused_with_the_way_out(folders: dict[str, Pa
 def test_without_steps_the_starting_point_is_calibrated_alone(folders: dict[str, Path], tmp_path: Path) -> None:
     counts = learn(folders, tmp_path / "out", QUICK.model_copy(update={"steps": 0}))
     assert "training" not in counts and counts["dev"]["answerable"] == 6
+    learn(folders, tmp_path / "never", LabelParserOptions(adapt="never", threshold=0.3))
+    is_calibrated_as_packaged(tmp_path / "never", 0.3)
     empty = learn(folders, tmp_path / "none", QUICK.model_copy(update={"steps": 0}), questions=folders["none"])
     assert empty["dev"] == {} and load(tmp_path / "none").calibration == AS_IT_IS
 
