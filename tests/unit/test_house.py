@@ -20,7 +20,7 @@ def test_the_deployments_run_the_atlas_profile() -> None:
     assert all(deployment["parameters"] == {"profile": atlas} for deployment in deployments)
 
 
-@pytest.mark.parametrize("page", ["commands.md", "parts.md", "questions.md"])
+@pytest.mark.parametrize("page", ["commands.md", "parts.md", "questions.md", "quickstart.ipynb"])
 def test_every_key_that_a_page_sets_exists(page: str) -> None:
     from kgqa_core.config import known_keys
 
