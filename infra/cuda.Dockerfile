@@ -30,7 +30,8 @@ RUN --mount=type=cache,target=/root/.cache/pip \
         > /tmp/requirements.txt \
     && pip install -c constraints.txt -r /tmp/requirements.txt setuptools \
     && rm /tmp/requirements.txt
-COPY README.md LICENSE prefect.yaml ./
+COPY README.md LICENSE prefect.yaml setup.py ./
+COPY kgqa kgqa
 COPY kgqa_core kgqa_core
 COPY tasks tasks
 COPY flows flows

@@ -1,12 +1,6 @@
 """Questions answered over a knowledge graph that you own, with the facts that prove each answer.
 
-    from kgqa_core import System
-
-    system = System.from_run(".kgqa")            # what the champion of that home trained
-    answer = system.ask("Which countries border Slovenia?")
-    answer.answer, answer.confidence, answer.proof
-
-The names below are loaded when they are used, so that `import kgqa_core` loads no torch.
+The names below, which the package `kgqa` hands on, are loaded when they are used: importing it loads no torch.
 """
 
 from __future__ import annotations
@@ -15,15 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kgqa_core.answering.reply import Answer
+    from kgqa_core.answering.reply import Answer, Answers
+    from kgqa_core.errors import InputError, KgqaError
+    from kgqa_core.kg.store import KgStore
     from kgqa_core.store.artifacts import Home
     from kgqa_core.system import System
     from kgqa_core.types import Question
 
-__all__ = ["Answer", "Home", "Question", "System"]
+__all__ = ["Answer", "Answers", "Home", "InputError", "KgStore", "KgqaError", "Question", "System"]
 
 _PLACES = {
     "Answer": "kgqa_core.answering.reply",
+    "Answers": "kgqa_core.answering.reply",
+    "InputError": "kgqa_core.errors",
+    "KgStore": "kgqa_core.kg.store",
+    "KgqaError": "kgqa_core.errors",
     "Home": "kgqa_core.store.artifacts",
     "Question": "kgqa_core.types",
     "System": "kgqa_core.system",

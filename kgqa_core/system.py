@@ -8,9 +8,11 @@ The top floor of the library, for notebooks and for `kgqa ask`:
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,10 +33,11 @@ from kgqa_core.answering.registry import (
     model_spec,
     wording_model,
 )
-from kgqa_core.answering.reply import MODEL_FAILED, Answer, AnswerFact, AnswerPassage, RankedEntity
+from kgqa_core.answering.reply import MODEL_FAILED, Answer, AnswerFact, AnswerPassage, Answers, RankedEntity
 from kgqa_core.answering.topics import answer_topics
 from kgqa_core.answering.trace import question_trace
 from kgqa_core.config import TOPICS, Answerer, AnsweringOptions, Knowledge, LinkingOptions
+from kgqa_core.cores import own_cores
 from kgqa_core.errors import EndpointError, InputError, KgqaError, QuestionTimeout
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.questions import dialogue_turns, link_question, with_topics
@@ -73,16 +76,17 @@ SHOWN_ENTITIES = 10
 class System:
     """A question-answering system over one graph.
 
-    Several threads may ask it: `answer` holds `lock`, which systems that share its graph and networks share, so that
-    one batch is answered after another.
+    Several threads may ask it: each reads the graph through a connection of its own.  As many link, retrieve and
+    compute at a time as there are cores (`turns`, which systems that share its graph and networks share); the others
+    wait, which is no part of their time, and none waits for another's language model.
 
     knowledge: `retriever/format` that is read.  writer: writes it.  answerer: what answers from it; model: its language
     model, where it has one; calculator: computes answers, where it computes.  retriever: None where no graph is read.
     tagger: links questions that come without topics; None where each must name its own.  judge: decides whether the
     graph holds the answer, by rules where no abstainer was trained; None answers always.  others: further retrievers
     that it reads.  language: of questions that do not say theirs.  words: puts computed answers into words, where the
-    answerer has a language model for that.  tracer: keeps traces of the questions that it wants.  after_step: is called
-    between the steps of a batch, in its thread, and may have another batch answered.  confirmed: of `ConfirmedForms`.
+    answerer has a language model for that.  tracer: keeps traces of the questions that it wants.  confirmed: of
+    `ConfirmedForms`.
     """
 
     store: KgStore
@@ -100,9 +104,10 @@ class System:
     language: str = "en"
     words: LanguageModel | None = None
     tracer: QuestionTracer = NO_TRACER
-    after_step: Callable[[], None] | None = None
     confirmed: Callable[[], Sequence[Question]] = tuple
-    lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
+    turns: threading.Semaphore = field(
+        default_factory=lambda: threading.Semaphore(len(own_cores())), repr=False, compare=False
+    )
 
     @classmethod
     def from_run(
@@ -226,6 +231,19 @@ class System:
             raise self.failed(answer.reject)
         return answer
 
+    async def aask(
+        self,
+        text: str,
+        topics: Sequence[str] = (),
+        dialogue: Sequence[tuple[str, str]] = (),
+        traces: dict[str, str] | None = None,
+    ) -> Answer:
+        """As `ask`, in a thread, so that the event loop goes on meanwhile.
+
+        Whoever cancels it waits no longer, but the thread answers to the end, within the limits of a question.
+        """
+        return await asyncio.to_thread(self.ask, text, topics, dialogue, traces)
+
     def failed(self, why: str) -> KgqaError:
         """The error of a rejected question: of time, or of the language model, EndpointError where it is behind one."""
         if why.startswith(TOO_LONG):
@@ -233,8 +251,8 @@ class System:
         remote = self.model is not None and self.model.name.startswith("openai:")
         return EndpointError(why) if remote else KgqaError(why)
 
-    def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
-        """The answers to a batch of questions, in its order.
+    def answer(self, questions: Sequence[Question | str], traces: dict[str, str] | None = None) -> Answers:
+        """The answers to a batch of questions, in its order; the id of one that is a plain text is its number, from 1.
 
         A question starts from its topic_entities, else from the entities of its topic_keys, else from those that are
         linked in its text and dialogue.  One on which the language model fails, or that is beyond `question_limits`
@@ -242,6 +260,12 @@ class System:
         traces: filled with the trace's id of each question that was traced, by the question's id.  Raises InputError
         when a topic is not in the graph, or when two questions have one id.
         """
+        if isinstance(questions, str):
+            raise InputError(f"answer takes a list of questions, and {shown(questions)!r} is a text; use ask")
+        questions = [
+            Question(str(number), one, language=self.language) if isinstance(one, str) else one
+            for number, one in enumerate(questions, start=1)
+        ]
         if twice := [name for name, number in Counter(question.id for question in questions).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
         faults = {
@@ -249,39 +273,38 @@ class System:
         }
         good = [question for question in questions if not faults[question.id]]
         answers: list[Answer] = []
-        with self.lock:
-            try:
-                answers = self._answer(good, traces) if good else []
-            except QuestionTimeout as fault:
-                if len(good) == 1:
-                    faults[good[0].id] = str(fault)
-                else:  # one of them: each on its own
-                    answers = [self.answer([one], traces)[0] for one in good]
+        try:
+            answers = self._answer(good, traces) if good else []
+        except QuestionTimeout as fault:
+            if len(good) == 1:
+                faults[good[0].id] = str(fault)
+            else:  # one of them: each on its own
+                answers = [self.answer([one], traces)[0] for one in good]
         made = iter(answers)
-        return [
+        return Answers(
             Answer(question.id, shown(question.text), None, knowledge=self.knowledge, reject=why)
             if (why := faults[question.id])
             else next(made)
             for question in questions
-        ]
+        )
 
     def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:
-        clock = StepClock(after_step=self.after_step)
-        with clock.step("linking"), time_limit(SECONDS):
+        clock = StepClock()
+        with self.turns, clock.step("linking"), time_limit(SECONDS):
             linked = [self._link(question) for question in questions]
         batch = [question for question, _ in linked]
-        with clock.step("retrieval"):
+        with self.turns, clock.step("retrieval"):
             retrieved = self._retrieve(self.retriever, linked)
         with clock.step("knowledge"):
             written = self.writer.write(batch, retrieved)
         computed: list[ComputedAnswer | None] = [None] * len(batch)
         if self.calculator is not None:
             started = batch
-            if self.answerer.computes:
-                started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
-                corrections = self.calculator.solver.corrections
-                corrections.learn(self.confirmed(), lambda one: with_candidates(*self._link(one), CANDIDATES))
-            with clock.step("forms"):
+            with self.turns if self.answerer.computes else nullcontext(), clock.step("forms"):
+                if self.answerer.computes:
+                    started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
+                    corrections = self.calculator.solver.corrections
+                    corrections.learn(self.confirmed(), lambda one: with_candidates(*self._link(one), CANDIDATES))
                 computed = [*self.calculator.compute(started, retrieved)]
         inputs = [
             AnswerInput(question, own.text, solved)
@@ -292,7 +315,8 @@ class System:
         outputs = [parse_output(completion.text, self.answering.template) for completion in completions]
         with clock.step("wording"):
             wordings = self._wordings(batch, [own.text for own in written], computed)
-        verdicts = self._judge(linked, retrieved, outputs, completions, computed)
+        with self.turns:
+            verdicts = self._judge(linked, retrieved, outputs, completions, computed)
         for index, (completion, solved) in enumerate(zip(completions, computed, strict=True)):
             if solved is not None and solved.reject:
                 verdicts[index] = {"reject": solved.reject}

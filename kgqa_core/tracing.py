@@ -7,7 +7,7 @@ values that the steps had anyway, so that a question that is not traced costs a 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -76,13 +76,10 @@ NO_TRACER = NoTracer()
 
 
 class StepClock:
-    """When each step of a batch, which begins now, began (seconds since 1970) and how long it took.
+    """When each step of a batch, which begins now, began (seconds since 1970) and how long it took."""
 
-    after_step: is called after each step.
-    """
-
-    def __init__(self, after_step: Callable[[], None] | None = None) -> None:
-        self.started, self._began, self._after_step = time.time(), time.monotonic(), after_step
+    def __init__(self) -> None:
+        self.started, self._began = time.time(), time.monotonic()
         self.steps: dict[str, tuple[float, float]] = {}
 
     @property
@@ -98,5 +95,3 @@ class StepClock:
             yield
         finally:
             self.steps[name] = (self.started + began, self.seconds - began)
-        if self._after_step is not None:
-            self._after_step()

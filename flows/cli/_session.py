@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from rich.logging import RichHandler
 
+import kgqa_core
 from flows.cli._options import ProfileChoice
 from flows.cli._output import err, out
 from flows.cli._pandas import without_pandas
@@ -174,7 +175,7 @@ def _numba_can_cache() -> bool:
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
     while not user.exists() and user != user.parent:
         user = user.parent
-    return any(os.access(folder, os.W_OK) for folder in (Path(__file__).parents[2] / "kgqa_core" / "dkg", user))
+    return any(os.access(folder, os.W_OK) for folder in (Path(kgqa_core.__file__).parent / "dkg", user))
 
 
 def profile_names() -> list[str]:

@@ -102,7 +102,7 @@ def _ask_here(
         answered = time.monotonic()
         close_tracer(tracer)
     return {
-        **reply.to_json(),
+        **reply.to_dict(),
         **({"trace": traces[reply.id]} if reply.id in traces else {}),
         "seconds": round(answered - loaded, 3),
         "load_seconds": round(loaded - started, 3),

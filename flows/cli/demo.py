@@ -59,7 +59,7 @@ def demo(session: Session, settings: SetOption = None) -> None:
     for command, what in NEXT:
         console.print(VisibleText.assemble((f"{command:<26}", "bold"), f"{what}"), soft_wrap=True, highlight=False)
     if session.as_json:
-        print_json(summarise(record) | {"asked": [answer.to_json() for answer in answers]})
+        print_json(summarise(record) | {"asked": [answer.to_dict() for answer in answers]})
 
 
 def _scores(aggregates: Mapping[str, Any]) -> Table:
@@ -89,7 +89,7 @@ def _answered(answer: Answer) -> RenderableType:
     question = ("\n" + answer.question + "\n", "bold")
     if answer.answer is None:
         return VisibleText.assemble(question, f"  {refusal_text(answer.reason, answer.missing, answer.nearest)}")
-    sure = f"   ({sure})" if (sure := confidence_text(answer.to_json())) else ""
+    sure = f"   ({sure})" if (sure := confidence_text(answer.to_dict())) else ""
     more = len(answer.proof) - PROOF
     rest = f"\n  … and {more} more" if more > 0 else ""
     proof = "".join(f"\n  {triple}" for triple in answer.proof[:PROOF])

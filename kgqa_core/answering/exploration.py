@@ -24,6 +24,13 @@ because the endpoint failed, or before it began."""
 
 
 @dataclass(frozen=True, slots=True)
+class ExploredAnswer(ComputedAnswer):
+    """What exploring found, and what it took."""
+
+    effort: Effort | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Exploration:
     """What came of exploring the graph for one question.
 
@@ -52,11 +59,11 @@ class Exploration:
         """Calls, tokens and steps, as a reply shows them."""
         return Effort(self.end, self.calls, self.prompt_tokens, self.completion_tokens, self.steps)
 
-    def computed(self, kind: str, topics: Sequence[str] = ()) -> ComputedAnswer:
+    def computed(self, kind: str, topics: Sequence[str] = ()) -> ExploredAnswer:
         """The exploration as a computed answer, whose form is none."""
-        return ComputedAnswer(
+        return ExploredAnswer(
             self.question, kind, None, self.names, self.keys, self.weight, self.facts, self.truncated,
-            self.operations, tuple(topics),
+            self.operations, tuple(topics), effort=self.effort(),
         )  # fmt: skip
 
 

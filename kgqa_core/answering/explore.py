@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.answering.exploration import Exploration, Explorer, ExplorerInputs
+from kgqa_core.answering.exploration import Exploration, ExploredAnswer, Explorer, ExplorerInputs
 from kgqa_core.answering.explored import write_explored
 from kgqa_core.answering.registry import ANSWERERS, check_explorer
-from kgqa_core.answering.reply import Effort
 from kgqa_core.config import Answerer, LlmOptions, Options
 from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.question import read_questions
@@ -99,7 +98,6 @@ class ExploringCalculator(Calculator):
 
     def __init__(self, store: KgStore, explorer: Explorer, kind: str) -> None:
         self.store, self.explorer, self.kind = store, explorer, kind
-        self.efforts: dict[str, Effort] = {}
 
     def at_confidence(self, least: float) -> ExploringCalculator:
         """Itself: an explorer knows no confidence."""
@@ -107,10 +105,8 @@ class ExploringCalculator(Calculator):
 
     def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
         """What the explorer finds for each question.  retrieved: not read."""
-        results = self.explorer.explore(questions)
-        self.efforts = {one.question: one.effort() for one in results}
-        return [one.computed(self.kind) for one in results]
+        return [one.computed(self.kind) for one in self.explorer.explore(questions)]
 
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
         """As of `Calculator`, with the effort."""
-        return super().reply(solved) | {"effort": self.efforts.get(solved.question)}
+        return super().reply(solved) | {"effort": solved.effort if isinstance(solved, ExploredAnswer) else None}

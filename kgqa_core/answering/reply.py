@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from kgqa_core.types import UNREAD
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Effort:
     steps: tuple[str, ...] = ()
 
 
+SHOWN = 50
+"""Values of an answer that a notebook shows."""
 MODEL_FAILED = "the language model failed: "
 """How the reject of a question begins on which the language model failed."""
 _COMPUTED = ("operation", "form", "computed", "proof", "proof_rows", "road")
@@ -135,8 +141,31 @@ class Answer:
         """The output where it is withheld because the graph does not hold the answer, else None."""
         return self.output if self.answerable is False else None
 
-    def to_json(self) -> dict[str, Any]:
-        """What `kgqa ask --json` prints; fields of what was not read, computed or judged are left out."""
+    @property
+    def decline(self) -> str | None:
+        """Why there is no answer, in words; None where there is one."""
+        if self.answer is not None:
+            return None
+        return self.reject or refusal_text(self.reason, self.missing, self.nearest)
+
+    def __repr__(self) -> str:
+        shown = repr(self.answer) if self.decline is None else self.decline
+        return f"<Answer to {self.question!r}: {shown}{self._sure(', ')}>"
+
+    def _repr_html_(self) -> str:
+        """The answer for notebooks: its values, the confidence, and the proof folded."""
+        values = "".join(f"<li>{escape(value)}</li>" for value in self.listed[:SHOWN])
+        more = f"<li>… {len(self.listed) - SHOWN:,} more</li>" if len(self.listed) > SHOWN else ""
+        given = f"<ul>{values}{more}</ul>" if values else f"<p><em>{escape(self.decline or 'none')}</em></p>"
+        proof = "".join(f"<li>{escape(text)}</li>" for text in self.proof)
+        folded = f"<details><summary>Proof: {self.proof_rows:,} fact{'s' * (self.proof_rows != 1)}</summary><ul>{proof}</ul></details>"
+        return f"<div><p><b>{escape(self.question)}</b>{self._sure(' · ')}</p>{given}{folded if proof else ''}</div>"
+
+    def _sure(self, before: str) -> str:
+        return "" if self.confidence is None else f"{before}confidence {self.confidence:.2f}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: the record of the API and of `kgqa ask --json`, without what was not read or computed."""
         return {
             "question": self.question,
             "answer": self.answer,
@@ -180,6 +209,25 @@ class Answer:
             return {}
         withheld = {} if self.answerable else {"model_answer": self.output}
         return {name: getattr(self, name) for name in _VERDICT} | withheld
+
+
+class Answers(list[Answer]):
+    """The answers to a batch, in its order."""
+
+    def _repr_html_(self) -> str:
+        return "".join(answer._repr_html_() for answer in self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """A table with a row an answer; `answers` and `proof` are lists."""
+        import polars as pl
+
+        columns: dict[str, Any] = {
+            "id": pl.String, "question": pl.String, "answer": pl.String, "answers": pl.List(pl.String),
+            "confidence": pl.Float64, "answerable": pl.Boolean, "reason": pl.String, "missing": pl.String,
+            "nearest": pl.String, "form": pl.String, "proof": pl.List(pl.String), "reject": pl.String,
+        }  # fmt: skip
+        rows = [[one.listed if name == "answers" else getattr(one, name) for name in columns] for one in self]
+        return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def _without_none(topic: AnswerTopic) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def question_trace(
         if name in clock.steps
     ]
     return QuestionTrace(
-        asked(question), answer.to_json(), clock.started, clock.seconds, spans, searched(answer), batch
+        asked(question), answer.to_dict(), clock.started, clock.seconds, spans, searched(answer), batch
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ Ids of a build are dense from 0 and do not depend on the order of the input: ent
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,17 +84,32 @@ BLANK_NODES_NAMED = "blank_nodes_named"
 class KgStore(Closing):
     """A graph that was built, opened for reading; use it as a context manager.
 
-    Ids that are not in the graph are left out of answers.  Many processes may hold one graph open; `connection` reads
-    its tables and no other file.
+    Ids that are not in the graph are left out of answers.  Many processes may hold one graph open, and many threads of
+    one read it; `connection` reads its tables and no other file.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, meta: dict[str, Any] | None = None) -> None:
-        self.connection = connection
+        self._opened, self._thread, self._lock = connection, threading.local(), threading.Lock()
+        self._thread.connection = connection
         self.path = path
         self.meta: dict[str, Any] = meta or {
             key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()
         }
         self.languages: tuple[str, ...] = tuple(self.meta.get("languages", ("en", "")))
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """This thread's connection, as one serves one at a time; only that of the first has its temporary tables."""
+        own: duckdb.DuckDBPyConnection | None = getattr(self._thread, "connection", None)
+        if own is None:
+            own = self._thread.connection = self._another()
+        return own
+
+    def _another(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            connection = self._opened.cursor()
+        connection.execute("USE kg")
+        return connection
 
     @property
     def base(self) -> Path | None:
@@ -129,18 +145,12 @@ class KgStore(Closing):
         return store
 
     def for_thread(self) -> KgStore:
-        """The same open graph with a connection of its own, for another thread, as a connection serves one at a time.
-
-        Close it; it also goes with this one.  It does not see temporary tables of this one's connection, as those of
-        `logic.lookup.index`.
-        """
-        connection = self.connection.cursor()
-        connection.execute("USE kg")
-        return KgStore(connection, self.path, self.meta)
+        """The same open graph, with a connection that is interrupted and closed alone; it also goes with this one."""
+        return KgStore(self._another(), self.path, self.meta)
 
     def close(self) -> None:
         """Lets the file go."""
-        self.connection.close()
+        self._opened.close()
 
     # -- sizes -------------------------------------------------------------------------------------------------
 

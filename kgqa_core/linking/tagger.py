@@ -157,10 +157,11 @@ class Context:
             return [0.0] * len(entities)
         texts = [text, *(self.describe(entity) for entity in entities)]
         if len(self._vectors) > MAX_VECTORS:
-            self._vectors.clear()
-        if new := [one for one in dict.fromkeys(texts) if one not in self._vectors]:
-            self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
-        vectors = np.stack([self._vectors[one] for one in texts])
+            self._vectors = {}
+        known = self._vectors  # which another thread may replace
+        if new := [one for one in dict.fromkeys(texts) if one not in known]:
+            known.update(zip(new, self._encoder.encode(new), strict=True))
+        vectors = np.stack([known[one] for one in texts])
         cosines: list[float] = (dots(vectors[1:], vectors[:1])[:, 0] / ONE**2).tolist()
         return cosines
 

@@ -19,8 +19,8 @@ from kgqa_core.kg.store import REMOVED, KgStore
 from kgqa_core.logic.forms import Elements, Form, Join, TimeConstraint, children
 from kgqa_core.logic.measures import measured_sql
 
-BY_HEAD, BY_TAIL = "logic_triples_by_head", "logic_triples_by_tail"
-KEYS, MEASURES = "logic_entity_keys", "logic_measures"
+BY_HEAD, BY_TAIL = "memory.logic_triples_by_head", "memory.logic_triples_by_tail"
+KEYS, MEASURES = "memory.logic_entity_keys", "memory.logic_measures"
 
 _MOST = 100_000
 """Entities whose ids are cached at once."""
@@ -36,7 +36,7 @@ class _IndexedIds:
     def add(self, entities: dict[str, int]) -> None:
         """Caches ids that were found."""
         if len(self.entities) + len(entities) > _MOST:
-            self.entities.clear()
+            self.entities = {}  # who reads the old ones goes on
         self.entities.update(entities)
 
 
@@ -46,20 +46,20 @@ _indexed: WeakKeyDictionary[KgStore, _IndexedIds] = WeakKeyDictionary()
 def index(store: KgStore) -> None:
     """Makes the copies; again, when the tables that the connection sees have changed since.
 
-    The connection has one thread from then on.
+    Each connection has one thread from then on.
     """
     run = store.connection.execute
     for table, end in ((BY_HEAD, "head"), (BY_TAIL, "tail")):
         run(
-            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT id, head, relation, tail FROM triples "
+            f"CREATE OR REPLACE TABLE {table} AS SELECT id, head, relation, tail FROM triples "
             f"ORDER BY relation, {end}, id"
         )
     run(
-        f"CREATE OR REPLACE TEMP TABLE {KEYS} AS SELECT hash(key) AS hash, key, id FROM entities "
+        f"CREATE OR REPLACE TABLE {KEYS} AS SELECT hash(key) AS hash, key, id FROM entities "
         "WHERE kind = 'entity' ORDER BY hash"
     )
     every = "(SELECT id, id AS node FROM entities WHERE kind = 'literal')"
-    run(f"CREATE OR REPLACE TEMP TABLE {MEASURES} AS SELECT node, dim, x FROM ({measured_sql(every)}) ORDER BY node")
+    run(f"CREATE OR REPLACE TABLE {MEASURES} AS SELECT node, dim, x FROM ({measured_sql(every)}) ORDER BY node")
     run("SET threads = 1")  # to share out a query of a millisecond takes longer than to run it
     _indexed[store] = _IndexedIds(dict(run("SELECT key, id FROM relations").fetchall()))
 
@@ -134,9 +134,9 @@ class Ids:
             self._relations = self._find("SELECT key, id FROM relations WHERE key IN ({})", sorted({*relations, *ends}))
             self._entities = self._find("SELECT key, id FROM entities WHERE kind = 'entity' AND key IN ({})", entities)
             return
-        self._relations = cached.relations
-        self._entities = {key: cached.entities[key] for key in entities if key in cached.entities}
-        if missing := [key for key in entities if key not in cached.entities]:
+        self._relations, known = cached.relations, cached.entities
+        self._entities = {key: known[key] for key in entities if key in known}
+        if missing := [key for key in entities if key not in known]:
             hashed = f"SELECT key, id FROM {KEYS} WHERE hash IN ({{hashes}}) AND key IN ({{}})"
             result = self._find(hashed, missing)
             cached.add(result)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -35,6 +36,7 @@ KEPT, AT_ONCE = 1 << 30, 128
 """Bytes of states of lower layers that are kept in a training, and texts of one length that are encoded at once."""
 DROPOUT = 0.2
 """Share of a scratch encoder's inputs and outputs that are dropped in training."""
+_SETTING = threading.Lock()
 _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 """Thai, Lao, Burmese, Khmer, kana and Han characters: words without spaces between them."""
 
@@ -54,8 +56,10 @@ class Reader:
 
     def read(self, texts: Sequence[str], bare: bool = False) -> list[list[int]]:
         """Token ids of each text, cut at `max_tokens`; at least one token each.  bare: without special tokens."""
-        self.tokenizer.enable_truncation(self.max_tokens)
-        self.tokenizer.no_padding()
+        with _SETTING:  # a tokenizer that reads in one thread cannot be set in another
+            if (self.tokenizer.truncation or {}).get("max_length") != self.max_tokens or self.tokenizer.padding:
+                self.tokenizer.enable_truncation(self.max_tokens)
+                self.tokenizer.no_padding()
         encodings = self.tokenizer.encode_batch(list(texts), add_special_tokens=not bare)
         return [encoding.ids or [self.pad] for encoding in encodings]
 

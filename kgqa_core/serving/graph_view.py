@@ -70,7 +70,6 @@ class GraphView:
         self._dkg, self._mentions = dkg, mentions
         self._arrays = GraphArrays(dkg, mentions, store.relation_keys(), store.relation_names())
         self._store = store.for_thread()
-        self._lock = threading.Lock()
 
     @classmethod
     def open(cls, kg: Path, dkg: Path, mentions: Path, *, seconds: float = limits.SECONDS) -> GraphView:
@@ -251,9 +250,7 @@ class GraphView:
         what: is looked for.  Raises FormTimeout.
         """
         _check("a name", what, limits.LONGEST_FORM if seconds is not None else limits.LONGEST)
-        most, done = self.seconds if seconds is None else seconds, threading.Event()
-        with self._lock:
-            store = self._store.for_thread()
+        most, done, store = self.seconds if seconds is None else seconds, threading.Event(), self._store.for_thread()
         watch = threading.Thread(target=interrupt_after, args=(store.connection, most, done), daemon=True)
         begun = time.monotonic()
         watch.start()

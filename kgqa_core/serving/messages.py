@@ -135,7 +135,7 @@ class ChatRequest(BaseModel):
 def served_json(served: Served) -> dict[str, Any]:
     """An answer as `kgqa ask --json` prints it, with the run that gave it and its seconds."""
     return {
-        **served.answer.to_json(),
+        **served.answer.to_dict(),
         "run": served.run,
         "seconds": round(served.waited + served.answered, 4),
         "stages": {"waiting": round(served.waited, 4), **served.stages},

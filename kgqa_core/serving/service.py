@@ -1,9 +1,9 @@
 """Answers the questions of many clients with one system, and follows the champion.
 
-One thread answers: what waits is answered together, as a batch, so that many clients cost little more than one.  What
-costs much is due later and is answered alone, and between its steps what else waits is answered, so that a client who
-asks long questions, or many, does not keep the others waiting.  A new
-champion is opened beside the old one and takes its place between two batches, so that no request is lost.
+What waits is answered together, as a batch, so that many clients cost little more than one.  What costs much is due
+later and is answered alone, in one of two threads, and the other answers what else waits, so that a client who asks
+long questions, or many, does not keep the others waiting.  A new champion is opened beside the old one and takes the
+next batches, so that no request is lost.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Stages:
         return self.tracer.record(trace) if self._wanted else None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
     """A question that waits.  cost: as of a short one.  due: when, on the clock of `since`."""
 
@@ -115,20 +115,26 @@ class Service:
     """The system of a home as a service; `start` opens it, `close` ends it when all that waits is answered.
 
     source: which run answers.  max_batch: questions that are answered together at most.  queue: that wait at most.
-    poll_seconds: between two looks at who is champion.
+    poll_seconds: between two looks at who is champion.  threads: that answer.
     """
 
     def __init__(
-        self, source: SystemSource, *, max_batch: int = 16, queue: int = 256, poll_seconds: float = 2.0
+        self,
+        source: SystemSource,
+        *,
+        max_batch: int = 16,
+        queue: int = 256,
+        poll_seconds: float = 2.0,
+        threads: int = 2,
     ) -> None:
         self.source, self.max_batch, self.queue, self.poll_seconds = source, max_batch, queue, poll_seconds
+        self.threads = threads
         self.swaps = 0
         self.fault: str | None = None
-        self.on_swap: Callable[[System], None] | None = None
         self._opened: _Opened | None = None
-        self._next: _Opened | None = None
+        self._opening = threading.Lock()
         self._waiting: list[_Waiting] = []
-        self._answering: Sequence[_Waiting] = ()
+        self._answering: list[_Waiting] = []
         self._due: dict[str, float] = {}
         self._some = threading.Condition()
         self._ended = threading.Event()
@@ -140,7 +146,7 @@ class Service:
         on_view: is given what looks into the graph, before the networks and models are loaded.
         """
         self._opened = self._open(self.source.current(), on_view)
-        for work in (self._answer_all, self._follow):
+        for work in (*[self._answer_all] * self.threads, self._follow):
             self._threads.append(threading.Thread(target=work, name=f"kgqa-{work.__name__.strip('_')}", daemon=True))
             self._threads[-1].start()
 
@@ -181,7 +187,7 @@ class Service:
 
     @property
     def system(self) -> System:
-        """The system that answers; only the answering thread may ask it."""
+        """The system that answers."""
         return self._system().systems[None]
 
     @property
@@ -256,67 +262,44 @@ class Service:
             system.ask(WARMING)
         return _Opened(run, self.source.name(run), {None: system}, view, self.source.tracer(run))
 
-    # -- the answering thread
+    # -- the answering threads
 
     def _answer_all(self) -> None:
         while True:
             with self._some:
-                while not self._waiting and not self._ended.is_set() and self._next is None:
+                while not (batch := self._batch()):
+                    if self._ended.is_set() and not self._waiting:
+                        return
                     self._some.wait()
-                batch = self._batch()
-                if not batch and not self._waiting and self._ended.is_set():
-                    return
-            if self._next is not None:
-                self._swap()
-            if batch:
-                self._answer(batch)
-                self._answering = ()
+            self._answer(batch)
+            with self._some:
+                self._answering = [question for question in self._answering if question not in batch]
+                self._some.notify_all()
 
-    def _batch(self, between: _Waiting | None = None) -> list[_Waiting]:
+    def _batch(self) -> list[_Waiting]:
         """The question that is due first, and with it the next that ask the same knowledge and confidence.
 
-        between: whose steps they are answered between; then only those that cost little and ask the same as it.
+        One that costs much is answered alone, and after another such: a thread is left for the others.
         """
-        if not self._waiting:
-            return []
-        waiting = sorted(self._waiting, key=lambda question: question.due)
-        first = between or waiting[0]
-        alone = between is None and first.costly
+        busy = self.threads > 1 and any(question.costly for question in self._answering)
+        first = min((one for one in self._waiting if not (busy and one.costly)), key=lambda one: one.due, default=None)
         batch: list[_Waiting] = []
         rest: list[_Waiting] = []
         cost = 0.0
-        for question in waiting:
+        for question in sorted(self._waiting, key=lambda question: question.due):
             fits = not question.costly and len(batch) < self.max_batch and cost + question.cost <= BATCH_COST
-            if not (question is first if alone else fits) or question.group != first.group:
+            if first is None or not (question is first if first.costly else fits) or question.group != first.group:
                 rest.append(question)
             elif question.future.set_running_or_notify_cancel():
                 batch.append(question)
                 cost += question.cost
-        self._waiting, self._answering = rest, batch if between is None else [between, *batch]
-        return batch
-
-    def _answer_between(self, costly: _Waiting) -> None:
-        """Answers what waits and costs little, between two steps of a costly question."""
-        with self._some:
-            batch = self._batch(costly)
-        if batch:
-            self._answer(batch)
-            self._answering = [costly]
-
-    def _swap(self) -> None:
-        opened, self._next = self._next, None
-        assert opened is not None and self._opened is not None
-        log.info("run %s answers from now on, in place of %s", opened.run, self._opened.run)
-        self._opened = opened
-        self.swaps += 1
-        if self.on_swap is not None:
-            self.on_swap(opened.systems[None])
+        self._waiting, self._answering = rest, [*self._answering, *batch]
+        return batch or (self._batch() if first is not None else [])  # the first was cancelled meanwhile
 
     def _answer(self, batch: Sequence[_Waiting]) -> None:
         opened, began = self._system(), time.monotonic()
         try:
-            after_step = partial(self._answer_between, batch[0]) if batch[0].costly else None
-            answers, stages, traces = self._answers(opened, [question.ask for question in batch], after_step)
+            answers, stages, traces = self._answers(opened, [question.ask for question in batch])
             rows = list(zip(answers, stages, strict=True))
         except Exception as fault:
             known = isinstance(fault, KgqaError)
@@ -340,18 +323,19 @@ class Service:
             )
 
     def _answers(
-        self, opened: _Opened, asks: Sequence[Ask], after_step: Callable[[], None] | None
+        self, opened: _Opened, asks: Sequence[Ask]
     ) -> tuple[list[Answer], list[dict[str, float]], dict[str, str]]:
         """Answers, seconds of each step for each, and ids of traces by the answer's id."""
         knowledge, least = asks[0].knowledge, asks[0].min_confidence
         if knowledge == opened.systems[None].knowledge:
             knowledge = None
-        if knowledge is not None and knowledge not in opened.systems:
-            if len(opened.systems) > MOST_KNOWLEDGE:
-                oldest = next(name for name in opened.systems if name is not None)
-                opened.systems.pop(oldest).store.close()
-            opened.systems[knowledge] = self.source.with_knowledge(opened.run, knowledge)
-        system = opened.systems[knowledge]
+        if (system := opened.systems.get(knowledge)) is None:
+            with self._opening:
+                if len(opened.systems) > MOST_KNOWLEDGE:  # closed with the last answer that it is giving
+                    del opened.systems[next(name for name in opened.systems if name is not None)]
+                if knowledge not in opened.systems:
+                    opened.systems[knowledge] = self.source.with_knowledge(opened.run, str(knowledge))
+                system = opened.systems[knowledge]
         if least is not None:
             system = system.at_confidence(least)
         questions = [
@@ -363,7 +347,7 @@ class Service:
         ]  # fmt: skip
         stages, traces = _Stages(opened.tracer), dict[str, str]()
         confirmed = partial(confirmed_questions, self.source.home)
-        system = replace(system, tracer=stages, after_step=after_step, confirmed=confirmed)
+        system = replace(system, tracer=stages, confirmed=confirmed)
         return system.answer(questions, traces), stages.seconds, traces
 
     # -- the following thread
@@ -389,6 +373,6 @@ class Service:
                     log.warning("%s", self.fault, exc_info=not isinstance(fault, KgqaError))
                 continue
             self.fault = None
-            with self._some:
-                self._next = opened
-                self._some.notify_all()
+            log.info("run %s answers from now on, in place of %s", opened.run, self.run)
+            self._opened = opened
+            self.swaps += 1

@@ -25,14 +25,14 @@ class ConfirmedForms:
 
     def __init__(self, parser: LabelParser) -> None:
         self.parser, self.graph = parser, parser.graph
-        self.examples: Sequence[Question] = ()
-        self._forms: dict[str, tuple[list[str], int]] = {}
+        self._learnt: tuple[Sequence[Question], dict[str, tuple[list[str], int]]] = ((), {})
 
     def learn(self, examples: Sequence[Question], link: Callable[[Question], Question]) -> None:
         """Takes questions with right answers, if they are others than before; those not about this graph are left."""
-        if examples == self.examples:
+        if examples == self._learnt[0]:
             return
-        self.examples, self._forms, linked = examples, {}, []
+        learnt: dict[str, tuple[list[str], int]] = {}
+        linked = []
         for example in examples:
             with contextlib.suppress(KgqaError):
                 linked.append(link(example))
@@ -41,13 +41,14 @@ class ConfirmedForms:
             right = {name for text, ids in texts for name in [*self.graph.store.names(ids).values()] or [text]}
             whole = (one for one in ranked.candidates if _names_all(one, query) and self._gives(one, right))
             forms = [_swap(str(one.form), self._marks(query)) for one in whole]
-            known, times = self._forms.get(_words(query), (forms, 0))
-            self._forms[_words(query)] = [form for form in known if form in forms], times + 1
+            known, times = learnt.get(_words(query), (forms, 0))
+            learnt[_words(query)] = [form for form in known if form in forms], times + 1
+        self._learnt = examples, learnt  # at once, for other threads choose meanwhile
 
     def choose(self, queries: Sequence[LabelQuery]) -> tuple[LabelQuery, Choice] | None:
         """The answer to a question in words that are confirmed, with the confidence as its share; None for others."""
         for query in queries:
-            forms, times = self._forms.get(_words(query), ((), 0))
+            forms, times = self._learnt[1].get(_words(query), ((), 0))
             back = {mark: text for text, mark in self._marks(query).items()}
             read = (candidate_of(parse(_swap(form, back)), query, self.graph) for form in forms)
             if made := [one for one in read if one is not None]:

@@ -95,7 +95,7 @@ class SystemAgent(ResponsesAgent):
             raise MlflowException.invalid_parameter_value(str(fault)) from None
 
     def _outputs(self, answer: Answer) -> dict[str, Any]:
-        return {"answer": answer.to_json(), "run": self._run}
+        return {"answer": answer.to_dict(), "run": self._run}
 
 
 class ActiveTracer:

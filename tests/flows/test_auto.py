@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from kgqa_core.report.page import GENERATED_SCORES
+from kgqa_core.system import System
 from tests.flows.test_answerability import metrics
 from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
@@ -51,6 +53,15 @@ def test_a_question_in_own_words_is_answered_with_proof_and_confidence(home: Pat
     reply = asked.json
     assert reply["answers"] == ["Norland City"] and reply["answer"] == "Norland City" and reply["model"] == "auto"
     assert reply["proof"] and reply["road"] in ("labels", "retriever") and 0.5 <= reply["confidence"] <= 1
+
+
+def test_threads_that_ask_a_run_get_what_they_get_one_after_the_other(home: Path) -> None:
+    asked = pl.read_parquet(next((home / "runs").iterdir()) / "predictions.parquet")["question"].unique().to_list()[:20]
+    system = System.from_run(home)
+    alone = [system.ask(text) for text in asked]
+    for threads in (4, 20):
+        with ThreadPoolExecutor(threads) as pool:
+            assert list(pool.map(system.ask, asked)) == alone
 
 
 def test_a_question_that_the_graph_cannot_answer_is_declined_with_the_reason(home: Path) -> None:

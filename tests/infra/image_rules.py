@@ -120,7 +120,7 @@ def _stage(file: Dockerfile, stage: str) -> Iterator[str]:
                 yield f"the pinned torch is {torch}"
         if re.search(r"\b(curl|wget|git clone)\b", rest):
             yield "fetches something that is not a package"
-    code = ("kgqa_core", "tasks", "flows")
+    code = ("kgqa", "kgqa_core", "tasks", "flows")
     own = [(word, rest) for where, word, rest in file.instructions if where == stage]
     copied = [place for place, (word, rest) in enumerate(own) if word == "COPY" and rest.split()[0] in code]
     if not copied:

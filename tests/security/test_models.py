@@ -18,7 +18,7 @@ from kgqa_core.nn.encoders import load_pretrained
 from tests.support.models import save_causal, save_lora
 
 HOUSE = Path(__file__).resolve().parents[2]
-OURS = sorted(path for house in ("kgqa_core", "tasks", "flows") for path in (HOUSE / house).rglob("*.py"))
+OURS = sorted(path for house in ("kgqa", "kgqa_core", "tasks", "flows") for path in (HOUSE / house).rglob("*.py"))
 UNPICKLERS = {
     "pickle.load", "pickle.loads", "pickle.Unpickler", "dill.load", "dill.loads", "joblib.load", "torch.load",
     "cloudpickle.load", "cloudpickle.loads", "marshal.load", "marshal.loads", "shelve.open", "yaml.load",

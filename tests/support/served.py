@@ -39,20 +39,11 @@ class EchoSystem:
     gate: threading.Event | None = None
     least: float | None = None
     knowledge: str = "own/triples"
-    closed: bool = False
     model: Any = None
     words: Any = None
     language: str = "en"
     tracer: Any = NO_TRACER
-    after_step: Any = None
     confirmed: Any = tuple
-
-    @property
-    def store(self) -> EchoSystem:
-        return self
-
-    def close(self) -> None:
-        self.closed = True
 
     def ask(self, text: str) -> Answer:
         return Answer("warm", text, text)
@@ -67,8 +58,6 @@ class EchoSystem:
         if self.gate is not None:
             self.gate.wait(30)
         texts = [self.reply(question) for question in questions]
-        if self.after_step is not None:
-            self.after_step()
         self.batches.append(len(questions))
         for question in questions:
             if self.tracer.wants():

@@ -27,7 +27,7 @@ PINS = {
     canonicalize_name(name): version
     for name, _, version in (line.partition("==") for line in (ROOT / "constraints.txt").read_text("utf-8").split())
 }
-PACKAGES = [name for name in ("kgqa_core", "tasks", "flows") if (ROOT / name).is_dir()]
+PACKAGES = [name for name in ("kgqa", "kgqa_core", "tasks", "flows") if (ROOT / name).is_dir()]
 OURS = {*PACKAGES, "tools", "tests", "benchmarks"}
 PYTHONS = ("3.11.15", "3.12.0", "3.13.0", "3.14.0")
 """Versions of Python for which every package is pinned."""

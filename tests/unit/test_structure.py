@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HOUSE = Path(__file__).resolve().parents[2]
-PACKAGES = ("kgqa_core", "tasks", "flows", "tools")
+PACKAGES = ("kgqa", "kgqa_core", "tasks", "flows", "tools")
 
 
 def modules() -> dict[str, Path]:

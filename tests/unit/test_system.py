@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +14,7 @@ import pytest
 from kgqa_core.abstention.apply import AbstentionJudge, Verdict
 from kgqa_core.abstention.evidence import Evidence
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS, answerer_spec
-from kgqa_core.answering.reply import AnswerTopic
+from kgqa_core.answering.reply import Answer, AnswerTopic
 from kgqa_core.config import AnsweringOptions, DkgOptions, KgOptions, LinkingOptions, PassagesOptions, SymbolicOptions
 from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.dkg.export import export
@@ -88,12 +91,12 @@ def test_topics_that_mean_too_many_entities_are_refused(system: System, monkeypa
 
 
 def test_the_first_line_says_what_was_linked_and_how_surely(system: System) -> None:
-    linked = {**system.ask("What is the capital of Avalonia?").to_json(), "seconds": 0.1}
+    linked = {**system.ask("What is the capital of Avalonia?").to_dict(), "seconds": 0.1}
     rho = linked["topics"][0]["rho"]
     assert str(ask_tables(linked)[0]) == f"linked Avalonia (ρ {rho:.2f})"
-    folded = {**system.ask("what is the capital of ZWEIBRUCKEN").to_json(), "seconds": 0.1}
+    folded = {**system.ask("what is the capital of ZWEIBRUCKEN").to_dict(), "seconds": 0.1}
     assert str(ask_tables(folded)[0]).startswith("linked Zweibrücken by “ZWEIBRUCKEN” (ρ ")
-    told = {**system.ask("What?", ["Avalonia"]).to_json(), "seconds": 0.1}
+    told = {**system.ask("What?", ["Avalonia"]).to_dict(), "seconds": 0.1}
     assert "linked" not in str(ask_tables(told)[0])
 
 
@@ -102,7 +105,7 @@ def test_a_question_about_nothing_known_names_the_way_out(system: System) -> Non
     assert (reply.answer, reply.answerable, reply.reason) == (None, False, "entity not found")
     assert (reply.missing, reply.nearest) == ("Avalloniaah", "Avalonia")
     assert (reply.confidence, reply.calibrated, reply.topics, reply.facts) == (None, False, (), ())
-    line = str(ask_tables({**reply.to_json(), "seconds": 0.1})[0])
+    line = str(ask_tables({**reply.to_dict(), "seconds": 0.1})[0])
     assert line.startswith("not in this graph: entity not found: Avalloniaah (nearest: Avalonia)   about nothing")
     always = replace(system, judge=AbstentionJudge(system.store, None, 0.0)).ask("How late is it in Avalloniaah?")
     assert always.answerable and always.answer == reply.model_answer and always.confidence is None
@@ -124,19 +127,19 @@ def test_the_threshold_of_an_answer_is_the_one_that_decided_and_a_withheld_answe
     assert reply.confidence is not None and reply.min_confidence == (0.3 if least is None else least)
     assert reply.answerable is (reply.confidence >= reply.min_confidence) and "min_confidence" in reply.to_row()
     shown = "confidence 0.50" if reply.answerable else "confidence of the best answer 0.50, needs 0.99"
-    assert f"   {shown}, about" in str(ask_tables({**reply.to_json(), "seconds": 0.1})[1])
+    assert f"   {shown}, about" in str(ask_tables({**reply.to_dict(), "seconds": 0.1})[1])
 
 
 def test_an_answer_without_a_calibration_says_so(system: System) -> None:
     reply = system.ask("What is the capital of Avalonia?")
     assert (reply.answerable, reply.confidence, reply.min_confidence) == (True, None, None)
-    assert "confidence not calibrated" in str(ask_tables({**reply.to_json(), "seconds": 0.1})[1])
+    assert "confidence not calibrated" in str(ask_tables({**reply.to_dict(), "seconds": 0.1})[1])
 
 
 def test_a_model_without_knowledge_needs_no_entity(folders: dict[str, Path]) -> None:
     reply = System.open(SystemParts(**folders, knowledge="none/none")).ask("How late is it?")
     assert reply.topics == () and reply.facts == ()
-    assert "about nothing" in str(ask_tables({**reply.to_json(), "seconds": 0.1})[0])
+    assert "about nothing" in str(ask_tables({**reply.to_dict(), "seconds": 0.1})[0])
 
 
 class Listening:
@@ -269,6 +272,58 @@ def test_without_a_dictionary_it_must_be_told(folders: dict[str, Path]) -> None:
     assert system.ask("What is its capital?", ["Avalonia"]).facts
 
 
+@pytest.mark.parametrize("threads", [4, 20])
+def test_a_language_model_answers_threads_as_one_after_the_other(system: System, threads: int) -> None:
+    texts = ["What is the capital of Avalonia?", "What is the capital of Bergonia?", "Twinham's capital?", "Avaloniaa?"]
+    alone = [system.ask(text) for text in texts]
+    with ThreadPoolExecutor(threads) as pool:
+        assert list(pool.map(system.ask, texts * 5)) == alone * 5
+
+
+class Waiting(Listening):
+    """A model that writes when as many wait for it as there are places."""
+
+    def __init__(self, places: int) -> None:
+        super().__init__()
+        self.all_here = threading.Barrier(places)
+
+    def generate(self, prompts: list[str], params: object) -> list[Completion]:
+        self.all_here.wait(20)
+        return super().generate(prompts, params)
+
+
+def test_nobody_waits_for_the_language_model_of_another(system: System) -> None:
+    slow = replace(system, model=Waiting(8))
+    with ThreadPoolExecutor(8) as pool:
+        asked = list(pool.map(slow.ask, ["What is the capital of Avalonia?"] * 8))
+    assert [one.answer for one in asked] == ["nobody knows"] * 8
+
+
+def test_an_event_loop_goes_on_while_a_question_is_answered_and_who_cancels_waits_no_longer(system: System) -> None:
+    async def ask() -> list[Answer]:
+        waiting = replace(system, model=Waiting(2))  # which one alone does not get through
+        given_up = asyncio.create_task(waiting.aask("What is the capital of Avalonia?"))
+        await asyncio.sleep(0.05)
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        return [await waiting.aask("What is the capital of Bergonia?"), await system.aask("How late is it?")]
+
+    first, second = asyncio.run(ask())
+    assert first.answer == "nobody knows" and second == system.ask("How late is it?")
+
+
+def test_a_batch_takes_plain_texts_beside_questions(system: System) -> None:
+    text = "What is the capital of Avalonia?"
+    answers = system.answer([text, Question("mine", text), " "])
+    assert [one.id for one in answers] == ["1", "mine", "3"] and answers[2].reject
+    assert answers[0] == replace(answers[1], id="1") and answers[0].output == system.ask(text).output
+    with pytest.raises(InputError, match="takes a list of questions, and 'What is the capital of Avalonia"):
+        system.answer(text)
+    with pytest.raises(InputError, match="'2' stands more than once"):
+        system.answer([Question("2", text), text])
+
+
 def test_questions_of_a_batch_have_ids_of_their_own(system: System) -> None:
     batch = [Question(name, f"What is the capital of {name}?") for name in ("Avalonia", "Bergonia")]
     assert [one.text for one in system.answer(batch)] == [system.ask(one.text).text for one in batch]
@@ -296,12 +351,12 @@ def test_a_tracer_gets_the_questions_that_it_wants_and_says_which_trace_is_whose
     assert tracer.calls == 3 and names == {"q1": "tr-1"}
     [trace] = tracer.traces
     assert [span.name for span in trace.spans] == ["linking", "retrieval", "knowledge", "model"]
-    assert trace.outputs == answers[1].to_json() and trace.batch == 3
+    assert trace.outputs == answers[1].to_dict() and trace.batch == 3
     assert "Bergonia" in trace.spans[-1].inputs["prompt"] and trace.spans[-1].prompt_tokens
     ends = [span.started + span.seconds for span in trace.spans]
     assert ends == sorted(ends) and ends[-1] <= trace.started + trace.seconds
-    assert [one.to_json() for one in answers] == [
-        one.to_json() for one in system.answer([Question(f"q{n}", text) for n, text in enumerate(texts)])
+    assert [one.to_dict() for one in answers] == [
+        one.to_dict() for one in system.answer([Question(f"q{n}", text) for n, text in enumerate(texts)])
     ]
     traced.ask(texts[0], traces=names)
     assert names["ask"] == "tr-2"

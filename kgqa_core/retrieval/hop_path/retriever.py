@@ -94,7 +94,6 @@ class HopPathRetriever(Retriever):
     ) -> None:
         self.kg, self.forms = kg, dict[int, tuple[str, ...]]()
         self.dkg, self.trained, self.options = dkg, trained, options
-        self.names: dict[int, list[str]] = {}
         self.device = device or torch.device("cpu")
         self.ids = dict(zip(trained.model.keys, trained.relations.tolist(), strict=True))
         trained.model.network.to(self.device)
@@ -102,15 +101,15 @@ class HopPathRetriever(Retriever):
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Reasoning paths as facts, chain by chain, and ranked entities; none where a question has no topic."""
         retrieved: list[Retrieved] = []
-        self.names = topic_names(self.kg, questions)
+        names = topic_names(self.kg, questions)
         for start in range(0, len(questions), BATCH):
             batch = questions[start : start + BATCH]
-            predicted = self.predict(batch)
+            predicted = self._predict(batch, names)
             grounded = [self._ground(*pair) for pair in zip(batch, predicted, strict=True)]
             if self.trained.named_first:
                 self._learn_names({entity for grounding in grounded for entity in grounding.between()})
             for question, prediction, grounding in zip(batch, predicted, grounded, strict=True):
-                retrieved.append(self._retrieved(question, prediction, grounding))
+                retrieved.append(self._retrieved(question, prediction, grounding, names))
             monitor.progress(len(retrieved), len(questions), "questions")
         return retrieved
 
@@ -118,10 +117,10 @@ class HopPathRetriever(Retriever):
         """Indices of the questions that begin a batch of `retrieve`."""
         return list(range(0, len(questions), BATCH))
 
-    def predict(self, questions: Sequence[Question]) -> list[PathPrediction]:
+    def _predict(self, questions: Sequence[Question], names: dict[int, list[str]]) -> list[PathPrediction]:
         """Hop counts and relation paths of questions, the graph unseen but for its relations."""
         model, trained = self.trained.model, self.trained
-        texts = [mask_topic(question, model.reader.topic_token, self.names) for question in questions]
+        texts = [mask_topic(question, model.reader.topic_token, names) for question in questions]
         hops = [question.hops if trained.gold_hops else None for question in questions]
         return model.predict(texts, beam=trained.beam, hops=hops, known=trained.relations >= 0)
 
@@ -130,8 +129,10 @@ class HopPathRetriever(Retriever):
         most, budget = self.trained.reasoning_paths, self.options.edge_budget
         return ground_all(self.dkg, question.topic_entities, paths, most, budget)
 
-    def _retrieved(self, question: Question, prediction: PathPrediction, grounded: GroundedPaths) -> Retrieved:
-        rest = mask_topic(question, TOPIC, self.names)
+    def _retrieved(
+        self, question: Question, prediction: PathPrediction, grounded: GroundedPaths, names: dict[int, list[str]]
+    ) -> Retrieved:
+        rest = mask_topic(question, TOPIC, names)
 
         @cache
         def named(entity: int) -> int:

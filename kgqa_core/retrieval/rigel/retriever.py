@@ -51,20 +51,19 @@ class RigelRetriever(Retriever):
         self.dkg, self.trained, self.options, self.kg, self.name = dkg, trained, options, kg, name
         self.device = device or torch.device("cpu")
         self.candidates = trained.extension.candidates if trained.extension.soft_start else 0
-        self.names: dict[int, list[str]] = {}
-        self.texts: dict[int, str] | None = None
         trained.network.to(self.device)
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts hop by hop and ranked entities of each question; empty where it has no topic entity."""
         results: dict[int, Retrieved] = {}
         known = [number for number, question in enumerate(questions) if question.topic_entities]
-        self.names = topic_names(self.kg, questions)
+        names, texts = topic_names(self.kg, questions), None
         if self.trained.extension.soft_start:
-            self.texts = entity_descriptions(self.kg, [questions[number] for number in known])
+            texts = entity_descriptions(self.kg, [questions[number] for number in known])
         for start in range(0, len(known), BATCH):
             numbers = known[start : start + BATCH]
-            for number, retrieved in zip(numbers, self._batch([questions[number] for number in numbers]), strict=True):
+            batch = self._batch([questions[number] for number in numbers], names, texts)
+            for number, retrieved in zip(numbers, batch, strict=True):
                 results[number] = retrieved
             monitor.progress(len(results), len(known), "questions")
         return [results.get(number) or Retrieved(question.id) for number, question in enumerate(questions)]
@@ -74,10 +73,12 @@ class RigelRetriever(Retriever):
         known = [number for number, question in enumerate(questions) if question.topic_entities]
         return [0, *known[BATCH::BATCH]]
 
-    def _batch(self, questions: Sequence[Question]) -> list[Retrieved]:
+    def _batch(
+        self, questions: Sequence[Question], names: dict[int, list[str]], texts: dict[int, str] | None
+    ) -> list[Retrieved]:
         network, reader, extension = self.trained.network, self.trained.reader, self.trained.extension
         network.eval()
-        prepared, _ = prepare(questions, reader, self.names, self.dkg, extension.apart, self.texts)
+        prepared, _ = prepare(questions, reader, names, self.dkg, extension.apart, texts)
         with torch.inference_mode():
             queries = plan_batch(network, reader, prepared, torch.arange(len(questions)), self.device)
             options = WalkOptions(self.trained.exclude_topic, EPSILON, self.options.edge_budget, self.trained.clamp)

@@ -216,12 +216,13 @@ class TextEncoder(nn.Module):
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text; those that were read lately are not read again."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._ids]
-        if len(self._ids) + len(new) > MOST_TEXTS:
-            self._ids = {}
+        ids = self._ids  # which another thread may replace
+        new = [text for text in dict.fromkeys(texts) if text not in ids]
+        if len(ids) + len(new) > MOST_TEXTS:
+            ids = self._ids = {}
             new = list(dict.fromkeys(texts))
-        self._ids |= zip(new, self.reader.read(new), strict=True) if new else ()
-        return [self._ids[text] for text in texts]
+        ids.update(zip(new, self.reader.read(new), strict=True) if new else ())
+        return [ids[text] for text in texts]
 
     def forward(self, texts: Sequence[str]) -> PackedTexts:
         """States of at least one text."""

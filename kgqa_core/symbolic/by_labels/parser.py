@@ -387,7 +387,7 @@ class LabelParser:
             next_question()
             if number % BLOCK == 0:
                 block = prepared[number : number + BLOCK]
-                self.scorer.encode_new([text for question in block for text in (*question.texts, *question.nouns)])
+                self.scorer.known([text for question in block for text in (*question.texts, *question.nouns)])
             if one.candidates:
                 nouns = self.scorer.phrases(one.nouns)
                 likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts), nouns)

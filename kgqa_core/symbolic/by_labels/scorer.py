@@ -12,6 +12,7 @@ candidate.  What is learnt on one graph serves others, for a relation is nothing
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -136,12 +137,14 @@ Phrase = tuple[Tensor, Tensor, Tensor]
 class LabelScorer:
     """A network that is not trained any more for now; phrases are encoded once and kept.
 
+    One thread encodes at a time: torch uses all cores for it, and two that ask the same phrases have them encoded once.
     known: phrases that this network encoded before.
     """
 
     def __init__(self, network: ScoreNetwork, known: Mapping[str, Phrase] | None = None) -> None:
         self.network = network
         self._known: dict[str, Phrase] = dict(known or {})
+        self._encoding = threading.Lock()
 
     def clear(self) -> None:
         """Forgets all phrases; to be called when the weights have changed."""
@@ -150,11 +153,17 @@ class LabelScorer:
     @torch.inference_mode()
     def questions(self, texts: Sequence[str]) -> EncodedTexts:
         """Texts of questions, encoded."""
-        return self.network.encode(texts, 0)
+        with self._encoding:
+            return self.network.encode(texts, 0)
 
     @torch.inference_mode()
-    def encode_new(self, texts: Sequence[str]) -> None:
-        """Encodes those phrases that were not met before, and keeps them."""
+    def known(self, texts: Sequence[str]) -> dict[str, Phrase]:
+        """Phrases, encoded, by their text; those that were not met before are kept."""
+        with self._encoding:
+            self._encode_new(texts)
+            return {text: self._known[text] for text in texts}
+
+    def _encode_new(self, texts: Sequence[str]) -> None:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if len(self._known) + len(new) > MOST_PHRASES:
             self.clear()
@@ -169,16 +178,11 @@ class LabelScorer:
             ):
                 self._known[text] = vector.clone(), tokens[:length].clone(), weights[:length].clone()
 
-    def known(self, texts: Sequence[str]) -> dict[str, Phrase]:
-        """Phrases, encoded, by their text."""
-        self.encode_new(texts)
-        return {text: self._known[text] for text in texts}
-
     @torch.inference_mode()
     def phrases(self, texts: Sequence[str]) -> EncodedTexts:
         """Phrases, encoded; those that were met before come from memory."""
-        self.encode_new(texts)
-        rows = [self._known[text] for text in texts]
+        known = self.known(texts)
+        rows = [known[text] for text in texts]
         vectors = torch.stack([vector for vector, _, _ in rows])
         pad = nn.utils.rnn.pad_sequence
         tokens = pad([one for _, one, _ in rows], batch_first=True)

@@ -51,18 +51,18 @@ VERDICT = ["answerable", "confidence", "calibrated", "min_confidence", "reason",
 
 def test_a_reply_has_the_keys_of_what_was_read_computed_and_judged() -> None:
     plain = Answer("q", "Where?", "Rome", topics=(AnswerTopic("Q1", "Italy"), AnswerTopic("Q2", "Rome", "rome", 0.5)))
-    assert list(plain.to_json()) == ASK and plain.answer == "Rome" and plain.model_answer is None
-    assert plain.to_json()["topics"] == [
+    assert list(plain.to_dict()) == ASK and plain.answer == "Rome" and plain.model_answer is None
+    assert plain.to_dict()["topics"] == [
         {"key": "Q1", "name": "Italy"}, {"key": "Q2", "name": "Rome", "mention": "rome", "rho": 0.5}
     ]  # fmt: skip
     judged = replace(plain, operation="count", proof=("(a, b, c)",), answerable=True, confidence=1.0, passages=())
-    assert list(judged.to_json()) == [*ASK, "passages", *COMPUTED, *VERDICT]
-    assert judged.to_json()["proof"] == ["(a, b, c)"]
+    assert list(judged.to_dict()) == [*ASK, "passages", *COMPUTED, *VERDICT]
+    assert judged.to_dict()["proof"] == ["(a, b, c)"]
     worded = replace(judged, answers=("Rome", "Milan"), wording="Rome and Milan.")
-    assert worded.to_json()["answers"] == ["Rome", "Milan"] and worded.to_row()["wording"] == "Rome and Milan."
-    assert plain.to_json()["answers"] == ["Rome"]
+    assert worded.to_dict()["answers"] == ["Rome", "Milan"] and worded.to_row()["wording"] == "Rome and Milan."
+    assert plain.to_dict()["answers"] == ["Rome"]
     explored = replace(plain, operation="agent", effort=Effort("answered", 3, 20, 4, ("looked",)))
-    assert explored.to_json()["effort"]["calls"] == 3 and explored.to_row()["effort"]["steps"] == ("looked",)
+    assert explored.to_dict()["effort"]["calls"] == 3 and explored.to_row()["effort"]["steps"] == ("looked",)
     assert list(judged.to_row()) == ["id", "question", "answer", "answers", "facts", "reject", *COMPUTED, *VERDICT]
 
 

@@ -33,7 +33,7 @@ def test_a_computed_answer_has_linking_retrieval_knowledge_and_forms() -> None:
     assert (knowledge.outputs, forms.outputs["form"]) == ({"text": ANSWER.text}, "(JOIN capital Q712)")
     assert (forms.started, forms.seconds, forms.prompt_tokens) == (103.0, 1.0, None)
     assert trace.inputs == {"question": "Capital of Fiji?"}, "its topics were linked, not given"
-    assert (trace.started, trace.batch, trace.outputs) == (100.0, 4, ANSWER.to_json())
+    assert (trace.started, trace.batch, trace.outputs) == (100.0, 4, ANSWER.to_dict())
     expected = {"road": "labels", "confidence": 0.8, "answerable": True, "model": "auto"}
     assert trace.attributes == expected | {"knowledge": "hop_path/triples"}
 

@@ -17,7 +17,7 @@ def test_steps_calls_tokens_and_proof_of_an_exploration_are_shown() -> None:
         computed="Zweib", answers=("Zweib",), proof=("(Avalonia, capital, Zweib)",), proof_rows=1, effort=effort,
     )  # fmt: skip
     console = Console(width=100, record=True, file=io.StringIO())
-    for part in ask_tables({**answer.to_json(), "seconds": 0.1}):
+    for part in ask_tables({**answer.to_dict(), "seconds": 0.1}):
         console.print(part)
     text = console.export_text()
     assert "Zweib   about Avalonia" in text and "explored: answered, 4 calls, 1,234 tokens" in text

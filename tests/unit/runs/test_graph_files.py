@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -140,4 +141,6 @@ def test_one_triple_is_answered_from_and_wordings_are_kept_for_the_next_process(
     assert system.calculator is not None and answer.confidence
     [parser] = (home.root / "artifacts" / "label_parser").iterdir()
     assert set(system.calculator.solver.parser.wordings) == load(parser).phrases.keys()
-    assert System.from_graph(path, home=home).ask("Who wrote The Grey Harbour?") == answer
+    again = System.from_graph(path, home=home)
+    with ThreadPoolExecutor(20) as pool:
+        assert list(pool.map(again.ask, ["Who wrote The Grey Harbour?"] * 20)) == [answer] * 20

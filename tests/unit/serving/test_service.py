@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,11 +19,11 @@ from tests.support.served import EchoSource, EchoSystem
 
 @pytest.fixture
 def opened() -> Iterator[Any]:
-    """Starts services, and closes them."""
+    """Starts services, of one answering thread unless they say otherwise, and closes them."""
     services: list[Service] = []
 
     def start(source: Any, **options: Any) -> Service:
-        services.append(Service(source, **{"poll_seconds": 0.02, **options}))
+        services.append(Service(source, **{"poll_seconds": 0.02, "threads": 1, **options}))
         services[-1].start()
         return services[-1]
 
@@ -92,8 +94,8 @@ def test_few_systems_of_other_knowledge_stay_open(opened: Any) -> None:
     service = opened(source)
     for number in range(MOST_KNOWLEDGE + 2):
         assert service.answer(Ask("a", knowledge=f"other{number}/triples")).output == "a"
-    assert [system.closed for system in source.others] == [True] * 2 + [False] * MOST_KNOWLEDGE
-    assert not source.systems["one"].closed
+    gc.collect()
+    assert [system() is None for system in source.others] == [True] * 2 + [False] * MOST_KNOWLEDGE
 
 
 class OtherSystems(EchoSource):
@@ -101,11 +103,12 @@ class OtherSystems(EchoSource):
 
     def __init__(self, **systems: EchoSystem) -> None:
         super().__init__(**systems)
-        self.others: list[EchoSystem] = []
+        self.others: list[weakref.ref[EchoSystem]] = []
 
     def with_knowledge(self, run: str, knowledge: str) -> EchoSystem:
-        self.others.append(EchoSystem(knowledge=knowledge))
-        return self.others[-1]
+        opened = EchoSystem(knowledge=knowledge)
+        self.others.append(weakref.ref(opened))
+        return opened
 
 
 def test_a_full_queue_refuses_and_a_cancelled_question_costs_nothing(opened: Any) -> None:
@@ -124,9 +127,10 @@ def test_a_full_queue_refuses_and_a_cancelled_question_costs_nothing(opened: Any
     assert asked == ["first", "kept"]
 
 
-def test_a_new_champion_takes_over_between_batches_and_nothing_is_lost(opened: Any) -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_new_champion_takes_over_and_nothing_is_lost(opened: Any, threads: int) -> None:
     source = EchoSource(old=EchoSystem(), new=EchoSystem())
-    service = opened(source)
+    service = opened(source, threads=threads)
     stop, found, faults = threading.Event(), [], []
 
     def client() -> None:
@@ -208,22 +212,36 @@ def test_long_questions_and_a_client_of_many_are_answered_after_the_others(opene
     assert order[0] == "first" and order.index("short") <= 2 and order[-1] == "long "
 
 
-def test_short_questions_are_answered_between_the_steps_of_a_long_one(opened: Any) -> None:
-    order, later, long = list[str](), list[Any](), "long " * 700
+def test_short_questions_are_answered_while_one_long_one_is_and_another_long_one_waits(opened: Any) -> None:
+    begun, order, gate, long = threading.Event(), list[str](), threading.Event(), "long " * 700
 
     def reply(question: Any) -> str:
         order.append(question.text[:5])
-        if question.text == long and not later:
-            others = [Ask(long), Ask("other", min_confidence=0.5), Ask("short"), Ask("brief")]
-            later.extend(service.submit(others))
+        if question.text == long:
+            begun.set()
+            assert gate.wait(20)
         return str(question.text)
 
-    system = EchoSystem(reply=reply)
-    service = opened(EchoSource(one=system))
-    first = service.submit([Ask(long)])[0]
-    until(lambda: later and all(future.done() for future in (first, *later)))
-    assert order == ["long ", "short", "brief", "long ", "other"]
-    assert system.batches == [2, 1, 1, 1]
+    service = opened(EchoSource(one=EchoSystem(reply=reply)), threads=2)
+    first, second = service.submit([Ask(long), Ask(long)])
+    assert begun.wait(20)
+    others = service.submit([Ask("short"), Ask("other", min_confidence=0.5), Ask("brief")])
+    assert [one.result(20).answer.output for one in others] == ["short", "other", "brief"]
+    assert order.count("long ") == 1 and not second.running()
+    gate.set()
+    assert first.result(20) and second.result(20) and order[-1] == "long "
+
+
+def test_a_long_question_that_was_cancelled_holds_up_nobody(opened: Any) -> None:
+    gate = threading.Event()
+    service = opened(EchoSource(one=EchoSystem(gate=gate)))
+    service.submit([Ask("first")])
+    until(lambda: service.waiting == 0)
+    [gone] = service.submit([Ask("long " * 700)])
+    [kept] = service.submit([Ask("kept " * 600)], "another")
+    assert gone.cancel()
+    gate.set()
+    assert kept.result(20)
 
 
 def test_a_server_whose_oldest_question_has_waited_long_is_not_ready(
