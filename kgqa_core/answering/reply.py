@@ -157,12 +157,14 @@ class Answer:
         values = "".join(f"<li>{escape(value)}</li>" for value in self.listed[:SHOWN])
         more = f"<li>… {len(self.listed) - SHOWN:,} more</li>" if len(self.listed) > SHOWN else ""
         given = f"<ul>{values}{more}</ul>" if values else f"<p><em>{escape(self.decline or 'none')}</em></p>"
-        proof = "".join(f"<li>{escape(text)}</li>" for text in self.proof)
-        folded = f"<details><summary>Proof: {self.proof_rows:,} fact{'s' * (self.proof_rows != 1)}</summary><ul>{proof}</ul></details>"
+        proof = "".join(f"<li>{escape(text)}</li>" for text in self.proof if values)
+        facts = f"{self.proof_rows:,} fact{'s' * (self.proof_rows != 1)}"
+        folded = f"<details><summary>Proof: {facts}</summary><ul>{proof}</ul></details>"
         return f"<div><p><b>{escape(self.question)}</b>{self._sure(' · ')}</p>{given}{folded if proof else ''}</div>"
 
     def _sure(self, before: str) -> str:
-        return "" if self.confidence is None else f"{before}confidence {self.confidence:.2f}"
+        whose = "" if self.decline is None else " of the best answer"
+        return "" if self.confidence is None else f"{before}confidence{whose} {self.confidence:.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the record of the API and of `kgqa ask --json`, without what was not read or computed."""

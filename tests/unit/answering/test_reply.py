@@ -23,9 +23,9 @@ def test_the_text_of_an_answer_is_one_line_with_the_answer_or_why_there_is_none(
     assert repr(WITHHELD) == (
         "<Answer to 'Who runs <it>?': not in this graph: entity not found: Atlantis (nearest: Atlanta)>"
     )
-    assert repr(replace(GIVEN, reject="the question takes longer")).endswith(": the question takes longer>")
+    assert repr(replace(WITHHELD, reject="the question takes longer")).endswith(": the question takes longer>")
     unread = replace(WITHHELD, reason=UNREAD, missing="former", nearest=None, confidence=0.2)
-    assert repr(unread) == "<Answer to 'Who runs <it>?': not understood: former>"
+    assert repr(unread) == "<Answer to 'Who runs <it>?': not understood: former, confidence of the best answer 0.20>"
 
 
 def test_a_notebook_shows_values_confidence_and_folded_proof_as_text_and_no_markup_of_the_graph() -> None:

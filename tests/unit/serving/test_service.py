@@ -180,7 +180,7 @@ def test_closing_answers_what_waits_and_refuses_what_comes(opened: Any) -> None:
 
 def test_closing_does_not_wait_for_a_batch_that_does_not_end_nor_stumbles_over_who_went() -> None:
     gate = threading.Event()
-    service = Service(EchoSource(one=EchoSystem(gate=gate)))
+    service = Service(EchoSource(one=EchoSystem(gate=gate)), threads=1)
     service.start()
     service.submit([Ask("stuck")])
     until(lambda: service.waiting == 0)
