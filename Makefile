@@ -91,7 +91,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 			exit 2; }; }
 	@echo "installing the pinned packages into $(VENV): torch first, then the rest"
 	$(BIN)/python -m pip install -c constraints.txt $(TORCH_ARGS) torch==2.13.0
-	$(BIN)/python -m pip install -c constraints.txt -e .
+	$(BIN)/python -m pip install -c constraints.txt -e '.[run]'
 	@echo "compiling the kernels"
 	@$(BIN)/python -m kgqa_core.warm_up
 	@touch $@

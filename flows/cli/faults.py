@@ -18,7 +18,8 @@ from typer.exceptions import TyperException
 from flows.cli import interrupt
 from flows.cli._output import err
 from flows.cli.usage import shown
-from kgqa_core.errors import PASSWORD, KgqaError, StorageError, without_passwords
+from kgqa_core.errors import PASSWORD, ConfigError, KgqaError, StorageError, without_passwords
+from kgqa_core.extras import advice, extra_of
 from kgqa_core.report.terminal import VisibleRecord, VisibleText
 from kgqa_core.store.files import full_disk, full_folder, has_no_room, is_full
 
@@ -71,6 +72,8 @@ def _tell(fault: BaseException, *, verbose: bool) -> int:
     if isinstance(fault, Abort):
         _error("aborted")
         return 1
+    if isinstance(fault, ModuleNotFoundError) and fault.name and (extra := extra_of(fault.name)):
+        fault = ConfigError(advice(extra, "this command", [fault.name]))
     known = fault if isinstance(fault, KgqaError) else _full(fault)
     if known is not None:
         if verbose:

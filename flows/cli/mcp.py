@@ -19,7 +19,6 @@ from flows.cli._graph import GraphChoice, graph_or_run
 from flows.cli._options import SystemChoice
 from flows.cli._session import JsonSession, err
 from kgqa_core.errors import ConfigError, KgqaError
-from kgqa_core.extras import require_extra
 from kgqa_core.runs.records import stage_artifact
 from kgqa_core.store.artifacts import Home
 
@@ -75,7 +74,6 @@ def mcp(
     With --kg a graph is built once and answers without training.  Without it the champion is followed
     as it changes; in a home without one the newest finished run answers.
     """
-    require_extra("serve", "kgqa mcp")
     for name, value in (("--port", port), ("--host", host), ("--allowed-host", allowed_host)):
         if value is not None and not http:
             raise ConfigError(f"{name} {value} is for HTTP; add --http, or leave it out")

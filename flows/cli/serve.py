@@ -19,7 +19,6 @@ from flows.cli._graph import GraphChoice, graph_or_run
 from flows.cli._options import TracedSystemChoice
 from flows.cli._session import Session, err
 from flows.cli.servers import in_url
-from kgqa_core.extras import require_extra
 from kgqa_core.runs.finished import system_parts
 from kgqa_core.runs.records import stage_artifact
 from kgqa_core.serving.home_server import announced
@@ -59,7 +58,6 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, g
     as it changes; in a home without one the newest finished run answers.  Others than
     this machine reach it only with --host, and then need the token of KGQA_SERVE_TOKEN.
     """
-    require_extra("serve", "kgqa serve")
     chosen, record = graph_or_run(session, graph, choice.run_id)
     if chosen.writable:
         session.prepare()

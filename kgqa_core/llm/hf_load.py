@@ -19,6 +19,7 @@ import torch
 from safetensors import SafetensorError
 
 from kgqa_core.errors import ModelError
+from kgqa_core.extras import require_extra
 
 HASHED_WHOLE = 256 * 2**20
 """Files up to this many bytes count in full in a revision; of larger ones the size and both ends."""
@@ -51,6 +52,7 @@ class Base:
         for name in ("adapter_config.json", "adapter_model.safetensors"):
             if not (folder / name).is_file():
                 raise ModelError(f"adapter folder '{folder}' has no {name}; give the folder that peft saved")
+        require_extra("run", f"the adapter '{folder}'", ("peft",))
         digest = digest_of([folder / "adapter_config.json", folder / "adapter_model.safetensors"])
         with self.lock:
             if digest in self.adapters:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 import pytest
 
-from flows.cli._graph import GraphChoice
-from flows.cli._options import SystemChoice
-from flows.cli.mcp import ServerSession, mcp
 from flows.preflight import check
 from kgqa_core.answering.registry import KNOWLEDGE_FORMATS
 from kgqa_core.config import PassagesOptions, make_profile
@@ -28,6 +27,7 @@ from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.store.remote import RemoteStore
 from kgqa_core.workspace import Workspace
 from tasks.engine.key import _version
+from tests.support.command import ROOT
 
 NEEDED_BY: dict[str, dict[str, object]] = {
     "amr": {"retrieval": {"retrievers": ["rank_amr"]}, "answering": {"knowledge": ["none"]}},
@@ -37,8 +37,8 @@ NEEDED_BY: dict[str, dict[str, object]] = {
 }
 """Options of a profile by the extra that they need; the extra `store` is needed by the variable KGQA_STORE."""
 
-COMMANDS = {"serve": (mcp, ServerSession, SystemChoice(), GraphChoice())}
-"""Commands by the extra that they need, with their session's class and their options; no profile needs these extras."""
+UNUSED_TO_ASK = (*EXTRAS["run"], "pandas", "sklearn", "transformers", "sentence_transformers", "matplotlib")
+"""Modules without which a graph is asked and served."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def absent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return extra
 
 
-@pytest.mark.parametrize("absent", sorted(set(EXTRAS) - COMMANDS.keys()), indirect=True)
+@pytest.mark.parametrize("absent", sorted(set(EXTRAS) - {"run"}), indirect=True)
 def test_the_absence_of_an_extra_is_found_before_a_run_starts(
     absent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,15 +107,35 @@ def test_every_retriever_and_format_names_the_extra_that_it_needs_and_the_others
             check(profile)
 
 
-@pytest.mark.parametrize("absent", sorted(COMMANDS), indirect=True)
-def test_a_command_names_the_extra_before_it_looks_for_a_run(absent: str, tmp_path: Path) -> None:
-    command, session, *options = COMMANDS[absent]
-    with pytest.raises(ConfigError) as fault:
-        command(session(home=tmp_path / "none"), *options)
-    message = str(fault.value)
-    assert (
-        f"kgqa {command.__name__} needs {EXTRAS[absent][0]}" in message and f"pip install 'kgqa[{absent}]'" in message
-    )
+WITHOUT = """
+import os, sys
+sys.path.insert(0, {root!r})
+sys.modules.update(dict.fromkeys({modules!r}))
+from flows.cli.start import main
+main()
+"""
+
+
+def without(modules: Sequence[str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """`kgqa` where some modules cannot be imported."""
+    code = WITHOUT.format(root=str(ROOT), modules=modules)
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=100)
+
+
+def test_a_graph_is_asked_without_what_runs_need_and_a_run_names_the_extra(tmp_path: Path) -> None:
+    (tmp_path / "graph.tsv").write_text("Ada Stone\twrote\tThe Grey Harbour\n")
+    asked = without(UNUSED_TO_ASK, tmp_path, "ask", "--kg", "graph.tsv", "--json", "Who wrote The Grey Harbour?")
+    assert json.loads(asked.stdout)["answer"] == "Ada Stone", asked.stderr
+    run = without(UNUSED_TO_ASK, tmp_path, "run", "--kg", "graph.tsv")
+    assert run.returncode == 2 and "this command needs prefect" in run.stderr and "'kgqa[run]'" in run.stderr
+
+
+def test_what_serves_is_imported_without_what_runs_need() -> None:
+    serving = "kgqa_core.serving.run, kgqa_core.serving.http, kgqa_core.serving.mcp_http"
+    code = f"import sys; sys.modules.update(dict.fromkeys({UNUSED_TO_ASK!r})); import {serving}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("absent", ["passages"], indirect=True)

@@ -37,8 +37,9 @@ UNDECLARED = {"amrlib"}
 
 def test_each_module_that_is_imported_belongs_to_a_declared_package() -> None:
     at_start, later = _imports(PACKAGES)
-    at_start -= _modules(OPTIONAL["serve"])  # its room is imported by its commands alone, after `require_extra`
-    core = _modules(CORE)
+    core, run = _modules(CORE), _modules(OPTIONAL["run"])
+    assert _imports(["kgqa", "kgqa_core"])[0] & run - core == set(), "the library asks and serves without them"
+    core |= run  # which flows and tasks are written with
     extra = _modules(requirement for name, own in OPTIONAL.items() if name != "dev" for requirement in own)
     assert at_start - core == set(), "imported when a module is, but no package of `dependencies` has it"
     assert later - core - extra == UNDECLARED, "imported in a function, but neither core nor an extra has it"
@@ -53,7 +54,7 @@ def test_tools_tests_and_benchmarks_import_what_dev_installs() -> None:
 
 def test_each_core_package_is_imported() -> None:
     at_start, later = _imports(PACKAGES)
-    assert {item.name for item in CORE if not _modules([item]) & (at_start | later)} == set()
+    assert {item.name for item in (*CORE, *OPTIONAL["run"]) if not _modules([item]) & (at_start | later)} == set()
 
 
 @pytest.mark.parametrize("extra", sorted(EXTRAS))
@@ -77,7 +78,7 @@ def test_the_floor_of_each_package_is_the_version_that_is_pinned() -> None:
         floors = [each.version for each in requirement.specifier if each.operator in (">=", "==")]
         if requirement.name != PROJECT["name"] and floors:
             assert [Version(floor) for floor in floors] == [Version(PINS[canonicalize_name(requirement.name)])]
-        assert floors or requirement.name in (PROJECT["name"], "fastapi", "sqlalchemy")
+        assert floors or requirement.name in (PROJECT["name"], "sqlalchemy")
 
 
 def _imports(folders: Iterable[str]) -> tuple[set[str], set[str]]:
