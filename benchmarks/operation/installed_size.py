@@ -2,9 +2,10 @@
 
     python -m benchmarks.operation.installed_size [--work DIR] [--json benchmarks/results/installed_size.json]
 
-Each is installed as a wheel of this checkout into a virtual environment of its own, with the pinned packages and the torch that
-TORCH_ARGS chooses (as in the Makefile), and asked one question of a graph file of one line.  megabytes: blocks of the disk
-below the environment's packages, before anything is compiled.  import_ms: medians of new processes less an empty one.
+Each is installed as a wheel of the last commit into a virtual environment of its own, with the pinned packages and the
+torch that TORCH_ARGS chooses (as in the Makefile), and asked one question of a graph file of one line.  megabytes:
+blocks of the disk below the environment's packages, before anything is compiled.  import_ms: medians of new processes
+less an empty one.
 """
 
 from __future__ import annotations
