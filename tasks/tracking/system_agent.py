@@ -5,7 +5,6 @@ Only `model_code.py`, which MLflow runs, imports this module, since it imports M
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Generator, Mapping
 from typing import Any
 from uuid import uuid4
@@ -55,7 +54,6 @@ class SystemAgent(ResponsesAgent):
     def __init__(self) -> None:
         self._system: System | None = None
         self._run = ""
-        self._lock = threading.Lock()
 
     def load_context(self, context: Any) -> None:
         """Open the system that the model refers to.  Raises what `open_system` raises."""
@@ -86,11 +84,10 @@ class SystemAgent(ResponsesAgent):
         assert self._system is not None, "MLflow calls load_context first"
         try:
             ask = read_request(request)
-            with self._lock:
-                system = self._system
-                if ask.min_confidence is not None:
-                    system = system.at_confidence(ask.min_confidence)
-                return system.ask(ask.question, ask.topics, ask.dialogue)
+            system = self._system
+            if ask.min_confidence is not None:
+                system = system.at_confidence(ask.min_confidence)
+            return system.ask(ask.question, ask.topics, ask.dialogue)
         except InputError as fault:
             raise MlflowException.invalid_parameter_value(str(fault)) from None
 
