@@ -56,12 +56,11 @@ def test_a_question_in_own_words_is_answered_with_proof_and_confidence(home: Pat
 
 
 def test_threads_that_ask_a_run_get_what_they_get_one_after_the_other(home: Path) -> None:
-    asked = pl.read_parquet(next((home / "runs").iterdir()) / "predictions.parquet")["question"].unique().to_list()[:20]
+    asked = pl.read_parquet(next((home / "runs").iterdir()) / "predictions.parquet")["question"].unique().to_list()[:8]
     system = System.from_run(home)
     alone = [system.ask(text) for text in asked]
-    for threads in (4, 20):
-        with ThreadPoolExecutor(threads) as pool:
-            assert list(pool.map(system.ask, asked)) == alone
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(system.ask, asked * 2)) == alone * 2
 
 
 def test_a_question_that_the_graph_cannot_answer_is_declined_with_the_reason(home: Path) -> None:

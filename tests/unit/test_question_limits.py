@@ -93,11 +93,9 @@ def test_a_text_that_is_linked_alone_has_a_limit_too(system: System) -> None:
         system.tagger.link("a" * 1_000_000)
 
 
-@pytest.mark.parametrize("threads", [4, 20])
-def test_threads_get_the_answers_that_come_one_after_the_other(system: System, threads: int) -> None:
+def test_twenty_threads_get_the_answers_that_come_one_after_the_other(system: System) -> None:
     texts = [
-        "Who directed Night A0?", "How many films are there?", "What does Norland border?", "Where was Ada Stone born?",
-        "Which countries border Estia?", "Was Ben Stone born in Norland City?", "comedy films", "capital of Ilia",
+        "Who directed Night A0?", "What does Norland border?", "Was Ben Stone born in Norland City?", "capital of Ilia",
     ]  # fmt: skip
     least = system.at_confidence(0.0)
 
@@ -106,9 +104,9 @@ def test_threads_get_the_answers_that_come_one_after_the_other(system: System, t
         return (reply.answer, reply.form, reply.proof, reply.confidence, reply.facts, reply.topics)
 
     alone = [ask(number) for number in range(len(texts))]
-    with ThreadPoolExecutor(threads) as pool:
-        together = list(pool.map(ask, range(3 * len(texts))))
-    assert together == alone * 3
+    with ThreadPoolExecutor(20) as pool:
+        together = list(pool.map(ask, range(20)))
+    assert together == [alone[number % len(texts)] for number in range(20)]
 
 
 def test_the_time_of_a_question_ends_and_begins_anew_with_the_next() -> None:
