@@ -262,16 +262,16 @@ class System:
         """
         if isinstance(questions, str):
             raise InputError(f"answer takes a list of questions, and {shown(questions)!r} is a text; use ask")
-        questions = [
+        batch = [
             Question(str(number), one, language=self.language) if isinstance(one, str) else one
             for number, one in enumerate(questions, start=1)
         ]
-        if twice := [name for name, number in Counter(question.id for question in questions).items() if number > 1]:
+        if twice := [name for name, number in Counter(question.id for question in batch).items() if number > 1]:
             raise InputError(f"the questions of a batch need ids of their own; {twice[0]!r} stands more than once")
         faults = {
-            question.id: question_fault(question.text, question.topic_keys, question.dialogue) for question in questions
+            question.id: question_fault(question.text, question.topic_keys, question.dialogue) for question in batch
         }
-        good = [question for question in questions if not faults[question.id]]
+        good = [question for question in batch if not faults[question.id]]
         answers: list[Answer] = []
         try:
             answers = self._answer(good, traces) if good else []
@@ -285,7 +285,7 @@ class System:
             Answer(question.id, shown(question.text), None, knowledge=self.knowledge, reject=why)
             if (why := faults[question.id])
             else next(made)
-            for question in questions
+            for question in batch
         )
 
     def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:

@@ -166,7 +166,7 @@ def test_every_test_question_of_the_world_is_answered(world: Any, trained: Path)
 
 def test_names_between_come_from_the_store(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prediction = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
-    monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [prediction for _ in questions])
+    monkeypatch.setattr(HopPathRetriever, "_predict", lambda self, questions, names: [prediction] * len(questions))
     lines = [f"Land {event}\tcapital\tTown\nLand {event}\tcurrency\tMoney {event}\n" for event in "ABCDEFGH"]
     (tmp_path / "graph.tsv").write_text("".join(lines), encoding="utf-8")
     for part in ("kg", "dkg"):
