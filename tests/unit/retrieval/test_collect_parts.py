@@ -75,13 +75,13 @@ def test_facts_in_any_number_of_parts_are_those_of_the_whole(
 @pytest.mark.parametrize("retriever", ["rigel", pytest.param("hop_path", marks=pytest.mark.slow)])
 def test_parts_take_whole_batches(filled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retriever: str) -> None:
     kind: Any = {"rigel": rigel_retriever.RigelRetriever, "hop_path": hop_path_retriever.HopPathRetriever}[retriever]
-    inner = {"rigel": "_batch", "hop_path": "predict"}[retriever]
+    inner = {"rigel": "_batch", "hop_path": "_predict"}[retriever]
     batches: list[tuple[str, ...]] = []
     real = getattr(kind, inner)
 
-    def listening(self: Any, questions: Any) -> Any:
+    def listening(self: Any, questions: Any, *more: Any) -> Any:
         batches.append(tuple(question.id for question in questions))
-        return real(self, questions)
+        return real(self, questions, *more)
 
     for module in (rigel_retriever, hop_path_retriever):
         monkeypatch.setattr(module, "BATCH", 8)

@@ -73,7 +73,7 @@ def test_asking_gives_the_facts_of_the_collect_stage(
     folders: dict[str, Path], world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prediction = PathPrediction(2, (0.0, 1.0), ((("<inv>-capital", "currency"), 0.99),))
-    monkeypatch.setattr(HopPathRetriever, "predict", lambda self, questions: [prediction for _ in questions])
+    monkeypatch.setattr(HopPathRetriever, "_predict", lambda self, questions, names: [prediction] * len(questions))
     kg, dkg, questions, trained, facts, knowledge = folders.values()
     options = HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)
     train(Workspace(trained), TrainingInputs(world.dkg_folder, world.questions_folder, options, 7))
