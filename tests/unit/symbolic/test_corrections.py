@@ -56,7 +56,7 @@ def test_a_question_in_the_words_of_a_confirmed_one_is_answered_by_its_form(solv
 
 def test_a_form_has_to_be_right_for_all_questions_in_the_same_words(solver: AutoSolver) -> None:
     learn(solver, ("burg of Norland?", "c0", "Norland City"), ("burg of Estia?", "c2", "Ilia City"))
-    assert not any(forms for forms, _ in solver.corrections._forms.values())
+    assert not any(forms for forms, _ in solver.corrections._learnt[1].values())
 
 
 def test_one_confirmed_number_is_less_sure_than_two(solver: AutoSolver, graph: LabelGraph) -> None:
