@@ -75,7 +75,7 @@ def test_what_is_not_about_this_graph_teaches_nothing(solver: AutoSolver) -> Non
         raise InputError("there is no such entity here")
 
     solver.corrections.learn([Question("", "who is x?", answer_keys=("Bo",))], link)
-    assert solver.corrections._forms == {}
+    assert solver.corrections._learnt[1] == {}
 
 
 def test_the_last_confirmed_answer_to_a_question_counts_and_nothing_unconfirmed(tmp_path: Path) -> None:
