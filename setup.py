@@ -31,6 +31,8 @@ class BuildPackages(build_py):
             (built / name).rename(app / name)
         (built / "kgqa.pth").write_text("kgqa/app\n", encoding="utf-8")
         self.distribution.packages = [name for name in self.packages if name.partition(".")[0] not in APP]
+        egg_info = Path(self.get_finalized_command("egg_info").egg_info)
+        (egg_info / "top_level.txt").write_text("kgqa\nkgqa_core\n", encoding="utf-8")
 
 
 setup(cmdclass={"build_py": BuildPackages})

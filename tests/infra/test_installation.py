@@ -26,7 +26,9 @@ from tests.support.toy import write_graph, write_questions
 
 pytestmark = pytest.mark.slow
 
-PACKAGES = ("kgqa_core", "tasks", "flows")
+PACKAGES = ("kgqa", "kgqa_core", "tasks", "flows")
+MOVED = ("tasks", "flows")
+"""Those that the wheel has below `kgqa/app`."""
 SMALL = {
     "rigel.encoder": "scratch", "rigel.scratch_width": 32, "rigel.epochs": 1, "rigel.min_steps": 40,
     "hop_path.encoder": "scratch", "hop_path.scratch_width": 32, "hop_path.epochs": 2, "evaluation.bootstrap": 100,
@@ -41,7 +43,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in PACKAGES:
         shutil.copytree(REPOSITORY / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / name, source)
     run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", out, source], out)
     return next(out.glob("kgqa-*.whl"))
@@ -102,8 +104,10 @@ def test_a_wheel_holds_every_file_that_the_packages_hold(wheel: Path) -> None:
     listed = subprocess.run(
         ["git", "ls-files", "--", *PACKAGES], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
-    assert set(listed.stdout.split()) - inside == set()
-    assert {name.partition("/")[0] for name in inside} == {*PACKAGES, "kgqa-0.1.0.dist-info"}
+    files = {f"kgqa/app/{name}" if name.startswith(MOVED) else name for name in listed.stdout.split()}
+    assert files - inside == set()
+    assert {name.partition("/")[0] for name in inside} == {"kgqa", "kgqa_core", "kgqa.pth", "kgqa-0.1.0.dist-info"}
+    assert zipfile.ZipFile(wheel).read("kgqa-0.1.0.dist-info/top_level.txt").split() == [b"kgqa", b"kgqa_core"]
 
 
 def test_a_wheel_without_any_extra_runs_and_answers(wheel: Path, tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_a_wheel_without_any_extra_runs_and_answers(wheel: Path, tmp_path: Path)
     run([sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel], tmp_path)
     # Third-party packages are those of these tests but the extras.  `.pth` files there, and so our code, do not count.
     places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    owners, core = packages_distributions(), required_by("kgqa")
+    owners, core = packages_distributions(), required_by("kgqa") | {"prefect", "mlflow", "accelerate", "peft"}
     modules = {name for names in EXTRAS.values() for name in names}
     absent = sorted(name for name in modules if core.isdisjoint(map(canonicalize_name, owners.get(name, ()))))
     assert {"mcp", "ray", "faiss"} <= set(absent)
@@ -121,6 +125,11 @@ def test_a_wheel_without_any_extra_runs_and_answers(wheel: Path, tmp_path: Path)
     lines = [*sorted(places), f"import sys; sys.modules.update(dict.fromkeys({absent}))"]
     (site / "third_party.pth").write_text("\n".join(lines) + "\n")
     ask_a_question(environment, tmp_path)
+    for name in MOVED:  # a user's own
+        (site / f"{name}.py").write_text("OWN = True\n")
+    assert run([python, "-c", "import flows, tasks; print(flows.OWN, tasks.OWN)"], tmp_path).split() == ["True"] * 2
+    words = [environment / "bin" / "kgqa", "report", "--home", tmp_path / "home", "--json"]
+    assert run(words, tmp_path)
 
 
 def test_the_newest_python_here_runs_the_pinned_packages(wheel: Path, tmp_path: Path, new_environment: Path) -> None:
@@ -138,7 +147,7 @@ def test_the_newest_python_here_runs_the_pinned_packages(wheel: Path, tmp_path: 
     torch = re.search(r"^torch==.*$", (REPOSITORY / "constraints.txt").read_text("utf-8"), re.MULTILINE)
     assert torch is not None
     run([*install, *os.environ.get("TORCH_ARGS", "").split(), torch[0]], tmp_path)
-    run([*install, wheel], tmp_path)
+    run([*install, f"{wheel}[run]"], tmp_path)
     ask_a_question(environment, tmp_path)
 
 
