@@ -11,6 +11,7 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.egg_info import egg_info
 
 APP = ("flows", "tasks")
 
@@ -30,9 +31,15 @@ class BuildPackages(build_py):
             shutil.rmtree(app / name, ignore_errors=True)
             (built / name).rename(app / name)
         (built / "kgqa.pth").write_text("kgqa/app\n", encoding="utf-8")
-        self.distribution.packages = [name for name in self.packages if name.partition(".")[0] not in APP]
-        egg_info = Path(self.get_finalized_command("egg_info").egg_info)
-        (egg_info / "top_level.txt").write_text("kgqa\nkgqa_core\n", encoding="utf-8")
 
 
-setup(cmdclass={"build_py": BuildPackages})
+class Metadata(egg_info):
+    """Names the packages that stand at the top of a wheel."""
+
+    def run(self) -> None:
+        """Writes the metadata."""
+        super().run()
+        Path(self.egg_info, "top_level.txt").write_text("kgqa\nkgqa_core\n", encoding="utf-8")
+
+
+setup(cmdclass={"build_py": BuildPackages, "egg_info": Metadata})
