@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,19 @@ FILE = "answered.jsonl"
 
 
 def answer_questions(
-    workspace: Workspace, *, questions: Path, parts: SystemParts, models: Models, tracer: QuestionTracer = NO_TRACER
+    workspace: Workspace,
+    *,
+    questions: Path,
+    parts: SystemParts,
+    models: Models,
+    tracer: QuestionTracer = NO_TRACER,
+    confirmed: Callable[[], Sequence[Question]] = tuple,
 ) -> dict[str, Any]:
     """Writes answered.jsonl, the answers in the order of the questions, and returns counts.
 
-    questions: artifact folder.  The work folder keeps each batch that is answered, unless the language model failed on
-    a question of it, so that a killed run goes on where it was.  Of a part only its share of the batches is answered;
-    `merge` joins the parts.  Raises what `System.open` and `System.answer` raise.
+    questions: artifact folder.  confirmed: as of `System`.  The work folder keeps each batch that is answered, unless
+    the language model failed on a question of it, so that a killed run goes on where it was.  Of a part only its share
+    of the batches is answered; `merge` joins the parts.  Raises what `System.open` and `System.answer` raise.
     """
     every = read_questions(questions)
     own = share(workspace.part, range(0, len(every), BATCH), len(every))
@@ -52,7 +58,7 @@ def answer_questions(
             if system is None:
                 with LOADING:
                     system = System.open(parts, models)
-                system.tracer = tracer
+                system.tracer, system.confirmed = tracer, confirmed
             try:
                 answers = answer_batch(system, batch)
             except BudgetReached as reached:

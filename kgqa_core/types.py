@@ -68,6 +68,15 @@ ROADS = ("labels", "retriever", "parser")
 
 
 @dataclass(frozen=True, slots=True)
+class NameSuggestion:
+    """Words of a question that were not read, what of the graph they may mean, and the line of a names file for it."""
+
+    words: str
+    name: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """One question with its gold answers, linked to a graph.
 

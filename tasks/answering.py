@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.published.registry import GENERATED
 from kgqa_core.retrieval.registry import RETRIEVERS
 from kgqa_core.runs.finished import SystemParts
+from kgqa_core.serving.feedback import confirmed_questions
 from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify
 from kgqa_core.workspace import Workspace
 from tasks.engine.artifacts import RunArtifacts
@@ -247,9 +250,11 @@ def _merge_answered(workspace: Workspace, parts: Sequence[Path], call: Call) -> 
 
 
 def _loaded_by_name(call: Call) -> dict[str, str]:
-    """Digests of the language models and encoders that a system loads by their names."""
+    """Digests of the language models and encoders that a system loads by their names, and of the home's corrections."""
     profile, read = call.profile, Knowledge.parse(call.knowledge)
     digests = {}
+    if confirmed := confirmed_questions(Home.current()):
+        digests["corrections"] = hashlib.sha256(repr(confirmed).encode()).hexdigest()
     if model := Answerer.parse(profile.answering.answerer).model:
         digests["model"] = model_digest(model)
     if knowledge_spec(call.knowledge).rewriter:
@@ -307,6 +312,7 @@ def answer_by_system(
             parts=parts,
             models=Models(llm, workspace.cache, workspace.budget),
             tracer=tracer,
+            confirmed=partial(confirmed_questions, Home(workspace.cache.parent)),
         )
     finally:
         close_tracer(tracer)

@@ -49,11 +49,33 @@ def graph_or_run(session: JsonSession, graph: GraphChoice, run_id: str | None) -
         return home, answering_run(home, run_id)
     if run_id is not None:
         raise ConfigError(f"--kg {graph.kg[0]} and --run {run_id} name two systems; leave one of them out")
-    without_pandas()
-    home = session.prepare()
-    session.start_logging()
+    home = _writable(session)
     from kgqa_core.runs.graph_files import graph_record
     from tasks.engine.progress import StageMonitor
 
     with StageMonitor(Path(graph.kg[0]).name, lambda rows: None) as monitor:
         return home, graph_record(home, graph.kg, sections, monitor)
+
+
+def built_folder(session: JsonSession, kg: Path) -> Path:
+    """A graph folder itself; of a graph file the folder that it is built into in the home, as for questions."""
+    from kgqa_core.kg.store import is_database
+
+    if not kg.is_file() or is_database(kg):
+        return kg
+    home = _writable(session)
+    from kgqa_core.config import KgOptions
+    from kgqa_core.kg.remote.registry import graph_name
+    from kgqa_core.runs.graph_files import built_graph
+    from tasks.engine.progress import StageMonitor
+
+    options = KgOptions(name=graph_name(str(kg)) or "graph", files=(str(kg),))
+    with StageMonitor(kg.name, lambda rows: None) as monitor:
+        return built_graph(home, options, monitor).folder
+
+
+def _writable(session: JsonSession) -> Home:
+    without_pandas()
+    home = session.prepare()
+    session.start_logging()
+    return home

@@ -113,7 +113,8 @@ ForceOption = Annotated[
     bool, typer.Option("--force", help="Replace what is at the place to write to; first it says what goes.")
 ]
 KgOption = Annotated[
-    Path | None, typer.Option("--kg", help="Graph folder; the newest run's when absent.", show_default=False)
+    Path | None,
+    typer.Option("--kg", help="Graph folder, or a graph file; the newest run's when absent.", show_default=False),
 ]
 BuildSourceOption = Annotated[
     list[str] | None,

@@ -6,18 +6,22 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli import _session as common
 from flows.cli._graph import GraphChoice, graph_or_run
-from flows.cli._options import ForceOption, TracedSystemChoice
+from flows.cli._options import ForceOption, SystemChoice, TracedSystemChoice
 from flows.cli._served import ask_server
 from flows.cli._session import JsonSession, Session, err, print_json
+from kgqa_core.config import recorded_profile
 from kgqa_core.runs.records import answering_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 from kgqa_core.types import ROLES
+
+if TYPE_CHECKING:
+    from kgqa_core.system import System
 
 
 def ask(
@@ -81,22 +85,14 @@ def _ask_here(
     dialogue: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
     """The answer of a system that is loaded in this process."""
-    from kgqa_core.runs.finished import system_parts, with_mentions
-    from kgqa_core.serving.feedback import confirmed_questions
-    from kgqa_core.system import System
-    from tasks.secrets import load_secrets
     from tasks.tracking.traces import close_tracer, open_tracer
 
     started = time.monotonic()
-    parts = system_parts(home, record, choice.knowledge, choice.min_confidence)
-    load_secrets(parts.profile)
-    if parts.reads_graph and not topics:
-        parts = with_mentions(parts, common.mentions_folder(home, stage_artifact(record, "kg"), record))
-    share = parts.profile.tracking.trace_share if choice.trace_share is None else choice.trace_share
+    share = recorded_profile(record).tracking.trace_share if choice.trace_share is None else choice.trace_share
     tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
     with err.status("loading the graph, the retriever and the model …"):
-        system = System.open(parts)
-        system.tracer, system.confirmed = tracer, partial(confirmed_questions, home)
+        system = open_system(home, record, choice, linked=not topics)
+        system.tracer = tracer
         loaded = time.monotonic()
         reply = system.ask(question, topics, dialogue, traces)
         answered = time.monotonic()
@@ -107,6 +103,22 @@ def _ask_here(
         "seconds": round(answered - loaded, 3),
         "load_seconds": round(loaded - started, 3),
     }
+
+
+def open_system(home: Home, record: dict[str, Any], choice: SystemChoice, *, linked: bool = True) -> System:
+    """The system of a run or graph, with the home's corrections.  linked: whether questions come without topics."""
+    from kgqa_core.runs.finished import system_parts, with_mentions
+    from kgqa_core.serving.feedback import confirmed_questions
+    from kgqa_core.system import System
+    from tasks.secrets import load_secrets
+
+    parts = system_parts(home, record, choice.knowledge, choice.min_confidence)
+    load_secrets(parts.profile)
+    if parts.reads_graph and linked:
+        parts = with_mentions(parts, common.mentions_folder(home, stage_artifact(record, "kg"), record))
+    system = System.open(parts)
+    system.confirmed = partial(confirmed_questions, home)
+    return system
 
 
 def answer(
@@ -151,6 +163,7 @@ def _answer_here(
     from kgqa_core.llm.models import Models
     from kgqa_core.question_file import answer_questions, write_answers
     from kgqa_core.runs.finished import mentions_of_run, system_parts, with_mentions
+    from kgqa_core.serving.feedback import confirmed_questions
     from kgqa_core.store.scratch import scratch_folder
     from kgqa_core.workspace import Workspace
     from tasks.engine.progress import StageMonitor
@@ -163,7 +176,8 @@ def _answer_here(
         for workspace in (read, answered):
             workspace.out.mkdir()
         load(read, kg=parts.kg, options=options, seed=parts.profile.seed)
-        answer_questions(answered, questions=read.out, parts=parts, models=Models(parts.profile.llm))
+        models, confirmed = Models(parts.profile.llm), partial(confirmed_questions, home)
+        answer_questions(answered, questions=read.out, parts=parts, models=models, confirmed=confirmed)
         return write_answers(claim, out, read.out, answered.out, record["run_id"])
 
 

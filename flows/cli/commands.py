@@ -117,7 +117,14 @@ COMMANDS = (
     ),
     CommandRecord("kg", "kg_app", "Build, update and look into knowledge graphs."),
     CommandRecord("cache", "cache_app", "Completions of language models that this home keeps."),
-    CommandRecord("feedback", "feedback_app", "Verdicts on answers: list, confirm, quarantine, remove, export."),
+    CommandRecord(
+        "improve",
+        "improve",
+        "Ask a home's questions again, and list unread words and unsure answers with what mends each.",
+    ),
+    CommandRecord(
+        "feedback", "feedback_app", "Verdicts on answers: list, confirm, quarantine, remove, import, export."
+    ),
     CommandRecord("ltgen", "ltgen_app", "Build a benchmark about little known entities from any graph."),
     CommandRecord("questions", "questions_app", "Make questions from a graph, and export question sets."),
     CommandRecord(

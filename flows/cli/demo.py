@@ -88,7 +88,7 @@ def _answered(answer: Answer) -> RenderableType:
 
     question = ("\n" + answer.question + "\n", "bold")
     if answer.answer is None:
-        return VisibleText.assemble(question, f"  {refusal_text(answer.reason, answer.missing, answer.nearest)}")
+        return VisibleText.assemble(question, f"  {refusal_text(answer.to_dict())}")
     sure = f"   ({sure})" if (sure := confidence_text(answer.to_dict())) else ""
     more = len(answer.proof) - PROOF
     rest = f"\n  … and {more} more" if more > 0 else ""

@@ -20,12 +20,14 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.runs.records import answering_run, stage_artifact
 from kgqa_core.serving.feedback import FILE, FeedbackStore
-from kgqa_core.serving.feedback_examples import reviewed, training_examples
+from kgqa_core.serving.feedback_examples import read_examples, reviewed, training_examples
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.outputs import claim_file
 
-feedback_app = CommandApp(no_args_is_help=True, help="Verdicts on answers: list, confirm, quarantine, remove, export.")
+feedback_app = CommandApp(
+    no_args_is_help=True, help="Verdicts on answers: list, confirm, quarantine, remove, import, export."
+)
 NumberArgument = Annotated[int, typer.Argument(help="Number of the entry, as `kgqa feedback list` shows it.")]
 NumbersArgument = Annotated[
     list[int] | None, typer.Argument(help="Numbers of entries, as `kgqa feedback list` shows them.", show_default=False)
@@ -119,6 +121,19 @@ def _add_change(verb: Literal["quarantine", "remove"], help: str, result: str) -
 
 _add_change("quarantine", "Take entries out of training until they are confirmed again", "in quarantine")
 _add_change("remove", "Forget entries, whose answers take no feedback any more", "removed")
+
+
+@feedback_app.command("import")
+def import_file(
+    session: Session,
+    file: Annotated[Path, typer.Argument(help="Question file: with answers, or with s_expression, as of `export`.")],
+) -> None:
+    """Confirm the questions of a file: they answer questions in their words at once, and train."""
+    examples = read_examples(file)
+    home = session.prepare()
+    with contextlib.closing(FeedbackStore(home.root / SERVE_FOLDER)) as store:
+        store.confirm_examples(examples)
+    session.console.print(f"{len(examples)} questions of {file} are confirmed; `kgqa feedback list` shows them")
 
 
 @feedback_app.command()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
+from flows.cli._graph import built_folder
 from flows.cli._options import (
     ContextOption,
     ForceOption,
@@ -252,7 +253,7 @@ def show(
     from kgqa_core.kg.look.show import describe
     from kgqa_core.report.console import entity_tables
 
-    with _graph(kg, run_id, session.home) as store:
+    with _graph(session, kg, run_id) as store:
         description = describe(store, key, limit=limit)
     if session.as_json:
         print_json(description)
@@ -272,7 +273,7 @@ def search(
     """Find entities by label or alias, the best match and most connected first."""
     from kgqa_core.kg.look.search import search as find
 
-    with _graph(kg, run_id, session.home) as store:
+    with _graph(session, kg, run_id) as store:
         rows = find(store, text, limit=limit)
     if session.as_json:
         print_json({"text": text, "matches": rows})
@@ -297,7 +298,7 @@ def path(
     from kgqa_core.kg.look.paths import shortest_paths
     from kgqa_core.kg.look.search import resolve_one
 
-    with _graph(kg, run_id, session.home) as store:
+    with _graph(session, kg, run_id) as store:
         ends = [resolve_one(store, text) for text in (start, end)]
         result = shortest_paths(store, ends[0], ends[1], max_hops=max_hops, limit=limit)
         keys = store.entity_keys(ends)
@@ -334,7 +335,7 @@ def stats(
     from kgqa_core.kg.look.summary import summary
     from kgqa_core.report.console import statistics_tables
 
-    with _graph(kg, run_id, session.home) as store:
+    with _graph(session, kg, run_id) as store:
         result = statistics(store, top=top)
         if session.as_json:
             print_json(result | {"summary": summary(store)})
@@ -349,7 +350,7 @@ def words(session: HomeSession, kg: KgOption = None, run_id: RunOption = None) -
     """List relations, types and values, as a file of your own words to fill in for `--names`."""
     from flows.cli.words import words_of_graph
 
-    with _graph(kg, run_id, session.home) as store:
+    with _graph(session, kg, run_id) as store:
         text = words_of_graph(store)
     if session.as_json:
         print_json({"words": text})
@@ -378,7 +379,7 @@ def export(
     session.start_logging()
     from kgqa_core.kg.look.dump import dump
 
-    with _graph(kg, run_id, session.home) as store:
+    with _graph(session, kg, run_id) as store:
         counts = dump(store, out, format=format, base=base, force=force)
     _show_counts({**counts, "out": str(out)}, f"written to {out}", session.as_json)
 
@@ -408,7 +409,7 @@ def query(
     """Ask the graph in a logical form: the answers by name, and the facts that prove them."""
     from kgqa_core.logic.look import look, sql_of
 
-    with _graph(kg, run_id, session.home) as store:
+    with _graph(session, kg, run_id) as store:
         result = sql_of(store, form, limit=limit) if sql else look(store, form, limit=limit, seconds=seconds)
     if session.as_json:
         print_json(result)
@@ -433,7 +434,7 @@ def sql(
     from kgqa_core.kg.look.query import query
     from kgqa_core.report.console import result_table
 
-    result = query(_folder(kg, run_id, session.home), statement, limit=limit)
+    result = query(_folder(session, kg, run_id), statement, limit=limit)
     if session.as_json:
         print_json(result)
         return
@@ -464,14 +465,16 @@ def _show_result(result: dict[str, Any], limit: int) -> None:
         common.err.print(f"only the first {limit:,} answers and facts; raise --limit")
 
 
-def _folder(kg: Path | None, run_id: str | None, home: Path | None) -> Path:
-    return kg or stage_artifact(newest_run(HomeSession(home).look(), run_id), "kg").folder
+def _folder(session: HomeSession, kg: Path | None, run_id: str | None) -> Path:
+    if kg is not None:
+        return built_folder(session, kg)
+    return stage_artifact(newest_run(session.look(), run_id), "kg").folder
 
 
-def _graph(kg: Path | None, run_id: str | None, home: Path | None) -> KgStore:
+def _graph(session: HomeSession, kg: Path | None, run_id: str | None) -> KgStore:
     from kgqa_core.kg.store import KgStore
 
-    return KgStore.open(_folder(kg, run_id, home))
+    return KgStore.open(_folder(session, kg, run_id))
 
 
 def _show_built(counts: dict[str, Any], out: Path, as_json: bool) -> None:

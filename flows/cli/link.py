@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli import _session as common
+from flows.cli._graph import built_folder
 from flows.cli._options import KgOption, RunOption
 from flows.cli._session import HomeSession, print_json
 from kgqa_core.runs.records import newest_run, stage_artifact
@@ -62,6 +63,7 @@ def link(
     It links as `ask` does: with the section `linking` of the run's profile, unless an option says otherwise.
     """
     session.start_logging()
+    kg = built_folder(session, kg) if kg is not None else None
     chosen = session.look(missing=kg is not None)
     record = newest_run(chosen, run_id) if kg is None else None
     options = _options(record, {name: value for name, value in asdict(changes).items() if value is not None})

@@ -18,8 +18,6 @@ from kgqa_core.types import INVERSE, UNREAD, Question
 
 FOLLOWED = 200
 """Entities of a hop from which the next is looked for."""
-NEARLY = 0.5
-"""Likeness of a label to words that were not read, from which on it is shown."""
 _MASK = "…"
 """Stands in a text for a name that the graph has."""
 
@@ -67,9 +65,10 @@ class Explainer:
         strange: runs of words of the question that no answerable one has, longest first.  share: the reason's
         confidence.
         """
-        makers = {ENTITY: self._entity, RELATION: self._relation, FACT: self._fact, UNREAD: self._unread}
-        reason = makers[kind](evidence, strange)
-        return replace(reason, confidence=share)
+        if kind == UNREAD:
+            return Reason(UNREAD, ", ".join(strange) or None, confidence=share)
+        makers = {ENTITY: self._entity, RELATION: self._relation, FACT: self._fact}
+        return replace(makers[kind](evidence, strange), confidence=share)
 
     def _entity(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
         question = evidence.question
@@ -94,13 +93,6 @@ class Explainer:
             return Reason(RELATION, wanted)
         text = " ".join([wanted or evidence.question.text, *guessed[:1]])
         return Reason(RELATION, wanted, min(labels, key=lambda label: (-likeness(label, text), -labels[label], label)))
-
-    def _unread(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
-        """The words that were not read, with the relation or type of the graph whose label is nearly one of them."""
-        labels = sorted({*self._names, *self._types})
-        near = [(likeness(words, label), label) for words in strange for label in labels]
-        best = max(near, default=(0.0, ""))
-        return Reason(UNREAD, ", ".join(strange) or None, best[1] if best[0] >= NEARLY else None)
 
     def _fact(self, evidence: Evidence, strange: Sequence[str]) -> Reason:
         paths = [path for path, _ in evidence.paths if path] or self._paths_of_facts(evidence)
@@ -183,12 +175,6 @@ class Explainer:
     @cached_property
     def _names(self) -> list[str]:
         return self.store.relation_names()
-
-    @cached_property
-    def _types(self) -> list[str]:
-        """The labels of the types that things have."""
-        rows = self.store.connection.execute("SELECT DISTINCT type FROM types").fetchall()
-        return sorted(set(self.store.names([number for (number,) in rows]).values()))
 
     def _label(self, relation: str) -> str:
         """The words of a directed relation."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kgqa_core.types import UNREAD
+from kgqa_core.types import UNREAD, NameSuggestion
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,7 +86,8 @@ class Answer:
     withheld, is right, or, where an abstainer judges, that the graph holds it; never that of a decline; None where none
     was learnt or there is no answer to be sure of (entity not found, no fact).  calibrated: whether it was learnt.
     min_confidence: what decided, the answer is given from this confidence on; None where rules decide.  reason, missing
-    and nearest: why it is not answerable, else None.  reject: why a question of a file is not answered, else None.
+    and nearest: why it is not answerable, else None; suggestions: what words that were not read may mean.
+    reject: why a question of a file is not answered, else None.
     """
 
     id: str
@@ -115,6 +117,7 @@ class Answer:
     reason: str | None = None
     missing: str | None = None
     nearest: str | None = None
+    suggestions: tuple[NameSuggestion, ...] = ()
     reject: str | None = None
 
     @property
@@ -209,7 +212,8 @@ class Answer:
     def _verdict(self) -> dict[str, Any]:
         if self.answerable is None:
             return {}
-        withheld = {} if self.answerable else {"model_answer": self.output}
+        meant = [asdict(one) for one in self.suggestions]
+        withheld = {} if self.answerable else {"model_answer": self.output, "suggestions": meant}
         return {name: getattr(self, name) for name in _VERDICT} | withheld
 
 
@@ -236,13 +240,16 @@ def _without_none(topic: AnswerTopic) -> dict[str, Any]:
     return {name: value for name, value in asdict(topic).items() if value is not None}
 
 
-def refusal_text(
-    reason: str | None, missing: str | None, nearest: str | None, absent: str = "not in this graph"
-) -> str:
-    """Why a question has no answer, in words.  absent: how that begins which the graph does not hold.
+def refusal_text(reply: Mapping[str, Any], absent: str = "not in this graph") -> str:
+    """Why a question has no answer, in words, and what its words may mean.
 
-    >>> refusal_text("no such relation", "height", "population"), refusal_text("not understood", "former", None)
-    ('not in this graph: no such relation: height (nearest: population)', 'not understood: former')
+    reply: as of `Answer.to_json`.  absent: how that begins which the graph does not hold.
+
+    >>> refusal_text({"reason": "no such relation", "missing": "height", "nearest": "population"})
+    'not in this graph: no such relation: height (nearest: population)'
     """
+    reason, missing, near = (reply.get(name) for name in ("reason", "missing", "nearest"))
     why = UNREAD if reason == UNREAD else f"{absent}: {reason or 'nothing was found'}"
-    return why + (f": {missing}" if missing else "") + (f" (nearest: {nearest})" if nearest else "")
+    why += (f": {missing}" if missing else "") + (f" (nearest: {near})" if near else "")
+    meant = (f"{one['words']}: did you mean {one['name']}?  {one['line']}" for one in reply.get("suggestions", ()))
+    return "\n".join([why, *meant])

@@ -139,6 +139,10 @@ class KgStore(Closing):
                 connection.close()
                 raise
         except (duckdb.Error, ValueError) as fault:
+            if not is_database(path):
+                raise ArtifactError(
+                    f"{path} is not a built graph; if it is a graph file, `kgqa kg build {path} --out FOLDER` builds it"
+                ) from None
             raise ArtifactError(
                 f"{path} is not a graph of ours, or is damaged ({_first_line(fault)}); build it again"
             ) from None
@@ -371,6 +375,15 @@ _BRIDGED = f"""
     UNION SELECT w.text, e.id FROM wanted w JOIN entities e
     ON e.key = {CANONICAL_SQL.format(text="w.bare")} AND e.kind = 'entity' AND e.key <> w.bare"""
 """Entities by their id in another graph, or by another spelling of a Freebase key."""
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file begins as those of DuckDB do, or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(12)[8:] == b"DUCK"
+    except OSError:
+        return True
 
 
 def write_meta(connection: duckdb.DuckDBPyConnection, database: str, meta: Mapping[str, Any]) -> None:

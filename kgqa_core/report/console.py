@@ -49,7 +49,7 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     answer_text = (
         (reply["answer"] or "(no answer)", "bold green")
         if reply.get("answerable", True)
-        else (refusal_text(reply["reason"], reply["missing"], reply["nearest"]), "bold yellow")
+        else (refusal_text(reply), "bold yellow")
     )
     sure = confidence_text(reply)
     head = VisibleText.assemble(answer_text, f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s")

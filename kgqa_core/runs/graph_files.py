@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import AUTO, TOPICS, KgOptions, make_profile
+from kgqa_core.config import AUTO, TOPICS, KgOptions, OwnNames, make_profile
 from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.ingest.popularity import views_source
@@ -47,7 +47,7 @@ def graph_record(
     }
     profile = make_profile(layer, settings or {}, origin="the options")
     home.prepare()
-    kg = _graph(home, profile.kg, monitor)
+    kg = built_graph(home, profile.kg, monitor)
 
     def made(kind: str, fill: Callable[[Workspace, Path], Mapping[str, Any]], **parts: Any) -> ArtifactRef:
         parts |= {"inputs": {"kg": kg.digest}, "code": _code()}
@@ -63,12 +63,23 @@ def graph_record(
     return {"run_id": f"graph-{kg.digest[:12]}", "profile": profile.model_dump(mode="json"), "stages": stages}
 
 
-def _graph(home: Home, options: KgOptions, monitor: Monitor) -> ArtifactRef:
-    """The graph of files, or in a folder that `kgqa kg build` wrote."""
+def built_graph(home: Home, options: KgOptions, monitor: Monitor = QUIET) -> ArtifactRef:
+    """The graph of files alone, or in a folder that `kgqa kg build` wrote, with further names where some are given."""
     if len(options.files) == 1 and (folder := Path(options.files[0]).expanduser()).is_dir() and options.map is None:
         if (ref := verify(folder.resolve())).kind != "kg":
             raise KgInputError(f"{folder} holds an artifact of kind {ref.kind}, not a graph")
-        return ref
+        if options.names == OwnNames():
+            return ref
+        parts = {"inputs": {"kg": ref.digest}, "options": options.names.decisive(), "code": _code()}
+
+        def fill_names(workspace: Workspace) -> dict[str, Any]:
+            from kgqa_core.kg.build import resource_faults
+            from kgqa_core.kg.ingest.own_names import add_names
+
+            with resource_faults(workspace.out, options):
+                return add_names(workspace.out, ref.folder, options.names)
+
+        return filled(home, "kg", parts, fill_names, monitor)
     read = {name: Path(file).expanduser() for name, file in options.reading_files().items()}
     sources = [*named_files(options.files, options), views_source(options)]
     read |= {f"file {number}": source.path for number, source in enumerate(sources) if source is not None}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
 from kgqa_core.serving.graph_records import GraphRecord
+from kgqa_core.types import NameSuggestion
 
 MOST_FACTS = 50
 """Retrieved facts, and texts of proof, that a record holds."""
@@ -34,9 +35,10 @@ AskSystem = Callable[[Ask], Answer]
 class AskResult(GraphRecord):
     """The answer to a question, and what it rests on.
 
-    answer: None where the graph does not hold it; then reason, missing and nearest say why, and model_answer what was
-    withheld.  answers: as a list of names or values.  proof: the triples that the answer rests on, of which there are
-    `proof_rows`.  facts: what was retrieved for the question, of which there are `facts_total`.  form: the logical form
+    answer: None where the graph does not hold it; then reason, missing and nearest say why, model_answer what was
+    withheld, and suggestions what words that were not read may mean, each with a line of a names file.  answers: as a
+    list of names or values.  proof: the triples that the answer rests on, of which there are `proof_rows`.  facts: what
+    was retrieved for the question, of which there are `facts_total`.  form: the logical form
     that was computed; `query` takes it.  confidence: in [0, 1], that the answer, given or withheld, is right (where an
     abstainer judges: that the graph holds it), null where it is not calibrated or there is no answer to be sure of;
     min_confidence: the answer is given from this confidence on.  topics: entities that the question is about, with the
@@ -63,33 +65,16 @@ class AskResult(GraphRecord):
     reason: str | None
     missing: str | None
     nearest: str | None
+    suggestions: tuple[NameSuggestion, ...]
     model_answer: str | None
     seconds: float
 
     @classmethod
     def of(cls, answer: Answer, seconds: float) -> AskResult:
         """The record of an answer that took so long."""
-        return cls(
-            question=answer.question,
-            answer=answer.answer,
-            answers=tuple(answer.listed),
-            topics=answer.topics,
-            proof=answer.proof[:MOST_FACTS],
-            proof_rows=answer.proof_rows,
-            facts=answer.facts[:MOST_FACTS],
-            facts_total=len(answer.facts),
-            form=answer.form,
-            road=answer.road,
-            wording=answer.wording,
-            model=answer.model,
-            knowledge=answer.knowledge,
-            answerable=answer.answerable,
-            confidence=answer.confidence,
-            calibrated=answer.calibrated,
-            min_confidence=answer.min_confidence,
-            reason=answer.reason,
-            missing=answer.missing,
-            nearest=answer.nearest,
-            model_answer=answer.model_answer,
-            seconds=round(seconds, 3),
-        )
+        given = {
+            "answers": tuple(answer.listed), "proof": answer.proof[:MOST_FACTS], "facts": answer.facts[:MOST_FACTS],
+            "facts_total": len(answer.facts), "seconds": round(seconds, 3),
+        }  # fmt: skip
+        names = [one.name for one in fields(cls)]
+        return cls(**{name: given[name] if name in given else getattr(answer, name) for name in names})

@@ -32,6 +32,8 @@ from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 from kgqa_core.types import Question
 
 FILE = "feedback.sqlite"
+FROM_FILE = "file"
+"""The client of what was imported."""
 MOST = 2**63 - 1
 """The largest number that SQLite holds."""
 
@@ -110,7 +112,10 @@ def confirmed_questions(home: Home) -> list[Question]:
             rows = FeedbackStore._rows(connection, "state = 'confirmed'")
     examples = [example_of(row) for row in sorted(rows, key=lambda row: row["turn"]) if row["fault"] is None]
     last = {normalise(one.question): one for one in examples}.values()
-    return [Question("", one.question, topic_keys=one.topics, answer_keys=one.answers) for one in [*last][-100:]]
+    return [
+        Question("", one.question, topic_keys=one.topics, answer_keys=one.answers, s_expression=one.form)
+        for one in [*last][-100:]
+    ]
 
 
 def client_of(host: str, token: str | None) -> str:
@@ -244,6 +249,21 @@ class FeedbackStore:
             )
         return example
 
+    def confirm_examples(self, examples: Sequence[TrainingExample]) -> None:
+        """Keeps questions of the owner's file as confirmed, in place of former ones of a file in the same words."""
+        with self._writing() as connection:
+            for one in examples:
+                row = {
+                    "at": _day(), "question": one.question, "topics": _list(one.topics), "answers": _list(one.answers),
+                    "form": one.form, "verdict": "up", "client": FROM_FILE, "answer_id": one.to_row()["id"],
+                    "state": "confirmed",
+                }  # fmt: skip
+                connection.execute(
+                    f"INSERT OR REPLACE INTO verdicts ({', '.join(row)}, turn) VALUES "
+                    f"({', '.join(f':{name}' for name in row)}, (SELECT coalesce(max(turn), 0) + 1 FROM verdicts))",
+                    row,
+                )
+
     def remove(self, numbers: Sequence[int] = (), **conditions: str | None) -> int:
         """Forgets the entries that `quarantine` would take, and the answers that they are on; how many."""
         forget = "DELETE FROM answers WHERE id IN (SELECT answer_id FROM verdicts WHERE {})"
@@ -283,6 +303,13 @@ class FeedbackStore:
         """All verdicts, oldest first; `fault` says why one cannot train."""
         with self._lock, self._faults():
             return self._rows(self._connection)
+
+    def questions(self) -> list[str]:
+        """Questions without earlier turns that were answered lately, oldest first, each once."""
+        with self._lock, self._faults():
+            records = self._connection.execute("SELECT record FROM answers ORDER BY number").fetchall()
+        answers = (json.loads(record) for (record,) in records)
+        return [*dict.fromkeys(one["question"] for one in answers if not one["earlier_turns"])]
 
     @staticmethod
     def _rows(connection: sqlite3.Connection, where: str = "TRUE", values: Sequence[Any] = ()) -> list[dict[str, Any]]:

@@ -9,16 +9,17 @@ import re
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from unicodedata import category
 
 from kgqa_core.datasets.derived.splits import near_duplicate
-from kgqa_core.datasets.files.jsonl import canonical
+from kgqa_core.datasets.files.jsonl import canonical, check_faults, read_question_file
 from kgqa_core.datasets.files.link import DATE, NUMBER
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.parser import parse
 from kgqa_core.metrics.normalise import normalise
 from kgqa_core.question_limits import question_fault, shown, text_fault
 from kgqa_core.types import Question
@@ -72,6 +73,7 @@ def fault_of(row: Mapping[str, Any]) -> str | None:
     texts = (example.question, *example.topics, *example.answers)
     try:
         canonical(example.to_row())
+        parse(example.form or "x")
     except ValueError as fault:
         return str(fault)
     if blank := next(
@@ -123,6 +125,24 @@ def reviewed(rows: Sequence[Mapping[str, Any]], store: KgStore | None) -> list[t
             warnings.append(f"not in the graph: {', '.join(map(repr, lost))}{hint}{nothing}")
         result.append(([names[ids[key][0]] if ids.get(key) else key for key in example.topics], warnings))
     return result
+
+
+def read_examples(path: Path) -> list[TrainingExample]:
+    """Corrections in a question file: with right answers, or the form that gives them.  Raises QuestionFileError."""
+    rows = {row["id"]: row for row in read_question_file(path, gold=False)}
+    examples = {
+        name: TrainingExample(
+            row["question"], tuple(row["topic_entities"]), tuple(sorted(row["answers"])), row["s_expression"]
+        )
+        for name, row in rows.items()
+    }
+    empty = "neither answers nor s_expression say what is right"
+    faults = {
+        name: fault_of({"verdict": "up", **asdict(one)}) or (empty if not (one.answers or one.form) else None)
+        for name, one in examples.items()
+    }
+    check_faults(path, [f"question {name!r}: {fault}" for name, fault in faults.items() if fault])
+    return [*examples.values()]
 
 
 def training_examples(rows: Sequence[Mapping[str, Any]]) -> list[TrainingExample]:

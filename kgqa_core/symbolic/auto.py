@@ -7,6 +7,7 @@ none needs to be trusted before another.  Where no form is likely enough the que
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -38,6 +39,7 @@ from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread
 from kgqa_core.symbolic.corrections import ConfirmedForms
+from kgqa_core.symbolic.suggestions import NameSuggestions
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, UNREAD, Question
 
@@ -91,6 +93,7 @@ class AutoSolver:
         self.calibration = model.calibration
         self.parser = LabelParser(self.graph, LabelScorer(model.network, model.phrases), model.hops, model.words)
         self.corrections = ConfirmedForms(self.parser)
+        self.suggestions = NameSuggestions(self.parser)
 
     @property
     def default_threshold(self) -> float:
@@ -114,21 +117,27 @@ class AutoSolver:
         paths: Mapping[str, Sequence[Weighted]] | None = None,
         parsed: Mapping[str, Sequence[Proposed]] | None = None,
         monitor: Monitor = QUIET,
+        *,
+        suggest: bool = False,
     ) -> list[ComputedAnswer]:
         """What is computed for each question, in their order.
 
-        paths: relation paths by question, from a retriever; parsed: forms by question, from a parser.  One on which a
-        step takes longer than `question_limits.SECONDS` comes back with `reject`.
+        paths: relation paths by question, from a retriever; parsed: forms by question, from a parser.  suggest: whether
+        a declined question comes with what words of it that were not read may mean.  One on which a step takes longer
+        than `question_limits.SECONDS` comes back with `reject`.
         """
         results: list[ComputedAnswer] = []
         for start in range(0, len(questions), BATCH):
             own = questions[start : start + BATCH]
             try:
                 with time_limit(SECONDS):
-                    results += self._solve(own, paths or {}, parsed or {})
+                    solved = self._solve(own, paths or {}, parsed or {})
+                    results += self._suggested(own, solved) if suggest else solved
             except QuestionTimeout as fault:
                 if len(questions) > 1:  # one of them: each on its own
-                    results += [made for question in own for made in self.solve([question], paths, parsed)]
+                    results += [
+                        made for question in own for made in self.solve([question], paths, parsed, suggest=suggest)
+                    ]
                     continue
                 log.warning("question %s: %s", own[0].id, fault)
                 self.timeouts += 1
@@ -164,6 +173,20 @@ class AutoSolver:
             chosen.append((question, ranked.prepared.query, choose(ranked)))
         named = self._named(chosen)
         return [self._answer(*one, named) for one in chosen]
+
+    def _suggested(self, questions: Sequence[Question], solved: list[ComputedAnswer]) -> list[ComputedAnswer]:
+        """The same, with names by which a declined question has an answer, one for the same words."""
+        declined = [n for n, one in enumerate(solved) if one.missing and one.reason in (ENTITY, RELATION, UNREAD)]
+        tried = [
+            (n, *pair) for n in declined for pair in self.suggestions.of(questions[n].text, solved[n].missing or "")
+        ]
+        again = [replace(questions[n], text=text) for n, _, text in tried]
+        with contextlib.suppress(QuestionTimeout):
+            for (n, suggestion, _), one in zip(tried, self._solve(again, {}, {}) if again else (), strict=True):
+                known = solved[n].suggestions
+                if one.form is not None and all(other.words != suggestion.words for other in known):
+                    solved[n] = replace(solved[n], suggestions=(*known, suggestion))
+        return solved
 
     def _proposed(
         self, query: LabelQuery, paths: Sequence[Weighted], parsed: Sequence[Proposed]

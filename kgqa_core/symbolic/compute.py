@@ -140,7 +140,7 @@ class Calculator:
 
         retrieved: of each question.
         """
-        return self.solver.solve(questions, paths_of(self.solver.store, questions, retrieved))
+        return self.solver.solve(questions, paths_of(self.solver.store, questions, retrieved), suggest=True)
 
     def _told_apart(self, solved: ComputedAnswer) -> str:
         """The answers as text; where several things share a name, each with what tells it apart."""
@@ -161,5 +161,5 @@ class Calculator:
         return {
             "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
             "computed": self._told_apart(solved), "answers": tuple(solved.answers), "proof": tuple(texts),
-            "proof_rows": len(solved.proof), "road": solved.road,
+            "proof_rows": len(solved.proof), "road": solved.road, "suggestions": solved.suggestions,
         }  # fmt: skip

@@ -28,7 +28,8 @@ class ConfirmedForms:
         self._learnt: tuple[Sequence[Question], dict[str, tuple[list[str], int]]] = ((), {})
 
     def learn(self, examples: Sequence[Question], link: Callable[[Question], Question]) -> None:
-        """Takes questions with right answers, if they are others than before; those not about this graph are left."""
+        """Takes questions with right answers or forms, if they are others than before; those not about this graph are
+        left."""
         if examples == self._learnt[0]:
             return
         learnt: dict[str, tuple[list[str], int]] = {}
@@ -39,7 +40,14 @@ class ConfirmedForms:
         for question, ranked in zip(linked, self.parser.parse(linked), strict=True):
             query, texts = ranked.prepared.query, self.graph.store.resolve(question.answer_keys).items()
             right = {name for text, ids in texts for name in [*self.graph.store.names(ids).values()] or [text]}
-            whole = (one for one in ranked.candidates if _names_all(one, query) and self._gives(one, right))
+            candidates = [one for one in ranked.candidates if right and self._gives(one, right)]
+            with contextlib.suppress(KgqaError):
+                stated = (
+                    candidate_of(parse(question.s_expression), query, self.graph) if question.s_expression else None
+                )
+                if stated is not None and (not right or self._gives(stated, right)):
+                    candidates = [stated]
+            whole = (one for one in candidates if _names_all(one, query))
             forms = [_swap(str(one.form), self._marks(query)) for one in whole]
             known, times = learnt.get(_words(query), (forms, 0))
             learnt[_words(query)] = [form for form in known if form in forms], times + 1

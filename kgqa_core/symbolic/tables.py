@@ -11,6 +11,7 @@ import polars as pl
 
 from kgqa_core.logic.forms import Form
 from kgqa_core.store.tables import read_frame
+from kgqa_core.types import NameSuggestion
 
 COMPUTED, PROOF = "computed.parquet", "proof.parquet"
 
@@ -36,6 +37,7 @@ class ComputedAnswer:
     right, None where that was not learnt or there is none; min_confidence: below which it declines; road: what proposed
     the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines; reject:
     why nothing was computed, where it took too long.  unnamed: blank nodes without a name that are left out.
+    suggestions: what words that were not read may mean.
     """
 
     question: str
@@ -56,6 +58,7 @@ class ComputedAnswer:
     missing: str | None = None
     reject: str | None = None
     unnamed: int = 0
+    suggestions: tuple[NameSuggestion, ...] = ()
 
 
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from flows.cli import app as cli
 from flows.cli._options import ProfileChoice
 from flows.cli._session import chosen_profile
 from kgqa_core.config import KgOptions, OwnNames
-from kgqa_core.errors import ConfigError, KgInputError
+from kgqa_core.errors import ArtifactError, ConfigError, KgInputError
 from kgqa_core.kg.build import build as build_graph
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.delta import options_of, update
@@ -66,6 +66,25 @@ def test_words_that_are_filled_in_are_read_and_listed_again(tmp_path: Path) -> N
         "hide: [urn:x:row]", "hide: ['urn:x:row']"
     ).splitlines()
     assert words(build(tmp_path, again, "i")) == again
+
+
+def test_commands_that_look_into_a_graph_take_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(tmp_path / "home"))
+    folder, file = build(tmp_path, None), tmp_path / "facts.ttl"
+    assert words(file) == words(folder)
+    for command in (
+        ["sql", "SELECT count(*) FROM triples"],
+        ["path", "Bo Wu", "Ann Lee"],
+        ["stats"],
+        ["show", "Bo Wu"],
+    ):
+        of_file, of_folder = (
+            CliRunner().invoke(cli.app, ["kg", *command, "--json", "--kg", str(kg)]).stdout for kg in (file, folder)
+        )
+        assert of_file.replace('"facts"', '"kg"') == of_folder and '"' in of_file
+    assert len(list((tmp_path / "home" / "artifacts" / "kg").iterdir())) == 1
+    with pytest.raises(ArtifactError, match=f"kgqa kg build {file} --out"):
+        KgStore.open(file)
 
 
 def test_a_graph_has_the_words_of_its_owner_and_not_what_is_hidden(tmp_path: Path) -> None:

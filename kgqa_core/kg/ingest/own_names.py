@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import duckdb
 
 from kgqa_core.config import KgOptions, OwnNames
 from kgqa_core.errors import KgInputError, nearest
-from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.sql import quoted
+from kgqa_core.kg.store import FILE, KgStore, write_meta
 from kgqa_core.monitor import Monitor
 
 META = "own_names"
@@ -58,3 +60,27 @@ def give_names(
             raise KgInputError(f"names are given to what the graph does not have:\n{faults}")
         monitor.note(faults)
     return {META: known | {"hide": names.hide}}
+
+
+def add_names(out: Path, old: Path, names: OwnNames) -> dict[str, Any]:
+    """Copies a built graph into the folder `out`, with names beside those that it has; its counts.
+
+    Raises KgInputError for names of what it does not have, for relations to hide, and for an overlay.
+    """
+    with KgStore.open(old) as store:
+        path, meta, base = store.path, store.meta, store.base
+    if names.hide or base:
+        why = f"it is an overlay of {base}" if base else f"{names.hide[0]!r} can only be hidden where files are read"
+        raise KgInputError(f"{old} is built already, and {why}; name the files of the graph in its place")
+    own = OwnNames.model_validate(meta.get(META, {})).model_dump(mode="json")
+    file = Path(shutil.copyfile(path, out / FILE))
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"ATTACH {quoted(file)} AS kg; CREATE TABLE terms(key VARCHAR)")
+        options = KgOptions.model_validate({**meta["options"], "names": names})
+        known = give_names(connection, file, options, None)[META]
+        for section, given in own.items():
+            if section != "hide":
+                given |= {key: [*dict.fromkeys((*given.get(key, ()), *words))] for key, words in known[section].items()}
+        connection.execute("DELETE FROM kg.meta WHERE key IN ($1, 'options')", [META])
+        write_meta(connection, "kg", {META: own, "options": {**meta["options"], "names": own}})
+    return dict(meta["counts"])

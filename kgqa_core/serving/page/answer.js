@@ -106,7 +106,8 @@ function notHere(turn, actions) {
   const unsure = served.reason === null && served.confidence < served.min_confidence;
   return [el("p", {class: "not-here"}, served.reason === UNREAD ? "Not understood" : served.answerable === false ? "Not in this graph" : "No answer"),
     el("p", {}, served.reason ? [visible(served.reason === UNREAD ? "These words were not read" : served.reason, 400), served.missing ? [": ", say(served.missing)] : "", ". "] : unsure ? "The system is too unsure of its answer. " : "",
-      served.nearest ? ["Nearest in the graph: ", say(served.nearest), ". "] : ""), anyway].filter(Boolean);
+      served.nearest ? ["Nearest in the graph: ", say(served.nearest), ". "] : ""),
+    ...(served.suggestions ?? []).map(one => el("p", {}, say(one.words), ": did you mean ", say(one.name), "? A line of the names file: ", el("code", {}, visible(one.line, 300)))), anyway].filter(Boolean);
 }
 
 function verdict(turn) {

@@ -110,11 +110,12 @@ def _heads(graph: LabelGraph, words: Sequence[RelationWords]) -> list[str]:
 class OwnWords:
     """Puts words of the graph in the place of its owner's (`KgOptions.names`), in singular and plural.
 
-    A noun for a relation stands for its noun, or the type that it leads to; a verb stands for its label.
+    A noun for a relation stands for its noun, or the type that it leads to; a verb stands for its label.  own: in place
+    of those that the graph has.
     """
 
-    def __init__(self, graph: LabelGraph) -> None:
-        own = OwnNames.model_validate(graph.store.meta.get(META, {}))
+    def __init__(self, graph: LabelGraph, own: OwnNames | None = None) -> None:
+        own = own or OwnNames.model_validate(graph.store.meta.get(META, {}))
         texts = {name: text for text, names in own.values.items() for name in names}
         for key, label, end in zip(graph.keys, graph.labels, graph.tail_type.tolist(), strict=True):
             for name in own.relations.get(key, ()):

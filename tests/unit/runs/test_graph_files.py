@@ -119,6 +119,30 @@ def test_several_files_make_one_graph_and_a_graph_folder_is_read_as_it_is(tmp_pa
         graph_record(home, [_paths(record)[1]])
 
 
+def test_names_of_a_built_graph_are_given_to_a_copy_under_its_own_digest(tmp_path: Path, home: Home) -> None:
+    built = Path(_paths(graph_record(home, [_file(tmp_path)]))[0])
+
+    def named(names: dict[str, Any], folder: Path = built) -> Path:
+        return Path(_paths(graph_record(home, [folder], {"kg": {"names": names}}))[0])
+
+    first = named({"entities": {"Ada Stone": ["Addy"]}, "relations": {"wrote": ["penned"]}})
+    assert first != built and named({"entities": {"Ada Stone": "Addy"}, "relations": {"wrote": "penned"}}) == first
+    again = named({"relations": {"wrote": ["authored"]}}, first)
+    with KgStore.open(again) as store:
+        assert store.resolve(["Addy"]) == store.resolve(["Ada Stone"])
+        assert store.meta["own_names"]["relations"] == {"wrote": ["penned", "authored"]}
+        assert store.meta["options"]["names"] == store.meta["own_names"]
+    with KgStore.open(built) as store:
+        assert not store.resolve(["Addy"])["Addy"]
+    assert System.from_graph(again, home=home).ask("Who penned The Grey Harbour?").answer == "Ada Stone"
+    for names, fault in (
+        ({"relations": {"wrotte": ["penned"]}}, "did you mean 'wrote'"),
+        ({"hide": ["wrote"]}, "'wrote' can only be hidden where files are read"),
+    ):
+        with pytest.raises(KgInputError, match=fault):
+            named(names)
+
+
 def test_what_cannot_be_a_graph_is_refused_with_the_way_out(tmp_path: Path, home: Home) -> None:
     with pytest.raises(KgInputError, match="name a graph file"):
         graph_record(home, [])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,14 +14,29 @@ import pytest
 from kgqa_core.answering.reply import Answer, AnswerTopic
 from kgqa_core.config import KgOptions
 from kgqa_core.datasets.files.jsonl import read_question_file
-from kgqa_core.errors import InputError, StorageError
+from kgqa_core.errors import InputError, QuestionFileError, StorageError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.serving import feedback
-from kgqa_core.serving.feedback import FILE, Feedback, FeedbackRefused, FeedbackStore, IssuedAnswer, client_of
-from kgqa_core.serving.feedback_examples import TrainingExample, reviewed, training_examples, write_examples
+from kgqa_core.serving.feedback import (
+    FILE,
+    Feedback,
+    FeedbackRefused,
+    FeedbackStore,
+    IssuedAnswer,
+    client_of,
+    confirmed_questions,
+)
+from kgqa_core.serving.feedback_examples import (
+    TrainingExample,
+    read_examples,
+    reviewed,
+    training_examples,
+    write_examples,
+)
 from kgqa_core.serving.messages import issued
 from kgqa_core.serving.service import Served
+from kgqa_core.store.artifacts import Home
 from kgqa_core.workspace import Workspace
 
 
@@ -304,3 +321,36 @@ def test_no_other_user_of_the_machine_reads_the_feedback(store: FeedbackStore) -
     down(store, issue(store), "Sucre")
     files = [path for path in store.path.parent.iterdir() if path.stat().st_size]
     assert len(files) >= 2 and not any(path.stat().st_mode & 0o077 for path in files)
+
+
+def test_corrections_of_a_file_are_confirmed_and_take_the_place_of_former_ones(
+    store: FeedbackStore, tmp_path: Path
+) -> None:
+    file = tmp_path / "corrections.jsonl"
+    rows = [
+        {"id": "a", "question": "Capital of Bolivia?", "topic_entities": ["Bolivia"], "answers": ["Sucre"]},
+        {"id": "b", "question": "How many?", "s_expression": "(COUNT (JOIN capital x))"},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for right in ("Sucre", "La Paz"):
+        file.write_text(file.read_text().replace("Sucre", right))
+        store.confirm_examples(read_examples(file))
+    assert [(row["state"], row["client"]) for row in store.rows()] == [("confirmed", "file")] * 2
+    [example] = training_examples(store.rows())
+    assert example.answers == ("La Paz",)
+    counted, capital = sorted(confirmed_questions(Home(tmp_path)), key=lambda one: one.text, reverse=True)
+    assert counted.s_expression == "(COUNT (JOIN capital x))" and capital.topic_keys == ("Bolivia",)
+    store.quarantine(client="file")
+    assert confirmed_questions(Home(tmp_path)) == []
+
+
+def test_a_file_of_corrections_that_says_nothing_right_is_refused_with_its_faults(tmp_path: Path) -> None:
+    file = tmp_path / "corrections.jsonl"
+    for row, fault in (
+        ({"id": "a", "question": "Why?"}, "question 'a': neither answers nor s_expression"),
+        ({"id": "b", "question": "Why?", "s_expression": "(COUNT"}, "question 'b': "),
+        ({"question": "Why?", "answers": ["x"]}, "line 1: field 'id' is missing"),
+    ):
+        file.write_text(json.dumps(row))
+        with pytest.raises(QuestionFileError, match=re.escape(fault)):
+            read_examples(file)

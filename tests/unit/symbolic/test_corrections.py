@@ -70,6 +70,20 @@ def test_one_confirmed_number_is_less_sure_than_two(solver: AutoSolver, graph: L
     assert one is not None and two is not None and one[1].share == LIKELY and two[1].share in (LIKELY, SURE)
 
 
+def test_a_form_says_what_is_right_alone_or_with_the_answers_that_it_gives(solver: AutoSolver) -> None:
+    form, text = f"(JOIN (R {X}capital) {X}c0)", "which burg rules {}?"
+    example = replace(question_about(solver.graph, "a", text.format("Norland"), f"{X}c0"), s_expression=form)
+    for answers, answered in (((), True), (("Norland City",), True), (("Norland",), False)):
+        solver.corrections.learn([replace(example, answer_keys=answers)], lambda one: one)
+        known = solver.corrections.choose(
+            solver.parser.read([question_about(solver.graph, "q", text.format("Estia"), f"{X}c2")])
+        )
+        assert (known is not None) == answered
+        assert known is None or str(known[1].best and known[1].best.form) == form.replace("c0", "c2")
+    solver.corrections.learn([replace(example, s_expression="(JOIN (R nothing) y)")], lambda one: one)
+    assert not any(forms for forms, _ in solver.corrections._forms.values())
+
+
 def test_what_is_not_about_this_graph_teaches_nothing(solver: AutoSolver) -> None:
     def link(question: Question) -> Question:
         raise InputError("there is no such entity here")

@@ -1,0 +1,142 @@
+"""`kgqa improve`: questions that a home answers badly, and what mends each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli._graph import GraphChoice, graph_or_run
+from flows.cli._options import SystemChoice
+from flows.cli._session import Session, err, print_json
+from flows.cli.ask import open_system
+from kgqa_core.errors import InputError
+from kgqa_core.report.terminal import VisibleText
+from kgqa_core.store.artifacts import Home
+from kgqa_core.types import UNREAD, Question
+
+if TYPE_CHECKING:
+    from kgqa_core.answering.reply import Answer
+
+SURE = 0.7
+"""Confidence below which an answer is listed."""
+MOST, FEW = 500, 20
+"""Questions that are asked again, the latest; badly answered ones from which on training on questions is advised."""
+SHOWN = 3
+"""Questions shown for one fix."""
+
+
+def improve(
+    session: Session,
+    choice: SystemChoice,
+    graph: GraphChoice,
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="Question file to ask, too.", show_default=False)
+    ] = None,
+) -> None:
+    """Ask a home's questions again, and list unread words and unsure answers with what mends each.
+
+    Its questions are those that its server answered lately, and those that the run declined.
+    """
+    home, record = graph_or_run(session, graph, choice.run_id)
+    from kgqa_core.datasets.files.jsonl import read_question_file
+
+    asked = [
+        *_asked(home, record),
+        *((row["question"] for row in read_question_file(questions, gold=False)) if questions else ()),
+    ]
+    texts = [*dict.fromkeys(asked)][-MOST:]
+    if not texts:
+        raise InputError(
+            f"the home {home.root} has no questions yet; ask on the page of `kgqa serve`, or name some with --questions"
+        )
+    with err.status(f"asking {len(texts)} questions again …"):
+        system = open_system(home, record, choice)
+        answers = system.answer([Question(str(n), text, language=system.language) for n, text in enumerate(texts)])
+        weak = [one for one in answers if not one.reject and (one.answer is None or (one.confidence or 1.0) < SURE)]
+        again = [Question(one.id, one.question, language=system.language) for one in weak]
+        guesses = {one.id: one.listed for one in system.at_confidence(0.0).answer(again)}
+    result = {"questions": len(texts), "weak": len(weak), **fixes(weak, guesses)}
+    for line in _lines(result):
+        session.console.print(VisibleText(line), soft_wrap=True)
+    if session.as_json:
+        print_json(result)
+
+
+def _asked(home: Home, record: Mapping[str, Any]) -> Iterator[str]:
+    """Questions that the server of a home answered, and those of its user that a run declined."""
+    from kgqa_core.datasets.files.question import read_questions
+    from kgqa_core.runs.records import artifact_folder
+    from kgqa_core.serving.feedback import FILE, FeedbackStore
+    from kgqa_core.serving.limits import SERVE_FOLDER
+    from kgqa_core.store.tables import read_frame
+
+    folder = home.root / SERVE_FOLDER
+    if (folder / FILE).is_file():
+        with contextlib.closing(FeedbackStore(folder)) as store:
+            yield from store.questions()
+    for stage in record["stages"]:
+        if stage["name"].startswith("answers") and record["profile"]["questions"]["source"] != "generated":
+            frame = read_frame(Path(stage["artifact"]["path"]) / "answers.parquet", ("question", "abstained"))
+            declined = set(frame.filter(frame["abstained"])["question"])
+            yield from (one.text for one in read_questions(artifact_folder(record, "questions")) if one.id in declined)
+
+
+def fixes(weak: list[Answer], guesses: Mapping[str, list[str]]) -> dict[str, Any]:
+    """What mends badly answered questions, by its kind: lines of a names file, corrections to fill in, words to name."""
+    names: dict[str, list[str]] = {}
+    unread: dict[str, list[str]] = {}
+    unsure, missing = [], []
+    for one in weak:
+        for suggestion in one.suggestions:
+            names.setdefault(suggestion.line, []).append(one.question)
+        if one.suggestions:
+            continue
+        if one.reason == UNREAD:
+            unread.setdefault(str(one.missing), []).append(one.question)
+        elif guesses.get(one.id) and one.confidence is not None:
+            row = {"id": str(len(unsure) + 1), "question": one.question, "answers": guesses[one.id]}
+            unsure.append({"confidence": one.confidence, "correction": row})
+        else:
+            missing.append(
+                {"question": one.question, "reason": one.reason, "missing": one.missing, "nearest": one.nearest}
+            )
+    return {
+        "names": [{"line": line, "questions": texts} for line, texts in _by_count(names)],
+        "unread": [{"words": words, "questions": texts} for words, texts in _by_count(unread)],
+        "unsure": sorted(unsure, key=lambda row: row["confidence"]),
+        "missing": missing,
+    }
+
+
+def _by_count(rows: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
+    return sorted(rows.items(), key=lambda row: -len(row[1]))
+
+
+def _lines(result: Mapping[str, Any]) -> Iterator[str]:
+    """What is printed for people."""
+    yield f"{result['questions']} questions were asked again; {result['weak']} have no answer, or one that is not sure"
+    titles = {
+        "names": "A name for each, in the file of --names (lines of one section go together):",
+        "unread": "Words that were not read; `kgqa kg words` lists what they may be names of:",
+        "unsure": "Not sure; correct the answers in a file of such lines, then `kgqa feedback import FILE`:",
+        "missing": "Not in the graph; look with `kgqa kg search`, name it, or add the facts:",
+    }
+    for kind, title in titles.items():
+        if result[kind]:
+            yield f"\n{title}"
+        for row in result[kind]:
+            if kind == "unsure":
+                yield f"  {json.dumps(row['correction'], ensure_ascii=False)}  # confidence {row['confidence']:.2f}"
+            elif kind == "missing":
+                why = ": ".join(text for text in (row["reason"], row["missing"]) if text)
+                near = f" (nearest: {row['nearest']})" if row["nearest"] else ""
+                yield f"  {row['question']}  # {why}{near}"
+            else:
+                yield f"  {row.get('line') or row['words']}  # {'; '.join(row['questions'][:SHOWN])}"
+    if result["weak"] >= FEW:
+        yield f"\n{result['weak']} questions with their answers in a file train the system: `kgqa run --questions FILE`"
