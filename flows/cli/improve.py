@@ -45,10 +45,8 @@ def improve(
     home, record = graph_or_run(session, graph, choice.run_id)
     from kgqa_core.datasets.files.jsonl import read_question_file
 
-    asked = [
-        *_asked(home, record),
-        *((row["question"] for row in read_question_file(questions, gold=False)) if questions else ()),
-    ]
+    asked = [*_asked(home, record)]
+    asked += [row["question"] for row in read_question_file(questions, gold=False)] if questions else []
     texts = [*dict.fromkeys(asked)][-MOST:]
     if not texts:
         raise InputError(
@@ -87,7 +85,7 @@ def _asked(home: Home, record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fixes(weak: list[Answer], guesses: Mapping[str, list[str]]) -> dict[str, Any]:
-    """What mends badly answered questions, by its kind: lines of a names file, corrections to fill in, words to name."""
+    """What mends weak questions, by its kind: lines of a names file, words to name, corrections to fill in."""
     names: dict[str, list[str]] = {}
     unread: dict[str, list[str]] = {}
     unsure, missing = [], []
