@@ -88,7 +88,7 @@ def fixes(weak: list[Answer], guesses: Mapping[str, list[str]]) -> dict[str, Any
     """What mends weak questions, by its kind: lines of a names file, words to name, corrections to fill in."""
     names: dict[str, list[str]] = {}
     unread: dict[str, list[str]] = {}
-    unsure, missing = [], []
+    unsure, missing = list[dict[str, Any]](), list[dict[str, Any]]()
     for one in weak:
         for suggestion in one.suggestions:
             names.setdefault(suggestion.line, []).append(one.question)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
 from kgqa_core.serving.graph_records import GraphRecord
@@ -72,7 +73,7 @@ class AskResult(GraphRecord):
     @classmethod
     def of(cls, answer: Answer, seconds: float) -> AskResult:
         """The record of an answer that took so long."""
-        given = {
+        given: dict[str, Any] = {
             "answers": tuple(answer.listed), "proof": answer.proof[:MOST_FACTS], "facts": answer.facts[:MOST_FACTS],
             "facts_total": len(answer.facts), "seconds": round(seconds, 3),
         }  # fmt: skip

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from kgqa_core.config import OwnNames
 from kgqa_core.linking.english import singulars
+from kgqa_core.nn.sentence_encoder import SentenceEncoder
+from kgqa_core.nn.vectors import ONE
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.symbolic.by_labels.graph import WORD
 from kgqa_core.symbolic.by_labels.parser import LabelParser
@@ -26,7 +30,7 @@ class NameSuggestions:
     """Finds names of one graph that are near to words."""
 
     def __init__(self, parser: LabelParser) -> None:
-        self.graph, self.scorer, self.phrases = parser.graph, parser.scorer, parser.phrases
+        self.graph, self.relations = parser.graph, parser.phrases.relation_words
 
     def of(self, text: str, missing: str) -> Iterator[tuple[NameSuggestion, str]]:
         """Suggestions for words of a question that were not read, each with the text as it is read with its line."""
@@ -40,22 +44,27 @@ class NameSuggestions:
 
     def _near(self, words: str) -> list[tuple[str, str, str]]:
         """Section, key and name of what is likest to words, the likest first."""
-        rows, texts = self._names
-        likeness = (self.scorer.phrases(texts).vectors @ self.scorer.phrases([words]).vectors[0]).tolist()
-        best = dict[tuple[str, str, str], float]()
-        for row, value in zip(rows, likeness, strict=True):
-            best[row] = max(value, best.get(row, NEAR))
-        return sorted((row for row, value in best.items() if value > NEAR), key=lambda row: -best[row])[:TRIED]
+        rows, vectors = self._names
+        likeness = vectors @ self._encoded([words])[0]
+        order = [n for n in np.argsort(-likeness, kind="stable").tolist() if likeness[n] >= NEAR]
+        return [*dict.fromkeys(rows[n] for n in order)][:TRIED]
 
     @cached_property
-    def _names(self) -> tuple[list[tuple[str, str, str]], list[str]]:
-        """What words may mean, and the text that each is compared by."""
+    def _names(self) -> tuple[list[tuple[str, str, str]], NDArray[np.float32]]:
+        """What words may mean, and the vector of what each is called."""
         graph, rows = self.graph, list[tuple[tuple[str, str, str], str]]()
-        for relation, (key, label) in enumerate(zip(graph.keys, graph.labels, strict=True)):
-            texts = (label, *self.phrases.wordings(relation), *self.phrases.wordings(relation + graph.relations))
-            rows += [(("relations", key, label), text) for text in dict.fromkeys(texts) if not graph.is_type[relation]]
-        for index in sorted(range(len(graph.type_keys)), key=lambda n: -int(graph.type_sizes[n]))[:MOST_TYPES]:
+        for key, label, words, is_type in zip(graph.keys, graph.labels, self.relations, graph.is_type, strict=True):
+            rows += [(("relations", key, label), text) for text in {label: 0, words.noun: 0} if text and not is_type]
+        for index in np.argsort(-graph.type_sizes, kind="stable")[:MOST_TYPES].tolist():
             rows.append((("types", graph.type_keys[index], graph.type_labels[index]), graph.type_labels[index]))
         if len(graph.texts) <= MOST_VALUES:
             rows += [(("values", text, text), text) for text in graph.texts if not text[0].isdigit()]
-        return [row for row, _ in rows], [text for _, text in rows]
+        return [row for row, _ in rows], self._encoded([text for _, text in rows])
+
+    def _encoded(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of length 1 by the sentence encoder as it comes, which knows what words mean."""
+        return np.asarray(self._encoder.encode(texts) / ONE, dtype=np.float32)
+
+    @cached_property
+    def _encoder(self) -> SentenceEncoder:
+        return SentenceEncoder("minilm", section="label_parser")
