@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kgqa_core.config import OwnNames
 from kgqa_core.linking.english import singulars
+from kgqa_core.linking.words import usualness
 from kgqa_core.nn.sentence_encoder import SentenceEncoder
 from kgqa_core.nn.vectors import ONE
 from kgqa_core.rewriting.phrases import plural
@@ -19,8 +20,9 @@ from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.phrases import OwnWords
 from kgqa_core.types import NameSuggestion
 
-NEAR, TRIED = 0.5, 3
-"""Likeness of words to a name from which on it may be meant, and how many names are tried for them."""
+NEAR, NEARER, TRIED = 0.5, 0.7, 3
+"""Likeness of words to a name from which on it may be meant, that of a name or a word that English hardly has, and how
+many names are tried."""
 MOST_TYPES, MOST_VALUES = 500, 200
 """Types, the largest first, that words are compared with; texts, where a graph has no more."""
 MOST_RUNS = 4
@@ -36,7 +38,7 @@ class NameSuggestions:
         """Suggestions for words of a question that were not read, each with the text as it is read with its line."""
         runs = [run for run in dict.fromkeys([*missing.split(", "), *missing.split()]) if run in text]
         for words in [run for run in runs if any(len(word) > 2 for word in WORD.findall(run))][:MOST_RUNS]:
-            own = next((one for one in singulars(words) if plural(one) == words), words)
+            own = max((one for one in singulars(words) if plural(one) == words), key=usualness, default=words)
             for section, key, name in self._near(own):
                 line = yaml.safe_dump({key: [own]}, allow_unicode=True, width=1 << 20, default_flow_style=True).strip()
                 read = OwnWords(self.graph, OwnNames.model_validate({section: {key: [own]}})).read(text)
@@ -46,7 +48,8 @@ class NameSuggestions:
         """Section, key and name of what is likest to words, the likest first."""
         rows, vectors = self._names
         likeness = vectors @ self._encoded([words])[0]
-        order = [n for n in np.argsort(-likeness, kind="stable").tolist() if likeness[n] >= NEAR]
+        least = NEAR if words.islower() and all(map(usualness, WORD.findall(words))) else NEARER
+        order = [n for n in np.argsort(-likeness, kind="stable").tolist() if likeness[n] >= least]
         return [*dict.fromkeys(rows[n] for n in order)][:TRIED]
 
     @cached_property
