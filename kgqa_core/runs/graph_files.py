@@ -70,16 +70,12 @@ def built_graph(home: Home, options: KgOptions, monitor: Monitor = QUIET) -> Art
             raise KgInputError(f"{folder} holds an artifact of kind {ref.kind}, not a graph")
         if options.names == OwnNames():
             return ref
+        from kgqa_core.kg.build import resource_faults
+        from kgqa_core.kg.ingest.own_names import add_names
+
         parts = {"inputs": {"kg": ref.digest}, "options": options.names.decisive(), "code": _code()}
-
-        def fill_names(workspace: Workspace) -> dict[str, Any]:
-            from kgqa_core.kg.build import resource_faults
-            from kgqa_core.kg.ingest.own_names import add_names
-
-            with resource_faults(workspace.out, options):
-                return add_names(workspace.out, ref.folder, options.names)
-
-        return filled(home, "kg", parts, fill_names, monitor)
+        with resource_faults(home.root, options):
+            return filled(home, "kg", parts, lambda space: add_names(space.out, ref.folder, options.names), monitor)
     read = {name: Path(file).expanduser() for name, file in options.reading_files().items()}
     sources = [*named_files(options.files, options), views_source(options)]
     read |= {f"file {number}": source.path for number, source in enumerate(sources) if source is not None}

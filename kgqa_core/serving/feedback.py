@@ -32,8 +32,6 @@ from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 from kgqa_core.types import Question
 
 FILE = "feedback.sqlite"
-FROM_FILE = "file"
-"""The client of what was imported."""
 MOST = 2**63 - 1
 """The largest number that SQLite holds."""
 
@@ -111,10 +109,10 @@ def confirmed_questions(home: Home) -> list[Question]:
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as connection:
             rows = FeedbackStore._rows(connection, "state = 'confirmed'")
     examples = [example_of(row) for row in sorted(rows, key=lambda row: row["turn"]) if row["fault"] is None]
-    last = {normalise(one.question): one for one in examples}.values()
+    last = [*{normalise(one.question): one for one in examples}.values()][-100:]
     return [
         Question("", one.question, topic_keys=one.topics, answer_keys=one.answers, s_expression=one.form)
-        for one in [*last][-100:]
+        for one in last
     ]
 
 
@@ -255,7 +253,7 @@ class FeedbackStore:
             for one in examples:
                 row = {
                     "at": _day(), "question": one.question, "topics": _list(one.topics), "answers": _list(one.answers),
-                    "form": one.form, "verdict": "up", "client": FROM_FILE, "answer_id": one.to_row()["id"],
+                    "form": one.form, "verdict": "up", "client": "file", "answer_id": one.to_row()["id"],
                     "state": "confirmed",
                 }  # fmt: skip
                 connection.execute(

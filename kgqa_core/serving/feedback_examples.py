@@ -9,7 +9,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -129,20 +129,12 @@ def reviewed(rows: Sequence[Mapping[str, Any]], store: KgStore | None) -> list[t
 
 def read_examples(path: Path) -> list[TrainingExample]:
     """Corrections in a question file: with right answers, or the form that gives them.  Raises QuestionFileError."""
-    rows = {row["id"]: row for row in read_question_file(path, gold=False)}
-    examples = {
-        name: TrainingExample(
-            row["question"], tuple(row["topic_entities"]), tuple(sorted(row["answers"])), row["s_expression"]
-        )
-        for name, row in rows.items()
-    }
+    read = read_question_file(path, gold=False)
+    rows = [{**row, "verdict": "up", "topics": row["topic_entities"], "form": row["s_expression"]} for row in read]
     empty = "neither answers nor s_expression say what is right"
-    faults = {
-        name: fault_of({"verdict": "up", **asdict(one)}) or (empty if not (one.answers or one.form) else None)
-        for name, one in examples.items()
-    }
-    check_faults(path, [f"question {name!r}: {fault}" for name, fault in faults.items() if fault])
-    return [*examples.values()]
+    faults = [(row["id"], fault_of(row) or ("" if row["answers"] or row["form"] else empty)) for row in rows]
+    check_faults(path, [f"question {name!r}: {fault}" for name, fault in faults if fault])
+    return [example_of(row) for row in rows]
 
 
 def training_examples(rows: Sequence[Mapping[str, Any]]) -> list[TrainingExample]:

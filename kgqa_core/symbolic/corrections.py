@@ -28,8 +28,7 @@ class ConfirmedForms:
         self._learnt: tuple[Sequence[Question], dict[str, tuple[list[str], int]]] = ((), {})
 
     def learn(self, examples: Sequence[Question], link: Callable[[Question], Question]) -> None:
-        """Takes questions with right answers or forms, if they are others than before; those not about this graph are
-        left."""
+        """Takes questions with what is right, if they are others than before; those not about this graph are left."""
         if examples == self._learnt[0]:
             return
         learnt: dict[str, tuple[list[str], int]] = {}
@@ -42,9 +41,7 @@ class ConfirmedForms:
             right = {name for text, ids in texts for name in [*self.graph.store.names(ids).values()] or [text]}
             candidates = [one for one in ranked.candidates if right and self._gives(one, right)]
             with contextlib.suppress(KgqaError):
-                stated = (
-                    candidate_of(parse(question.s_expression), query, self.graph) if question.s_expression else None
-                )
+                stated = candidate_of(parse(question.s_expression or ""), query, self.graph)
                 if stated is not None and (not right or self._gives(stated, right)):
                     candidates = [stated]
             whole = (one for one in candidates if _names_all(one, query))

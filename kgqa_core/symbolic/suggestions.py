@@ -23,9 +23,8 @@ from kgqa_core.types import NameSuggestion
 NEAR, NEARER, TRIED = 0.5, 0.7, 3
 """Likeness of words to a name from which on it may be meant, that of a name or a word that English hardly has, and how
 many names are tried."""
-MOST_TYPES, MOST_VALUES = 500, 200
-"""Types, the largest first, that words are compared with; texts, where a graph has no more."""
-MOST_RUNS = 4
+MOST_RUNS, MOST_TYPES, MOST_VALUES = 4, 500, 200
+"""Words of a question; types, the largest first, that they are compared with; texts, where a graph has no more."""
 
 
 class NameSuggestions:
@@ -33,6 +32,7 @@ class NameSuggestions:
 
     def __init__(self, parser: LabelParser) -> None:
         self.graph, self.relations = parser.graph, parser.phrases.relation_words
+        self._encoder: SentenceEncoder | None = None
 
     def of(self, text: str, missing: str) -> Iterator[tuple[NameSuggestion, str]]:
         """Suggestions for words of a question that were not read, each with the text as it is read with its line."""
@@ -66,8 +66,5 @@ class NameSuggestions:
 
     def _encoded(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1 by the sentence encoder as it comes, which knows what words mean."""
+        self._encoder = self._encoder or SentenceEncoder("minilm", section="label_parser")
         return np.asarray(self._encoder.encode(texts) / ONE, dtype=np.float32)
-
-    @cached_property
-    def _encoder(self) -> SentenceEncoder:
-        return SentenceEncoder("minilm", section="label_parser")
