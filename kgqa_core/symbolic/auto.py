@@ -184,7 +184,7 @@ class AutoSolver:
         with contextlib.suppress(QuestionTimeout):
             for (n, suggestion, _), one in zip(tried, self._solve(again, {}, {}) if again else (), strict=True):
                 known = solved[n].suggestions
-                if one.form is not None and all(other.words != suggestion.words for other in known):
+                if one.form is not None and all(other.words not in suggestion.words for other in known):
                     solved[n] = replace(solved[n], suggestions=(*known, suggestion))
         return solved
 

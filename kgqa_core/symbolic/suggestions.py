@@ -36,7 +36,7 @@ class NameSuggestions:
 
     def of(self, text: str, missing: str) -> Iterator[tuple[NameSuggestion, str]]:
         """Suggestions for words of a question that were not read, each with the text as it is read with its line."""
-        runs = [run for run in dict.fromkeys([*missing.split(", "), *missing.split()]) if run in text]
+        runs = [run for run in dict.fromkeys([*missing.replace(",", "").split(), *missing.split(", ")]) if run in text]
         for words in [run for run in runs if any(len(word) > 2 for word in WORD.findall(run))][:MOST_RUNS]:
             own = max((one for one in singulars(words) if plural(one) == words), key=usualness, default=words)
             for section, key, name in self._near(own):
