@@ -75,7 +75,7 @@ def test_commands_that_look_into_a_graph_take_its_file(tmp_path: Path, monkeypat
     for command in (
         ["sql", "SELECT count(*) FROM triples"],
         ["path", "Bo Wu", "Ann Lee"],
-        ["stats"],
+        ["search", "Bo"],
         ["show", "Bo Wu"],
     ):
         of_file, of_folder = (
