@@ -20,7 +20,7 @@ from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.phrases import OwnWords
 from kgqa_core.types import NameSuggestion
 
-NEAR, NEARER, TRIED = 0.5, 0.7, 3
+NEAR, NEARER, TRIED = 0.55, 0.7, 3
 """Likeness of words to a name from which on it may be meant, that of a name or a word that English hardly has, and how
 many names are tried."""
 MOST_RUNS, MOST_TYPES, MOST_VALUES = 4, 500, 200
