@@ -149,10 +149,10 @@ class Answer:
         """Why there is no answer, in words; None where there is one."""
         if self.answer is not None:
             return None
-        return self.reject or refusal_text(self.reason, self.missing, self.nearest)
+        return self.reject or refusal_text(self._verdict())
 
     def __repr__(self) -> str:
-        shown = repr(self.answer) if self.decline is None else self.decline
+        shown = repr(self.answer) if self.decline is None else self.decline.partition("\n")[0]
         return f"<Answer to {self.question!r}: {shown}{self._sure(', ')}>"
 
     def _repr_html_(self) -> str:
@@ -243,7 +243,7 @@ def _without_none(topic: AnswerTopic) -> dict[str, Any]:
 def refusal_text(reply: Mapping[str, Any], absent: str = "not in this graph") -> str:
     """Why a question has no answer, in words, and what its words may mean.
 
-    reply: as of `Answer.to_json`.  absent: how that begins which the graph does not hold.
+    reply: as of `Answer.to_dict`.  absent: how that begins which the graph does not hold.
 
     >>> refusal_text({"reason": "no such relation", "missing": "height", "nearest": "population"})
     'not in this graph: no such relation: height (nearest: population)'

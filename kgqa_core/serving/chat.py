@@ -40,7 +40,7 @@ def _turn(message: ChatMessage) -> tuple[str, str]:
 def answer_text(answer: Answer) -> str:
     """What a chat shows: the answer with its proof as numbered citations, or why there is none."""
     if answer.answer is None or not answer.listed:
-        why = refusal_text(answer.to_json(), "This graph does not hold the answer")
+        why = refusal_text(answer.to_dict(), "This graph does not hold the answer")
         return f"{why[0].upper()}{why[1:]}."
     words = answer.wording or ", ".join(answer.listed)
     cited = answer.proof[:CITED]

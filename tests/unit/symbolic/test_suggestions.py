@@ -69,4 +69,4 @@ def test_a_refusal_shows_what_its_words_may_mean() -> None:
     meant = NameSuggestion("boss", "reports to", "relations: {reports to: [boss]}")
     answer = Answer("q", "Who?", "", answerable=False, reason=UNREAD, missing="boss", suggestions=(meant,))
     shown = "not understood: boss\nboss: did you mean reports to?  relations: {reports to: [boss]}"
-    assert refusal_text(answer.to_json()) == shown and answer.to_row()["suggestions"] == answer.to_json()["suggestions"]
+    assert refusal_text(answer.to_dict()) == shown and answer.to_row()["suggestions"] == answer.to_dict()["suggestions"]
