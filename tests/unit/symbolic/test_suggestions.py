@@ -44,7 +44,7 @@ def test_words_are_offered_as_names_of_what_is_near_and_of_nothing_else(solver: 
 
 
 def test_a_line_is_a_names_file_whatever_the_words_are(solver: AutoSolver) -> None:
-    for words in ("inhabitants: all", "inhabitants #", "inhabitants [x]"):
+    for words in ("population: all", "population #", "population [x]"):
         lines = [yaml.safe_load(line) for line in suggested(solver, f"{words} of Norland", words)]
         assert lines and all(name in words for line in lines for [name] in OwnNames(**line).relations.values())
 
