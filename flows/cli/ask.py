@@ -15,12 +15,12 @@ from flows.cli._graph import GraphChoice, graph_or_run
 from flows.cli._options import ForceOption, SystemChoice, TracedSystemChoice
 from flows.cli._served import ask_server
 from flows.cli._session import JsonSession, Session, err, print_json
-from kgqa_core.config import recorded_profile
 from kgqa_core.runs.records import answering_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 from kgqa_core.types import ROLES
 
 if TYPE_CHECKING:
+    from kgqa_core.runs.finished import SystemParts
     from kgqa_core.system import System
 
 
@@ -88,10 +88,11 @@ def _ask_here(
     from tasks.tracking.traces import close_tracer, open_tracer
 
     started = time.monotonic()
-    share = recorded_profile(record).tracking.trace_share if choice.trace_share is None else choice.trace_share
+    parts = _parts(home, record, choice, linked=not topics)
+    share = parts.profile.tracking.trace_share if choice.trace_share is None else choice.trace_share
     tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
     with err.status("loading the graph, the retriever and the model …"):
-        system = open_system(home, record, choice, linked=not topics)
+        system = _opened(home, parts)
         system.tracer = tracer
         loaded = time.monotonic()
         reply = system.ask(question, topics, dialogue, traces)
@@ -105,17 +106,27 @@ def _ask_here(
     }
 
 
-def open_system(home: Home, record: dict[str, Any], choice: SystemChoice, *, linked: bool = True) -> System:
-    """The system of a run or graph, with the home's corrections.  linked: whether questions come without topics."""
+def open_system(home: Home, record: dict[str, Any], choice: SystemChoice) -> System:
+    """The system of a run or graph, with the home's corrections."""
+    return _opened(home, _parts(home, record, choice))
+
+
+def _parts(home: Home, record: dict[str, Any], choice: SystemChoice, *, linked: bool = True) -> SystemParts:
+    """What a system is opened from.  linked: whether questions come without topics."""
     from kgqa_core.runs.finished import system_parts, with_mentions
-    from kgqa_core.serving.feedback import confirmed_questions
-    from kgqa_core.system import System
     from tasks.secrets import load_secrets
 
     parts = system_parts(home, record, choice.knowledge, choice.min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph and linked:
         parts = with_mentions(parts, common.mentions_folder(home, stage_artifact(record, "kg"), record))
+    return parts
+
+
+def _opened(home: Home, parts: SystemParts) -> System:
+    from kgqa_core.serving.feedback import confirmed_questions
+    from kgqa_core.system import System
+
     system = System.open(parts)
     system.confirmed = partial(confirmed_questions, home)
     return system

@@ -57,7 +57,8 @@ def requirements(profile: Profile) -> list[str]:
 
     The project is not among them: its code is in the model (`model_files.code_files`).
     """
-    extras = [name for name, wanted in (("passages", profile.reads_passages), ("amr", _reads_amr(profile))) if wanted]
+    wanted = {"run": True, "passages": profile.reads_passages, "amr": _reads_amr(profile)}
+    extras = [name for name, has in wanted.items() if has]
     packages = {}
     try:
         named_packages = importlib.metadata.requires(DISTRIBUTION) or ()

@@ -65,7 +65,7 @@ def make(root: Path, light: bool = False) -> None:
     (user / "notes.txt").write_text("what I must not lose\n", encoding="utf-8")
     _home(root / HOME, user)
     for name in (USER, HOME):
-        shutil.copytree(root / name, root / "pristine" / name, symlinks=True)
+        shutil.copytree(root / name, root / "pristine" / name, symlinks=True, ignore=shutil.ignore_patterns("*-shm"))
     (user / CASE).mkdir()
 
 

@@ -287,7 +287,7 @@ def test_open_refuses_what_is_no_graph(tmp_path):
     with pytest.raises(ArtifactError, match="no graph at"):
         KgStore.open(tmp_path / "nowhere")
     (tmp_path / "kg.duckdb").write_bytes(b"not a database" * 1000)
-    with pytest.raises(ArtifactError, match="damaged"):
+    with pytest.raises(ArtifactError, match="is not a built graph"):
         KgStore.open(tmp_path)
     with duckdb.connect(str(tmp_path / "other.duckdb")) as connection:
         connection.execute("CREATE TABLE t(x INT)")

@@ -81,7 +81,7 @@ def test_a_form_says_what_is_right_alone_or_with_the_answers_that_it_gives(solve
         assert (known is not None) == answered
         assert known is None or str(known[1].best and known[1].best.form) == form.replace("c0", "c2")
     solver.corrections.learn([replace(example, s_expression="(JOIN (R nothing) y)")], lambda one: one)
-    assert not any(forms for forms, _ in solver.corrections._forms.values())
+    assert not any(forms for forms, _ in solver.corrections._learnt[1].values())
 
 
 def test_what_is_not_about_this_graph_teaches_nothing(solver: AutoSolver) -> None:
