@@ -21,8 +21,8 @@ from kgqa_core.symbolic.by_labels.phrases import OwnWords
 from kgqa_core.types import NameSuggestion
 
 NEAR, NEARER, TRIED = 0.55, 0.7, 3
-"""Likeness of words to a name from which on it may be meant, that of a name or a word that English hardly has, and how
-many names are tried."""
+"""Likeness of words to a name from which on it may be meant, that of a type, and of a word that English hardly has, and
+how many names are tried."""
 MOST_RUNS, MOST_TYPES, MOST_VALUES = 4, 500, 200
 """Words of a question; types, the largest first, that they are compared with; texts, where a graph has no more."""
 
@@ -48,8 +48,9 @@ class NameSuggestions:
         """Section, key and name of what is likest to words, the likest first."""
         rows, vectors = self._names
         likeness = vectors @ self._encoded([words])[0]
-        least = NEAR if words.islower() and all(map(usualness, WORD.findall(words))) else NEARER
-        order = [n for n in np.argsort(-likeness, kind="stable").tolist() if likeness[n] >= least]
+        usual = words.islower() and all(map(usualness, WORD.findall(words)))
+        least = [NEAR if usual and section != "types" else NEARER for section, _, _ in rows]
+        order = [n for n in np.argsort(-likeness, kind="stable").tolist() if likeness[n] >= least[n]]
         return [*dict.fromkeys(rows[n] for n in order)][:TRIED]
 
     @cached_property
