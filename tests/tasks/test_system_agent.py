@@ -111,7 +111,7 @@ def test_a_reference_names_what_the_system_reads_by_place_and_digest_and_nothing
 def test_requirements_pin_the_packages_that_the_project_names_and_no_path() -> None:
     pinned = dict(line.split("==") for line in requirements(Profile()))
     assert pinned["mlflow"] == importlib.metadata.version("mlflow") and "+" not in pinned["torch"]
-    assert not {"kgqa", "pytest", "bm25s", "mcp"} & pinned.keys()
+    assert not {"kgqa", "pytest", "bm25s"} & pinned.keys()
     passages = make_profile({"answering": {"knowledge": ["rigel/both"]}})
     assert any(line.startswith("bm25s==") for line in requirements(passages))
 
