@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -36,6 +39,13 @@ types: {employee: [minion]}
 values: {on leave: [away]}
 hide: ["urn:x:row"]
 """
+
+
+@pytest.fixture(autouse=True)
+def environment_as_before() -> Iterator[None]:
+    """Commands that run in this process set the home of Prefect."""
+    with patch.dict(os.environ):
+        yield
 
 
 def build(folder: Path, names: str | None, name: str = "g") -> Path:
