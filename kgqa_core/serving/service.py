@@ -331,9 +331,9 @@ class Service:
             knowledge = None
         if (system := opened.systems.get(knowledge)) is None:
             with self._opening:
-                if len(opened.systems) > MOST_KNOWLEDGE:  # closed with the last answer that it is giving
-                    del opened.systems[next(name for name in opened.systems if name is not None)]
                 if knowledge not in opened.systems:
+                    if len(opened.systems) > MOST_KNOWLEDGE:  # closed with the last answer that it is giving
+                        del opened.systems[next(name for name in opened.systems if name is not None)]
                     opened.systems[knowledge] = self.source.with_knowledge(opened.run, str(knowledge))
                 system = opened.systems[knowledge]
         if least is not None:
