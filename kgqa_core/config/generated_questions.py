@@ -118,6 +118,12 @@ class KindShares(Options):
     """How many members there are, or a sum of theirs, for each value of a relation; the values of each member."""
     qualified: float = Field(default=2, ge=0)
     """Statements with a qualifier, where the graph has them."""
+    after_best: float = Field(default=0, ge=0)
+    """What a relation leads to from the best of a set."""
+    absence: float = Field(default=0, ge=0)
+    """Members of a set that have nothing of a relation."""
+    text_value: float = Field(default=0, ge=0)
+    """Members of a set whose value is a word or two, or true or false."""
 
 
 class GeneratedQuestionsOptions(Options):

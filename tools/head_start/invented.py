@@ -41,7 +41,7 @@ def _domain(domain: dict[str, Any], chooser: random.Random, names: set[str]) -> 
     kinds = dict(domain["kinds"])
     for relation in domain["relations"]:
         for kind in (relation[0], relation[2]):
-            if kind not in kinds and " " not in kind and kind != "text":
+            if kind not in kinds and " " not in kind and kind not in ("text", "truth"):
                 kinds[kind] = [kind]
     lines, things = [], {}
     for kind, labels in kinds.items():
@@ -60,7 +60,7 @@ def _domain(domain: dict[str, Any], chooser: random.Random, names: set[str]) -> 
                 continue
             values = (
                 [_value(tail, chooser)]
-                if tail.split()[0] in ("number", "year", "text")
+                if tail.split()[0] in ("number", "year", "text", "word", "truth")
                 else [
                     f"<{other}>"
                     for other in chooser.sample(things[tail], chooser.randint(1, most[0]) if most else 1)
@@ -75,6 +75,10 @@ def _value(kind: str, chooser: random.Random) -> str:
     name, *bounds = kind.split()
     if name == "text":
         return f'"{chooser.randint(10, 9999)}-{chooser.choice("ABCDEF")}"'
+    if name == "word":
+        return f'"{chooser.choice(bounds).replace("_", " ")}"'
+    if name == "truth":
+        return f'"{str(chooser.random() < 0.4).lower()}"^^<{_XSD}boolean>'
     low, high = (int(bound) for bound in bounds)
     if name == "year":
         return f'"{chooser.randint(low, high)}-{chooser.randint(1, 12):02d}-{chooser.randint(1, 28):02d}"^^<{_XSD}date>'

@@ -47,7 +47,10 @@ from tools.head_start.real_graph import build_real_graph
 
 log = logging.getLogger("head_start")
 HOPS = 3
-SHARES = KindShares(yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=0, siblings=9, three_hops=8)
+SHARES = KindShares(
+    yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=2, siblings=9, three_hops=8, after_best=8,
+    absence=6, text_value=8,
+)  # fmt: skip
 
 
 def main() -> None:

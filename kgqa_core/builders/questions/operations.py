@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import floor, log10
 
 import numpy as np
@@ -11,8 +12,24 @@ import numpy as np
 from kgqa_core.builders.questions.aggregates import Aggregates
 from kgqa_core.builders.questions.draft import Draft
 from kgqa_core.builders.questions.paths import PathHop, WalkedPath, Walker
+from kgqa_core.builders.questions.schema_profile import RelationProfile
 from kgqa_core.kg.vocabulary import XSD
-from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Form, Greater, Holds, Literal, Nth, Steps
+from kgqa_core.logic.forms import (
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Step,
+    Steps,
+)
 from kgqa_core.logic.measures import TIME, UNITS
 from kgqa_core.logic.memory import Ints
 
@@ -21,6 +38,8 @@ _PROBED = 24
 _LARGEST = 50_000
 """Members of a type that may be ranked."""
 _YEAR = 372 * 86_400
+_FEW, _SHORT = 60, 24
+"""Texts that a relation has, and letters of each, where people ask for things by them."""
 _LEAST = 3
 """Members with a value that a ranking needs."""
 
@@ -61,6 +80,9 @@ class Operations:
             "bounds": self._bounds,
             "yes_no": self._yes_no,
             "existence": self._existence,
+            "after_best": self._after_best,
+            "absence": self._absence,
+            "text_value": self._text_value,
         }
         hops = walker.hops(lambda hop: not hop.relation.is_type)
         self._valued = [hop for hop in hops if not hop.backward and hop.relation.dimensions]
@@ -312,6 +334,74 @@ class Operations:
             return None
         both = And((self.walker.form(path), self.walker.form(other)))
         return Draft("existence", Holds(both, both)) if len(set(both.parts)) == 2 else None
+
+    def _after_best(self) -> Draft | None:
+        """What a relation leads to from the best of a set: the capital of the largest country of a continent."""
+        drawn = self.rng.choice((self.base, self.of_type, self.typed_path))()
+        best = self._best("after_best", drawn) if self.rng.random() < 0.8 else self._ordinal()
+        if best is None:
+            return None
+        [*nodes] = self.graph.execute(best.form).nodes
+        hops = [hop for hop in self.walker.around(nodes[0]) if hop.relation.entities or hop.relation.dimensions]
+        hop = self.walker.pick([hop for hop in hops if not hop.relation.is_type])
+        if hop is None:
+            return None
+        form: Form = Join((hop.step,), best.form)
+        return Draft("after_best", Count(form) if not hop.single and self.rng.random() < 0.25 else form)
+
+    def _absence(self) -> Draft | None:
+        """Members of a set that have no value, or no thing, of a relation that others of them have."""
+        drawn = self.of_type() if self.rng.random() < 0.6 else self.base()
+        if drawn is None or len(drawn[1]) < _LEAST:
+            return None
+        form, nodes = drawn
+        one = int(nodes[self.rng.randrange(len(nodes))])
+        hop = self.walker.pick([hop for hop in self.walker.around(one) if not hop.relation.is_type])
+        if hop is None:
+            return None
+        source, _ = self.graph.hop(nodes, hop.relation.id, backward=hop.backward)
+        if not 0 < len(np.unique(source)) < len(nodes):
+            return None
+        path = (Step(hop.relation.key, inverse=hop.backward),)
+        lacking = Minus(form, Compare("ge", path, Literal("1", XSD + "decimal"), counted=True))
+        return Draft("absence", Count(lacking) if self.rng.random() < 0.2 else lacking)
+
+    def _text_value(self) -> Draft | None:
+        """Members of a set whose value is a short text, or true or false."""
+        relation = self.rng.choice(self._worded) if self._worded else None
+        drawn = None if relation is None else self.of_type() if self.rng.random() < 0.7 else self.base()
+        if relation is None:
+            return None
+        if drawn is None or not len(self.graph.hop(drawn[1], relation.id, backward=False)[1]):
+            keys = [key for key in (relation.domain,) if key in self.profile.types]
+            drawn = (Class(keys[0]), self.graph.members(keys[0])) if keys else None
+        if drawn is None or isinstance(drawn[0], And):
+            return None
+        form, nodes = drawn
+        _, reached = self.graph.hop(nodes, relation.id, backward=False)
+        if not len(reached):
+            return None
+        value = self._texts[int(reached[self.rng.randrange(len(reached))])]
+        both = And((form, Join((Step(relation.key),), value)))
+        return Draft("text_value", Count(both) if self.rng.random() < 0.2 else both)
+
+    @cached_property
+    def _worded(self) -> list[RelationProfile]:
+        """Relations to a few short texts without digits, or to true and false."""
+        rows = self.graph.store.connection.execute(
+            f"""
+            SELECT relation, list(DISTINCT tail) FROM triples JOIN entities e ON e.id = tail
+            WHERE e.kind = 'literal' GROUP BY relation
+            HAVING count(DISTINCT tail) BETWEEN 1 AND {_FEW} AND count(*) > count(DISTINCT tail)
+              AND bool_and(e.number IS NULL AND e.time IS NULL AND length(e.key) <= {_SHORT}
+                           AND NOT regexp_matches(e.key, '[0-9]'))"""
+        ).fetchall()
+        nodes = sorted(node for _, some in rows for node in some)
+        found = self.graph.store.connection.execute(
+            "SELECT id, key, datatype FROM entities WHERE id IN (SELECT unnest($1::BIGINT[]))", [nodes]
+        ).fetchall()
+        self._texts = {node: Literal(key, datatype or XSD + "string") for node, key, datatype in found}
+        return [self.walker.by_id[relation] for relation, _ in sorted(rows) if relation in self.walker.by_id]
 
     def _use(self, measured: MeasuredSet) -> None:
         self.walker.used[measured.hop.relation.key, measured.hop.backward] += 1

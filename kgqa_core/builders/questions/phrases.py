@@ -14,7 +14,7 @@ from kgqa_core.builders.questions.noun import Noun, article, conjugated
 from kgqa_core.builders.questions.question_words import QuestionWords
 from kgqa_core.builders.questions.relation_words import RelationWordings, is_person
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import And, Arg, Class, Compare, Entity, Form, Join, Minus, Nth, Or, Step
+from kgqa_core.logic.forms import And, Arg, Class, Compare, Entity, Form, Join, Literal, Minus, Nth, Or, Step
 from kgqa_core.rewriting.phrases import plural
 
 ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
@@ -36,6 +36,8 @@ class FormPhrases:
         match form:
             case Entity():
                 return Noun(fixed=self.lexicon.called(form))
+            case Literal(text=text):
+                return Noun(fixed=text.replace("_", " "))
             case Class(key=key):
                 return Noun(head=self.lexicon.type_label(key), many=True)
             case Join():
@@ -181,7 +183,33 @@ class FormPhrases:
                 options.append(Noun(sort, post, many=many, known=bool(known)))
         return self.lexicon.pick(options)
 
+    def _with_text(self, parts: tuple[Form, ...], head: str, many: bool | None) -> Noun | None:
+        """A set whose value is a text, or true or false: `red cars`, `products that are discontinued`."""
+        valued = [part for part in parts if isinstance(part, Join) and isinstance(part.of, Literal)]
+        if len(valued) != 1 or len(parts) != 2 or not isinstance(valued[0].of, Literal):
+            return None
+        [other] = [part for part in parts if part is not valued[0]]
+        text, step = valued[0].of.text.replace("_", " "), valued[0].path[0]
+        words, noun = self.lexicon.words(step), self.noun(other, head, True if many is None else many)
+        label = self.profile.relations[step.relation].label.removeprefix("is ").removeprefix("has ")
+        that, are = "who" if is_person(noun.head) else "that", "are" if noun.many else "is"
+        if text.lower() in ("true", "false"):
+            no = "" if text.lower() == "true" else "not "
+            posts = [f"{that} {are} {no}{label}", f"{no}{label}", f"{are} {no}{label}"[len(are) + 1 :]]
+            adjective = label if not no else f"non-{label}"
+        else:
+            own = words.nouns[0] if words.nouns else label
+            posts = [f"with {own} {text}", f"whose {own} is {text}", f"{that} {are} {text}", f"with {text} {own}"]
+            adjective = text
+        if noun.fixed:
+            return replace(noun, fixed=f"{noun.fixed} {self.lexicon.pick(posts)}")
+        if not noun.adjective and self.lexicon.rng.random() < 0.45:
+            return replace(noun, adjective=adjective)
+        return replace(noun, post=f"{noun.post} {self.lexicon.pick(posts)}".strip())
+
     def _both(self, parts: tuple[Form, ...], head: str, many: bool | None) -> Noun:
+        if (valued := self._with_text(parts, head, many)) is not None:
+            return valued
         classes = [part for part in parts if isinstance(part, Class)]
         others = [part for part in parts if not isinstance(part, (Class, Compare))]
         bounds = [part for part in parts if isinstance(part, Compare)]
@@ -216,12 +244,31 @@ class FormPhrases:
             and noun.post.endswith(self.lexicon.name_of(of))
         ):
             return replace(noun, post=f"{noun.post} but not {self.lexicon.called(without.of)}")
-        sets = self.noun(without).show()
         that = "who" if is_person(noun.head) else "that"
+        if isinstance(without, Compare):
+            return self._lacking(noun, without, that)
+        sets = self.noun(without).show()
         post = self.lexicon.pick(
             (f"but not {sets}", f"except {sets}", f"{that} are not {sets}", f"without {sets}", f"excluding {sets}")
         )
         return replace(noun, post=f"{noun.post} {post}".strip(), many=True)
+
+    def _lacking(self, noun: Noun, without: Compare, that: str) -> Noun:
+        """What has nothing of a relation: `countries without a capital`, `employees who do not report to anybody`."""
+        step = without.path[0]
+        words, have = self.lexicon.words(step), "have" if noun.many else "has"
+        things = self.lexicon.counted_noun(step, words)
+        single = words.nouns[0] if words.nouns and not step.inverse else ""
+        posts = [f"without {things}", f"with no {things}", f"{that} {have} no {things}", f"that do not have {things}"]
+        if single:
+            posts += [f"without {article(single)} {single}", f"with no {single}", f"{that} {have} no {single}",
+                      f"that lack {article(single)} {single}", f"with unknown {single}"]  # fmt: skip
+        else:
+            for _, several in () if step.inverse else words.verbs:
+                posts += [f"that do not {several} anything", f"{that} {several} nothing"]
+        if noun.fixed:
+            return replace(noun, fixed=f"{noun.fixed} {self.lexicon.pick(posts)}")
+        return replace(noun, post=f"{noun.post} {self.lexicon.pick(posts)}".strip(), many=True)
 
     def _best(self, form: Arg | Nth, head: str) -> Noun:
         noun = self.noun(form.of, head, False)
@@ -248,6 +295,9 @@ class FormPhrases:
                 return self.lexicon.compared(form, many)
             case And(parts=parts):
                 return " and ".join(self.predicate(part, many) for part in parts)
+            case Join(path=(step,), of=Literal(text=text)) if text.lower() in ("true", "false"):
+                label = self.profile.relations[step.relation].label.removeprefix("is ").removeprefix("has ")
+                return f"{be} {'' if text.lower() == 'true' else 'not '}{label}"
             case Join(path=(step, *rest), of=of) if not form.where:
                 words = self.lexicon.words(step)
                 inside = self.noun(Join(tuple(rest), of) if rest else of)

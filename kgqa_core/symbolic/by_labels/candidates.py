@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby, permutations, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +37,13 @@ from kgqa_core.logic.forms import (
     Or,
     Qualifier,
     children,
+    elements,
 )
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.operations import KINDS as OPERATIONS
+from kgqa_core.symbolic.operations import operation_of
 
 KINDS = (*OPERATIONS, "value")
 """Those of the classifier of operations, and `value`: what has a number or date that compares with one of the text."""
@@ -156,12 +159,12 @@ class CandidateMaker:
     def __init__(self, graph: LabelGraph, hops: int = 2) -> None:
         self.graph, self.hops = graph, hops
 
-    def make(self, query: LabelQuery, likeness: NDArray[np.float64], kinds: Sequence[float]) -> list[Candidate]:
+    def make(self, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> list[Candidate]:
         """The candidates of a question, the likest first, each form once.
 
         kinds: log probability of each of KINDS; the least likely are not made.
         """
-        return CandidateGenerator(self, query, likeness, kinds).candidates()
+        return CandidateGenerator(self, query, fit.likeness, kinds).candidates()
 
 
 class CandidateGenerator:
@@ -565,6 +568,20 @@ class CandidateGenerator:
         fulfils = np.zeros(len(nodes), dtype=np.bool_)
         fulfils[source[among(reached, self.near[op, literal])]] = True
         return nodes[fulfils]
+
+
+def kind_of(form: Form) -> str:
+    """The operation of a form, one of KINDS; that a path does not lead back to where it starts is none."""
+    if isinstance(form, Minus) and isinstance(form.without, Entity) and form.without.key in elements(form.of).entities:
+        return kind_of(form.of)
+    if isinstance(form, Join) and isinstance(form.of, (Join, Minus)):
+        return kind_of(form.of)
+    return "value" if _compares(form) and not isinstance(form, Holds) else operation_of(form, ()).kind
+
+
+def _compares(form: Form) -> bool:
+    own = isinstance(form, Compare) or (isinstance(form, Join) and isinstance(form.of, Literal))
+    return own or any(_compares(part) for part in children(form))
 
 
 def nodes_of(form: Form) -> list[Form]:

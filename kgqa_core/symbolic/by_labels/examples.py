@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.forms import (
     Compare,
+    Count,
     Entity,
     Form,
     Holds,
-    Join,
-    Literal,
     Minus,
-    children,
     elements,
 )
 from kgqa_core.logic.memory import outside
@@ -31,6 +29,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
     Candidate,
     LabelQuery,
     best_of,
+    kind_of,
     slots_of,
     types_in_form,
     ways_of,
@@ -38,7 +37,6 @@ from kgqa_core.symbolic.by_labels.candidates import (
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import BLOCK, NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
-from kgqa_core.symbolic.operations import operation_of
 from kgqa_core.types import Question
 
 OTHER_KINDS = 2
@@ -65,20 +63,6 @@ class LabelExample:
     classes: NDArray[np.int64]
     wanted: tuple[int, ...]
     weight: float = 1.0
-
-
-def kind_of(form: Form) -> str:
-    """The operation of a form, one of KINDS; that a path does not lead back to where it starts is none."""
-    if isinstance(form, Minus) and isinstance(form.without, Entity) and form.without.key in elements(form.of).entities:
-        return kind_of(form.of)
-    if isinstance(form, Join) and isinstance(form.of, (Join, Minus)):
-        return kind_of(form.of)
-    return "value" if _compares(form) and not isinstance(form, Holds) else operation_of(form, ()).kind
-
-
-def _compares(form: Form) -> bool:
-    own = isinstance(form, Compare) or (isinstance(form, Join) and isinstance(form.of, Literal))
-    return own or any(_compares(part) for part in children(form))
 
 
 def candidate_of(form: Form, query: LabelQuery, graph: LabelGraph) -> Candidate | None:
@@ -134,7 +118,7 @@ def make_examples(
             log[KINDS.index(name)] = 0.0
         assert encoded is not None
         fit = parser.relation_fit(query, encoded, index % BLOCK)
-        candidates = parser.maker.make(query, fit.likeness, log)[:most]
+        candidates = parser.maker.make(query, fit, log)[:most]
         made, right = None, [False] * len(candidates)
         if gold is not None:
             made = candidate_of(gold, query, graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from types import MappingProxyType
@@ -19,9 +19,9 @@ from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, M
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import value_text
 from kgqa_core.question_limits import next_question
+from kgqa_core.search.search import FormSearch
 from kgqa_core.symbolic.by_labels.candidates import (
     Candidate,
-    CandidateMaker,
     LabelQuery,
     best_of,
     by_key,
@@ -145,6 +145,7 @@ class RelationFit:
     paired: NDArray[np.float64]
     positions: NDArray[np.float64]
     slots: tuple[float, ...] = ()
+    nearness: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
 
     def outward(self, candidate: Candidate) -> float:
         """Whether the text names the relations of a path in their order, away from its mention: -1 (reversed) to 1.
@@ -235,7 +236,6 @@ class LabelParser:
         learnt: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
         self.graph, self.scorer, self.hops = graph, scorer, hops
-        self.maker = CandidateMaker(graph, hops)
         self.qualifiers = Qualifiers(graph)
         self.phrases, self._own = Phrases(graph), OwnWords(graph)
         each = [self.phrases.wordings(directed) for directed in range(2 * graph.relations)]
@@ -248,6 +248,7 @@ class LabelParser:
         self._words = [stems(texts) for texts in each]
         self._wording_block: EncodedTexts | None = None
         self._unread = UnreadWords(graph, each, scorer, learnt)
+        self.maker = FormSearch(graph, self._words, hops)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
         self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]
@@ -313,7 +314,7 @@ class LabelParser:
                 fit = self.relation_fit(query, encoded, index)
                 guess = [head[index] for head in heads]
                 cues = self.cues(query)
-                made = self.maker.make(query, fit.likeness, guess[0].tolist())
+                made = self.maker.make(query, fit, guess[0].tolist())
                 candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), most))
                 bases = islice((one for one in made if meets(one, replace(cues, kind=""), query, self.graph)), BASES)
                 more = self.qualifiers.make(query, bases)
@@ -377,7 +378,21 @@ class LabelParser:
             each = np.where([bool(known) for known in self._pairs], PAIRED * shares, each)
         best = np.full(directed, -np.inf)
         np.maximum.at(best, self._owners, each)
-        return RelationFit(best, paired, positions.double().numpy(), slots)
+        return RelationFit(best, paired, positions.double().numpy(), slots, self._nearness(query.text, encoded, index))
+
+    def _nearness(self, text: str, encoded: EncodedTexts, index: int) -> NDArray[np.float64]:
+        """[2 * relations, words of the text]: likeness of a word to the nearest word of a relation's wordings."""
+        block, pieces = self._wording_block, text.split()
+        assert block is not None
+        near = torch.einsum("wud,td->wut", block.tokens, encoded.tokens[index])
+        best = near.masked_fill(~(block.weights > 0)[:, :, None], -1.0).amax(1).double().numpy()
+        results = np.full((2 * self.graph.relations, len(pieces)), -1.0)
+        at, columns = 1, []
+        for ids in self.scorer.network.encoder.token_ids(pieces):
+            columns.append(best[:, at : at + len(ids) - 2].mean(1) if len(ids) > 2 else np.full(len(best), -1.0))
+            at += len(ids) - 2
+        np.maximum.at(results, self._owners, np.stack(columns, 1) if columns else np.zeros((len(best), 0)))
+        return results
 
     @torch.inference_mode()
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:

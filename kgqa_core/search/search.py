@@ -1,0 +1,713 @@
+"""Searches the forms of a question bottom-up: plans are extended and joined, and the best of each level are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.errors import FormError
+from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.linking.english import singulars
+from kgqa_core.logic.forms import (
+    BESTS,
+    OPS,
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    Or,
+)
+from kgqa_core.logic.measures import measure
+from kgqa_core.logic.memory import NONE, TESTS, Ints
+from kgqa_core.symbolic.by_labels.candidates import (
+    KINDS,
+    LEAST_KIND,
+    OR,
+    Candidate,
+    LabelQuery,
+    among,
+    contains,
+    inside,
+    kind_of,
+    types_in_form,
+)
+from kgqa_core.symbolic.by_labels.cues import cues_of
+from kgqa_core.symbolic.by_labels.form_reading import root
+from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
+from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
+from kgqa_core.symbolic.by_labels.question_words import (
+    grammar_of,
+    is_superlative,
+    other_types,
+    question_words,
+)
+from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
+
+Floats = NDArray[np.float64]
+LEVELS = 4
+BEAM, SIDE = 64, 10
+FOLLOWED = 40
+QUOTA = 8
+MOST, LARGE = 320, 50_000
+MEASURES = 6
+NEAR, SPAN = 0.45, 0.35
+COVERAGE, COST, TYPED, UNSURE, PRIOR = 1.2, 0.08, 0.2, 0.05, 0.1
+PLAIN = 0.55
+SINGLE = 1.05
+LONGEST_VALUE = 4
+ONE = Literal("1", f"{XSD}decimal")
+_ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """A form with what it denotes and what it explains of the question."""
+
+    form: Form
+    nodes: Ints | None
+    cover: Floats
+    relations: tuple[int, ...] = ()
+    slots: tuple[int, ...] = ()
+    value: int | bool | None = None
+    likeness: float = 0.0
+    rho: float = 1.0
+    cost: float = 0.0
+    things: bool = True
+    chain: int = -1
+    """Relations of the path that leads here from an entity; -1 for what is no such path."""
+    start: Ints | None = None
+    kind: str = "none"
+    missing: bool = False
+    score: float = 0.0
+    ranked: bool = False
+
+
+class FormSearch:
+    """Makes the candidates of questions on one graph by search."""
+
+    def __init__(self, graph: LabelGraph, words: Sequence[set[str]], hops: int = 2) -> None:
+        self.graph, self.hops = graph, hops
+        self.words = [frozenset(map(root, own)) for own in words]
+
+    def make(self, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> list[Candidate]:
+        """The candidates of a question, the likeliest first, each form once."""
+        return _Search(self, query, fit, kinds).candidates()
+
+
+class _Search:
+    def __init__(self, owner: FormSearch, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> None:
+        self.owner, self.graph, self.query, self.kinds = owner, owner.graph, query, kinds
+        self.likeness: Floats = fit.likeness
+        self.words = [" ".join(WORD.findall(piece.lower())) for piece in query.text.split()]
+        self.roots = [root(word) for word in self.words]
+        self.cues = cues_of(query.text, yes_no=False)
+        self._weigh()
+        self._relation_cover(fit.nearness)
+        self.wanted = {index for index, _ in query.types}
+        self.plans: dict[Form, Plan] = {}
+        self.near: dict[tuple[str, Literal], Ints] = {}
+        self.measures: dict[bytes, list[tuple[int, bool]]] = {}
+        self.type_cover = {index: self._type_cover(index) * conf for index, conf in query.types}
+        self.classes = [
+            self._plan(Class(self.graph.type_keys[t]), self.graph.members(t), self.type_cover[t], likeness=0.0)
+            for t, conf in query.types
+        ]
+
+    # -- words -------------------------------------------------------------------------------------------------
+
+    def _weigh(self) -> None:
+        """weights [words]: of those that a form has to explain; masks of the words of operations."""
+        lists, grammar = question_words(), grammar_of(self.query.text)
+        weights, size = np.ones(len(self.words)), len(self.words)
+        self.rank_words, self.count_words = np.zeros(size), np.zeros(size)
+        self.compare_words, self.away_words, self.slot_words = np.zeros(size), np.zeros(size), {}
+        self.value_words = np.zeros(size)
+        for n, word in enumerate(self.words):
+            if is_superlative(word) or word in _ORDINALS:
+                self.rank_words[n] = 1
+            elif word in lists["counting"]:
+                self.count_words[n] = 1
+                weights[n] = 0.5
+            elif word in lists["comparatives"]:
+                self.compare_words[n] = 1
+            elif word in lists["negations"] or word in ("but", "except"):
+                self.away_words[n] = 1
+            elif word in SLOTS:
+                self.slot_words[SLOTS.index(word)] = n
+                weights[n] = 1.5
+            elif word == NUMBER:
+                self.value_words[n] = 1
+            elif word in grammar or word in CONTENT_FREE or not word:
+                weights[n] = 0.0
+        self.weights = weights
+        self.total = max(float(weights.sum()), 1.0)
+
+    def _relation_cover(self, nearness: Floats) -> None:
+        cover = np.clip((nearness - NEAR) / SPAN, 0.0, 1.0)
+        for n, word in enumerate(self.roots):
+            if self.weights[n] and self.words[n] not in SLOTS and self.words[n] != NUMBER:
+                for relation, words in enumerate(self.owner.words):
+                    if word in words:
+                        cover[relation, n] = 1.0
+        for n, word in enumerate(self.words):
+            if word in SLOTS or word == NUMBER:
+                cover[:, n] = 0.0
+        self.relation_cover = cover
+
+    def _type_cover(self, index: int) -> Floats:
+        label = self.graph.type_labels[index]
+        names = {root(stem(w)) for text in (label, *other_types(label)) for w in WORD.findall(text)}
+        return np.array([float(word in names) for word in self.roots])
+
+    # -- plans -------------------------------------------------------------------------------------------------
+
+    def _plan(self, form: Form, nodes: Ints | None, cover: Floats, **more: Any) -> Plan:
+        plan = Plan(form, nodes, cover, **more)
+        plan.score = self._score(plan)
+        return plan
+
+    def _score(self, plan: Plan) -> float:
+        count = len(plan.relations)
+        mean = plan.likeness / count if count else PLAIN
+        covered = float(plan.cover @ self.weights) / self.total
+        unsure = UNSURE * math.log(min(1.0, max(plan.rho, 1e-3)))
+        prior = PRIOR * max(self.kinds[KINDS.index(plan.kind)], -8.0)
+        return mean + COVERAGE * covered - COST * count - plan.cost + unsure + prior
+
+    def _wants(self, kind: str, words: Floats | None = None) -> bool:
+        own = self.kinds[KINDS.index(kind)]
+        return own >= LEAST_KIND or own >= max(self.kinds) or (words is not None and bool(words.any()))
+
+    def _items(self) -> list[Plan]:
+        graph, items = self.graph, list(self.classes)
+        size = len(self.words)
+        for number, slot in enumerate(self.query.slots):
+            best = max(slot.entities[0][2], 1e-3)
+            cover = np.zeros(size)
+            if number in self.slot_words:
+                cover[self.slot_words[number]] = 1.0
+            for entity, key, rho in slot.entities[:3]:
+                nodes = graph.nodes_of(entity, key)
+                items.append(
+                    self._plan(graph.named(entity, key), nodes, cover, slots=(number,), rho=rho / best, chain=0,
+                               start=nodes, things=not graph.memory.literal[entity])
+                )  # fmt: skip
+        items += self._text_values()
+        items += self._truths()
+        items += self._having()
+        return items
+
+    def _text_values(self) -> Iterator[Plan]:
+        """Texts of the graph that stand in the question."""
+        texts, size = self.graph.texts, len(self.words)
+        taken = np.zeros(size, dtype=np.bool_)
+        for length in range(LONGEST_VALUE, 0, -1):
+            for first in range(size - length + 1):
+                words = self.words[first : first + length]
+                if taken[first : first + length].any() or any(word in SLOTS or word == NUMBER for word in words):
+                    continue
+                if not self.weights[first : first + length].any():
+                    continue
+                nodes = texts.get(" ".join(words)) or next(
+                    (texts[one] for one in singulars(" ".join(words)) if one in texts), None
+                )
+                if not nodes:
+                    continue
+                taken[first : first + length] = True
+                cover = np.zeros(size)
+                cover[first : first + length] = 1.0
+                for node in nodes[:2]:
+                    key = self.graph.text_of(node)
+                    own = self.graph.nodes_of(node, key)
+                    yield self._plan(
+                        self.graph.named(node, key), own, cover, chain=0, start=own, things=False, kind="value"
+                    )
+
+    def _truths(self) -> Iterator[Plan]:
+        """What has a relation to true or false by whose words the question asks."""
+        graph = self.graph
+        if not graph.truths:
+            return
+        nodes = np.array(sorted(graph.truths), dtype=np.int64)
+        keys = graph.store.entity_keys(nodes.tolist())
+        for relation in np.flatnonzero(np.isin(np.arange(graph.relations), graph.memory.relation)).tolist():
+            cover = self.relation_cover[relation] * self.weights
+            if cover.max(initial=0.0) < 0.9 or graph.measured[relation] > 0.5 or graph.entity_tails[relation] > 0.5:
+                continue
+            for node in nodes.tolist():
+                heads = graph.follow(np.array([node]), relation + graph.relations)
+                truth = keys[node].lower() in ("true", "1")
+                if not len(heads) or (not truth and not self.away_words.any()):
+                    continue
+                form = graph.join((relation + graph.relations,), Literal(keys[node], f"{XSD}boolean"))
+                own = np.maximum(self.relation_cover[relation], self.away_words) if not truth else self.relation_cover[relation]
+                yield self._plan(form, heads, own, relations=(relation + graph.relations,),
+                                 likeness=float(self.likeness[relation]), kind="value")  # fmt: skip
+
+    def _having(self) -> Iterator[Plan]:
+        """What has a number or date by whose relation the question asks; what it has that compares with a value."""
+        graph = self.graph
+        rank = self.rank_words.any() or self._wants("best")
+        if not (rank or self.query.values):
+            return
+        measured = np.flatnonzero(graph.measured > 0.5)
+        if not len(measured):
+            return
+        fit = self.likeness[measured] + self.relation_cover[measured] @ self.weights / self.total
+        for relation in measured[np.argsort(-fit, kind="stable")[:3]].tolist():
+            heads = np.unique(graph.memory.head[graph.memory.relation == relation])
+            if len(heads) > LARGE:
+                continue
+            index = int(graph.head_type[relation])
+            if index >= 0 and graph.head_share[relation] > 0.85:
+                if index not in self.wanted:
+                    form: Form = Class(graph.type_keys[index])
+                    yield self._plan(form, graph.members(index), np.zeros(len(self.words)), cost=0.1)
+            else:
+                form = Compare("ge", (graph.step(relation),), ONE, counted=True)
+                yield self._plan(form, heads, np.zeros(len(self.words)), cost=0.15)
+
+    # -- search ------------------------------------------------------------------------------------------------
+
+    def candidates(self) -> list[Candidate]:
+        """The best plans as candidates."""
+        beam = self._items()
+        for plan in beam:
+            self._keep(plan)
+        for _ in range(LEVELS):
+            new: list[Plan] = []
+            new += self._follow(beam)
+            for plan in beam:
+                new += self._narrow(plan)
+                new += self._condition(plan)
+                new += self._rank(plan)
+                new += self._lack(plan)
+            new += self._join(beam)
+            fresh = [plan for plan in new if self._keep(plan)]
+            beam = self._select(fresh)
+            if not beam:
+                break
+        finals = self._finals()
+        for plan in finals:
+            self._keep(plan)
+        return self._made()
+
+    def _keep(self, plan: Plan) -> bool:
+        known = self.plans.get(plan.form)
+        if known is not None and known.score >= plan.score:
+            return False
+        self.plans[plan.form] = plan
+        return True
+
+    def _select(self, plans: list[Plan]) -> list[Plan]:
+        """The best of a level, and some of each group of plans that use the same mentions."""
+        plans.sort(key=lambda one: -one.score)
+        counts: dict[object, int] = {}
+        chosen = []
+        for index, plan in enumerate(plans):
+            if plan.missing or plan.nodes is None:
+                continue
+            key = (frozenset(plan.slots), plan.ranked)
+            counts[key] = counts.get(key, 0) + 1
+            if len(chosen) < BEAM or counts[key] <= QUOTA:
+                chosen.append(plan)
+        return chosen[: 2 * BEAM]
+
+    def _follow(self, beam: list[Plan]) -> Iterator[Plan]:
+        graph, rows = self.graph, []
+        for plan in beam:
+            if plan.nodes is None or not len(plan.nodes) or (plan.relations and not plan.things):
+                continue
+            if plan.chain >= self.owner.hops or len(plan.relations) >= 4 or len(plan.nodes) > LARGE:
+                continue
+            if plan.chain < 0 and not (plan.ranked or plan.slots or len(plan.nodes) <= 200):
+                continue
+            last = plan.relations[-1] if plan.relations else -1
+            relations = graph.directed_relations(plan.nodes, graph.end_type(last) if last >= 0 else -1)
+            relations = relations[[not self._useless(one) and not (last >= 0 and self._back(last, one))
+                                   for one in relations.tolist()]]  # fmt: skip
+            if not len(relations):
+                continue
+            covered = np.maximum(plan.cover, self.relation_cover[relations]) @ self.weights / self.total
+            count = len(plan.relations) + 1
+            scores = (plan.likeness + self.likeness[relations]) / count + COVERAGE * covered - COST * count - plan.cost
+            scores += UNSURE * math.log(min(1.0, max(plan.rho, 1e-3)))
+            scores += [TYPED * self._wanted_end(plan.nodes, one, count) for one in relations.tolist()]
+            rows += [(score, number, plan, one) for number, (score, one) in
+                     enumerate(zip(scores.tolist(), relations.tolist(), strict=True))]  # fmt: skip
+        rows.sort(key=lambda row: (-row[0], row[1]))
+        counts: dict[object, int] = {}
+        done = 0
+        for _, _, plan, relation in rows:
+            key = (frozenset(plan.slots), plan.ranked)
+            counts[key] = counts.get(key, 0) + 1
+            if done >= FOLLOWED and counts[key] > 16:
+                continue
+            done += 1
+            yield from self._followed(plan, relation)
+        yield from self._absent(beam)
+
+    def _followed(self, plan: Plan, relation: int) -> Iterator[Plan]:
+        graph = self.graph
+        reached = graph.follow(plan.nodes, relation)
+        if plan.chain > 0 and plan.start is not None:
+            reached = reached[~among(reached, plan.start)]
+        if not 0 < len(reached) <= LARGE:
+            return
+        form = graph.join((relation,), plan.form)
+        cover = np.maximum(plan.cover, self.relation_cover[relation])
+        cover = self._ends(cover, reached)
+        yield self._plan(
+            form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
+            likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho, cost=plan.cost,
+            things=graph.to_entities(relation), chain=plan.chain + 1 if plan.chain >= 0 else -1, start=plan.start,
+            kind=plan.kind, ranked=plan.ranked,
+        )  # fmt: skip
+
+    def _ends(self, cover: Floats, nodes: Ints) -> Floats:
+        """The cover with that of the types which all of some nodes have."""
+        for index in self.wanted:
+            if inside(nodes[:20], self.graph.members(index)):
+                cover = np.maximum(cover, self.type_cover[index])
+        return cover
+
+    def _absent(self, beam: list[Plan]) -> Iterator[Plan]:
+        graph = self.graph
+        for plan in beam:
+            if plan.chain != 0 or not plan.things or plan.nodes is None or len(plan.nodes) != 1:
+                continue
+            entity = int(plan.nodes[0])
+            usual = np.setdiff1d(
+                graph.relations_of_types(graph.types_of(entity)), graph.directed_relations(plan.nodes)
+            )
+            order = sorted(usual.tolist(), key=lambda one: (-self.likeness[one], one))[:3]
+            for one in order:
+                if not self._useless(one):
+                    cover = np.maximum(plan.cover, self.relation_cover[one])
+                    yield self._plan(graph.join((one,), plan.form), NONE, cover, relations=(one,), slots=plan.slots,
+                                     likeness=float(self.likeness[one]), rho=plan.rho, missing=True)  # fmt: skip
+
+    def _wanted_end(self, nodes: Ints, relation: int, count: int) -> bool:
+        if not self.wanted or self.graph.end_type(relation) in self.wanted:
+            return bool(self.wanted)
+        if count > 1 or not self.graph.to_entities(relation):
+            return False
+        reached = self.graph.follow(nodes, relation)[:200]
+        return any(among(reached, self.graph.members(index)).any() for index in self.wanted)
+
+    def _useless(self, relation: int) -> bool:
+        return relation >= self.graph.relations and bool(self.graph.is_type[relation - self.graph.relations])
+
+    def _back(self, last: int, then: int) -> bool:
+        return then == self.graph.inverse(last) and last < self.graph.relations and not self.graph.to_entities(last)
+
+    def _narrow(self, plan: Plan) -> Iterator[Plan]:
+        if not plan.relations or not plan.things or plan.nodes is None or not self.classes:
+            return
+        if isinstance(plan.form, And) and any(isinstance(part, Class) for part in plan.form.parts):
+            return
+        seen: set[bytes] = set()
+        for members, (index, _) in zip(self.classes, self.query.types, strict=True):
+            member = among(plan.nodes, members.nodes)
+            both, out = plan.nodes[member], plan.nodes[~member]
+            if len(out) and self.graph.typed(out).mean() < 0.5:
+                continue
+            less = len(out) > 0 or not self._called(plan.relations[-1], index)
+            if len(both) > 0 and less and both.tobytes() not in seen:
+                seen.add(both.tobytes())
+                cover = np.maximum(plan.cover, members.cover)
+                yield self._extended(plan, And((members.form, plan.form)), both, cover, cost=-0.05)
+
+    def _called(self, relation: int, index: int) -> bool:
+        return relation >= self.graph.relations and bool(
+            self.graph.noun(relation - self.graph.relations) == self.graph.type_labels[index]
+        )
+
+    def _extended(
+        self, plan: Plan, form: Form, nodes: Ints | None, cover: Floats, relation: int | None = None,
+        cost: float = 0.0, kind: str | None = None, value: int | bool | None = None, ranked: bool = False,
+    ) -> Plan:  # fmt: skip
+        relations, likeness = plan.relations, plan.likeness
+        if relation is not None:
+            relations, likeness = (*relations, relation), likeness + float(self.likeness[relation])
+        return self._plan(
+            form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho,
+            cost=plan.cost + cost, things=plan.things, kind=kind or plan.kind, value=value,
+            ranked=ranked or plan.ranked,
+        )  # fmt: skip
+
+    def _measures(self, plan: Plan) -> list[tuple[int, bool]]:
+        assert plan.nodes is not None
+        key = plan.nodes.tobytes()
+        if key not in self.measures:
+            graph = self.graph
+            end = graph.end_type(plan.relations[-1]) if plan.relations else -1
+            relations, fan_out = graph.directed_relations(plan.nodes, end).tolist(), graph.fan_out
+            numbers = [one for one in relations if graph.is_measure(one)]
+            things = [
+                one for one in relations
+                if graph.to_entities(one) and not graph.is_type[one % graph.relations] and fan_out[one] > SINGLE
+            ]  # fmt: skip
+            fits = self.likeness + self.relation_cover @ self.weights / self.total
+            numbers.sort(key=lambda one: (-fits[one], one))
+            things.sort(key=lambda one: (-fits[one], one))
+            self.measures[key] = [(one, False) for one in numbers[:MEASURES]]
+            self.measures[key] += [(one, True) for one in things[:MEASURES]]
+        return self.measures[key]
+
+    def _rank(self, plan: Plan) -> Iterator[Plan]:
+        nth = self.query.place is not None and self.query.place > 1
+        if plan.ranked or not plan.things or plan.nodes is None or len(plan.nodes) < 2 or len(plan.nodes) > LARGE:
+            return
+        if not (self._wants("best", self.rank_words) or nth):
+            return
+        for relation, counted in self._measures(plan):
+            source, x = self.graph.values(plan.nodes, relation, counted)
+            if not len(source):
+                continue
+            steps = (self.graph.step(relation),)
+            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.rank_words)
+            for best in BESTS:
+                for place in (1, self.query.place) if nth else (1,):
+                    nodes = _at(plan.nodes, source, x, best, place)
+                    if not len(nodes):
+                        continue
+                    form: Form = (
+                        Nth(place, best, plan.form, steps, counted) if place > 1
+                        else Arg(best, plan.form, steps, counted)
+                    )  # fmt: skip
+                    kind = "nth" if place > 1 else "best"
+                    yield self._extended(plan, form, nodes, cover, relation, 0.02, kind, ranked=True)
+
+    def _condition(self, plan: Plan) -> Iterator[Plan]:
+        if not self.query.values or plan.nodes is None or not plan.things or len(plan.nodes) > LARGE:
+            return
+        if plan.kind == "value" or plan.chain == 0:
+            return
+        for form, nodes, relation in self._conditions(plan.nodes, plan):
+            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.value_words)
+            cover = np.maximum(cover, self.compare_words)
+            yield self._extended(plan, And((plan.form, form)), nodes, cover, relation, 0.02, "value")
+
+    def _conditions(self, nodes: Ints, plan: Plan) -> Iterator[tuple[Form, Ints, int]]:
+        relations, hop = self.graph.relations, self.graph.memory.hop
+        measures = self._measures(plan)
+        hops = [hop(nodes, one % relations, backward=one >= relations) for one, _ in measures]
+        for literal, ((relation, counted), (source, reached)) in product(
+            self.query.values, zip(measures, hops, strict=True)
+        ):
+            steps = (self.graph.step(relation),)
+            for op in (*OPS, *(() if counted else ("eq",))):
+                own = self._fulfil(op, literal, nodes, source, reached, counted)
+                if own is None or not len(own) or (counted and len(own) == len(nodes) > 1):
+                    continue
+                yield Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted), own, relation
+
+    def _fulfil(
+        self, op: str, literal: Literal, nodes: Ints, source: Ints, reached: Ints, counted: bool
+    ) -> Ints | None:
+        if counted:
+            limit = measure(literal)
+            if limit is None or limit.dim != "":
+                return None
+            counts = np.bincount(source, minlength=len(nodes))
+            return nodes[(counts > 0) & TESTS[op](counts, limit.lo)]
+        if (op, literal) not in self.near:
+            try:
+                self.near[op, literal] = self.graph.memory.within(op, literal)
+            except FormError:
+                return None
+        fulfils = np.zeros(len(nodes), dtype=np.bool_)
+        fulfils[source[among(reached, self.near[op, literal])]] = True
+        return nodes[fulfils]
+
+    def _lack(self, plan: Plan) -> Iterator[Plan]:
+        """Members without a relation."""
+        if not self.away_words.any() or plan.nodes is None or not plan.things or len(plan.nodes) < 2:
+            return
+        graph = self.graph
+        relations = [one for one in graph.directed_relations(plan.nodes).tolist() if not self._useless(one)]
+        relations.sort(key=lambda one: (-self.likeness[one], one))
+        for relation in relations[:3]:
+            source, _ = graph.memory.hop(plan.nodes, relation % graph.relations, backward=relation >= graph.relations)
+            lacks = np.ones(len(plan.nodes), dtype=np.bool_)
+            lacks[source] = False
+            left = plan.nodes[lacks]
+            if 0 < len(left) < len(plan.nodes):
+                form = Minus(plan.form, Compare("ge", (graph.step(relation),), ONE, counted=True))
+                cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.away_words)
+                yield self._extended(plan, form, left, cover, relation, 0.05, "value")
+
+    def _join(self, beam: list[Plan]) -> Iterator[Plan]:
+        groups: dict[frozenset[int], list[Plan]] = {}
+        for plan in sorted(self.plans.values(), key=lambda one: -one.score):
+            if plan.relations and plan.things and plan.nodes is not None and len(plan.nodes):
+                own = groups.setdefault(frozenset(plan.slots), [])
+                if len(own) < SIDE:
+                    own.append(plan)
+        latest = {id(plan) for plan in beam}
+        union = bool(OR.search(self.query.text))
+        minus = self._wants("difference", self.away_words)
+        keys = list(groups)
+        for one, other in permutations(range(len(keys)), 2):
+            if keys[one] & keys[other]:
+                continue
+            for p, q in product(groups[keys[one]], groups[keys[other]]):
+                if id(p) not in latest and id(q) not in latest:
+                    continue
+                same = p.relations == q.relations
+                if one < other:
+                    both = p.nodes[among(p.nodes, q.nodes)]
+                    if len(both) and (len(both) < len(p.nodes) or len(both) < len(q.nodes)) or same and len(both):
+                        yield self._joined(And((p.form, q.form)), both, p, q, "intersect")
+                    if union and not np.array_equal(p.nodes, q.nodes) and same:
+                        yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
+                if minus:
+                    left = p.nodes[~among(p.nodes, q.nodes)]
+                    if 0 < len(left) < len(p.nodes):
+                        yield self._joined(Minus(p.form, q.form), left, p, q, "difference")
+        if minus:
+            for group in groups.values():
+                for p in group:
+                    yield from self._without(p)
+            for members in self.classes:
+                for group in list(groups.values()):
+                    for q in group:
+                        if q.slots and id(q) in latest:
+                            left = members.nodes[~among(members.nodes, q.nodes)]
+                            if 0 < len(left) < len(members.nodes):
+                                yield self._joined(Minus(members.form, q.form), left, members, q, "difference")
+
+    def _without(self, p: Plan) -> Iterator[Plan]:
+        for number, slot in enumerate(self.query.slots):
+            if number in p.slots:
+                continue
+            entity, key, _ = slot.entities[0]
+            nodes = self.graph.nodes_of(entity, key)
+            if len(p.nodes) > 1 and inside(nodes, p.nodes):
+                left = p.nodes[~among(p.nodes, nodes)]
+                named = next(plan for plan in self.plans.values() if plan.slots == (number,) and plan.chain == 0)
+                yield self._joined(Minus(p.form, self.graph.named(entity, key)), left, p, named, "difference")
+
+    def _joined(self, form: Form, nodes: Ints, p: Plan, q: Plan, kind: str) -> Plan:
+        cover = np.maximum(p.cover, q.cover)
+        if kind == "difference":
+            cover = np.maximum(cover, self.away_words)
+        return self._plan(
+            form, nodes, cover, relations=(*p.relations, *q.relations), slots=(*p.slots, *q.slots),
+            likeness=p.likeness + q.likeness, rho=p.rho * q.rho, cost=p.cost + q.cost,
+            kind=kind if kind != "intersect" or (p.slots and q.slots) else max(p.kind, q.kind), ranked=p.ranked or q.ranked,
+        )  # fmt: skip
+
+    # -- what is no set ----------------------------------------------------------------------------------------
+
+    def _finals(self) -> Iterator[Plan]:
+        graph = self.graph
+        sets = sorted((plan for plan in self.plans.values() if plan.nodes is not None), key=lambda one: -one.score)
+        things = [plan for plan in sets if plan.things and plan.chain != 0]
+        if self._wants("count", self.count_words):
+            for plan in things[:80]:
+                many = not plan.relations or len(plan.nodes) > 1 or graph.fan_out[plan.relations[-1]] > SINGLE
+                if many:
+                    cover = np.maximum(plan.cover, self.count_words)
+                    yield self._extended(plan, Count(plan.form), None, cover, kind="count", value=len(plan.nodes))
+        if self._wants("compare", self.compare_words) or (self._wants("yes/no") and self.compare_words.any()):
+            yield from self._compare()
+        if self._wants("yes/no"):
+            for plan in things[:60]:
+                yield from self._holds(plan)
+
+    def _compare(self) -> Iterator[Plan]:
+        graph = self.graph
+        entities = [plan for plan in self.plans.values() if plan.chain == 0 and plan.slots and plan.things]
+        for p, q in product(entities, entities):
+            if p.slots[0] >= q.slots[0] or p.nodes[0] == q.nodes[0]:
+                continue
+            both = np.array(sorted((int(p.nodes[0]), int(q.nodes[0]))), dtype=np.int64)
+            shared = np.intersect1d(graph.directed_relations(p.nodes), graph.directed_relations(q.nodes))
+            for relation, counted in self._measures(Plan(p.form, both, p.cover)):
+                if relation not in shared:
+                    continue
+                cover = np.maximum(np.maximum(p.cover, q.cover), self.relation_cover[relation])
+                cover = np.maximum(np.maximum(cover, self.compare_words), self.rank_words)
+                for best in BESTS:
+                    form = Greater(p.form, q.form, (graph.step(relation),), best, counted)
+                    nodes = graph.memory.nodes(form)
+                    if not len(nodes):
+                        continue
+                    made = self._plan(form, nodes, cover, relations=(relation,), slots=(*p.slots, *q.slots),
+                                      likeness=float(self.likeness[relation]), rho=p.rho * q.rho, kind="compare")  # fmt: skip
+                    yield made
+                    for one in (p, q):
+                        holds = contains(int(one.nodes[0]), nodes)
+                        yield self._plan(Holds(form, one.form), None, cover, relations=made.relations, slots=made.slots,
+                                         likeness=made.likeness, rho=made.rho, kind="yes/no", value=holds)  # fmt: skip
+
+    def _holds(self, plan: Plan) -> Iterator[Plan]:
+        for number, slot in enumerate(self.query.slots):
+            if number in plan.slots:
+                continue
+            best = max(slot.entities[0][2], 1e-3)
+            for entity, key, rho in slot.entities[:2]:
+                if self.graph.memory.literal[entity]:
+                    continue
+                holds = contains(entity, plan.nodes)
+                if not holds and plan.relations and not self._like(plan, entity):
+                    continue
+                cover = plan.cover.copy()
+                if number in self.slot_words:
+                    cover[self.slot_words[number]] = 1.0
+                made = self._extended(plan, Holds(plan.form, Entity(key)), None, cover, kind="yes/no", value=holds)
+                made.slots = (*plan.slots, number)
+                made.rho *= rho / best
+                made.missing = plan.missing
+                made.score = self._score(made)
+                yield made
+
+    def _like(self, plan: Plan, entity: int) -> bool:
+        end = self.graph.end_type(plan.relations[-1])
+        return end < 0 or end in self.graph.types_of(entity)
+
+    def _made(self) -> list[Candidate]:
+        order = sorted(self.plans.values(), key=lambda one: (-one.score, str(one.form) if one.score > 1 else ""))
+        made = []
+        for plan in order:
+            if plan.chain == 0 or (plan.nodes is not None and not len(plan.nodes) and not plan.missing):
+                continue
+            if not plan.relations and not isinstance(plan.form, (Class, Count, Holds)):
+                continue
+            types = types_in_form(plan.form, plan.nodes, self.query, self.graph)
+            made.append(
+                Candidate(plan.form, KINDS.index(kind_of(plan.form)), plan.nodes, plan.value, plan.relations,
+                          tuple(dict.fromkeys(plan.slots)), types, plan.rho, plan.score, plan.missing)
+            )  # fmt: skip
+            if len(made) >= MOST:
+                break
+        return made
+
+
+def _at(nodes: Ints, places: Ints, x: Floats, best: str, n: int) -> Ints:
+    if not len(places):
+        return NONE
+    signed = x if best == "max" else -x
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    own, members = np.maximum.reduceat(signed, first), nodes[places[first]]
+    if n == 1:
+        return members[own == own.max()]
+    values = np.unique(own)
+    return NONE if n > len(values) else members[own == values[-n]]
