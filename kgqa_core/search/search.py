@@ -235,7 +235,7 @@ class _Search:
                     key = self.graph.text_of(node)
                     own = self.graph.nodes_of(node, key)
                     yield self._plan(
-                        self.graph.named(node, key), own, cover, chain=0, start=own, things=False, kind="value"
+                        self.graph.named(node, key), own, cover, chain=0, start=own, things=False
                     )
 
     def _truths(self) -> Iterator[Plan]:
@@ -255,9 +255,10 @@ class _Search:
                 if not len(heads) or (not truth and not self.away_words.any()):
                     continue
                 form = graph.join((relation + graph.relations,), Literal(keys[node], f"{XSD}boolean"))
-                own = np.maximum(self.relation_cover[relation], self.away_words) if not truth else self.relation_cover[relation]
+                own = self.relation_cover[relation]
+                own = own if truth else np.maximum(own, self.away_words)
                 yield self._plan(form, heads, own, relations=(relation + graph.relations,),
-                                 likeness=float(self.likeness[relation]), kind="value")  # fmt: skip
+                                 likeness=float(self.likeness[relation]))  # fmt: skip
 
     def _having(self) -> Iterator[Plan]:
         """What has a number or date by whose relation the question asks; what it has that compares with a value."""
@@ -319,7 +320,7 @@ class _Search:
         plans.sort(key=lambda one: -one.score)
         counts: dict[object, int] = {}
         chosen = []
-        for index, plan in enumerate(plans):
+        for plan in plans:
             if plan.missing or plan.nodes is None:
                 continue
             key = (frozenset(plan.slots), plan.ranked)
@@ -551,7 +552,7 @@ class _Search:
             if 0 < len(left) < len(plan.nodes):
                 form = Minus(plan.form, Compare("ge", (graph.step(relation),), ONE, counted=True))
                 cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.away_words)
-                yield self._extended(plan, form, left, cover, relation, 0.05, "value")
+                yield self._extended(plan, form, left, cover, relation, 0.05, "difference")
 
     def _join(self, beam: list[Plan]) -> Iterator[Plan]:
         groups: dict[frozenset[int], list[Plan]] = {}
@@ -611,7 +612,8 @@ class _Search:
         return self._plan(
             form, nodes, cover, relations=(*p.relations, *q.relations), slots=(*p.slots, *q.slots),
             likeness=p.likeness + q.likeness, rho=p.rho * q.rho, cost=p.cost + q.cost,
-            kind=kind if kind != "intersect" or (p.slots and q.slots) else max(p.kind, q.kind), ranked=p.ranked or q.ranked,
+            kind=kind if kind != "intersect" or (p.slots and q.slots) else max(p.kind, q.kind),
+            ranked=p.ranked or q.ranked,
         )  # fmt: skip
 
     # -- what is no set ----------------------------------------------------------------------------------------
@@ -650,8 +652,10 @@ class _Search:
                     nodes = graph.memory.nodes(form)
                     if not len(nodes):
                         continue
-                    made = self._plan(form, nodes, cover, relations=(relation,), slots=(*p.slots, *q.slots),
-                                      likeness=float(self.likeness[relation]), rho=p.rho * q.rho, kind="compare")  # fmt: skip
+                    made = self._plan(
+                        form, nodes, cover, relations=(relation,), slots=(*p.slots, *q.slots),
+                        likeness=float(self.likeness[relation]), rho=p.rho * q.rho, kind="compare",
+                    )  # fmt: skip
                     yield made
                     for one in (p, q):
                         holds = contains(int(one.nodes[0]), nodes)
