@@ -602,7 +602,9 @@ class _Search:
             nodes = self.graph.nodes_of(entity, key)
             if len(p.nodes) > 1 and inside(nodes, p.nodes):
                 left = p.nodes[~among(p.nodes, nodes)]
-                named = next(plan for plan in self.plans.values() if plan.slots == (number,) and plan.chain == 0)
+                named = next((one for one in self.plans.values() if one.slots == (number,) and one.chain == 0), None)
+                if named is None:
+                    continue
                 yield self._joined(Minus(p.form, self.graph.named(entity, key)), left, p, named, "difference")
 
     def _joined(self, form: Form, nodes: Ints, p: Plan, q: Plan, kind: str) -> Plan:
