@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from kgqa_core.errors import FormError, FormTimeout
 from kgqa_core.logic.forms import (
-    Compare,
-    Count,
-    Entity,
     Form,
     Holds,
     Minus,
