@@ -9,11 +9,9 @@ from itertools import permutations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgqa_core.errors import FormError
 from kgqa_core.kg.vocabulary import XSD
-from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import (
     BESTS,
     OPS,
@@ -34,6 +32,7 @@ from kgqa_core.logic.forms import (
 )
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints
+from kgqa_core.search.words import Floats, WordCover
 from kgqa_core.symbolic.by_labels.candidates import (
     KINDS,
     LEAST_KIND,
@@ -47,31 +46,23 @@ from kgqa_core.symbolic.by_labels.candidates import (
     types_in_form,
 )
 from kgqa_core.symbolic.by_labels.cues import cues_of
-from kgqa_core.symbolic.by_labels.form_reading import root
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
-from kgqa_core.symbolic.by_labels.question_words import (
-    grammar_of,
-    is_superlative,
-    other_types,
-    question_words,
-)
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
+from kgqa_core.symbolic.by_labels.graph import LabelGraph
 
-Floats = NDArray[np.float64]
 LEVELS = 4
 BEAM, SIDE = 64, 10
 FOLLOWED = 40
 QUOTA = 8
 MOST, LARGE = 320, 50_000
 MEASURES = 6
-NEAR, SPAN = 0.45, 0.35
+LACKED = 6
+EMPTIES = 4
+JUDGED = 20
+EMPTY = 0.1
+IDLE, GAIN = 0.08, 0.02
 COVERAGE, COST, TYPED, UNSURE, PRIOR = 1.2, 0.08, 0.2, 0.05, 0.1
 PLAIN = 0.55
 SINGLE = 1.05
-LONGEST_VALUE = 4
 ONE = Literal("1", f"{XSD}decimal")
-_ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 
 
 @dataclass(slots=True, eq=False)
@@ -95,17 +86,29 @@ class Plan:
     missing: bool = False
     score: float = 0.0
     ranked: bool = False
+    texts: bool = False
+    """Whether it has a text value."""
+    away: bool = False
+    """Whether it takes something away."""
+
+    @property
+    def group(self) -> object:
+        """What it says of the question's mentions: plans of a level compete within it."""
+        return (frozenset(self.slots), self.ranked, self.texts, self.away)
 
 
 class FormSearch:
     """Makes the candidates of questions on one graph by search."""
 
-    def __init__(self, graph: LabelGraph, words: Sequence[set[str]], hops: int = 2) -> None:
+    def __init__(self, graph: LabelGraph, hops: int = 2) -> None:
         self.graph, self.hops = graph, hops
-        self.words = [frozenset(map(root, own)) for own in words]
 
     def make(self, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> list[Candidate]:
-        """The candidates of a question, the likeliest first, each form once."""
+        """The candidates of a question, the likeliest first, each form once.
+
+        fit: likeness [2 * relations] of each directed relation, and the cover of the question's words by them.
+        kinds: log of each of `KINDS`.
+        """
         return _Search(self, query, fit, kinds).candidates()
 
 
@@ -113,66 +116,19 @@ class _Search:
     def __init__(self, owner: FormSearch, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> None:
         self.owner, self.graph, self.query, self.kinds = owner, owner.graph, query, kinds
         self.likeness: Floats = fit.likeness
-        self.words = [" ".join(WORD.findall(piece.lower())) for piece in query.text.split()]
-        self.roots = [root(word) for word in self.words]
+        self.words: WordCover = fit.cover
+        self.relation_cover = self.words.relations
+        self.none = np.zeros(len(self.words.weights))
         self.cues = cues_of(query.text, yes_no=False)
-        self._weigh()
-        self._relation_cover(fit.nearness)
         self.wanted = {index for index, _ in query.types}
         self.plans: dict[Form, Plan] = {}
+        self.same: dict[tuple[object, ...], Plan] = {}
         self.near: dict[tuple[str, Literal], Ints] = {}
         self.measures: dict[bytes, list[tuple[int, bool]]] = {}
-        self.type_cover = {index: self._type_cover(index) * conf for index, conf in query.types}
         self.classes = [
-            self._plan(Class(self.graph.type_keys[t]), self.graph.members(t), self.type_cover[t], likeness=0.0)
+            self._plan(Class(self.graph.type_keys[t]), self.graph.members(t), self.words.types[t] * conf)
             for t, conf in query.types
         ]
-
-    # -- words -------------------------------------------------------------------------------------------------
-
-    def _weigh(self) -> None:
-        """weights [words]: of those that a form has to explain; masks of the words of operations."""
-        lists, grammar = question_words(), grammar_of(self.query.text)
-        weights, size = np.ones(len(self.words)), len(self.words)
-        self.rank_words, self.count_words = np.zeros(size), np.zeros(size)
-        self.compare_words, self.away_words, self.slot_words = np.zeros(size), np.zeros(size), {}
-        self.value_words = np.zeros(size)
-        for n, word in enumerate(self.words):
-            if is_superlative(word) or word in _ORDINALS:
-                self.rank_words[n] = 1
-            elif word in lists["counting"]:
-                self.count_words[n] = 1
-                weights[n] = 0.5
-            elif word in lists["comparatives"]:
-                self.compare_words[n] = 1
-            elif word in lists["negations"] or word in ("but", "except"):
-                self.away_words[n] = 1
-            elif word in SLOTS:
-                self.slot_words[SLOTS.index(word)] = n
-                weights[n] = 1.5
-            elif word == NUMBER:
-                self.value_words[n] = 1
-            elif word in grammar or word in CONTENT_FREE or not word:
-                weights[n] = 0.0
-        self.weights = weights
-        self.total = max(float(weights.sum()), 1.0)
-
-    def _relation_cover(self, nearness: Floats) -> None:
-        cover = np.clip((nearness - NEAR) / SPAN, 0.0, 1.0)
-        for n, word in enumerate(self.roots):
-            if self.weights[n] and self.words[n] not in SLOTS and self.words[n] != NUMBER:
-                for relation, words in enumerate(self.owner.words):
-                    if word in words:
-                        cover[relation, n] = 1.0
-        for n, word in enumerate(self.words):
-            if word in SLOTS or word == NUMBER:
-                cover[:, n] = 0.0
-        self.relation_cover = cover
-
-    def _type_cover(self, index: int) -> Floats:
-        label = self.graph.type_labels[index]
-        names = {root(stem(w)) for text in (label, *other_types(label)) for w in WORD.findall(text)}
-        return np.array([float(word in names) for word in self.roots])
 
     # -- plans -------------------------------------------------------------------------------------------------
 
@@ -184,7 +140,7 @@ class _Search:
     def _score(self, plan: Plan) -> float:
         count = len(plan.relations)
         mean = plan.likeness / count if count else PLAIN
-        covered = float(plan.cover @ self.weights) / self.total
+        covered = self.words.share(plan.cover)
         unsure = UNSURE * math.log(min(1.0, max(plan.rho, 1e-3)))
         prior = PRIOR * max(self.kinds[KINDS.index(plan.kind)], -8.0)
         return mean + COVERAGE * covered - COST * count - plan.cost + unsure + prior
@@ -195,12 +151,11 @@ class _Search:
 
     def _items(self) -> list[Plan]:
         graph, items = self.graph, list(self.classes)
-        size = len(self.words)
         for number, slot in enumerate(self.query.slots):
             best = max(slot.entities[0][2], 1e-3)
-            cover = np.zeros(size)
-            if number in self.slot_words:
-                cover[self.slot_words[number]] = 1.0
+            cover = self.none.copy()
+            if number in self.words.slots:
+                cover[self.words.slots[number]] = 1.0
             for entity, key, rho in slot.entities[:3]:
                 nodes = graph.nodes_of(entity, key)
                 items.append(
@@ -214,29 +169,11 @@ class _Search:
 
     def _text_values(self) -> Iterator[Plan]:
         """Texts of the graph that stand in the question."""
-        texts, size = self.graph.texts, len(self.words)
-        taken = np.zeros(size, dtype=np.bool_)
-        for length in range(LONGEST_VALUE, 0, -1):
-            for first in range(size - length + 1):
-                words = self.words[first : first + length]
-                if taken[first : first + length].any() or any(word in SLOTS or word == NUMBER for word in words):
-                    continue
-                if not self.weights[first : first + length].any():
-                    continue
-                nodes = texts.get(" ".join(words)) or next(
-                    (texts[one] for one in singulars(" ".join(words)) if one in texts), None
-                )
-                if not nodes:
-                    continue
-                taken[first : first + length] = True
-                cover = np.zeros(size)
-                cover[first : first + length] = 1.0
-                for node in nodes[:2]:
-                    key = self.graph.text_of(node)
-                    own = self.graph.nodes_of(node, key)
-                    yield self._plan(
-                        self.graph.named(node, key), own, cover, chain=0, start=own, things=False
-                    )
+        for run in self.words.texts:
+            cover = self.none.copy()
+            cover[run.first : run.last] = 1.0
+            for form, nodes in run.values:
+                yield self._plan(form, nodes, cover, chain=0, start=nodes, things=False, texts=True)
 
     def _truths(self) -> Iterator[Plan]:
         """What has a relation to true or false by whose words the question asks."""
@@ -246,30 +183,27 @@ class _Search:
         nodes = np.array(sorted(graph.truths), dtype=np.int64)
         keys = graph.store.entity_keys(nodes.tolist())
         for relation in np.flatnonzero(np.isin(np.arange(graph.relations), graph.memory.relation)).tolist():
-            cover = self.relation_cover[relation] * self.weights
+            cover = self.relation_cover[relation] * self.words.weights
             if cover.max(initial=0.0) < 0.9 or graph.measured[relation] > 0.5 or graph.entity_tails[relation] > 0.5:
                 continue
-            for node in nodes.tolist():
+            for node in (node for node in nodes.tolist() if keys[node].lower() in ("true", "1")):
                 heads = graph.follow(np.array([node]), relation + graph.relations)
-                truth = keys[node].lower() in ("true", "1")
-                if not len(heads) or (not truth and not self.away_words.any()):
-                    continue
-                form = graph.join((relation + graph.relations,), Literal(keys[node], f"{XSD}boolean"))
-                own = self.relation_cover[relation]
-                own = own if truth else np.maximum(own, self.away_words)
-                yield self._plan(form, heads, own, relations=(relation + graph.relations,),
-                                 likeness=float(self.likeness[relation]))  # fmt: skip
+                if len(heads):
+                    form = graph.join((relation + graph.relations,), Literal(keys[node], f"{XSD}boolean"))
+                    back = (relation + graph.relations,)
+                    yield self._plan(form, heads, self.relation_cover[relation], relations=back,
+                                     likeness=float(self.likeness[relation]), texts=True)  # fmt: skip
 
     def _having(self) -> Iterator[Plan]:
         """What has a number or date by whose relation the question asks; what it has that compares with a value."""
         graph = self.graph
-        rank = self.rank_words.any() or self._wants("best")
+        rank = self.words.rank.any() or self._wants("best")
         if not (rank or self.query.values):
             return
         measured = np.flatnonzero(graph.measured > 0.5)
         if not len(measured):
             return
-        fit = self.likeness[measured] + self.relation_cover[measured] @ self.weights / self.total
+        fit = self.likeness[measured] + self.relation_cover[measured] @ self.words.weights / self.words.total
         for relation in measured[np.argsort(-fit, kind="stable")[:3]].tolist():
             heads = np.unique(graph.memory.head[graph.memory.relation == relation])
             if len(heads) > LARGE:
@@ -278,10 +212,10 @@ class _Search:
             if index >= 0 and graph.head_share[relation] > 0.85:
                 if index not in self.wanted:
                     form: Form = Class(graph.type_keys[index])
-                    yield self._plan(form, graph.members(index), np.zeros(len(self.words)), cost=0.1)
+                    yield self._plan(form, graph.members(index), self.none, cost=0.1)
             else:
                 form = Compare("ge", (graph.step(relation),), ONE, counted=True)
-                yield self._plan(form, heads, np.zeros(len(self.words)), cost=0.15)
+                yield self._plan(form, heads, self.none, cost=0.15)
 
     # -- search ------------------------------------------------------------------------------------------------
 
@@ -309,9 +243,18 @@ class _Search:
         return self._made()
 
     def _keep(self, plan: Plan) -> bool:
+        """Whether a plan is better than those of its form, and than those that find and explain the same."""
         known = self.plans.get(plan.form)
         if known is not None and known.score >= plan.score:
             return False
+        if plan.nodes is not None and plan.relations:
+            same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, plan.missing)
+            other = self.same.get(same)
+            if other is not None and other.form != plan.form:
+                if other.score >= plan.score:
+                    return False
+                self.plans.pop(other.form, None)
+            self.same[same] = plan
         self.plans[plan.form] = plan
         return True
 
@@ -321,9 +264,9 @@ class _Search:
         counts: dict[object, int] = {}
         chosen = []
         for plan in plans:
-            if plan.missing or plan.nodes is None:
+            if plan.nodes is None or not len(plan.nodes):
                 continue
-            key = (frozenset(plan.slots), plan.ranked)
+            key = plan.group
             counts[key] = counts.get(key, 0) + 1
             if len(chosen) < BEAM or counts[key] <= QUOTA:
                 chosen.append(plan)
@@ -340,11 +283,11 @@ class _Search:
                 continue
             last = plan.relations[-1] if plan.relations else -1
             relations = graph.directed_relations(plan.nodes, graph.end_type(last) if last >= 0 else -1)
-            relations = relations[[not self._useless(one) and not (last >= 0 and self._back(last, one))
+            relations = relations[[not self._useless(one, plan) and not (last >= 0 and self._back(last, one, plan))
                                    for one in relations.tolist()]]  # fmt: skip
             if not len(relations):
                 continue
-            covered = np.maximum(plan.cover, self.relation_cover[relations]) @ self.weights / self.total
+            covered = np.maximum(plan.cover, self.relation_cover[relations]) @ self.words.weights / self.words.total
             count = len(plan.relations) + 1
             scores = (plan.likeness + self.likeness[relations]) / count + COVERAGE * covered - COST * count - plan.cost
             scores += UNSURE * math.log(min(1.0, max(plan.rho, 1e-3)))
@@ -355,7 +298,7 @@ class _Search:
         counts: dict[object, int] = {}
         done = 0
         for _, _, plan, relation in rows:
-            key = (frozenset(plan.slots), plan.ranked)
+            key = plan.group
             counts[key] = counts.get(key, 0) + 1
             if done >= FOLLOWED and counts[key] > 16:
                 continue
@@ -371,20 +314,20 @@ class _Search:
         if not 0 < len(reached) <= LARGE:
             return
         form = graph.join((relation,), plan.form)
-        cover = np.maximum(plan.cover, self.relation_cover[relation])
-        cover = self._ends(cover, reached)
+        cover = self._ends(np.maximum(plan.cover, self.relation_cover[relation]), reached)
+        idle = IDLE * (self.words.share(cover) - self.words.share(plan.cover) < GAIN)
         yield self._plan(
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
-            likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho, cost=plan.cost,
+            likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho, cost=plan.cost + idle,
             things=graph.to_entities(relation), chain=plan.chain + 1 if plan.chain >= 0 else -1, start=plan.start,
-            kind=plan.kind, ranked=plan.ranked,
+            kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away,
         )  # fmt: skip
 
     def _ends(self, cover: Floats, nodes: Ints) -> Floats:
         """The cover with that of the types which all of some nodes have."""
         for index in self.wanted:
             if inside(nodes[:20], self.graph.members(index)):
-                cover = np.maximum(cover, self.type_cover[index])
+                cover = np.maximum(cover, self.words.types[index])
         return cover
 
     def _absent(self, beam: list[Plan]) -> Iterator[Plan]:
@@ -393,9 +336,7 @@ class _Search:
             if plan.chain != 0 or not plan.things or plan.nodes is None or len(plan.nodes) != 1:
                 continue
             entity = int(plan.nodes[0])
-            usual = np.setdiff1d(
-                graph.relations_of_types(graph.types_of(entity)), graph.directed_relations(plan.nodes)
-            )
+            usual = np.setdiff1d(graph.relations_of_types(graph.types_of(entity)), graph.directed_relations(plan.nodes))
             order = sorted(usual.tolist(), key=lambda one: (-self.likeness[one], one))[:3]
             for one in order:
                 if not self._useless(one):
@@ -411,11 +352,17 @@ class _Search:
         reached = self.graph.follow(nodes, relation)[:200]
         return any(among(reached, self.graph.members(index)).any() for index in self.wanted)
 
-    def _useless(self, relation: int) -> bool:
-        return relation >= self.graph.relations and bool(self.graph.is_type[relation - self.graph.relations])
+    def _useless(self, relation: int, plan: Plan | None = None) -> bool:
+        """Whether nobody asks by a relation: from types to their members, and for the type of what is no entity."""
+        if relation >= self.graph.relations:
+            return bool(self.graph.is_type[relation - self.graph.relations])
+        return plan is not None and plan.chain != 0 and bool(self.graph.is_type[relation])
 
-    def _back(self, last: int, then: int) -> bool:
-        return then == self.graph.inverse(last) and last < self.graph.relations and not self.graph.to_entities(last)
+    def _back(self, last: int, then: int, plan: Plan) -> bool:
+        """Whether a relation leads back to where a plan came from; siblings of an entity are asked for."""
+        if then != self.graph.inverse(last):
+            return False
+        return plan.chain < 0 or (last < self.graph.relations and not self.graph.to_entities(last))
 
     def _narrow(self, plan: Plan) -> Iterator[Plan]:
         if not plan.relations or not plan.things or plan.nodes is None or not self.classes:
@@ -428,7 +375,7 @@ class _Search:
             both, out = plan.nodes[member], plan.nodes[~member]
             if len(out) and self.graph.typed(out).mean() < 0.5:
                 continue
-            less = len(out) > 0 or not self._called(plan.relations[-1], index)
+            less = len(out) > 0 or not (_head(plan.form) == members.form or self._called(plan.relations[-1], index))
             if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 cover = np.maximum(plan.cover, members.cover)
@@ -442,14 +389,16 @@ class _Search:
     def _extended(
         self, plan: Plan, form: Form, nodes: Ints | None, cover: Floats, relation: int | None = None,
         cost: float = 0.0, kind: str | None = None, value: int | bool | None = None, ranked: bool = False,
+        away: bool = False,
     ) -> Plan:  # fmt: skip
         relations, likeness = plan.relations, plan.likeness
         if relation is not None:
             relations, likeness = (*relations, relation), likeness + float(self.likeness[relation])
         return self._plan(
             form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho,
-            cost=plan.cost + cost, things=plan.things, kind=kind or plan.kind, value=value,
-            ranked=ranked or plan.ranked,
+            cost=plan.cost + cost + EMPTY * (nodes is not None and not len(nodes)), things=plan.things,
+            kind=kind or plan.kind, value=value, ranked=ranked or plan.ranked, texts=plan.texts,
+            away=away or plan.away,
         )  # fmt: skip
 
     def _measures(self, plan: Plan) -> list[tuple[int, bool]]:
@@ -464,7 +413,7 @@ class _Search:
                 one for one in relations
                 if graph.to_entities(one) and not graph.is_type[one % graph.relations] and fan_out[one] > SINGLE
             ]  # fmt: skip
-            fits = self.likeness + self.relation_cover @ self.weights / self.total
+            fits = self.likeness + self.relation_cover @ self.words.weights / self.words.total
             numbers.sort(key=lambda one: (-fits[one], one))
             things.sort(key=lambda one: (-fits[one], one))
             self.measures[key] = [(one, False) for one in numbers[:MEASURES]]
@@ -475,14 +424,14 @@ class _Search:
         nth = self.query.place is not None and self.query.place > 1
         if plan.ranked or not plan.things or plan.nodes is None or len(plan.nodes) < 2 or len(plan.nodes) > LARGE:
             return
-        if not (self._wants("best", self.rank_words) or nth):
+        if not (self._wants("best", self.words.rank) or nth):
             return
         for relation, counted in self._measures(plan):
             source, x = self.graph.values(plan.nodes, relation, counted)
             if not len(source):
                 continue
             steps = (self.graph.step(relation),)
-            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.rank_words)
+            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.rank)
             for best in BESTS:
                 for place in (1, self.query.place) if nth else (1,):
                     nodes = _at(plan.nodes, source, x, best, place)
@@ -501,8 +450,8 @@ class _Search:
         if plan.kind == "value" or plan.chain == 0:
             return
         for form, nodes, relation in self._conditions(plan.nodes, plan):
-            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.value_words)
-            cover = np.maximum(cover, self.compare_words)
+            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.value)
+            cover = np.maximum(cover, self.words.compare)
             yield self._extended(plan, And((plan.form, form)), nodes, cover, relation, 0.02, "value")
 
     def _conditions(self, nodes: Ints, plan: Plan) -> Iterator[tuple[Form, Ints, int]]:
@@ -515,7 +464,9 @@ class _Search:
             steps = (self.graph.step(relation),)
             for op in (*OPS, *(() if counted else ("eq",))):
                 own = self._fulfil(op, literal, nodes, source, reached, counted)
-                if own is None or not len(own) or (counted and len(own) == len(nodes) > 1):
+                if own is None or (counted and len(own) == len(nodes) > 1):
+                    continue
+                if not len(own) and not self._named(relation):
                     continue
                 yield Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted), own, relation
 
@@ -537,64 +488,90 @@ class _Search:
         fulfils[source[among(reached, self.near[op, literal])]] = True
         return nodes[fulfils]
 
+    def _named(self, relation: int) -> bool:
+        """Whether a word of the question names a relation."""
+        return bool((self.relation_cover[relation] * self.words.weights).max(initial=0.0) >= 0.5)
+
+    def _implied(self, relation: int) -> Iterator[Plan]:
+        """The type of what a directed relation leads to, or starts from, where the question names none."""
+        index = self.graph.end_type(relation)
+        if index >= 0 and index not in self.wanted:
+            yield self._plan(Class(self.graph.type_keys[index]), self.graph.members(index), self.none, cost=0.1)
+
     def _lack(self, plan: Plan) -> Iterator[Plan]:
         """Members without a relation."""
-        if not self.away_words.any() or plan.nodes is None or not plan.things or len(plan.nodes) < 2:
+        if not self.words.away.any() or plan.nodes is None or not plan.things or plan.away or plan.chain == 0:
             return
         graph = self.graph
         relations = [one for one in graph.directed_relations(plan.nodes).tolist() if not self._useless(one)]
-        relations.sort(key=lambda one: (-self.likeness[one], one))
-        for relation in relations[:3]:
+        usual = graph.relations_of_types(graph.types_of(int(plan.nodes[0]))) if len(plan.nodes) else []
+        relations = sorted({*relations, *(one for one in usual if not self._useless(one))})
+        relations.sort(key=lambda one: (-self._fits(one), one))
+        for relation in relations[:LACKED]:
             source, _ = graph.memory.hop(plan.nodes, relation % graph.relations, backward=relation >= graph.relations)
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
             lacks[source] = False
             left = plan.nodes[lacks]
-            if 0 < len(left) < len(plan.nodes):
+            if (len(left) or self._named(relation)) and len(left) < len(plan.nodes):
                 form = Minus(plan.form, Compare("ge", (graph.step(relation),), ONE, counted=True))
-                cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.away_words)
-                yield self._extended(plan, form, left, cover, relation, 0.05, "difference")
+                cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
+                yield self._extended(plan, form, left, cover, relation, 0.05, "difference", away=True)
+
+    def _fits(self, relation: int) -> float:
+        return float(self.likeness[relation]) + self.words.share(self.relation_cover[relation])
 
     def _join(self, beam: list[Plan]) -> Iterator[Plan]:
-        groups: dict[frozenset[int], list[Plan]] = {}
+        groups: dict[tuple[frozenset[int], bool], list[Plan]] = {}
         for plan in sorted(self.plans.values(), key=lambda one: -one.score):
             if plan.relations and plan.things and plan.nodes is not None and len(plan.nodes):
-                own = groups.setdefault(frozenset(plan.slots), [])
+                own = groups.setdefault((frozenset(plan.slots), plan.texts), [])
                 if len(own) < SIDE:
                     own.append(plan)
         latest = {id(plan) for plan in beam}
         union = bool(OR.search(self.query.text))
-        minus = self._wants("difference", self.away_words)
-        keys = list(groups)
-        for one, other in permutations(range(len(keys)), 2):
-            if keys[one] & keys[other]:
+        minus = self._wants("difference", self.words.away)
+        for (one, first), (other, second) in permutations(groups.items(), 2):
+            if one[0] & other[0] or (one[1] and other[1]):
                 continue
-            for p, q in product(groups[keys[one]], groups[keys[other]]):
+            for (i, p), (j, q) in product(enumerate(first), enumerate(second)):
                 if id(p) not in latest and id(q) not in latest:
                     continue
                 same = p.relations == q.relations
-                if one < other:
+                if sorted(one[0]) < sorted(other[0]):
                     both = p.nodes[among(p.nodes, q.nodes)]
                     if len(both) and (len(both) < len(p.nodes) or len(both) < len(q.nodes)) or same and len(both):
                         yield self._joined(And((p.form, q.form)), both, p, q, "intersect")
+                    elif not len(both) and max(i, j) < EMPTIES and self._alike(p, q):
+                        yield self._joined(And((p.form, q.form)), NONE, p, q, "intersect")
                     if union and not np.array_equal(p.nodes, q.nodes) and same:
                         yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
                 if minus:
-                    left = p.nodes[~among(p.nodes, q.nodes)]
-                    if 0 < len(left) < len(p.nodes):
-                        yield self._joined(Minus(p.form, q.form), left, p, q, "difference")
-        if minus:
-            for group in groups.values():
-                for p in group:
-                    yield from self._without(p)
-            for members in self.classes:
-                for group in list(groups.values()):
-                    for q in group:
-                        if q.slots and id(q) in latest:
-                            left = members.nodes[~among(members.nodes, q.nodes)]
-                            if 0 < len(left) < len(members.nodes):
-                                yield self._joined(Minus(members.form, q.form), left, members, q, "difference")
+                    yield from self._taken(p, q, max(i, j) < EMPTIES)
+        if not minus:
+            return
+        for group in list(groups.values()):
+            for p in group:
+                yield from self._without(p)
+                if not (p.slots or p.texts) or id(p) not in latest:
+                    continue
+                for members in (*self.classes, *self._implied(p.relations[-1])):
+                    yield from self._taken(members, p, empty=True)
+
+    def _alike(self, p: Plan, q: Plan) -> bool:
+        """Whether two plans find things of a kind."""
+        ends = [self.graph.end_type(plan.relations[-1]) for plan in (p, q)]
+        return ends[0] == ends[1] or min(ends) < 0
+
+    def _taken(self, p: Plan, q: Plan, empty: bool) -> Iterator[Plan]:
+        assert p.nodes is not None and q.nodes is not None
+        left = p.nodes[~among(p.nodes, q.nodes)]
+        if q.away or (p.away and not (p.slots and q.slots)):
+            return
+        if len(left) < len(p.nodes) and (len(left) or empty):
+            yield self._joined(Minus(p.form, q.form), left, p, q, "difference")
 
     def _without(self, p: Plan) -> Iterator[Plan]:
+        assert p.nodes is not None
         for number, slot in enumerate(self.query.slots):
             if number in p.slots:
                 continue
@@ -602,20 +579,19 @@ class _Search:
             nodes = self.graph.nodes_of(entity, key)
             if len(p.nodes) > 1 and inside(nodes, p.nodes):
                 left = p.nodes[~among(p.nodes, nodes)]
-                named = next((one for one in self.plans.values() if one.slots == (number,) and one.chain == 0), None)
-                if named is None:
-                    continue
+                named = self.plans[self.graph.named(entity, key)]
                 yield self._joined(Minus(p.form, self.graph.named(entity, key)), left, p, named, "difference")
 
     def _joined(self, form: Form, nodes: Ints, p: Plan, q: Plan, kind: str) -> Plan:
         cover = np.maximum(p.cover, q.cover)
+        away = p.away or q.away
         if kind == "difference":
-            cover = np.maximum(cover, self.away_words)
+            cover, away = np.maximum(cover, self.words.away), True
         return self._plan(
             form, nodes, cover, relations=(*p.relations, *q.relations), slots=(*p.slots, *q.slots),
-            likeness=p.likeness + q.likeness, rho=p.rho * q.rho, cost=p.cost + q.cost,
+            likeness=p.likeness + q.likeness, rho=p.rho * q.rho, cost=p.cost + q.cost + EMPTY * (not len(nodes)),
             kind=kind if kind != "intersect" or (p.slots and q.slots) else max(p.kind, q.kind),
-            ranked=p.ranked or q.ranked,
+            ranked=p.ranked or q.ranked, texts=p.texts or q.texts, away=away,
         )  # fmt: skip
 
     # -- what is no set ----------------------------------------------------------------------------------------
@@ -624,17 +600,20 @@ class _Search:
         graph = self.graph
         sets = sorted((plan for plan in self.plans.values() if plan.nodes is not None), key=lambda one: -one.score)
         things = [plan for plan in sets if plan.things and plan.chain != 0]
-        if self._wants("count", self.count_words):
+        if self._wants("count", self.words.count):
             for plan in things[:80]:
                 many = not plan.relations or len(plan.nodes) > 1 or graph.fan_out[plan.relations[-1]] > SINGLE
                 if many:
-                    cover = np.maximum(plan.cover, self.count_words)
+                    cover = np.maximum(plan.cover, self.words.count)
                     yield self._extended(plan, Count(plan.form), None, cover, kind="count", value=len(plan.nodes))
-        if self._wants("compare", self.compare_words) or (self._wants("yes/no") and self.compare_words.any()):
+        if self._wants("compare", self.words.compare) or (self._wants("yes/no") and self.words.compare.any()):
             yield from self._compare()
         if self._wants("yes/no"):
-            for plan in things[:60]:
-                yield from self._holds(plan)
+            counts: dict[object, int] = {}
+            for plan in things:
+                counts[plan.group] = counts.get(plan.group, 0) + 1
+                if counts[plan.group] <= JUDGED:
+                    yield from self._holds(plan)
 
     def _compare(self) -> Iterator[Plan]:
         graph = self.graph
@@ -648,7 +627,7 @@ class _Search:
                 if relation not in shared:
                     continue
                 cover = np.maximum(np.maximum(p.cover, q.cover), self.relation_cover[relation])
-                cover = np.maximum(np.maximum(cover, self.compare_words), self.rank_words)
+                cover = np.maximum(np.maximum(cover, self.words.compare), self.words.rank)
                 for best in BESTS:
                     form = Greater(p.form, q.form, (graph.step(relation),), best, counted)
                     nodes = graph.memory.nodes(form)
@@ -676,8 +655,8 @@ class _Search:
                 if not holds and plan.relations and not self._like(plan, entity):
                     continue
                 cover = plan.cover.copy()
-                if number in self.slot_words:
-                    cover[self.slot_words[number]] = 1.0
+                if number in self.words.slots:
+                    cover[self.words.slots[number]] = 1.0
                 made = self._extended(plan, Holds(plan.form, Entity(key)), None, cover, kind="yes/no", value=holds)
                 made.slots = (*plan.slots, number)
                 made.rho *= rho / best
@@ -693,7 +672,7 @@ class _Search:
         order = sorted(self.plans.values(), key=lambda one: (-one.score, str(one.form) if one.score > 1 else ""))
         made = []
         for plan in order:
-            if plan.chain == 0 or (plan.nodes is not None and not len(plan.nodes) and not plan.missing):
+            if plan.chain == 0:
                 continue
             if not plan.relations and not isinstance(plan.form, (Class, Count, Holds)):
                 continue
@@ -705,6 +684,13 @@ class _Search:
             if len(made) >= MOST:
                 break
         return made
+
+
+def _head(form: Form) -> Form:
+    """The set that a form takes its members from."""
+    while isinstance(form, (And, Minus, Arg, Nth)):
+        form = form.parts[0] if isinstance(form, And) else form.of
+    return form
 
 
 def _at(nodes: Ints, places: Ints, x: Floats, best: str, n: int) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import value_text
 from kgqa_core.question_limits import next_question
 from kgqa_core.search.search import FormSearch
+from kgqa_core.search.words import WordCover, WordIndex
 from kgqa_core.symbolic.by_labels.candidates import (
     Candidate,
     LabelQuery,
@@ -119,6 +120,11 @@ class CandidateFeatures(NamedTuple):
     length: float
     turns: float
     better: float
+    covered: float
+    """As of `WordCover.of`; so are `left`, `rank_left` and `rank_added`."""
+    left: float
+    rank_left: float
+    rank_added: float
 
 
 def columns(*names: str) -> tuple[int, ...]:
@@ -128,7 +134,7 @@ def columns(*names: str) -> tuple[int, ...]:
 
 HEAD_FEATURES = columns("operation", "best", "order", "length", "turns")
 """Features that hold the log probability of a candidate's class by each head of the scorer."""
-_NONE_OF_BEST = columns("explained", "unused", "worst", "mean", "better")
+_NONE_OF_BEST = columns("explained", "unused", "worst", "mean", "better", "covered", "left")
 """Features of the best candidate that tell whether there is a form."""
 
 
@@ -139,13 +145,14 @@ class RelationFit:
     likeness [2 * relations]: of a relation's likest wording to the text, higher is better.  paired: the share of the
     pairs of characters of a wording that a text without spaces has.  positions [2 * relations]: of the token of the
     text that a relation's words are likest to, a mean where several are.  slots: of the token of each slot's word.
+    cover: which words of the question what explains.
     """
 
     likeness: NDArray[np.float64]
     paired: NDArray[np.float64]
     positions: NDArray[np.float64]
     slots: tuple[float, ...] = ()
-    nearness: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    cover: WordCover | None = None
 
     def outward(self, candidate: Candidate) -> float:
         """Whether the text names the relations of a path in their order, away from its mention: -1 (reversed) to 1.
@@ -248,7 +255,8 @@ class LabelParser:
         self._words = [stems(texts) for texts in each]
         self._wording_block: EncodedTexts | None = None
         self._unread = UnreadWords(graph, each, scorer, learnt)
-        self.maker = FormSearch(graph, self._words, hops)
+        self.maker = FormSearch(graph, hops)
+        self._word_index = WordIndex(graph, self._words)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
         self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]
@@ -378,7 +386,13 @@ class LabelParser:
             each = np.where([bool(known) for known in self._pairs], PAIRED * shares, each)
         best = np.full(directed, -np.inf)
         np.maximum.at(best, self._owners, each)
-        return RelationFit(best, paired, positions.double().numpy(), slots, self._nearness(query.text, encoded, index))
+        return RelationFit(
+            best,
+            paired,
+            positions.double().numpy(),
+            slots,
+            WordCover(self._word_index, query, self._nearness(query.text, encoded, index)),
+        )
 
     def _nearness(self, text: str, encoded: EncodedTexts, index: int) -> NDArray[np.float64]:
         """[2 * relations, words of the text]: likeness of a word to the nearest word of a relation's wordings."""
@@ -470,6 +484,7 @@ class LabelParser:
             if one.ways:
                 logs = [self._log_triples[directed % self.graph.relations] for directed in one.ways]
                 frequency = sum(logs) / len(logs)
+            covered, left, rank_left, rank_added = fit.cover.of(one) if fit.cover is not None else (0.0, 0.0, 0.0, 0.0)
             table.append(
                 CandidateFeatures(
                     operation=operation,
@@ -502,6 +517,10 @@ class LabelParser:
                     length=length,
                     turns=turns,
                     better=fit.better(one),
+                    covered=covered,
+                    left=left,
+                    rank_left=rank_left,
+                    rank_added=rank_added,
                 )
             )
         return np.array(table, dtype=np.float32).reshape(len(candidates), FEATURES)

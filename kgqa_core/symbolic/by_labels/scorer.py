@@ -27,7 +27,7 @@ from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 
 INNER = 128
 """Numbers of a token's direction."""
-FEATURES = 30
+FEATURES = 34
 """Numbers that describe a candidate beside its text."""
 ORDERS = 2
 LENGTHS = 4
@@ -39,7 +39,7 @@ HEADS = (len(KINDS), len(BESTS), ORDERS, LENGTHS, TURNS)
 SCALE = 8.0
 LIKENESS = 5
 """Numbers by which a question and a phrase are compared."""
-NONE_FEATURES = 16
+NONE_FEATURES = 18
 """Numbers that the score of "no form" is made of; the words of the question are not among them, for they are new."""
 AT_ONCE, MOST_PHRASES = 128, 50_000
 """Phrases that are encoded at once, and that are kept."""

@@ -1,0 +1,144 @@
+"""Which words of a question each relation, type, mention and operation explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgqa_core.linking.english import singulars
+from kgqa_core.logic.forms import Arg, Compare, Count, Form, Greater, Minus, Nth
+from kgqa_core.logic.memory import Ints
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, has_value, nodes_of
+from kgqa_core.symbolic.by_labels.form_reading import root
+from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
+from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
+from kgqa_core.symbolic.by_labels.question_words import grammar_of, is_superlative, other_types, question_words
+from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
+
+Floats = NDArray[np.float64]
+NEAR, SPAN = 0.45, 0.35
+"""Likeness of a word to a relation's words from which it begins to be explained, and over which it grows to 1."""
+LONGEST_VALUE = 4
+_ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
+_AWAY = frozenset(("but", "except"))
+
+
+class WordIndex:
+    """By word, the directed relations of a graph whose wordings have it."""
+
+    def __init__(self, graph: LabelGraph, words: Sequence[set[str]]) -> None:
+        self.graph = graph
+        self.relations: dict[str, list[int]] = {}
+        for relation, own in enumerate(words):
+            for word in set(map(root, own)):
+                self.relations.setdefault(word, []).append(relation)
+        self._types: dict[int, frozenset[str]] = {}
+
+    def type_words(self, index: int) -> frozenset[str]:
+        """Words that a type is called by."""
+        if index not in self._types:
+            label = self.graph.type_labels[index]
+            texts = (label, *other_types(label))
+            self._types[index] = frozenset(root(stem(word)) for text in texts for word in WORD.findall(text))
+        return self._types[index]
+
+
+class TextRun(NamedTuple):
+    """Words of a question, from `first` to before `last`, that are a text of the graph: its forms and their nodes."""
+
+    first: int
+    last: int
+    values: tuple[tuple[Form, Ints], ...]
+
+
+class WordCover:
+    """Of one question the weight of each word, and to what degree each part of a form explains it, 0 to 1.
+
+    words: of the query's text.  relations: [2 * relations, words].  types: of each that the question names [words].
+    texts: runs of words that are values of the graph.
+    """
+
+    def __init__(self, index: WordIndex, query: LabelQuery, nearness: Floats) -> None:
+        self.query = query
+        self.words = [" ".join(WORD.findall(piece.lower())) for piece in query.text.split()]
+        roots = [root(word) for word in self.words]
+        size = len(self.words)
+        self.weights, self.slots = np.ones(size), dict[int, int]()
+        self.rank, self.count, self.compare, self.away, self.value = (np.zeros(size) for _ in range(5))
+        lists, grammar = question_words(), grammar_of(query.text)
+        for n, word in enumerate(self.words):
+            if is_superlative(word) or word in _ORDINALS:
+                self.rank[n] = 1
+            elif word in lists["negations"] or word in _AWAY or word.endswith(("n't", "n’t", "n t")):
+                self.away[n] = 1
+            elif word in lists["counting"]:
+                self.count[n], self.weights[n] = 1, 0.5
+            elif word in lists["comparatives"]:
+                self.compare[n] = 1
+            elif word in SLOTS:
+                self.slots[SLOTS.index(word)], self.weights[n] = n, 1.5
+            elif word == NUMBER:
+                self.value[n] = 1
+            elif word in grammar or word in CONTENT_FREE or not word:
+                self.weights[n] = 0.0
+        self.total = max(float(self.weights.sum()), 1.0)
+        self.relations = np.clip((nearness - NEAR) / SPAN, 0.0, 1.0)
+        for n, word in enumerate(self.words):
+            if word in SLOTS or word == NUMBER:
+                self.relations[:, n] = 0.0
+            elif self.weights[n]:
+                self.relations[index.relations.get(roots[n], []), n] = 1.0
+        self.types = {
+            number: np.array([float(word in index.type_words(number)) for word in roots]) for number, _ in query.types
+        }
+
+        self.texts = tuple(self._texts(index.graph))
+
+    def _texts(self, graph: LabelGraph) -> Iterator[TextRun]:
+        taken = np.array([word in SLOTS or word == NUMBER for word in self.words], dtype=np.bool_)
+        for length, first in ((m, n) for m in range(LONGEST_VALUE, 0, -1) for n in range(len(self.words) - m + 1)):
+            run = slice(first, first + length)
+            if taken[run].any() or not self.weights[run].any():
+                continue
+            text = " ".join(self.words[run])
+            nodes = next((graph.texts[one] for one in (text, *singulars(text)) if one in graph.texts), ())
+            if nodes:
+                taken[run] = True
+                keys = [(node, graph.text_of(node)) for node in nodes[:2]]
+                forms = tuple((graph.named(node, key), graph.nodes_of(node, key)) for node, key in keys)
+                yield TextRun(first, first + length, forms)
+
+    def share(self, cover: Floats) -> float:
+        """The weight of what is explained, of all."""
+        return float(cover @ self.weights) / self.total
+
+    def of(self, one: Candidate) -> tuple[float, float, float, float]:
+        """Of a candidate the share that it explains, the largest weight of a word that it leaves; whether a word of
+        rankings is left, and whether it ranks without one (0.5 or 0)."""
+        nodes = nodes_of(one.form)
+        cover = self.relations[list(one.ways)].max(0, initial=0.0)
+        for number in one.types:
+            if number in self.types:
+                cover = np.maximum(cover, self.types[number])
+        for number in one.slots:
+            if number in self.slots:
+                cover[self.slots[number]] = 1.0
+        ranks = any(isinstance(node, (Arg, Nth, Greater)) for node in nodes)
+        for words, has in (
+            (self.rank, ranks),
+            (self.count, isinstance(one.form, Count)),
+            (self.compare, any(isinstance(node, (Compare, Greater)) for node in nodes)),
+            (self.away, any(isinstance(node, Minus) for node in nodes)),
+            (self.value, any(map(has_value, nodes)) or any(isinstance(node, Nth) for node in nodes)),
+        ):
+            if has:
+                cover = np.maximum(cover, words)
+        for run in self.texts:
+            if any(node == form for node in nodes for form, _ in run.values):
+                cover[run.first : run.last] = 1.0
+        left = float(((1.0 - cover) * self.weights).max(initial=0.0))
+        asked = bool(self.rank.any() or self.compare.any())
+        return self.share(cover), left, 0.5 * (bool(self.rank.any()) and not ranks), 0.5 * (ranks and not asked)
