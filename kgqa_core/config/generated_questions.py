@@ -124,6 +124,8 @@ class KindShares(Options):
     """Members of a set that have nothing of a relation."""
     text_value: float = Field(default=0, ge=0)
     """Members of a set whose value is a word or two, or true or false."""
+    empty: float = Field(default=0, ge=0)
+    """Questions whose answer is none, or 0, of conditions that hold of other things."""
 
 
 class GeneratedQuestionsOptions(Options):

@@ -16,7 +16,7 @@ COMPLEXITY = {
     "difference": "difference", "count": "count", "best_of_path": "superlative", "best_of_type": "superlative",
     "best_of_typed_path": "superlative", "ordinal": "ordinal", "comparative": "comparative", "bounds": "comparative",
     "yes_no": "yes/no", "existence": "yes/no", "qualified": "generic", "after_best": "superlative",
-    "absence": "difference", "text_value": "generic",
+    "absence": "difference", "text_value": "generic", "empty": "intersection",
 }  # fmt: skip
 """Kind, a field of `KindShares` → Mintaka's type that reports count it under."""
 

@@ -215,6 +215,8 @@ def answer_type(draft: Draft, graph: MemoryGraph) -> str:
         return "number"
     if is_table(draft.form):
         return "text"
+    if not draft.nodes:
+        return "none"
     first = draft.nodes[0]
     if not graph.literal[first]:
         return "entities"

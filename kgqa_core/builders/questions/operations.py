@@ -84,6 +84,8 @@ class Operations:
             "absence": self._absence,
             "text_value": self._text_value,
         }
+        self.empty = (lambda: self._absence(empty=True), lambda: self._text_value(empty=True))
+        """Makers of forms that find nothing."""
         hops = walker.hops(lambda hop: not hop.relation.is_type)
         self._valued = [hop for hop in hops if not hop.backward and hop.relation.dimensions]
         self._countable = [hop for hop in hops if hop.relation.entities and not hop.single]
@@ -349,8 +351,8 @@ class Operations:
         form: Form = Join((hop.step,), best.form)
         return Draft("after_best", Count(form) if not hop.single and self.rng.random() < 0.25 else form)
 
-    def _absence(self) -> Draft | None:
-        """Members of a set that have no value, or no thing, of a relation that others of them have."""
+    def _absence(self, *, empty: bool = False) -> Draft | None:
+        """Members of a set that have no value, or no thing, of a relation that others, or all (`empty`), have."""
         drawn = self.of_type() if self.rng.random() < 0.6 else self.base()
         if drawn is None or len(drawn[1]) < _LEAST:
             return None
@@ -360,14 +362,15 @@ class Operations:
         if hop is None:
             return None
         source, _ = self.graph.hop(nodes, hop.relation.id, backward=hop.backward)
-        if not 0 < len(np.unique(source)) < len(nodes):
+        having = len(np.unique(source))
+        if not having or (having == len(nodes)) != empty:
             return None
         path = (Step(hop.relation.key, inverse=hop.backward),)
         lacking = Minus(form, Compare("ge", path, Literal("1", XSD + "decimal"), counted=True))
         return Draft("absence", Count(lacking) if self.rng.random() < 0.2 else lacking)
 
-    def _text_value(self) -> Draft | None:
-        """Members of a set whose value is a short text, or true or false."""
+    def _text_value(self, *, empty: bool = False) -> Draft | None:
+        """Members of a set whose value is a short text, or true or false; one that others have (`empty`)."""
         relation = self.rng.choice(self._worded) if self._worded else None
         drawn = None if relation is None else self.of_type() if self.rng.random() < 0.7 else self.base()
         if relation is None:
@@ -381,6 +384,10 @@ class Operations:
         _, reached = self.graph.hop(nodes, relation.id, backward=False)
         if not len(reached):
             return None
+        if empty:
+            reached = np.setdiff1d(np.array(self._of_relation[relation.id], dtype=np.int64), reached)
+            if not len(reached):
+                return None
         value = self._texts[int(reached[self.rng.randrange(len(reached))])]
         both = And((form, Join((Step(relation.key),), value)))
         return Draft("text_value", Count(both) if self.rng.random() < 0.2 else both)
@@ -396,6 +403,7 @@ class Operations:
               AND bool_and(e.number IS NULL AND e.time IS NULL AND length(e.key) <= {_SHORT}
                            AND NOT regexp_matches(e.key, '[0-9]'))"""
         ).fetchall()
+        self._of_relation = {relation: sorted(some) for relation, some in rows}
         nodes = sorted(node for _, some in rows for node in some)
         found = self.graph.store.connection.execute(
             "SELECT id, key, datatype FROM entities WHERE id IN (SELECT unnest($1::BIGINT[]))", [nodes]

@@ -18,7 +18,7 @@ from kgqa_core.builders.questions.qualified import Qualified
 from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.config.generated_questions import GRAILQA_KINDS, GeneratedQuestionsOptions
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import And, Class, Form, Join, Minus, Or
+from kgqa_core.logic.forms import And, Class, Count, Form, Join, Minus, Or
 from kgqa_core.logic.memory import Ints, MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -51,6 +51,7 @@ class Sampler:
             "union": self._union,
             "difference": self._difference,
             "qualified": self.qualified.draw,
+            "empty": self._empty,
             **self.operations.makers,
         }
 
@@ -114,7 +115,10 @@ class Sampler:
             result = self.graph.execute(draft.form)
         except FormError:
             return False
-        if result.value is None and (not result.nodes or len(result.nodes) > self.options.max_answers):
+        if result.value is None and len(result.nodes) > self.options.max_answers:
+            return False
+        none = not result.nodes if result.value is None else result.value == 0 and not isinstance(result.value, bool)
+        if none != (draft.kind == "empty"):
             return False
         if isinstance(result.value, bool):
             if self._truths[result.value] > self._truths[not result.value] + _LEAN:
@@ -243,6 +247,28 @@ class Sampler:
         if not self.walker.usable(both) or len(dict.fromkeys(parts)) < len(parts):
             return None
         return Draft("intersection", And(tuple(parts)), tuple(both.tolist()))
+
+    def _empty(self) -> Draft | None:
+        """A question whose answer is that there is none: of kinds that have answers elsewhere in the graph."""
+        maker = self.rng.choice((self._disjoint, self._disjoint, *self.operations.empty))
+        draft = maker()
+        if draft is None:
+            return None
+        counted = not isinstance(draft.form, Count) and self.rng.random() < 0.15
+        return Draft("empty", Count(draft.form) if counted else draft.form)
+
+    def _disjoint(self) -> Draft | None:
+        """Two conditions that hold of things of one kind, and of no thing together."""
+        first = self.walker.walk(1, 2)
+        if first is None or first.hops[0].relation.is_type:
+            return None
+        like = self.condition(int(first.nodes[self.rng.randrange(len(first.nodes))]), first)
+        second = None if like is None else self.walker.start(like.hops[0])
+        if second is None or second.topic == first.topic or len(np.intersect1d(first.nodes, second.nodes)):
+            return None
+        chosen = self.type_of(first.nodes) if self.rng.random() < 0.5 else None
+        parts = (self.walker.form(first), self.walker.form(second))
+        return Draft("empty", And((Class(chosen), *parts) if chosen is not None else parts))
 
     def _same_relation(self) -> tuple[Form, Form, Ints, Ints] | None:
         """Two sets along one relation, from two entities: borders of Spain, borders of France."""
