@@ -15,6 +15,7 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import (
     BESTS,
     OPS,
+    Aggregate,
     And,
     Arg,
     Class,
@@ -29,9 +30,11 @@ from kgqa_core.logic.forms import (
     Minus,
     Nth,
     Or,
+    Share,
 )
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints
+from kgqa_core.logic.result import Row, share
 from kgqa_core.search.words import Floats, WordCover
 from kgqa_core.symbolic.by_labels.candidates import (
     KINDS,
@@ -47,6 +50,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
 )
 from kgqa_core.symbolic.by_labels.cues import cues_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.symbolic.by_labels.phrases import NUMBER
 
 LEVELS = 4
 BEAM, SIDE = 64, 10
@@ -58,7 +62,9 @@ LACKED = 6
 EMPTIES = 4
 JUDGED = 20
 EMPTY = 0.1
+AGGREGATED, MOST_ROWS = 20, 1_000
 IDLE, GAIN = 0.08, 0.02
+SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 COVERAGE, COST, TYPED, UNSURE, PRIOR = 1.2, 0.08, 0.2, 0.05, 0.1
 PLAIN = 0.55
 SINGLE = 1.05
@@ -74,7 +80,8 @@ class Plan:
     cover: Floats
     relations: tuple[int, ...] = ()
     slots: tuple[int, ...] = ()
-    value: int | bool | None = None
+    value: float | bool | None = None
+    table: tuple[Row, ...] = ()
     likeness: float = 0.0
     rho: float = 1.0
     cost: float = 0.0
@@ -388,7 +395,7 @@ class _Search:
 
     def _extended(
         self, plan: Plan, form: Form, nodes: Ints | None, cover: Floats, relation: int | None = None,
-        cost: float = 0.0, kind: str | None = None, value: int | bool | None = None, ranked: bool = False,
+        cost: float = 0.0, kind: str | None = None, value: float | bool | None = None, ranked: bool = False,
         away: bool = False,
     ) -> Plan:  # fmt: skip
         relations, likeness = plan.relations, plan.likeness
@@ -397,7 +404,7 @@ class _Search:
         return self._plan(
             form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho,
             cost=plan.cost + cost + EMPTY * (nodes is not None and not len(nodes)), things=plan.things,
-            kind=kind or plan.kind, value=value, ranked=ranked or plan.ranked, texts=plan.texts,
+            kind=kind or plan.kind, value=value, ranked=ranked or plan.ranked, texts=plan.texts, missing=plan.missing,
             away=away or plan.away,
         )  # fmt: skip
 
@@ -420,11 +427,20 @@ class _Search:
             self.measures[key] += [(one, True) for one in things[:MEASURES]]
         return self.measures[key]
 
+    def _first(self) -> int:
+        """How many of a ranking the question asks for; 0 where it asks for one."""
+        word = self.cues.several
+        if word == NUMBER:
+            values = [value.text for value in self.query.values if value.text.isdigit()]
+            return min(int(values[0]), LARGE) if values and len(values[0]) < 6 else 0
+        return SMALL_NUMBERS.index(word) + 2 if word in SMALL_NUMBERS else 0
+
     def _rank(self, plan: Plan) -> Iterator[Plan]:
-        nth = self.query.place is not None and self.query.place > 1
+        first = self._first()
+        nth = self.query.place is not None and self.query.place > 1 and not first
         if plan.ranked or not plan.things or plan.nodes is None or len(plan.nodes) < 2 or len(plan.nodes) > LARGE:
             return
-        if not (self._wants("best", self.words.rank) or nth):
+        if not (self._wants("best", self.words.rank) or nth or first):
             return
         for relation, counted in self._measures(plan):
             source, x = self.graph.values(plan.nodes, relation, counted)
@@ -432,12 +448,18 @@ class _Search:
                 continue
             steps = (self.graph.step(relation),)
             cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.rank)
-            for best in BESTS:
+            for best in BESTS if first else ():
+                form = Nth(first, best, plan.form, steps, counted, first=True)
+                nodes = self.graph.memory.ranked(plan.nodes, form)
+                yield self._extended(
+                    plan, form, nodes, np.maximum(cover, self.words.value), relation, 0.02, "nth", ranked=True
+                )
+            for best in BESTS if not first else ():
                 for place in (1, self.query.place) if nth else (1,):
                     nodes = _at(plan.nodes, source, x, best, place)
                     if not len(nodes):
                         continue
-                    form: Form = (
+                    form = (
                         Nth(place, best, plan.form, steps, counted) if place > 1
                         else Arg(best, plan.form, steps, counted)
                     )  # fmt: skip
@@ -446,6 +468,8 @@ class _Search:
 
     def _condition(self, plan: Plan) -> Iterator[Plan]:
         if not self.query.values or plan.nodes is None or not plan.things or len(plan.nodes) > LARGE:
+            return
+        if self.cues.several == NUMBER and len(self.query.values) == 1:
             return
         if plan.kind == "value" or plan.chain == 0:
             return
@@ -606,6 +630,7 @@ class _Search:
                 if many:
                     cover = np.maximum(plan.cover, self.words.count)
                     yield self._extended(plan, Count(plan.form), None, cover, kind="count", value=len(plan.nodes))
+        yield from self._aggregates(things)
         if self._wants("compare", self.words.compare) or (self._wants("yes/no") and self.words.compare.any()):
             yield from self._compare()
         if self._wants("yes/no"):
@@ -614,6 +639,66 @@ class _Search:
                 counts[plan.group] = counts.get(plan.group, 0) + 1
                 if counts[plan.group] <= JUDGED:
                     yield from self._holds(plan)
+
+    def _aggregates(self, things: Sequence[Plan]) -> Iterator[Plan]:
+        """Sums and averages of sets by a measure, also for each value of a relation; counts of groups; shares."""
+        asked = {how: words for how, words in self.words.aggregates.items() if words.any()}
+        grouped = asked.pop("group", None)
+        if "share" in asked:
+            yield from self._shares(things, asked.pop("share"))
+        for plan in things[:AGGREGATED]:
+            measures = [(relation, counted) for relation, counted in self._measures(plan) if not counted][:3]
+            for how, words in asked.items():
+                for relation, _ in measures:
+                    yield from self._aggregate(plan, Aggregate(how, plan.form, (self.graph.step(relation),)), words)
+            if grouped is None:
+                continue
+            for by in self._groupings(plan):
+                steps = (self.graph.step(by),)
+                yield from self._aggregate(plan, Aggregate("count", plan.form, by=steps), grouped, by)
+                for how, words in asked.items():
+                    for relation, _ in measures:
+                        form = Aggregate(how, plan.form, (self.graph.step(relation),), steps)
+                        yield from self._aggregate(plan, form, np.maximum(words, grouped), by)
+            for relation, _ in measures:
+                yield from self._aggregate(plan, Aggregate("values", plan.form, (self.graph.step(relation),)), grouped)
+
+    def _groupings(self, plan: Plan) -> list[int]:
+        assert plan.nodes is not None
+        ways = [one for one in self.graph.directed_relations(plan.nodes).tolist() if self.graph.to_entities(one)]
+        ways = [one for one in ways if not self._useless(one, plan)]
+        return sorted(ways, key=lambda one: (-self._fits(one), one))[:3]
+
+    def _aggregate(self, plan: Plan, form: Aggregate, words: Floats, by: int | None = None) -> Iterator[Plan]:
+        assert plan.nodes is not None
+        result = self.graph.memory.aggregate(plan.nodes, form)
+        if result.empty or len(result.rows) > MOST_ROWS:
+            return
+        cover, relations, likeness = np.maximum(plan.cover, words), plan.relations, plan.likeness
+        if form.how == "count":
+            cover = np.maximum(cover, self.words.count)
+        for one in (*(self.graph.directed_relation(step) for step in form.path), *(() if by is None else (by,))):
+            cover = np.maximum(cover, self.relation_cover[one])
+            relations, likeness = (*relations, one), likeness + float(self.likeness[one])
+        yield self._plan(
+            form, None, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho, cost=plan.cost,
+            kind="count", value=result.value, table=result.rows, ranked=plan.ranked, texts=plan.texts, away=plan.away,
+        )  # fmt: skip
+
+    def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
+        parts = [plan for plan in things if plan.relations][:AGGREGATED]
+        for part in parts:
+            wholes = [*self.classes, *self._implied(part.relations[-1]), *parts]
+            for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):
+                assert part.nodes is not None and whole.nodes is not None
+                within = int(among(whole.nodes, part.nodes).sum())
+                made = share(len(whole.nodes), within)
+                if made.value is None or within == len(whole.nodes) or (whole.relations and not within):
+                    continue
+                joined = self._joined(Share(whole.form, part.form), whole.nodes, whole, part, "count")
+                joined.nodes, joined.value, joined.cover = None, made.value, np.maximum(joined.cover, words)
+                joined.score = self._score(joined)
+                yield joined
 
     def _compare(self) -> Iterator[Plan]:
         graph = self.graph
@@ -679,7 +764,7 @@ class _Search:
             types = types_in_form(plan.form, plan.nodes, self.query, self.graph)
             made.append(
                 Candidate(plan.form, KINDS.index(kind_of(plan.form)), plan.nodes, plan.value, plan.relations,
-                          tuple(dict.fromkeys(plan.slots)), types, plan.rho, plan.score, plan.missing)
+                          tuple(dict.fromkeys(plan.slots)), types, plan.rho, plan.score, plan.missing, table=plan.table)
             )  # fmt: skip
             if len(made) >= MOST:
                 break

@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import Arg, Compare, Count, Form, Greater, Minus, Nth
 from kgqa_core.logic.memory import Ints
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, has_value, nodes_of
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, computations, has_value, nodes_of
 from kgqa_core.symbolic.by_labels.form_reading import root
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
-from kgqa_core.symbolic.by_labels.question_words import grammar_of, is_superlative, other_types, question_words
+from kgqa_core.symbolic.by_labels.question_words import (
+    AGGREGATES,
+    grammar_of,
+    is_superlative,
+    other_types,
+    question_words,
+)
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
 
 Floats = NDArray[np.float64]
@@ -68,6 +74,7 @@ class WordCover:
         size = len(self.words)
         self.weights, self.slots = np.ones(size), dict[int, int]()
         self.rank, self.count, self.compare, self.away, self.value = (np.zeros(size) for _ in range(5))
+        self.aggregates = {how: np.zeros(size) for how in AGGREGATES}
         lists, grammar = question_words(), grammar_of(query.text)
         for n, word in enumerate(self.words):
             if is_superlative(word) or word in _ORDINALS:
@@ -76,12 +83,15 @@ class WordCover:
                 self.away[n] = 1
             elif word in lists["counting"]:
                 self.count[n], self.weights[n] = 1, 0.5
+                self.aggregates["sum"][n] = word in lists["sums"]
             elif word in lists["comparatives"]:
                 self.compare[n] = 1
             elif word in SLOTS:
                 self.slots[SLOTS.index(word)], self.weights[n] = n, 1.5
             elif word == NUMBER:
                 self.value[n] = 1
+            elif how := next((how for how, name in AGGREGATES.items() if word in lists[name]), ""):
+                self.aggregates[how][n] = 1
             elif word in grammar or word in CONTENT_FREE or not word:
                 self.weights[n] = 0.0
         self.total = max(float(self.weights.sum()), 1.0)
@@ -126,10 +136,12 @@ class WordCover:
         for number in one.slots:
             if number in self.slots:
                 cover[self.slots[number]] = 1.0
+        computed = computations(one.form)
         ranks = any(isinstance(node, (Arg, Nth, Greater)) for node in nodes)
         for words, has in (
             (self.rank, ranks),
-            (self.count, isinstance(one.form, Count)),
+            (self.count, isinstance(one.form, Count) or "count" in computed),
+            *((words, how in computed) for how, words in self.aggregates.items()),
             (self.compare, any(isinstance(node, (Compare, Greater)) for node in nodes)),
             (self.away, any(isinstance(node, Minus) for node in nodes)),
             (self.value, any(map(has_value, nodes)) or any(isinstance(node, Nth) for node in nodes)),

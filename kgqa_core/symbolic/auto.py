@@ -21,7 +21,7 @@ from kgqa_core.kg.names import is_unnamed
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
-from kgqa_core.logic.forms import Form, Holds
+from kgqa_core.logic.forms import And, Count, Form, Holds
 from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import from_path
@@ -64,6 +64,13 @@ class _Named:
 
     names: Mapping[int, str]
     keys: Mapping[int, str]
+
+
+def _ids(best: Candidate, most: int) -> list[int]:
+    """Nodes that the texts of an answer name."""
+    if best.nodes is not None:
+        return best.nodes[:most].tolist()
+    return [node for row in best.table for node in (row.key, row.node) if node is not None]
 
 
 def _meant(query: LabelQuery) -> list[int]:
@@ -214,8 +221,8 @@ class AutoSolver:
         """Names of all entities that are meant or answered, and keys of the answers, each by one query."""
         meant = [entity for _, query, _ in chosen for entity in _meant(query)]
         answered = [
-            node for _, _, choice in chosen if choice.best is not None and choice.best.nodes is not None
-            for node in choice.best.nodes[: self.options.max_answers].tolist()
+            node for _, _, choice in chosen if choice.best is not None
+            for node in _ids(choice.best, self.options.max_answers)
         ]  # fmt: skip
         return _Named(self.store.names([*meant, *answered]), self.store.entity_keys(answered))
 
@@ -266,7 +273,8 @@ class AutoSolver:
             nodes.sort(key=lambda node: order.get(node, len(order)))
             best = replace(best, nodes=np.array(nodes, dtype=best.nodes.dtype))
         answers = answers_of(best, named.names)
-        keys = answers if best.nodes is None else tuple(named.keys[node] for node in best.nodes.tolist())
+        keys = tuple(named.keys[node] for node in best.nodes.tolist()) if best.nodes is not None else ()
+        keys = keys or answers
         return replace(
             made,
             form=best.form,
@@ -303,11 +311,16 @@ class AutoSolver:
         return confidence if choice.share > choice.none else min(confidence, max(self.default_threshold - 0.01, 0.0))
 
     def _proof(self, form: Form) -> tuple[tuple[int, ...], bool]:
-        """Triples that a form's result rests on; of a `no` those of what there is instead."""
+        """Triples that a form's result rests on; of a `no` or a `none` those of what there is instead."""
         try:
             result = execute(form, self.store, seconds=self.options.timeout_seconds)
             if isinstance(form, Holds) and not result.value:
                 return execute(form.of, self.store, seconds=self.options.timeout_seconds).proof, result.truncated
+            inner = form.of if isinstance(form, Count) else form
+            if not result.proof and isinstance(inner, And):
+                return execute(
+                    inner.parts[-1], self.store, seconds=self.options.timeout_seconds
+                ).proof, result.truncated
             return result.proof, result.truncated
         except FormTimeout:
             self.timeouts += 1

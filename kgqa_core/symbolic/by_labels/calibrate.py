@@ -60,11 +60,8 @@ class Choice:
 
     @property
     def empty(self) -> bool:
-        """Whether the best form finds nothing."""
-        return self.best is not None and (
-            self.best.missing or (self.best.nodes is not None and not len(self.best.nodes)) or self.best.value == 0
-            and not isinstance(self.best.value, bool)
-        )  # fmt: skip
+        """Whether the best form states what the graph has no fact of."""
+        return self.best is not None and self.best.missing
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,9 @@ def choose(ranked: Ranked) -> Choice:
 
 
 def answer_key(candidate: Candidate) -> object:
-    """What is the same for candidates with the same answer."""
+    """What is the same for candidates with the same answer; each that finds nothing has its own."""
+    if candidate.table or candidate.finds_nothing:
+        return str(candidate.form)
     return (type(candidate.value).__name__, candidate.value) if candidate.nodes is None else candidate.nodes.tobytes()
 
 

@@ -21,6 +21,7 @@ from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import (
     BESTS,
     OPS,
+    Aggregate,
     And,
     Arg,
     Class,
@@ -36,11 +37,13 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
     Qualifier,
+    Share,
     children,
     elements,
 )
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints
+from kgqa_core.logic.result import Row
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.operations import KINDS as OPERATIONS
 from kgqa_core.symbolic.operations import operation_of
@@ -135,6 +138,7 @@ class Candidate:
     uses.  slots: numbers of the mentions that it uses.  types: places of the types that it names or that all of its
     members have.  score: mean likeness of its ways, for the order in which candidates are cut.  missing: it states what
     the graph has no fact of.  road: which part of the system proposed it.
+    table: rows of one that is no set.
     """
 
     form: Form
@@ -148,6 +152,14 @@ class Candidate:
     score: float
     missing: bool = False
     road: str = "labels"
+    table: tuple[Row, ...] = ()
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether it is an empty set, or counts none."""
+        if self.nodes is not None:
+            return not len(self.nodes)
+        return self.value == 0 and not isinstance(self.value, bool)
 
 
 class CandidateMaker:
@@ -574,9 +586,20 @@ def kind_of(form: Form) -> str:
     """The operation of a form, one of KINDS; that a path does not lead back to where it starts is none."""
     if isinstance(form, Minus) and isinstance(form.without, Entity) and form.without.key in elements(form.of).entities:
         return kind_of(form.of)
+    if isinstance(form, (Aggregate, Share)):
+        return "count"
     if isinstance(form, Join) and isinstance(form.of, (Join, Minus)):
         return kind_of(form.of)
     return "value" if _compares(form) and not isinstance(form, Holds) else operation_of(form, ()).kind
+
+
+def computations(form: Form) -> frozenset[str]:
+    """What a form computes of a set, as `search.words.AGGREGATES` names it."""
+    if isinstance(form, Share):
+        return frozenset(("share",))
+    if not isinstance(form, Aggregate):
+        return frozenset()
+    return frozenset((form.how, "group") if form.by or form.how == "values" else (form.how,))
 
 
 def _compares(form: Form) -> bool:

@@ -31,7 +31,7 @@ class Cues:
     negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
     as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, `reason` and
     `which` (no truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.
-    several: it asks for the first few of a ranking.
+    several: the word for how many of a ranking it asks for, where it is not one.
     """
 
     negations: tuple[tuple[int, str], ...] = ()
@@ -39,7 +39,7 @@ class Cues:
     kind: str = ""
     words: str = ""
     wh: bool = False
-    several: bool = False
+    several: str = ""
 
 
 _CONTRACTED = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|would|wo|should)"
@@ -87,7 +87,7 @@ def cues_of(text: str, yes_no: bool) -> Cues:
     several = next((one["a"] or one["b"] for one in _SEVERAL.finditer(low) if _is_rank(one[0])), "")
     asks = match is not None and not yes_no
     words = match[0].strip() if match is not None else ""
-    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, bool(several))
+    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, several)
 
 
 def _is_rank(text: str) -> bool:
@@ -114,7 +114,7 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph
         if cues.wh:
             return False
     elif cues.several and (
-        any(isinstance(node, (Arg, Nth, Greater)) for node in nodes_of(candidate.form))
+        any(isinstance(n, (Arg, Greater)) or isinstance(n, Nth) and not n.first for n in nodes_of(candidate.form))
         or (candidate.nodes is not None and len(candidate.nodes) == 1)
     ):
         return False

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
-from kgqa_core.logic.result import value_text
+from kgqa_core.logic.result import Result, row_texts, value_text
 from kgqa_core.question_limits import next_question
 from kgqa_core.search.search import FormSearch
 from kgqa_core.search.words import WordCover, WordIndex
@@ -50,6 +50,8 @@ PAIRED = 1.5
 """Likeness of a directed relation all of whose pairs of characters are in a question that is written without spaces."""
 SHARP = 0.05
 """Difference of likeness by which a token of the text has e times the weight in a relation's position."""
+NONE = "none"
+"""The answer of a form that finds nothing."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
 SCORED = 64
@@ -584,5 +586,7 @@ def answers_of(candidate: Candidate, names: Mapping[int, str]) -> tuple[str, ...
     """The answer of a candidate as text: names, a number, `yes` or `no`.  names: of its nodes."""
     if candidate.value is not None:
         return (value_text(candidate.value),)
+    if candidate.table:
+        return tuple(row_texts(Result(rows=candidate.table), names))
     assert candidate.nodes is not None
-    return tuple(dict.fromkeys(names[node] for node in candidate.nodes.tolist()))
+    return tuple(dict.fromkeys(names[node] for node in candidate.nodes.tolist())) or (NONE,)

@@ -16,6 +16,8 @@ from kgqa_core.logic.forms import BESTS
 from kgqa_core.symbolic.by_labels.graph import WORD
 
 WORDS = Path(thesaurus_file.__file__).parent / "data" / "question_words.yaml"
+AGGREGATES = {"sum": "sums", "avg": "averages", "share": "shares", "group": "groups"}
+"""What is computed of a set → the list of words that ask for it."""
 _SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
 """Words of English grammar that other languages have, too."""
 _PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "

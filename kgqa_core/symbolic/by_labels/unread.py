@@ -22,13 +22,14 @@ import torch
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Nth
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, computations
 from kgqa_core.symbolic.by_labels.cues import cues_of
 from kgqa_core.symbolic.by_labels.form_reading import FormReader, FormReading, root, roots
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
 from kgqa_core.symbolic.by_labels.qualified import qualifier_words
 from kgqa_core.symbolic.by_labels.question_words import (
+    AGGREGATES,
     grammar_of,
     idle_phrases,
     is_measure,
@@ -161,7 +162,10 @@ class UnreadWords:
         if _ORDINAL.fullmatch(word):
             nth = next((node.n for node in form.ranks if isinstance(node, Nth)), 1)
             return READ if form.ranks and nth == (query.place or 1) else LEFT
-        if word in lists["lexical"] or is_superlative(word):
+        how = next((how for how, name in AGGREGATES.items() if word in lists[name]), "")
+        if how in computations(form.best.form):
+            return READ
+        if word in lists["lexical"] or is_superlative(word) or (how and word not in lists["counting"]):
             return LEFT
         if word in lists["counting"]:
             return GRAMMAR if form.number or form.ranks or word in ("much", "many", "how") else LEFT
