@@ -255,7 +255,7 @@ class _Search:
         if known is not None and known.score >= plan.score:
             return False
         if plan.nodes is not None and plan.relations:
-            same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, plan.missing)
+            same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, tuple(sorted(plan.relations)), plan.missing)
             other = self.same.get(same)
             if other is not None and other.form != plan.form:
                 if other.score >= plan.score:
@@ -693,7 +693,8 @@ class _Search:
                 assert part.nodes is not None and whole.nodes is not None
                 within = int(among(whole.nodes, part.nodes).sum())
                 made = share(len(whole.nodes), within)
-                if made.value is None or within == len(whole.nodes) or (whole.relations and not within):
+                named = whole.form in {one.form for one in self.classes}
+                if made.value is None or within == len(whole.nodes) or not (within or named):
                     continue
                 joined = self._joined(Share(whole.form, part.form), whole.nodes, whole, part, "count")
                 joined.nodes, joined.value, joined.cover = None, made.value, np.maximum(joined.cover, words)

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, CandidateMaker, LabelQuery, Slot
+from kgqa_core.search.search import FormSearch
+from kgqa_core.search.words import WordCover, WordIndex
+from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import LabelParser, Prepared, Ranked
+from kgqa_core.symbolic.by_labels.parser import LabelParser, Prepared, Ranked, RelationFit
 from kgqa_core.symbolic.by_labels.scorer import LIKENESS
 from kgqa_core.types import Question
 from tests.support.question_graph import RDFS, TYPE, XSD, X, build_graph, triples
@@ -41,13 +43,23 @@ def label_graph(folder: Path, *, typed: bool = True) -> Path:
     return build_graph(folder, [line for line in lines if typed or f"<{TYPE}>" not in line])
 
 
+def fit_of(graph: LabelGraph, query: LabelQuery, likeness: np.ndarray | None = None) -> RelationFit:
+    """How relations fit a question of which no word is near to any relation."""
+    likeness = np.zeros(2 * graph.relations) if likeness is None else likeness
+    nearness = np.full((2 * graph.relations, len(query.text.split())), -1.0)
+    cover = WordCover(WordIndex(graph, [set() for _ in likeness]), query, nearness)
+    return RelationFit(likeness, np.zeros(len(likeness)), np.zeros(len(likeness)), (), cover)
+
+
 def all_candidates(
-    graph: LabelGraph, query: LabelQuery, hops: int = 2, likeness: np.ndarray | None = None
+    graph: LabelGraph,
+    query: LabelQuery,
+    hops: int = 2,
+    likeness: np.ndarray | None = None,
+    kinds: Sequence[float] = (0.0,) * len(KINDS),
 ) -> list[Candidate]:
     """Candidates of all kinds, each as likely; all ways are as like the question unless `likeness` is given."""
-    if likeness is None:
-        likeness = np.zeros(2 * graph.relations)
-    return CandidateMaker(graph, hops).make(query, likeness, [0.0] * len(KINDS))
+    return FormSearch(graph, hops).make(query, fit_of(graph, query, likeness), kinds)
 
 
 def ids_of(graph: LabelGraph, *names: str) -> list[int]:

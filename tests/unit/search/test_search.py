@@ -11,11 +11,10 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import OPS, Arg, Compare, Form, Greater, Holds, Join, Literal, Nth, Or
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.search import MOST
 from kgqa_core.symbolic.by_labels.candidates import (
     KINDS,
-    MOST,
     Candidate,
-    CandidateMaker,
     LabelQuery,
     Slot,
     by_key,
@@ -83,7 +82,7 @@ def with_values(graph: LabelGraph, query: LabelQuery, likeness: np.ndarray | Non
     """Candidates with conditions on values, of sets, of counts and of questions that ask for a yes or a no."""
     kinds = [0.0 if kind in ("value", "yes/no") else -9.0 for kind in KINDS]
     likeness = np.zeros(2 * graph.relations) if likeness is None else likeness
-    return [one for one in CandidateMaker(graph, 1).make(query, likeness, kinds) if conditions_of(one.form)]
+    return [one for one in all_candidates(graph, query, 1, likeness, kinds) if conditions_of(one.form)]
 
 
 @pytest.mark.slow
@@ -255,7 +254,7 @@ def test_likelier_labels_come_first_and_unlikely_operations_are_left_out(graph: 
     likeness[way_of(graph, "borders")] = 1.0
     query = LabelQuery("?", (slot_of(graph, "x", X + "c0"),))
     kinds = [0.0 if kind == "none" else -9.0 for kind in KINDS]
-    made = CandidateMaker(graph, 1).make(query, likeness, kinds)
+    made = all_candidates(graph, query, 1, likeness, kinds)
     assert str(made[0].form).replace(X, "") == "(JOIN (R borders) c0)"
     assert {KINDS[one.kind] for one in made} == {"none"}
 
