@@ -93,6 +93,8 @@ class Plan:
     missing: bool = False
     score: float = 0.0
     ranked: bool = False
+    last: int = -1
+    """The relation that leads to its members; -1 for what is no path."""
     texts: bool = False
     """Whether it has a text value."""
     away: bool = False
@@ -198,14 +200,13 @@ class _Search:
                 if len(heads):
                     form = graph.join((relation + graph.relations,), Literal(keys[node], f"{XSD}boolean"))
                     back = (relation + graph.relations,)
-                    yield self._plan(form, heads, self.relation_cover[relation], relations=back,
+                    yield self._plan(form, heads, self.relation_cover[relation], relations=back, last=back[0],
                                      likeness=float(self.likeness[relation]), texts=True)  # fmt: skip
 
     def _having(self) -> Iterator[Plan]:
         """What has a number or date by whose relation the question asks; what it has that compares with a value."""
         graph = self.graph
-        rank = self.words.rank.any() or self._wants("best")
-        if not (rank or self.query.values):
+        if not (self.words.rank.any() or self.query.values):
             return
         measured = np.flatnonzero(graph.measured > 0.5)
         if not len(measured):
@@ -254,7 +255,7 @@ class _Search:
         known = self.plans.get(plan.form)
         if known is not None and known.score >= plan.score:
             return False
-        if plan.nodes is not None and plan.relations:
+        if plan.nodes is not None and plan.relations and plan.kind != "value":
             same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, tuple(sorted(plan.relations)), plan.missing)
             other = self.same.get(same)
             if other is not None and other.form != plan.form:
@@ -288,7 +289,7 @@ class _Search:
                 continue
             if plan.chain < 0 and not (plan.ranked or plan.slots or len(plan.nodes) <= 200):
                 continue
-            last = plan.relations[-1] if plan.relations else -1
+            last = plan.last
             relations = graph.directed_relations(plan.nodes, graph.end_type(last) if last >= 0 else -1)
             relations = relations[[not self._useless(one, plan) and not (last >= 0 and self._back(last, one, plan))
                                    for one in relations.tolist()]]  # fmt: skip
@@ -327,7 +328,7 @@ class _Search:
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
             likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho, cost=plan.cost + idle,
             things=graph.to_entities(relation), chain=plan.chain + 1 if plan.chain >= 0 else -1, start=plan.start,
-            kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away,
+            kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away, last=relation,
         )  # fmt: skip
 
     def _ends(self, cover: Floats, nodes: Ints) -> Floats:
@@ -348,8 +349,10 @@ class _Search:
             for one in order:
                 if not self._useless(one):
                     cover = np.maximum(plan.cover, self.relation_cover[one])
-                    yield self._plan(graph.join((one,), plan.form), NONE, cover, relations=(one,), slots=plan.slots,
-                                     likeness=float(self.likeness[one]), rho=plan.rho, missing=True)  # fmt: skip
+                    yield self._plan(
+                        graph.join((one,), plan.form), NONE, cover, relations=(one,), slots=plan.slots, rho=plan.rho,
+                        likeness=float(self.likeness[one]), missing=True, last=one,
+                    )  # fmt: skip
 
     def _wanted_end(self, nodes: Ints, relation: int, count: int) -> bool:
         if not self.wanted or self.graph.end_type(relation) in self.wanted:
@@ -382,7 +385,7 @@ class _Search:
             both, out = plan.nodes[member], plan.nodes[~member]
             if len(out) and self.graph.typed(out).mean() < 0.5:
                 continue
-            less = len(out) > 0 or not (_head(plan.form) == members.form or self._called(plan.relations[-1], index))
+            less = len(out) > 0 or not (_head(plan.form) == members.form or self._called(plan.last, index))
             if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 cover = np.maximum(plan.cover, members.cover)
@@ -404,8 +407,8 @@ class _Search:
         return self._plan(
             form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho,
             cost=plan.cost + cost + EMPTY * (nodes is not None and not len(nodes)), things=plan.things,
-            kind=kind or plan.kind, value=value, ranked=ranked or plan.ranked, texts=plan.texts, missing=plan.missing,
-            away=away or plan.away,
+            kind=kind or plan.kind, value=value, ranked=ranked or plan.ranked, texts=plan.texts,
+            missing=plan.missing, last=plan.last, away=away or plan.away,
         )  # fmt: skip
 
     def _measures(self, plan: Plan) -> list[tuple[int, bool]]:
@@ -413,7 +416,7 @@ class _Search:
         key = plan.nodes.tobytes()
         if key not in self.measures:
             graph = self.graph
-            end = graph.end_type(plan.relations[-1]) if plan.relations else -1
+            end = graph.end_type(plan.last) if plan.last >= 0 else -1
             relations, fan_out = graph.directed_relations(plan.nodes, end).tolist(), graph.fan_out
             numbers = [one for one in relations if graph.is_measure(one)]
             things = [
@@ -478,7 +481,7 @@ class _Search:
             cover = np.maximum(cover, self.words.compare)
             yield self._extended(plan, And((plan.form, form)), nodes, cover, relation, 0.02, "value")
 
-    def _conditions(self, nodes: Ints, plan: Plan) -> Iterator[tuple[Form, Ints, int]]:
+    def _conditions(self, nodes: Ints, plan: Plan, *, empty: bool = False) -> Iterator[tuple[Form, Ints, int]]:
         relations, hop = self.graph.relations, self.graph.memory.hop
         measures = self._measures(plan)
         hops = [hop(nodes, one % relations, backward=one >= relations) for one, _ in measures]
@@ -488,9 +491,9 @@ class _Search:
             steps = (self.graph.step(relation),)
             for op in (*OPS, *(() if counted else ("eq",))):
                 own = self._fulfil(op, literal, nodes, source, reached, counted)
-                if own is None or (counted and len(own) == len(nodes) > 1):
+                if own is None or (counted and not empty and len(own) == len(np.unique(source))):
                     continue
-                if not len(own) and not self._named(relation):
+                if not (len(own) or empty or self._named(relation)):
                     continue
                 yield Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted), own, relation
 
@@ -518,7 +521,7 @@ class _Search:
 
     def _implied(self, relation: int) -> Iterator[Plan]:
         """The type of what a directed relation leads to, or starts from, where the question names none."""
-        index = self.graph.end_type(relation)
+        index = self.graph.end_type(relation) if relation >= 0 else -1
         if index >= 0 and index not in self.wanted:
             yield self._plan(Class(self.graph.type_keys[index]), self.graph.members(index), self.none, cost=0.1)
 
@@ -561,7 +564,8 @@ class _Search:
                 if id(p) not in latest and id(q) not in latest:
                     continue
                 same = p.relations == q.relations
-                if sorted(one[0]) < sorted(other[0]):
+                ranked = (p.ranked and not p.slots) or (q.ranked and not q.slots)
+                if sorted(one[0]) < sorted(other[0]) and not ranked:
                     both = p.nodes[among(p.nodes, q.nodes)]
                     if len(both) and (len(both) < len(p.nodes) or len(both) < len(q.nodes)) or same and len(both):
                         yield self._joined(And((p.form, q.form)), both, p, q, "intersect")
@@ -578,12 +582,12 @@ class _Search:
                 yield from self._without(p)
                 if not (p.slots or p.texts) or id(p) not in latest:
                     continue
-                for members in (*self.classes, *self._implied(p.relations[-1])):
+                for members in (*self.classes, *self._implied(p.last)):
                     yield from self._taken(members, p, empty=True)
 
     def _alike(self, p: Plan, q: Plan) -> bool:
         """Whether two plans find things of a kind."""
-        ends = [self.graph.end_type(plan.relations[-1]) for plan in (p, q)]
+        ends = [self.graph.end_type(plan.last) if plan.last >= 0 else -1 for plan in (p, q)]
         return ends[0] == ends[1] or min(ends) < 0
 
     def _taken(self, p: Plan, q: Plan, empty: bool) -> Iterator[Plan]:
@@ -616,6 +620,7 @@ class _Search:
             likeness=p.likeness + q.likeness, rho=p.rho * q.rho, cost=p.cost + q.cost + EMPTY * (not len(nodes)),
             kind=kind if kind != "intersect" or (p.slots and q.slots) else max(p.kind, q.kind),
             ranked=p.ranked or q.ranked, texts=p.texts or q.texts, away=away,
+            last=p.last if p.last >= 0 or kind == "difference" else q.last,
         )  # fmt: skip
 
     # -- what is no set ----------------------------------------------------------------------------------------
@@ -635,6 +640,7 @@ class _Search:
             yield from self._compare()
         if self._wants("yes/no"):
             counts: dict[object, int] = {}
+            yield from self._judged()
             for plan in things:
                 counts[plan.group] = counts.get(plan.group, 0) + 1
                 if counts[plan.group] <= JUDGED:
@@ -688,7 +694,7 @@ class _Search:
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
         parts = [plan for plan in things if plan.relations][:AGGREGATED]
         for part in parts:
-            wholes = [*self.classes, *self._implied(part.relations[-1]), *parts]
+            wholes = [*self.classes, *self._implied(part.last), *parts]
             for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):
                 assert part.nodes is not None and whole.nodes is not None
                 within = int(among(whole.nodes, part.nodes).sum())
@@ -729,6 +735,17 @@ class _Search:
                         yield self._plan(Holds(form, one.form), None, cover, relations=made.relations, slots=made.slots,
                                          likeness=made.likeness, rho=made.rho, kind="yes/no", value=holds)  # fmt: skip
 
+    def _judged(self) -> Iterator[Plan]:
+        """Whether a named thing fulfils a condition on a number or date."""
+        for plan in [one for one in self.plans.values() if one.chain == 0 and one.slots and one.things]:
+            assert plan.nodes is not None
+            for form, nodes, relation in self._conditions(plan.nodes, plan, empty=True) if self.query.values else ():
+                cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.value)
+                cover = np.maximum(cover, self.words.compare)
+                yield self._extended(
+                    plan, Holds(form, plan.form), None, cover, relation, 0.0, "yes/no", bool(len(nodes))
+                )
+
     def _holds(self, plan: Plan) -> Iterator[Plan]:
         for number, slot in enumerate(self.query.slots):
             if number in plan.slots:
@@ -751,7 +768,7 @@ class _Search:
                 yield made
 
     def _like(self, plan: Plan, entity: int) -> bool:
-        end = self.graph.end_type(plan.relations[-1])
+        end = self.graph.end_type(plan.last) if plan.last >= 0 else -1
         return end < 0 or end in self.graph.types_of(entity)
 
     def _made(self) -> list[Candidate]:
