@@ -649,6 +649,7 @@ class _Search:
     def _aggregates(self, things: Sequence[Plan]) -> Iterator[Plan]:
         """Sums and averages of sets by a measure, also for each value of a relation; counts of groups; shares."""
         asked = {how: words for how, words in self.words.aggregates.items() if words.any()}
+        asked |= dict.fromkeys(("max", "min"), self.words.rank) if self.words.rank.any() else {}
         grouped = asked.pop("group", None)
         if "share" in asked:
             yield from self._shares(things, asked.pop("share"))
@@ -686,9 +687,10 @@ class _Search:
         for one in (*(self.graph.directed_relation(step) for step in form.path), *(() if by is None else (by,))):
             cover = np.maximum(cover, self.relation_cover[one])
             relations, likeness = (*relations, one), likeness + float(self.likeness[one])
+        nodes = None if form.how not in BESTS or form.by else np.array(sorted(result.nodes), dtype=np.int64)
         yield self._plan(
-            form, None, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho, cost=plan.cost,
-            kind="count", value=result.value, table=result.rows, ranked=plan.ranked, texts=plan.texts, away=plan.away,
+            form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho, cost=plan.cost,
+            kind="count", things=False, value=result.value, table=result.rows, ranked=plan.ranked, texts=plan.texts, away=plan.away,
         )  # fmt: skip
 
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
