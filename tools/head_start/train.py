@@ -49,7 +49,7 @@ log = logging.getLogger("head_start")
 HOPS = 3
 SHARES = KindShares(
     yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=2, siblings=9, three_hops=8, after_best=8,
-    absence=6, text_value=8, empty=6,
+    absence=6, text_value=8, empty=6, total=3, average=3, share=3, first_k=5, group=4, greatest_value=1, least_value=1,
 )  # fmt: skip
 
 
