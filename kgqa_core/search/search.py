@@ -59,7 +59,7 @@ QUOTA = 8
 MOST, LARGE = 320, 50_000
 MEASURES = 6
 LACKED = 6
-EMPTIES = 4
+EMPTIES = 6
 JUDGED = 20
 EMPTY = 0.1
 AGGREGATED, MOST_ROWS = 20, 1_000
@@ -191,17 +191,21 @@ class _Search:
             return
         nodes = np.array(sorted(graph.truths), dtype=np.int64)
         keys = graph.store.entity_keys(nodes.tolist())
+        likely = np.sort(self.likeness[: graph.relations])[-3:].min(initial=np.inf)
         for relation in np.flatnonzero(np.isin(np.arange(graph.relations), graph.memory.relation)).tolist():
-            cover = self.relation_cover[relation] * self.words.weights
-            if cover.max(initial=0.0) < 0.9 or graph.measured[relation] > 0.5 or graph.entity_tails[relation] > 0.5:
+            near = self._named(relation) or self.likeness[relation] >= likely
+            if not near or graph.measured[relation] > 0.5 or graph.entity_tails[relation] > 0.5:
                 continue
-            for node in (node for node in nodes.tolist() if keys[node].lower() in ("true", "1")):
+            for node in nodes.tolist():
+                truth = keys[node].lower() in ("true", "1")
                 heads = graph.follow(np.array([node]), relation + graph.relations)
-                if len(heads):
-                    form = graph.join((relation + graph.relations,), Literal(keys[node], f"{XSD}boolean"))
-                    back = (relation + graph.relations,)
-                    yield self._plan(form, heads, self.relation_cover[relation], relations=back, last=back[0],
-                                     likeness=float(self.likeness[relation]), texts=True)  # fmt: skip
+                if len(heads) and (truth or self.words.away.any()):
+                    back, own = (relation + graph.relations,), self.relation_cover[relation]
+                    form = graph.join(back, Literal(keys[node], f"{XSD}boolean"))
+                    yield self._plan(
+                        form, heads, own if truth else np.maximum(own, self.words.away), relations=back, last=back[0],
+                        likeness=float(self.likeness[relation]), texts=True, away=not truth,
+                    )  # fmt: skip
 
     def _having(self) -> Iterator[Plan]:
         """What has a number or date by whose relation the question asks; what it has that compares with a value."""
@@ -433,6 +437,8 @@ class _Search:
     def _first(self) -> int:
         """How many of a ranking the question asks for; 0 where it asks for one."""
         word = self.cues.several
+        if not word and self.words.rank.any():
+            word = next((one for one in self.words.words if one in SMALL_NUMBERS), NUMBER)
         if word == NUMBER:
             values = [value.text for value in self.query.values if value.text.isdigit()]
             return min(int(values[0]), LARGE) if values and len(values[0]) < 6 else 0
@@ -443,7 +449,7 @@ class _Search:
         nth = self.query.place is not None and self.query.place > 1 and not first
         if plan.ranked or not plan.things or plan.nodes is None or len(plan.nodes) < 2 or len(plan.nodes) > LARGE:
             return
-        if not (self._wants("best", self.words.rank) or nth or first):
+        if not (self.words.rank.any() or nth or first or not self.query.text.isascii()):
             return
         for relation, counted in self._measures(plan):
             source, x = self.graph.values(plan.nodes, relation, counted)
@@ -457,7 +463,7 @@ class _Search:
                 yield self._extended(
                     plan, form, nodes, np.maximum(cover, self.words.value), relation, 0.02, "nth", ranked=True
                 )
-            for best in BESTS if not first else ():
+            for best in BESTS if not self.cues.several else ():
                 for place in (1, self.query.place) if nth else (1,):
                     nodes = _at(plan.nodes, source, x, best, place)
                     if not len(nodes):
@@ -653,22 +659,25 @@ class _Search:
         grouped = asked.pop("group", None)
         if "share" in asked:
             yield from self._shares(things, asked.pop("share"))
-        for plan in things[:AGGREGATED]:
-            measures = [(relation, counted) for relation, counted in self._measures(plan) if not counted][:3]
+        for plan in [one for one in things if not one.ranked][:AGGREGATED]:
+            measures = self._measures(plan)
+            measures = [one for one in measures if not one[1]][:3] + [one for one in measures if one[1]][:3]
             for how, words in asked.items():
-                for relation, _ in measures:
-                    yield from self._aggregate(plan, Aggregate(how, plan.form, (self.graph.step(relation),)), words)
+                for relation, counted in measures:
+                    form = Aggregate(how, plan.form, (self.graph.step(relation),), counted=counted)
+                    yield from self._aggregate(plan, form, words)
             if grouped is None:
                 continue
             for by in self._groupings(plan):
                 steps = (self.graph.step(by),)
                 yield from self._aggregate(plan, Aggregate("count", plan.form, by=steps), grouped, by)
                 for how, words in asked.items():
-                    for relation, _ in measures:
-                        form = Aggregate(how, plan.form, (self.graph.step(relation),), steps)
+                    for relation, counted in measures:
+                        form = Aggregate(how, plan.form, (self.graph.step(relation),), steps, counted)
                         yield from self._aggregate(plan, form, np.maximum(words, grouped), by)
-            for relation, _ in measures:
-                yield from self._aggregate(plan, Aggregate("values", plan.form, (self.graph.step(relation),)), grouped)
+            for relation, counted in measures:
+                form = Aggregate("values", plan.form, (self.graph.step(relation),), counted=counted)
+                yield from self._aggregate(plan, form, grouped)
 
     def _groupings(self, plan: Plan) -> list[int]:
         assert plan.nodes is not None
@@ -690,11 +699,12 @@ class _Search:
         nodes = None if form.how not in BESTS or form.by else np.array(sorted(result.nodes), dtype=np.int64)
         yield self._plan(
             form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho, cost=plan.cost,
-            kind="count", things=False, value=result.value, table=result.rows, ranked=plan.ranked, texts=plan.texts, away=plan.away,
+            kind="count", things=False, value=result.value, table=result.rows, ranked=plan.ranked, texts=plan.texts,
+            away=plan.away,
         )  # fmt: skip
 
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
-        parts = [plan for plan in things if plan.relations][:AGGREGATED]
+        parts = [plan for plan in things if plan.relations and not plan.ranked][:AGGREGATED]
         for part in parts:
             wholes = [*self.classes, *self._implied(part.last), *parts]
             for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):

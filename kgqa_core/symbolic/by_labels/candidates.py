@@ -33,6 +33,7 @@ from kgqa_core.logic.forms import (
     children,
     elements,
 )
+from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import Ints
 from kgqa_core.logic.result import Row
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
@@ -134,9 +135,19 @@ def computations(form: Form) -> frozenset[str]:
     return frozenset((form.how, "group") if form.by or form.how == "values" else (form.how,))
 
 
+def lacks(form: Form) -> bool:
+    """Whether a form leaves out what has a relation at all."""
+    without = form.without if isinstance(form, Minus) else None
+    return isinstance(without, Compare) and without.counted and without.op == "ge"
+
+
 def _compares(form: Form) -> bool:
-    own = isinstance(form, Compare) or (isinstance(form, Join) and isinstance(form.of, Literal))
-    return own or any(_compares(part) for part in children(form))
+    """Whether a form compares with a number or a date."""
+    own = isinstance(form, Compare) or (
+        isinstance(form, Join) and isinstance(form.of, Literal) and measure(form.of) is not None
+    )
+    parts = (form.of,) if isinstance(form, Minus) and lacks(form) else children(form)
+    return own or any(_compares(part) for part in parts)
 
 
 def nodes_of(form: Form) -> list[Form]:
