@@ -19,8 +19,8 @@ import torch
 from kgqa_core.symbolic.by_labels.candidates import Candidate
 from kgqa_core.symbolic.by_labels.parser import CandidateFeatures, Ranked
 
-INPUTS = 11
-SCALES = (4.0, 5.0, 6.0, 1.5, 0.8, 0.8, 0.35, 0.3, 0.3, 0.65, 0.3, 1.0)
+INPUTS = 13
+SCALES = (4.0, 5.0, 6.0, 1.5, 0.8, 0.8, 0.35, 0.3, 0.3, 0.65, 0.3, 0.25, 0.5, 1.0)
 """Typical size of each input, and of the bias: a coefficient times its scale is what moves a confidence."""
 RIDGE = 100.0
 """Weight of the squared distances of the scaled coefficients from those of the start, against one question.
@@ -55,7 +55,8 @@ class Choice:
         return [
             _logit(self.share), _logit(self.none), _logit(self.share + self.none), math.log(max(self.best.rho, 1e-3)),
             float(likeness[1]), float(likeness[2]), float(likeness[3]), float(self.empty), float(features.unused),
-            float(features.explained), min(prepared.query.strange, 3) / 3,
+            float(features.explained), min(prepared.query.strange, 3) / 3, float(features.covered),
+            float(features.left),
         ]  # fmt: skip
 
     @property

@@ -160,18 +160,19 @@ def names(graph: LabelGraph, one: Candidate) -> list[str]:
     return [key.removeprefix(X) for key in graph.store.entity_keys(one.nodes.tolist()).values()]
 
 
-def typed(graph: LabelGraph, *types: str, **more: object) -> LabelQuery:
-    return LabelQuery("?", types=tuple((graph.type_of_key[X + name], 1.0) for name in types), **more)  # type: ignore[arg-type]
+def typed(graph: LabelGraph, *types: str, text: str = "?", **more: object) -> LabelQuery:
+    return LabelQuery(text, types=tuple((graph.type_of_key[X + name], 1.0) for name in types), **more)  # type: ignore[arg-type]
 
 
 def test_types_alone_make_sets_counts_and_rankings(graph: LabelGraph) -> None:
     made = by_form(graph, typed(graph, "country"))
     assert len(names(graph, made["(TYPE country)"])) == 8
     assert made["(COUNT (TYPE country))"].value == 8
+    made = by_form(graph, typed(graph, "country", text="the largest?"))
     assert names(graph, made["(ARGMAX (TYPE country) population)"]) == ["c7"]
     assert names(graph, made["(ARGMIN (TYPE country) population)"]) == ["c0"]
     assert "(NTHMAX 2 (TYPE country) population)" not in made
-    second = by_form(graph, typed(graph, "country", place=2))
+    second = by_form(graph, typed(graph, "country", text="the second largest?", place=2))
     assert names(graph, second["(NTHMAX 2 (TYPE country) population)"]) == ["c6"]
 
 
@@ -323,7 +324,8 @@ def test_fan_out_up_to_which_nothing_is_counted_is_an_average() -> None:
 def test_things_are_not_ranked_or_compared_by_how_many_they_have_of_what_all_have_one(graph: LabelGraph) -> None:
     slots = (slot_of(graph, "x", X + "c0"), slot_of(graph, "y", X + "c1"))
     types = ((graph.type_of_key[X + "country"], 1.0), (graph.type_of_key[X + "film"], 1.0))
-    made = by_form(graph, LabelQuery("?", slots, types, None, (Literal("1", XSD + "decimal"),)))
+    query = LabelQuery("the most?", slots, types, None, (Literal("1", XSD + "decimal"),))
+    made = by_form(graph, query, 2, "best", "compare", "value")
     counted = [
         (type(node), step.relation.removeprefix(X), step.inverse)
         for one in made.values()

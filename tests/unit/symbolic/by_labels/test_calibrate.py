@@ -58,11 +58,11 @@ def test_question_without_candidates_has_no_answer() -> None:
 @pytest.mark.parametrize(
     ("one", "empty"),
     [
-        (candidate([1]), False), (candidate([]), True), (candidate(None, 0), True), (candidate(None, 3), False),
+        (candidate([1]), False), (candidate([]), False), (candidate(None, 0), False), (candidate(None, 3), False),
         (candidate(None, False), False), (candidate(None, False, missing=True), True),
     ],
 )  # fmt: skip
-def test_nothing_found_is_empty_and_a_no_is_an_answer(one: Candidate, empty: bool) -> None:
+def test_a_missing_fact_is_no_answer_and_none_and_no_are(one: Candidate, empty: bool) -> None:
     assert choose(ranked([(one, 1.0)], 0.0)).empty is empty
 
 
@@ -71,7 +71,7 @@ def test_confidence_reads_the_likenesses_features_and_strange_words_of_the_best_
     strange: int, part: float
 ) -> None:
     features = np.zeros((2, FEATURES), dtype=np.float32)
-    features[1, columns("unused", "explained")], features[0] = (-0.25, 0.75), 9.0
+    features[1, columns("unused", "explained", "covered", "left")], features[0] = (-0.25, 0.75, 0.5, 1.0), 9.0
     best = Candidate(Entity("x"), 0, np.array([2]), None, (), (), (), rho=0.5, score=0.0)
     query = LabelQuery("?", strange=strange)
     prepared = Prepared("q", query, [candidate([1]), best], ["", ""], ["", ""], features, None)  # type: ignore[arg-type]
@@ -80,8 +80,8 @@ def test_confidence_reads_the_likenesses_features_and_strange_words_of_the_best_
     total = math.exp(2) + math.exp(1) + 1
     share, none = math.exp(2) / total, 1 / total
     logits = [math.log(p / (1 - p)) for p in (share, none, share + none)]
-    expected = [*logits, math.log(0.5), 0.2, 0.3, 0.4, 0.0, -0.25, 0.75, part]
-    assert choice.best is best and len(choice.inputs()) == INPUTS == 11
+    expected = [*logits, math.log(0.5), 0.2, 0.3, 0.4, 0.0, -0.25, 0.75, part, 0.5, 1.0]
+    assert choice.best is best and len(choice.inputs()) == INPUTS == 13
     assert choice.inputs() == pytest.approx(expected, abs=1e-6)
 
 

@@ -183,10 +183,11 @@ def test_none_is_judged_from_the_best_candidates(graph: LabelGraph) -> None:
     query = LabelQuery("x y", slots, strange=2, cut=True)
     likeness = torch.tensor([[0.9] * LIKENESS, [0.4, 0.1, 0.0, 0.7, 0.2], [0.8] * LIKENESS])
     features = torch.ones(3, FEATURES)
-    features[1, columns("explained", "unused", "worst", "mean", "better")] = torch.tensor([0.6, -0.3, 0.8, 0.85, 0.05])
+    own = columns("explained", "unused", "worst", "mean", "better", "covered", "left")
+    features[1, own] = torch.tensor([0.6, -0.3, 0.8, 0.85, 0.05, 0.9, 0.4])
     row = none_features(torch.tensor([1.0, 5.0, 3.0]), likeness, features, query)
     # two scores, likenesses of the best, surest and least sure mention, strange words, a cut name, features of it
-    expected = [0.5, 0.3, 0.4, 0.1, 0.0, 0.7, 0.2, 1.0, 0.5, 2 / 3, 1.0, 0.6, -0.3, 0.8, 0.85, 0.05]
+    expected = [0.5, 0.3, 0.4, 0.1, 0.0, 0.7, 0.2, 1.0, 0.5, 2 / 3, 1.0, 0.6, -0.3, 0.8, 0.85, 0.05, 0.9, 0.4]
     assert row.shape == (1, NONE_FEATURES) and torch.allclose(row, torch.tensor([expected]))
     alone = none_features(torch.tensor([5.0]), likeness[1:2], features[1:2], LabelQuery("x", strange=7))
     assert torch.allclose(alone, torch.tensor([[0.5, -1.0, *expected[2:7], 0.0, 0.0, 1.0, 0.0, *expected[11:]]]))
@@ -194,9 +195,9 @@ def test_none_is_judged_from_the_best_candidates(graph: LabelGraph) -> None:
 
 def test_none_of_a_question_without_candidates_is_judged_from_how_it_was_linked(graph: LabelGraph) -> None:
     nothing = torch.zeros(0), torch.zeros(0, LIKENESS), torch.zeros(0, FEATURES)
-    assert none_features(*nothing, LabelQuery("x")).tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, *[0] * 10]]
+    assert none_features(*nothing, LabelQuery("x")).tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, *[0] * 12]]
     linked = none_features(*nothing, LabelQuery("x", (slot_of(graph, "x", X + "c0"),), strange=3))
-    assert linked.tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 0, 1.0, 1.0, 1.0, *[0] * 6]]
+    assert linked.tolist() == [[-1.0, -1.0, 0, 0, 0, 1.0, 0, 1.0, 1.0, 1.0, *[0] * 8]]
     assert linked.shape == (1, NONE_FEATURES)
 
 
