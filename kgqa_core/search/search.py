@@ -76,7 +76,7 @@ class Plan:
     """A form with what it denotes and what it explains of the question."""
 
     form: Form
-    nodes: Ints | None
+    nodes: Ints
     cover: Floats
     relations: tuple[int, ...] = ()
     slots: tuple[int, ...] = ()
@@ -99,6 +99,11 @@ class Plan:
     """Whether it has a text value."""
     away: bool = False
     """Whether it takes something away."""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it denotes nodes, and no value or table."""
+        return self.value is None and not self.table
 
     @property
     def group(self) -> object:
@@ -141,7 +146,7 @@ class _Search:
 
     # -- plans -------------------------------------------------------------------------------------------------
 
-    def _plan(self, form: Form, nodes: Ints | None, cover: Floats, **more: Any) -> Plan:
+    def _plan(self, form: Form, nodes: Ints, cover: Floats, **more: Any) -> Plan:
         plan = Plan(form, nodes, cover, **more)
         plan.score = self._score(plan)
         return plan
@@ -259,7 +264,7 @@ class _Search:
         known = self.plans.get(plan.form)
         if known is not None and known.score >= plan.score:
             return False
-        if plan.nodes is not None and plan.relations and plan.kind != "value":
+        if plan.is_set and plan.relations and plan.kind != "value":
             same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, tuple(sorted(plan.relations)), plan.missing)
             other = self.same.get(same)
             if other is not None and other.form != plan.form:
@@ -274,9 +279,9 @@ class _Search:
         """The best of a level, and some of each group of plans that use the same mentions."""
         plans.sort(key=lambda one: -one.score)
         counts: dict[object, int] = {}
-        chosen = []
+        chosen: list[Plan] = []
         for plan in plans:
-            if plan.nodes is None or not len(plan.nodes):
+            if not len(plan.nodes):
                 continue
             key = plan.group
             counts[key] = counts.get(key, 0) + 1
@@ -287,7 +292,7 @@ class _Search:
     def _follow(self, beam: list[Plan]) -> Iterator[Plan]:
         graph, rows = self.graph, []
         for plan in beam:
-            if plan.nodes is None or not len(plan.nodes) or (plan.relations and not plan.things):
+            if not len(plan.nodes) or (plan.relations and not plan.things):
                 continue
             if plan.chain >= self.owner.hops or len(plan.relations) >= 4 or len(plan.nodes) > LARGE:
                 continue
@@ -345,7 +350,7 @@ class _Search:
     def _absent(self, beam: list[Plan]) -> Iterator[Plan]:
         graph = self.graph
         for plan in beam:
-            if plan.chain != 0 or not plan.things or plan.nodes is None or len(plan.nodes) != 1:
+            if plan.chain != 0 or not plan.things or len(plan.nodes) != 1:
                 continue
             entity = int(plan.nodes[0])
             usual = np.setdiff1d(graph.relations_of_types(graph.types_of(entity)), graph.directed_relations(plan.nodes))
@@ -379,7 +384,7 @@ class _Search:
         return plan.chain < 0 or (last < self.graph.relations and not self.graph.to_entities(last))
 
     def _narrow(self, plan: Plan) -> Iterator[Plan]:
-        if not plan.relations or not plan.things or plan.nodes is None or not self.classes:
+        if not plan.relations or not plan.things or not self.classes:
             return
         if isinstance(plan.form, And) and any(isinstance(part, Class) for part in plan.form.parts):
             return
@@ -401,7 +406,7 @@ class _Search:
         )
 
     def _extended(
-        self, plan: Plan, form: Form, nodes: Ints | None, cover: Floats, relation: int | None = None,
+        self, plan: Plan, form: Form, nodes: Ints, cover: Floats, relation: int | None = None,
         cost: float = 0.0, kind: str | None = None, value: float | bool | None = None, ranked: bool = False,
         away: bool = False,
     ) -> Plan:  # fmt: skip
@@ -410,13 +415,12 @@ class _Search:
             relations, likeness = (*relations, relation), likeness + float(self.likeness[relation])
         return self._plan(
             form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho,
-            cost=plan.cost + cost + EMPTY * (nodes is not None and not len(nodes)), things=plan.things,
+            cost=plan.cost + cost + EMPTY * (value is None and not len(nodes)), things=plan.things,
             kind=kind or plan.kind, value=value, ranked=ranked or plan.ranked, texts=plan.texts,
             missing=plan.missing, last=plan.last, away=away or plan.away,
         )  # fmt: skip
 
     def _measures(self, plan: Plan) -> list[tuple[int, bool]]:
-        assert plan.nodes is not None
         key = plan.nodes.tobytes()
         if key not in self.measures:
             graph = self.graph
@@ -445,9 +449,9 @@ class _Search:
         return SMALL_NUMBERS.index(word) + 2 if word in SMALL_NUMBERS else 0
 
     def _rank(self, plan: Plan) -> Iterator[Plan]:
-        first = self._first()
-        nth = self.query.place is not None and self.query.place > 1 and not first
-        if plan.ranked or not plan.things or plan.nodes is None or len(plan.nodes) < 2 or len(plan.nodes) > LARGE:
+        first, place = self._first(), self.query.place or 1
+        nth = place > 1 and not first
+        if plan.ranked or not plan.things or len(plan.nodes) < 2 or len(plan.nodes) > LARGE:
             return
         if not (self.words.rank.any() or nth or first or not self.query.text.isascii()):
             return
@@ -458,25 +462,24 @@ class _Search:
             steps = (self.graph.step(relation),)
             cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.rank)
             for best in BESTS if first else ():
-                form = Nth(first, best, plan.form, steps, counted, first=True)
-                nodes = self.graph.memory.ranked(plan.nodes, form)
+                some = Nth(first, best, plan.form, steps, counted, first=True)
+                nodes = self.graph.memory.ranked(plan.nodes, some)
                 yield self._extended(
-                    plan, form, nodes, np.maximum(cover, self.words.value), relation, 0.02, "nth", ranked=True
+                    plan, some, nodes, np.maximum(cover, self.words.value), relation, 0.02, "nth", ranked=True
                 )
             for best in BESTS if not self.cues.several else ():
-                for place in (1, self.query.place) if nth else (1,):
-                    nodes = _at(plan.nodes, source, x, best, place)
+                for n in (1, place) if nth else (1,):
+                    nodes = _at(plan.nodes, source, x, best, n)
                     if not len(nodes):
                         continue
-                    form = (
-                        Nth(place, best, plan.form, steps, counted) if place > 1
-                        else Arg(best, plan.form, steps, counted)
-                    )  # fmt: skip
-                    kind = "nth" if place > 1 else "best"
+                    form: Form = (
+                        Nth(n, best, plan.form, steps, counted) if n > 1 else Arg(best, plan.form, steps, counted)
+                    )
+                    kind = "nth" if n > 1 else "best"
                     yield self._extended(plan, form, nodes, cover, relation, 0.02, kind, ranked=True)
 
     def _condition(self, plan: Plan) -> Iterator[Plan]:
-        if not self.query.values or plan.nodes is None or not plan.things or len(plan.nodes) > LARGE:
+        if not self.query.values or not plan.things or len(plan.nodes) > LARGE:
             return
         if self.cues.several == NUMBER and len(self.query.values) == 1:
             return
@@ -533,11 +536,11 @@ class _Search:
 
     def _lack(self, plan: Plan) -> Iterator[Plan]:
         """Members without a relation."""
-        if not self.words.away.any() or plan.nodes is None or not plan.things or plan.away or plan.chain == 0:
+        if not self.words.away.any() or not plan.things or plan.away or plan.chain == 0:
             return
         graph = self.graph
         relations = [one for one in graph.directed_relations(plan.nodes).tolist() if not self._useless(one)]
-        usual = graph.relations_of_types(graph.types_of(int(plan.nodes[0]))) if len(plan.nodes) else []
+        usual = graph.relations_of_types(graph.types_of(int(plan.nodes[0]))).tolist() if len(plan.nodes) else []
         relations = sorted({*relations, *(one for one in usual if not self._useless(one))})
         relations.sort(key=lambda one: (-self._fits(one), one))
         for relation in relations[:LACKED]:
@@ -556,7 +559,7 @@ class _Search:
     def _join(self, beam: list[Plan]) -> Iterator[Plan]:
         groups: dict[tuple[frozenset[int], bool], list[Plan]] = {}
         for plan in sorted(self.plans.values(), key=lambda one: -one.score):
-            if plan.relations and plan.things and plan.nodes is not None and len(plan.nodes):
+            if plan.relations and plan.things and len(plan.nodes):
                 own = groups.setdefault((frozenset(plan.slots), plan.texts), [])
                 if len(own) < SIDE:
                     own.append(plan)
@@ -597,7 +600,6 @@ class _Search:
         return ends[0] == ends[1] or min(ends) < 0
 
     def _taken(self, p: Plan, q: Plan, empty: bool) -> Iterator[Plan]:
-        assert p.nodes is not None and q.nodes is not None
         left = p.nodes[~among(p.nodes, q.nodes)]
         if q.away or (p.away and not (p.slots and q.slots)):
             return
@@ -605,7 +607,6 @@ class _Search:
             yield self._joined(Minus(p.form, q.form), left, p, q, "difference")
 
     def _without(self, p: Plan) -> Iterator[Plan]:
-        assert p.nodes is not None
         for number, slot in enumerate(self.query.slots):
             if number in p.slots:
                 continue
@@ -633,14 +634,14 @@ class _Search:
 
     def _finals(self) -> Iterator[Plan]:
         graph = self.graph
-        sets = sorted((plan for plan in self.plans.values() if plan.nodes is not None), key=lambda one: -one.score)
+        sets = sorted((plan for plan in self.plans.values() if plan.is_set), key=lambda one: -one.score)
         things = [plan for plan in sets if plan.things and plan.chain != 0]
         if self._wants("count", self.words.count):
             for plan in things[:80]:
                 many = not plan.relations or len(plan.nodes) > 1 or graph.fan_out[plan.relations[-1]] > SINGLE
                 if many:
                     cover = np.maximum(plan.cover, self.words.count)
-                    yield self._extended(plan, Count(plan.form), None, cover, kind="count", value=len(plan.nodes))
+                    yield self._extended(plan, Count(plan.form), NONE, cover, kind="count", value=len(plan.nodes))
         yield from self._aggregates(things)
         if self._wants("compare", self.words.compare) or (self._wants("yes/no") and self.words.compare.any()):
             yield from self._compare()
@@ -680,13 +681,11 @@ class _Search:
                 yield from self._aggregate(plan, form, grouped)
 
     def _groupings(self, plan: Plan) -> list[int]:
-        assert plan.nodes is not None
         ways = [one for one in self.graph.directed_relations(plan.nodes).tolist() if self.graph.to_entities(one)]
         ways = [one for one in ways if not self._useless(one, plan)]
         return sorted(ways, key=lambda one: (-self._fits(one), one))[:3]
 
     def _aggregate(self, plan: Plan, form: Aggregate, words: Floats, by: int | None = None) -> Iterator[Plan]:
-        assert plan.nodes is not None
         result = self.graph.memory.aggregate(plan.nodes, form)
         if result.empty or len(result.rows) > MOST_ROWS:
             return
@@ -696,7 +695,7 @@ class _Search:
         for one in (*(self.graph.directed_relation(step) for step in form.path), *(() if by is None else (by,))):
             cover = np.maximum(cover, self.relation_cover[one])
             relations, likeness = (*relations, one), likeness + float(self.likeness[one])
-        nodes = None if form.how not in BESTS or form.by else np.array(sorted(result.nodes), dtype=np.int64)
+        nodes = NONE if form.how not in BESTS or form.by else np.array(sorted(result.nodes), dtype=np.int64)
         yield self._plan(
             form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho, cost=plan.cost,
             kind="count", things=False, value=result.value, table=result.rows, ranked=plan.ranked, texts=plan.texts,
@@ -708,14 +707,13 @@ class _Search:
         for part in parts:
             wholes = [*self.classes, *self._implied(part.last), *parts]
             for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):
-                assert part.nodes is not None and whole.nodes is not None
                 within = int(among(whole.nodes, part.nodes).sum())
                 made = share(len(whole.nodes), within)
                 named = whole.form in {one.form for one in self.classes}
                 if made.value is None or within == len(whole.nodes) or not (within or named):
                     continue
                 joined = self._joined(Share(whole.form, part.form), whole.nodes, whole, part, "count")
-                joined.nodes, joined.value, joined.cover = None, made.value, np.maximum(joined.cover, words)
+                joined.nodes, joined.value, joined.cover = NONE, made.value, np.maximum(joined.cover, words)
                 joined.score = self._score(joined)
                 yield joined
 
@@ -744,18 +742,17 @@ class _Search:
                     yield made
                     for one in (p, q):
                         holds = contains(int(one.nodes[0]), nodes)
-                        yield self._plan(Holds(form, one.form), None, cover, relations=made.relations, slots=made.slots,
+                        yield self._plan(Holds(form, one.form), NONE, cover, relations=made.relations, slots=made.slots,
                                          likeness=made.likeness, rho=made.rho, kind="yes/no", value=holds)  # fmt: skip
 
     def _judged(self) -> Iterator[Plan]:
         """Whether a named thing fulfils a condition on a number or date."""
         for plan in [one for one in self.plans.values() if one.chain == 0 and one.slots and one.things]:
-            assert plan.nodes is not None
             for form, nodes, relation in self._conditions(plan.nodes, plan, empty=True) if self.query.values else ():
                 cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.value)
                 cover = np.maximum(cover, self.words.compare)
                 yield self._extended(
-                    plan, Holds(form, plan.form), None, cover, relation, 0.0, "yes/no", bool(len(nodes))
+                    plan, Holds(form, plan.form), NONE, cover, relation, 0.0, "yes/no", bool(len(nodes))
                 )
 
     def _holds(self, plan: Plan) -> Iterator[Plan]:
@@ -772,7 +769,7 @@ class _Search:
                 cover = plan.cover.copy()
                 if number in self.words.slots:
                     cover[self.words.slots[number]] = 1.0
-                made = self._extended(plan, Holds(plan.form, Entity(key)), None, cover, kind="yes/no", value=holds)
+                made = self._extended(plan, Holds(plan.form, Entity(key)), NONE, cover, kind="yes/no", value=holds)
                 made.slots = (*plan.slots, number)
                 made.rho *= rho / best
                 made.missing = plan.missing
@@ -791,10 +788,13 @@ class _Search:
                 continue
             if not plan.relations and not isinstance(plan.form, (Class, Count, Holds)):
                 continue
-            types = types_in_form(plan.form, plan.nodes, self.query, self.graph)
+            nodes, slots = plan.nodes if plan.is_set else None, tuple(dict.fromkeys(plan.slots))
+            types = types_in_form(plan.form, nodes, self.query, self.graph)
             made.append(
-                Candidate(plan.form, KINDS.index(kind_of(plan.form)), plan.nodes, plan.value, plan.relations,
-                          tuple(dict.fromkeys(plan.slots)), types, plan.rho, plan.score, plan.missing, table=plan.table)
+                Candidate(
+                    plan.form, KINDS.index(kind_of(plan.form)), nodes, plan.value, plan.relations, slots, types, plan.rho,
+                    plan.score, plan.missing, table=plan.table,
+                )
             )  # fmt: skip
             if len(made) >= MOST:
                 break

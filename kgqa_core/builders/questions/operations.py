@@ -376,8 +376,8 @@ class Operations:
         if relation is None:
             return None
         if drawn is None or not len(self.graph.hop(drawn[1], relation.id, backward=False)[1]):
-            keys = [key for key in (relation.domain,) if key in self.profile.types]
-            drawn = (Class(keys[0]), self.graph.members(keys[0])) if keys else None
+            key = relation.domain
+            drawn = (Class(key), self.graph.members(key)) if key is not None and key in self.profile.types else None
         if drawn is None or isinstance(drawn[0], And):
             return None
         form, nodes = drawn
