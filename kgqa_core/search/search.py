@@ -792,8 +792,8 @@ class _Search:
             types = types_in_form(plan.form, nodes, self.query, self.graph)
             made.append(
                 Candidate(
-                    plan.form, KINDS.index(kind_of(plan.form)), nodes, plan.value, plan.relations, slots, types, plan.rho,
-                    plan.score, plan.missing, table=plan.table,
+                    plan.form, KINDS.index(kind_of(plan.form)), nodes, plan.value, plan.relations, slots, types,
+                    plan.rho, plan.score, plan.missing, table=plan.table,
                 )
             )  # fmt: skip
             if len(made) >= MOST:
