@@ -559,12 +559,14 @@ class _Search:
     def _join(self, beam: list[Plan]) -> Iterator[Plan]:
         groups: dict[tuple[frozenset[int], bool], list[Plan]] = {}
         for plan in sorted(self.plans.values(), key=lambda one: -one.score):
-            if plan.relations and plan.things and len(plan.nodes):
+            told = plan.slots or plan.texts or plan.kind == "value" or plan.ranked
+            complement = isinstance(plan.form, Minus) and isinstance(plan.form.of, Class)
+            if plan.relations and plan.things and len(plan.nodes) and told and not complement:
                 own = groups.setdefault((frozenset(plan.slots), plan.texts), [])
                 if len(own) < SIDE:
                     own.append(plan)
         latest = {id(plan) for plan in beam}
-        union = bool(OR.search(self.query.text))
+        union = bool(OR.search(self.query.text)) or "nor" in self.words.words
         minus = self._wants("difference", self.words.away)
         for (one, first), (other, second) in permutations(groups.items(), 2):
             if one[0] & other[0] or (one[1] and other[1]):
@@ -589,7 +591,7 @@ class _Search:
         for group in list(groups.values()):
             for p in group:
                 yield from self._without(p)
-                if not (p.slots or p.texts) or id(p) not in latest:
+                if (len(p.slots) + p.texts != 1 and not isinstance(p.form, Or)) or id(p) not in latest:
                     continue
                 for members in (*self.classes, *self._implied(p.last)):
                     yield from self._taken(members, p, empty=True)
