@@ -196,9 +196,8 @@ class _Search:
             return
         nodes = np.array(sorted(graph.truths), dtype=np.int64)
         keys = graph.store.entity_keys(nodes.tolist())
-        likely = np.sort(self.likeness[: graph.relations])[-3:].min(initial=np.inf)
         for relation in np.flatnonzero(np.isin(np.arange(graph.relations), graph.memory.relation)).tolist():
-            near = self._named(relation) or self.likeness[relation] >= likely
+            near = self._named(relation) or self.words.has_all(relation)
             if not near or graph.measured[relation] > 0.5 or graph.entity_tails[relation] > 0.5:
                 continue
             for node in nodes.tolist():

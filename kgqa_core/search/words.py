@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import Arg, Compare, Count, Form, Greater, Minus, Nth
 from kgqa_core.logic.memory import Ints
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, computations, has_value, nodes_of
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, computations, has_value, is_false, nodes_of
 from kgqa_core.symbolic.by_labels.form_reading import root
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
@@ -29,6 +29,7 @@ NEAR, SPAN = 0.45, 0.35
 """Likeness of a word to a relation's words from which it begins to be explained, and over which it grows to 1."""
 LONGEST_VALUE = 4
 _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
+_BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _AWAY = frozenset(("but", "except"))
 
 
@@ -37,9 +38,10 @@ class WordIndex:
 
     def __init__(self, graph: LabelGraph, words: Sequence[set[str]]) -> None:
         self.graph = graph
+        self.own = [frozenset(map(root, own)) for own in words]
         self.relations: dict[str, list[int]] = {}
-        for relation, own in enumerate(words):
-            for word in set(map(root, own)):
+        for relation, roots in enumerate(self.own):
+            for word in roots:
                 self.relations.setdefault(word, []).append(relation)
         self._types: dict[int, frozenset[str]] = {}
 
@@ -68,9 +70,9 @@ class WordCover:
     """
 
     def __init__(self, index: WordIndex, query: LabelQuery, nearness: Floats) -> None:
-        self.query = query
+        self.query, self.index = query, index
         self.words = [" ".join(WORD.findall(piece.lower())) for piece in query.text.split()]
-        roots = [root(word) for word in self.words]
+        roots = self.roots = [root(word) for word in self.words]
         size = len(self.words)
         self.weights, self.slots = np.ones(size), dict[int, int]()
         self.rank, self.count, self.compare, self.away, self.value = (np.zeros(size) for _ in range(5))
@@ -121,6 +123,11 @@ class WordCover:
                 forms = tuple((graph.named(node, key), graph.nodes_of(node, key)) for node, key in keys)
                 yield TextRun(first, first + length, forms)
 
+    def has_all(self, relation: int) -> bool:
+        """Whether the question has all words of a relation but forms of *be* and *have*."""
+        own = self.index.own[relation] - _BEING
+        return bool(own) and own.issubset(self.roots)
+
     def share(self, cover: Floats) -> float:
         """The weight of what is explained, of all."""
         return float(cover @ self.weights) / self.total
@@ -143,7 +150,7 @@ class WordCover:
             (self.count, isinstance(one.form, Count) or "count" in computed),
             *((words, how in computed) for how, words in self.aggregates.items()),
             (self.compare, any(isinstance(node, (Compare, Greater)) for node in nodes)),
-            (self.away, any(isinstance(node, Minus) for node in nodes)),
+            (self.away, any(isinstance(node, Minus) or is_false(node) for node in nodes)),
             (self.value, any(map(has_value, nodes)) or any(isinstance(node, Nth) for node in nodes)),
         ):
             if has:

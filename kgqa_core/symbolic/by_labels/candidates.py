@@ -164,6 +164,11 @@ def has_value(node: Form) -> bool:
     return own or any(where.op not in ("current", "first", "last") for where in getattr(node, "where", ()))
 
 
+def is_false(node: Form) -> bool:
+    """Whether a node of a form is the boolean false."""
+    return isinstance(node, Literal) and node.text.lower() == "false"
+
+
 def best_of(form: Form) -> str | None:
     """Whether a form wants the largest or the smallest, None where it ranks nothing."""
     return next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kgqa_core.logic.forms import Arg, Compare, Form, Greater, Literal, Minus, Nth
+from kgqa_core.logic.forms import Arg, Compare, Form, Greater, Minus, Nth
 from kgqa_core.logic.measures import TIME
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, nodes_of, slots_of
+from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, is_false, nodes_of, slots_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.question_words import question_words
 
@@ -131,7 +131,7 @@ def _negated_alike(form: Form, cues: Cues, query: LabelQuery) -> bool:
     if cues.bound and any(isinstance(node, Compare) for node in nodes):
         return True
     if not away:
-        return any(isinstance(node, Literal) and node.text.lower() in ("false", "0") for node in nodes)
+        return any(map(is_false, nodes))
     out = {number for node in away for number in slots_of(node.without, query)}
     words = [word for _, word in cues.negations]
     first = cues.negations[0][0]
