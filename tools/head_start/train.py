@@ -13,9 +13,12 @@ import argparse
 import json
 import logging
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from kgqa_core.builders.questions.generate import make
@@ -36,7 +39,7 @@ from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 from kgqa_core.symbolic.by_labels.examples import LabelExample, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load, save
-from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.parser import BLOCK, HEAD_FEATURES, LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
 from kgqa_core.symbolic.by_labels.stage import link_some, question_without_answer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
@@ -82,10 +85,41 @@ def main() -> None:
             data = options.data if place == 0 else None
             examples += _examples(scorer, folder, size, options.seed + turn, data, hops)
         log.info("round %d: %d examples", turn, len(examples))
+        examples = hardest_first(scorer, examples)
         plan = FitOptions(steps=options.steps, candidates=10)
         log.info("%s", fit(scorer, examples, plan, options.seed + turn, _Log()))
         save(options.work / f"round{turn}", LabelModel(network, HOPS))
     save(options.out, LabelModel(network, HOPS))
+
+
+@torch.inference_mode()
+def hardest_first(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[LabelExample]:
+    """Examples whose candidates stand in the order of the present scores, so that a batch has the likeliest wrong."""
+    results = []
+    for start in range(0, len(examples), BLOCK):
+        block = examples[start : start + BLOCK]
+        encoded = scorer.questions([one.query.text for one in block])
+        logs = [torch.log_softmax(head(encoded.pooled), -1).clamp(min=-8) / 4 for head in scorer.network.heads]
+        scorer.encode_new([text for one in block for text in (*one.texts, *one.nouns)])
+        for place, one in enumerate(block):
+            if not one.texts:
+                results.append(one)
+                continue
+            features = torch.from_numpy(one.features.copy())
+            for index, (column, log) in enumerate(zip(HEAD_FEATURES, logs, strict=True)):
+                classes = torch.from_numpy(one.classes[:, index])
+                features[:, column] = torch.where(classes >= 0, log[place][classes.clamp(min=0)], 0.0)
+            likeness = scorer.likeness(encoded, place, scorer.phrases(one.texts), scorer.phrases(one.nouns))
+            order = np.argsort(-scorer.network.score(likeness, features).numpy(), kind="stable")
+            results.append(
+                replace(
+                    one, texts=[one.texts[p] for p in order], nouns=[one.nouns[p] for p in order],
+                    relations=[one.relations[p] for p in order], features=one.features[order], right=one.right[order],
+                    classes=one.classes[order],
+                )
+            )  # fmt: skip
+    scorer.clear()
+    return results
 
 
 class _Log:
