@@ -188,6 +188,15 @@ class _Search:
             cover[run.first : run.last] = 1.0
             for form, nodes in run.values:
                 yield self._plan(form, nodes, cover, chain=0, start=nodes, things=False, texts=True)
+        for number, slot in enumerate(self.query.slots):
+            if number in self.words.slots and not self.graph.memory.literal[slot.entities[0][0]]:
+                cover = self.none.copy()
+                cover[self.words.slots[number]] = 1.0
+                for node in self.graph.texts.get(slot.mention.lower(), ())[:1]:
+                    key = self.graph.text_of(node)
+                    nodes = self.graph.nodes_of(node, key)
+                    yield self._plan(self.graph.named(node, key), nodes, cover, slots=(number,), chain=0, start=nodes,
+                                     things=False)  # fmt: skip
 
     def _truths(self) -> Iterator[Plan]:
         """What has a relation to true or false by whose words the question asks."""
@@ -611,12 +620,13 @@ class _Search:
         for number, slot in enumerate(self.query.slots):
             if number in p.slots:
                 continue
-            entity, key, _ = slot.entities[0]
-            nodes = self.graph.nodes_of(entity, key)
-            if len(p.nodes) > 1 and inside(nodes, p.nodes):
-                left = p.nodes[~among(p.nodes, nodes)]
-                named = self.plans[self.graph.named(entity, key)]
-                yield self._joined(Minus(p.form, self.graph.named(entity, key)), left, p, named, "difference")
+            for entity, key, _ in slot.entities[:3]:
+                nodes = self.graph.nodes_of(entity, key)
+                if len(p.nodes) > 1 and inside(nodes, p.nodes):
+                    left = p.nodes[~among(p.nodes, nodes)]
+                    named = self.plans[self.graph.named(entity, key)]
+                    yield self._joined(Minus(p.form, named.form), left, p, named, "difference")
+                    break
 
     def _joined(self, form: Form, nodes: Ints, p: Plan, q: Plan, kind: str) -> Plan:
         cover = np.maximum(p.cover, q.cover)

@@ -30,7 +30,7 @@ NEAR, SPAN = 0.45, 0.35
 LONGEST_VALUE = 4
 _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
-_AWAY = frozenset(("but", "except"))
+_AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
 
 
 class WordIndex:
@@ -79,8 +79,12 @@ class WordCover:
         self.aggregates = {how: np.zeros(size) for how in AGGREGATES}
         lists, grammar = question_words(), grammar_of(query.text)
         for n, word in enumerate(self.words):
-            if is_superlative(word) or word in _ORDINALS:
+            if word in _BOUNDS and n and self.words[n - 1] == "at":
+                self.compare[n] = 1
+            elif is_superlative(word) or word in _ORDINALS:
                 self.rank[n] = 1
+            elif " ".join(self.words[n : n + 2]) in lists["negations"]:
+                self.away[n : n + 2] = 1
             elif word in lists["negations"] or word in _AWAY or word.endswith(("n't", "n’t", "n t")):
                 self.away[n] = 1
             elif word in lists["counting"]:

@@ -33,7 +33,7 @@ from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load
-from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
+from kgqa_core.symbolic.by_labels.parser import LabelParser, answer_nodes, answers_of
 from kgqa_core.symbolic.by_labels.phrases import NUMBER
 from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
@@ -64,13 +64,6 @@ class _Named:
 
     names: Mapping[int, str]
     keys: Mapping[int, str]
-
-
-def _ids(best: Candidate, most: int) -> list[int]:
-    """Nodes that the texts of an answer name."""
-    if best.nodes is not None:
-        return best.nodes[:most].tolist()
-    return [node for row in best.table for node in (row.key, row.node) if node is not None]
 
 
 def _meant(query: LabelQuery) -> list[int]:
@@ -222,7 +215,7 @@ class AutoSolver:
         meant = [entity for _, query, _ in chosen for entity in _meant(query)]
         answered = [
             node for _, _, choice in chosen if choice.best is not None
-            for node in _ids(choice.best, self.options.max_answers)
+            for node in answer_nodes(choice.best, self.options.max_answers)
         ]  # fmt: skip
         return _Named(self.store.names([*meant, *answered]), self.store.entity_keys(answered))
 

@@ -40,7 +40,7 @@ from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Calibration, choose
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import CALIBRATION, load
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
-from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
+from kgqa_core.symbolic.by_labels.parser import LabelParser, answer_nodes, answers_of
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.stage import link_some
 from kgqa_core.types import Question
@@ -131,14 +131,13 @@ def rows_of(name: str, options: KgOptions, data: Path, cases: Path, work: Path) 
         asked = [(Question(f"{place}", row["question"]), "", 1.0) for place, row in enumerate(rows)]
         linked = link_some(asked, open_tagger(mentions, kg, linking), linking, random.Random(SEED), gold=0.0)
         choices = [choose(ranked) for ranked in parser.parse([question for question, _, _ in linked])]
-        nodes = [choice.best.nodes for choice in choices if choice.best is not None and choice.best.nodes is not None]
-        names = store.names(sorted({int(node) for own in nodes for node in own}))
-        keys = store.entity_keys(sorted({int(node) for own in nodes for node in own}))
+        nodes = sorted({node for one in choices if one.best is not None for node in answer_nodes(one.best)})
+        names, keys = store.names(nodes), store.entity_keys(nodes)
         for source, row, choice in zip(sources, rows, choices, strict=True):
             if choice.best is None:
                 continue
             gold = normal(row.get("answers") or [])
-            told = [normal(list(answers_of(choice.best, own))) for own in (names, keys)]
+            told = [normal(list(answers_of(choice.best, own))) - {"none"} for own in (names, keys)]
             right = row.get("answerable", True) and not choice.empty and gold in told
             found.append(Row(name, source, choice.inputs(), right))
     kept.write_text(json.dumps([asdict(row) for row in found]), encoding="utf-8")

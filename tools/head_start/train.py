@@ -40,7 +40,7 @@ from kgqa_core.symbolic.by_labels.examples import LabelExample, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load, save
 from kgqa_core.symbolic.by_labels.parser import BLOCK, HEAD_FEATURES, LabelParser
-from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
+from kgqa_core.symbolic.by_labels.scorer import FEATURES, LabelScorer, ScoreNetwork
 from kgqa_core.symbolic.by_labels.stage import link_some, question_without_answer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.types import Question
@@ -88,38 +88,77 @@ def main() -> None:
         examples = hardest_first(scorer, examples)
         plan = FitOptions(steps=options.steps, candidates=10)
         log.info("%s", fit(scorer, examples, plan, options.seed + turn, _Log()))
+        log.info("loss by features alone %.3f", fit_quick(scorer, examples, options.seed + turn))
         save(options.work / f"round{turn}", LabelModel(network, HOPS))
     save(options.out, LabelModel(network, HOPS))
 
 
 @torch.inference_mode()
-def hardest_first(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[LabelExample]:
-    """Examples whose candidates stand in the order of the present scores, so that a batch has the likeliest wrong."""
+def with_heads(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[LabelExample]:
+    """Examples whose features hold what the heads say of their questions."""
     results = []
     for start in range(0, len(examples), BLOCK):
         block = examples[start : start + BLOCK]
+        pooled = scorer.questions([one.query.text for one in block]).pooled
+        logs = [(torch.log_softmax(head(pooled), -1).clamp(min=-8) / 4).numpy() for head in scorer.network.heads]
+        for place, one in enumerate(block):
+            features = one.features.copy()
+            for index, (column, log) in enumerate(zip(HEAD_FEATURES, logs, strict=True)):
+                classes = one.classes[:, index]
+                features[:, column] = np.where(classes >= 0, log[place][np.maximum(classes, 0)], 0.0)
+            results.append(replace(one, features=features))
+    return results
+
+
+@torch.inference_mode()
+def hardest_first(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[LabelExample]:
+    """Examples whose candidates stand in the order of the present scores, so that a batch has the likeliest wrong."""
+    results, told = [], with_heads(scorer, examples)
+    for start in range(0, len(told), BLOCK):
+        block = told[start : start + BLOCK]
         encoded = scorer.questions([one.query.text for one in block])
-        logs = [torch.log_softmax(head(encoded.pooled), -1).clamp(min=-8) / 4 for head in scorer.network.heads]
         scorer.encode_new([text for one in block for text in (*one.texts, *one.nouns)])
         for place, one in enumerate(block):
-            if not one.texts:
-                results.append(one)
-                continue
-            features = torch.from_numpy(one.features.copy())
-            for index, (column, log) in enumerate(zip(HEAD_FEATURES, logs, strict=True)):
-                classes = torch.from_numpy(one.classes[:, index])
-                features[:, column] = torch.where(classes >= 0, log[place][classes.clamp(min=0)], 0.0)
-            likeness = scorer.likeness(encoded, place, scorer.phrases(one.texts), scorer.phrases(one.nouns))
-            order = np.argsort(-scorer.network.score(likeness, features).numpy(), kind="stable")
-            results.append(
-                replace(
+            if one.texts:
+                likeness = scorer.likeness(encoded, place, scorer.phrases(one.texts), scorer.phrases(one.nouns))
+                scores = scorer.network.score(likeness, torch.from_numpy(one.features)).numpy()
+                order = np.argsort(-scores, kind="stable")
+                one = replace(
                     one, texts=[one.texts[p] for p in order], nouns=[one.nouns[p] for p in order],
                     relations=[one.relations[p] for p in order], features=one.features[order], right=one.right[order],
                     classes=one.classes[order],
-                )
-            )  # fmt: skip
+                )  # fmt: skip
+            results.append(one)
     scorer.clear()
     return results
+
+
+def fit_quick(scorer: LabelScorer, examples: Sequence[LabelExample], seed: int, steps: int = 1_500) -> float:
+    """Trains the network that chooses by features alone which candidates are scored; returns its last loss.
+
+    loss = -log Σ_{f right} softmax(all candidates)_f, of the questions that have a right one.
+    """
+    own = [one for one in with_heads(scorer, examples) if one.right.any()]
+    size, generator = max(len(one.texts) for one in own), torch.Generator().manual_seed(seed)
+    x, right, known = torch.zeros(len(own), size, FEATURES), *(torch.zeros(2, len(own), size, dtype=torch.bool))
+    for place, one in enumerate(own):
+        count = len(one.texts)
+        x[place, :count], right[place, :count] = torch.from_numpy(one.features), torch.from_numpy(one.right)
+        known[place, :count] = True
+    net = scorer.network.quick
+    optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
+    value = 0.0
+    for step in range(steps):
+        rows = torch.randint(len(own), (256,), generator=generator)
+        scores = net(x[rows]).squeeze(-1).masked_fill(~known[rows], -1e9)
+        loss = (scores.logsumexp(1) - scores.masked_fill(~right[rows], -1e9).logsumexp(1)).mean()
+        for group in optimizer.param_groups:
+            group["lr"] = 5e-3 * (1 - step / steps)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        value = float(loss.detach())
+    return value
 
 
 class _Log:

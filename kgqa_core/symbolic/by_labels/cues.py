@@ -72,8 +72,8 @@ _WH = re.compile(
 )
 _SLOT = re.compile(r"\b[xyzw]\b")
 _SEVERAL = re.compile(
-    rf"\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
-    rf"|\b(?P<b>{NUMBERED}) (?:most|least|best|worst|top|\w{{3,}}est)\b"
+    rf"(?<!\bat )\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
+    rf"|\b(?P<b>{NUMBERED}) (?:most|least|best|worst|top|\w{{3,}}est|\w{{3,}}most)\b"
 )
 
 
@@ -115,11 +115,15 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph
             return False
     elif cues.several and (
         any(isinstance(n, (Arg, Greater)) or isinstance(n, Nth) and not n.first for n in nodes_of(candidate.form))
-        or (candidate.nodes is not None and len(candidate.nodes) == 1)
+        or (candidate.nodes is not None and len(candidate.nodes) == 1 and not _takes_first(candidate.form))
     ):
         return False
     certain = all(graph.memory.is_certain(node) for node in nodes_of(candidate.form) if isinstance(node, Greater))
     return certain and _negated_alike(candidate.form, cues, query) and _of_kind(candidate, cues.kind, graph)
+
+
+def _takes_first(form: Form) -> bool:
+    return any(isinstance(node, Nth) and node.first for node in nodes_of(form))
 
 
 def _negated_alike(form: Form, cues: Cues, query: LabelQuery) -> bool:

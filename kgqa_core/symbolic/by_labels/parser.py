@@ -54,8 +54,8 @@ NONE = "none"
 """The answer of a form that finds nothing."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
-SCORED = 64
-"""Candidates whose phrases are compared with the question."""
+MADE, SCORED = 96, 24
+"""Candidates whose features are computed, and those whose phrases are compared with the question."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _YES_NO = re.compile(
     r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
@@ -325,13 +325,14 @@ class LabelParser:
                 guess = [head[index] for head in heads]
                 cues = self.cues(query)
                 made = self.maker.make(query, fit, guess[0].tolist())
-                candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), most))
+                candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), MADE))
                 bases = islice((one for one in made if meets(one, replace(cues, kind=""), query, self.graph)), BASES)
                 more = self.qualifiers.make(query, bases)
                 qualified = [one for one in more if meets(one, cues, query, self.graph)]
                 stated = [one for one in qualified if any(map(has_value, nodes_of(one.form)))]
                 if stated and (query.values or "according to" in query.text):  # which others leave unread
                     candidates = [one for one in candidates if any(map(has_value, nodes_of(one.form)))]
+                searched = len(candidates)
                 candidates += qualified
                 known = {str(normalise(candidate.form)) for candidate in candidates} if proposed else set()
                 for one, road in proposed[start + index] if proposed else ():
@@ -340,11 +341,20 @@ class LabelParser:
                         known.add(text)
                         one.road = road
                         candidates.append(one)
-                texts, nouns = self.texts(query, candidates), self.nouns(candidates)
                 features = self.features(query, candidates, guess, fit)
+                kept = [*self._likeliest(features[:searched], most), *range(searched, len(candidates))]
+                candidates, features = [candidates[place] for place in kept], features[kept]
+                texts, nouns = self.texts(query, candidates), self.nouns(candidates)
                 single = encoded.rows(torch.full((1,), index))
                 results.append(Prepared(name, query, candidates, texts, nouns, features, single))
         return results
+
+    def _likeliest(self, features: NDArray[np.float32], most: int) -> list[int]:
+        """Places of the candidates that their features alone find likeliest, in their order."""
+        if len(features) <= most:
+            return list(range(len(features)))
+        scores = self.scorer.network.quick(torch.from_numpy(features)).squeeze(-1).numpy()
+        return sorted(np.argsort(-scores, kind="stable")[:most].tolist())
 
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
@@ -580,6 +590,13 @@ def _path_shapes(form: Form, behind: tuple[tuple[str, bool], ...] = ()) -> Itera
 def _pairs(text: str) -> set[str]:
     """Pairs of characters of words that are written without spaces between them; of one character itself."""
     return {run[start : start + 2] for run in _UNSPACED.findall(text) for start in range(max(len(run) - 1, 1))}
+
+
+def answer_nodes(candidate: Candidate, most: int | None = None) -> list[int]:
+    """Nodes that the texts of an answer name."""
+    if candidate.nodes is not None:
+        return candidate.nodes[:most].tolist()
+    return [node for row in candidate.table for node in (row.key, row.node) if node is not None]
 
 
 def answers_of(candidate: Candidate, names: Mapping[int, str]) -> tuple[str, ...]:

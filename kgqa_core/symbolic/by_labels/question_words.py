@@ -47,7 +47,8 @@ def other_types(label: str) -> tuple[str, ...]:
 def is_superlative(word: str) -> bool:
     """Whether a word wants the first of a ranking."""
     lists = question_words()
-    return word in lists["superlatives"] or (word.endswith("est") and len(word) > 4 and word not in lists["not_est"])
+    ends = (word.endswith("est") and len(word) > 4) or (word.endswith("most") and len(word) > 6)
+    return word in lists["superlatives"] or (ends and word not in lists["not_est"])
 
 
 def is_measure(word: str) -> bool:

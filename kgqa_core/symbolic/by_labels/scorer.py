@@ -58,6 +58,7 @@ class ScoreNetwork(nn.Module):
         self.weights = nn.ModuleList(nn.Linear(width, 1) for _ in range(2))
         self.sharpness = nn.Parameter(torch.tensor([SCALE, SCALE, SCALE, 0.0, 0.0]))
         self.features = nn.Sequential(nn.Linear(FEATURES + LIKENESS, 48), nn.ReLU(), nn.Linear(48, 1))
+        self.quick = nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Linear(32, 1))
         self.linear = nn.Linear(FEATURES, 1, bias=False)
         self.heads = nn.ModuleList(nn.Linear(width, size) for size in HEADS)
         self.none = nn.Sequential(nn.Linear(NONE_FEATURES, 32), nn.ReLU(), nn.Linear(32, 1))
@@ -65,7 +66,7 @@ class ScoreNetwork(nn.Module):
         nn.init.eye_(self.wanted.weight)
         nn.init.orthogonal_(self.direction.weight)
         nn.init.zeros_(self.linear.weight)
-        for head in (self.features[2], self.none[2]):
+        for head in (self.features[2], self.quick[2], self.none[2]):
             assert isinstance(head, nn.Linear)
             nn.init.zeros_(head.weight)
             nn.init.zeros_(head.bias)
