@@ -13,13 +13,15 @@ import argparse
 import json
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import nn
 
 from kgqa_core.builders.questions.generate import make
 from kgqa_core.config import KgOptions, LinkingOptions
@@ -39,8 +41,8 @@ from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 from kgqa_core.symbolic.by_labels.examples import LabelExample, make_examples
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load, save
-from kgqa_core.symbolic.by_labels.parser import BLOCK, HEAD_FEATURES, LabelParser
-from kgqa_core.symbolic.by_labels.scorer import FEATURES, LabelScorer, ScoreNetwork
+from kgqa_core.symbolic.by_labels.parser import BLOCK, HEAD_FEATURES, SCORED, LabelParser, none_features
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
 from kgqa_core.symbolic.by_labels.stage import link_some, question_without_answer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.types import Question
@@ -89,6 +91,7 @@ def main() -> None:
         plan = FitOptions(steps=options.steps, candidates=10)
         log.info("%s", fit(scorer, examples, plan, options.seed + turn, _Log()))
         log.info("loss by features alone %.3f", fit_quick(scorer, examples, options.seed + turn))
+        log.info("loss of the scores %.3f", fit_scores(scorer, examples, options.seed + turn))
         save(options.work / f"round{turn}", LabelModel(network, HOPS))
     save(options.out, LabelModel(network, HOPS))
 
@@ -113,23 +116,11 @@ def with_heads(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[La
 @torch.inference_mode()
 def hardest_first(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[LabelExample]:
     """Examples whose candidates stand in the order of the present scores, so that a batch has the likeliest wrong."""
-    results, told = [], with_heads(scorer, examples)
-    for start in range(0, len(told), BLOCK):
-        block = told[start : start + BLOCK]
-        encoded = scorer.questions([one.query.text for one in block])
-        scorer.encode_new([text for one in block for text in (*one.texts, *one.nouns)])
-        for place, one in enumerate(block):
-            if one.texts:
-                likeness = scorer.likeness(encoded, place, scorer.phrases(one.texts), scorer.phrases(one.nouns))
-                scores = scorer.network.score(likeness, torch.from_numpy(one.features)).numpy()
-                order = np.argsort(-scores, kind="stable")
-                one = replace(
-                    one, texts=[one.texts[p] for p in order], nouns=[one.nouns[p] for p in order],
-                    relations=[one.relations[p] for p in order], features=one.features[order], right=one.right[order],
-                    classes=one.classes[order],
-                )  # fmt: skip
-            results.append(one)
-    scorer.clear()
+    told = [_likeliest(scorer, one) for one in with_heads(scorer, examples) if one.texts]
+    results = []
+    for one, likeness in zip(told, _likeness(scorer, told), strict=True):
+        scores = scorer.network.score(torch.from_numpy(likeness), torch.from_numpy(one.features)).numpy()
+        results.append(_reordered(one, np.argsort(-scores, kind="stable").tolist()))
     return results
 
 
@@ -139,26 +130,112 @@ def fit_quick(scorer: LabelScorer, examples: Sequence[LabelExample], seed: int, 
     loss = -log Σ_{f right} softmax(all candidates)_f, of the questions that have a right one.
     """
     own = [one for one in with_heads(scorer, examples) if one.right.any()]
-    size, generator = max(len(one.texts) for one in own), torch.Generator().manual_seed(seed)
-    x, right, known = torch.zeros(len(own), size, FEATURES), *(torch.zeros(2, len(own), size, dtype=torch.bool))
-    for place, one in enumerate(own):
-        count = len(one.texts)
-        x[place, :count], right[place, :count] = torch.from_numpy(one.features), torch.from_numpy(one.right)
-        known[place, :count] = True
-    net = scorer.network.quick
-    optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
-    value = 0.0
-    for step in range(steps):
+    x, right, known, generator = *_padded(own, [one.features for one in own]), torch.Generator().manual_seed(seed)
+    net, value = scorer.network.quick, 0.0
+    for _, optimizer in _steps(list(net.parameters()), 5e-3, steps):
         rows = torch.randint(len(own), (256,), generator=generator)
         scores = net(x[rows]).squeeze(-1).masked_fill(~known[rows], -1e9)
         loss = (scores.logsumexp(1) - scores.masked_fill(~right[rows], -1e9).logsumexp(1)).mean()
-        for group in optimizer.param_groups:
-            group["lr"] = 5e-3 * (1 - step / steps)
-        optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         value = float(loss.detach())
     return value
+
+
+def fit_scores(scorer: LabelScorer, examples: Sequence[LabelExample], seed: int, steps: int = 2_500) -> float:
+    """Trains what stands on the encoder, which is held, on all candidates that answering scores; returns its last loss.
+
+    A batch of `fit` has a few candidates of each question, which answering chooses from `SCORED`.
+    """
+    network, chooser = scorer.network, random.Random(seed)
+    own = [_likeliest(scorer, one) for one in with_heads(scorer, examples) if one.texts]
+    likeness = _likeness(scorer, own)
+    features, right, known = _padded(own, [one.features for one in own])
+    like, _, _ = _padded(own, likeness)
+    parameters = [*network.features.parameters(), *network.linear.parameters(), *network.none.parameters(),
+                  network.sharpness]  # fmt: skip
+    weights, value = torch.tensor([one.weight for one in own]), 0.0
+    for step, optimizer in _steps(parameters, 1e-3, steps):
+        rows = chooser.sample(range(len(own)), min(64, len(own)))
+        kept, good = known[rows].clone(), right[rows].clone()
+        for place, row in enumerate(rows):
+            if good[place].any() and chooser.random() < FitOptions().dropped:
+                places = good[place].nonzero().flatten().tolist()
+                gone = sorted(set[int]().union(*(own[row].relations[p] for p in places)))
+                lost = {chooser.choice(gone)} if gone else set[int]()
+                for p, relations in enumerate(own[row].relations):
+                    kept[place, p] &= not (good[place, p] or relations & lost)
+                good[place] = False
+        scores = network.score(like[rows], features[rows]).masked_fill(~kept, -1e9)
+        none = torch.cat([
+            none_features(scores[p, kept[p]].detach(), like[row, kept[p]], features[row, kept[p]], own[row].query)
+            for p, row in enumerate(rows)
+        ])  # fmt: skip
+        every = torch.cat([scores, network.none(none)], 1)
+        chosen = torch.cat([good, ~good.any(1, keepdim=True)], 1)
+        loss = every.logsumexp(1) - every.masked_fill(~chosen, -1e9).logsumexp(1)
+        (loss * weights[rows]).mean().backward()
+        optimizer.step()
+        value = 0.98 * value + 0.02 * float(loss.detach().mean()) if step else float(loss.detach().mean())
+        _Log().progress(step, steps, f"steps of the scores, loss {value:.3f}")
+    return value
+
+
+def _steps(parameters: list[nn.Parameter], rate: float, steps: int) -> Iterator[tuple[int, torch.optim.Optimizer]]:
+    """Steps of an optimizer whose gradients are empty; the rate falls to 0."""
+    optimizer = torch.optim.Adam(parameters, lr=rate)
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate * (1 - step / steps)
+        optimizer.zero_grad()
+        yield step, optimizer
+
+
+def _padded(
+    examples: Sequence[LabelExample], values: Sequence[NDArray[np.float32]]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Values of candidates [examples, candidates, width], which are right, and which there are."""
+    size = max(len(own) for own in values)
+    table = torch.zeros(len(values), size, values[0].shape[1])
+    right, known = torch.zeros(2, len(values), size, dtype=torch.bool)
+    for place, (one, own) in enumerate(zip(examples, values, strict=True)):
+        table[place, : len(own)], right[place, : len(own)] = torch.from_numpy(own), torch.from_numpy(one.right)
+        known[place, : len(own)] = True
+    return table, right, known
+
+
+@torch.inference_mode()
+def _likeliest(scorer: LabelScorer, one: LabelExample) -> LabelExample:
+    """An example with the candidates that its features find likeliest, and with the right ones."""
+    scores = scorer.network.quick(torch.from_numpy(one.features)).squeeze(-1).numpy()
+    kept = set(np.argsort(-scores, kind="stable")[:SCORED].tolist()) | set(np.flatnonzero(one.right)[:2].tolist())
+    return _reordered(one, sorted(kept))
+
+
+def _reordered(one: LabelExample, order: Sequence[int]) -> LabelExample:
+    """An example with the candidates at some places, in their order."""
+    places = list(order)
+    return replace(
+        one, texts=[one.texts[p] for p in places], nouns=[one.nouns[p] for p in places],
+        relations=[one.relations[p] for p in places], features=one.features[places], right=one.right[places],
+        classes=one.classes[places],
+    )  # fmt: skip
+
+
+@torch.inference_mode()
+def _likeness(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[NDArray[np.float32]]:
+    """Of each example the likeness of its candidates to the question [candidates, LIKENESS]."""
+    results = []
+    for start in range(0, len(examples), BLOCK):
+        block = examples[start : start + BLOCK]
+        encoded = scorer.questions([one.query.text for one in block])
+        scorer.encode_new([text for one in block for text in (*one.texts, *one.nouns)])
+        for place, one in enumerate(block):
+            phrases, nouns = scorer.phrases(one.texts), scorer.phrases(one.nouns)
+            results.append(scorer.likeness(encoded, place, phrases, nouns).numpy())
+        _Log().progress(start + len(block), len(examples), "questions compared")
+    scorer.clear()
+    return results
 
 
 class _Log:

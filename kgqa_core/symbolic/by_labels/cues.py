@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from kgqa_core.logic.forms import Arg, Compare, Form, Greater, Minus, Nth
 from kgqa_core.logic.measures import TIME
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, is_false, nodes_of, slots_of
+from kgqa_core.symbolic.by_labels.candidates import OR, Candidate, LabelQuery, is_false, nodes_of, slots_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.question_words import question_words
 
@@ -31,7 +31,7 @@ class Cues:
     negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
     as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, `reason` and
     `which` (no truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.
-    several: the word for how many of a ranking it asks for, where it is not one.
+    judges: it asks for yes or no alone.  several: the word for how many of a ranking it asks for, where it is not one.
     """
 
     negations: tuple[tuple[int, str], ...] = ()
@@ -40,6 +40,7 @@ class Cues:
     words: str = ""
     wh: bool = False
     several: str = ""
+    judges: bool = False
 
 
 _CONTRACTED = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|would|wo|should)"
@@ -87,7 +88,8 @@ def cues_of(text: str, yes_no: bool) -> Cues:
     several = next((one["a"] or one["b"] for one in _SEVERAL.finditer(low) if _is_rank(one[0])), "")
     asks = match is not None and not yes_no
     words = match[0].strip() if match is not None else ""
-    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, several)
+    judges = yes_no and match is None and not OR.search(low.replace("or not", ""))
+    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, several, judges)
 
 
 def _is_rank(text: str) -> bool:
@@ -113,6 +115,8 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph
     if isinstance(candidate.value, bool):
         if cues.wh:
             return False
+    elif cues.judges:
+        return False
     elif cues.several and (
         any(isinstance(n, (Arg, Greater)) or isinstance(n, Nth) and not n.first for n in nodes_of(candidate.form))
         or (candidate.nodes is not None and len(candidate.nodes) == 1 and not _takes_first(candidate.form))
