@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from kgqa_core.logic.parser import parse
 from kgqa_core.search.search import FormSearch
 from kgqa_core.search.words import WordCover, WordIndex
 from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, Slot
+from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.parser import LabelParser, Prepared, Ranked, RelationFit
+from kgqa_core.symbolic.by_labels.parser import SCORED, LabelParser, Prepared, Ranked, RelationFit
 from kgqa_core.symbolic.by_labels.scorer import LIKENESS
 from kgqa_core.types import Question
 from tests.support.question_graph import RDFS, TYPE, XSD, X, build_graph, triples
@@ -89,6 +93,19 @@ class Preferring(LabelParser):
 
     wanted: Callable[[Candidate], bool] = staticmethod(lambda one: False)
     none = 0.0
+    forms: tuple[str, ...] = ()
+    """Texts of forms that are candidates of every question; keys without their beginning."""
+
+    def prepare(
+        self, queries: Sequence[tuple[str, LabelQuery]], most: int = SCORED, proposed: Any = None
+    ) -> list[Prepared]:
+        parsed = [parse(_KEY.sub(lambda found: X + found[0], text)) for text in self.forms]
+        made = [
+            [(one, "labels") for form in parsed if (one := candidate_of(form, query, self.graph)) is not None]
+            for _, query in queries
+        ]
+        given = proposed or [[] for _ in queries]
+        return super().prepare(queries, most, [[*own, *more] for own, more in zip(given, made, strict=True)])
 
     def rank(self, prepared: Sequence[Prepared]) -> list[Ranked]:
         found = []
@@ -98,6 +115,9 @@ class Preferring(LabelParser):
             likeness = np.zeros((len(scores), LIKENESS), dtype=np.float32)
             found.append(Ranked(one, order.tolist(), scores[order].tolist(), self.none, likeness))
         return found
+
+
+_KEY = re.compile(r"(?<=[ (])(?!(?:gt|lt|ge|le) )[a-z]\w*(?=[ )])")
 
 
 def same_weights(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:

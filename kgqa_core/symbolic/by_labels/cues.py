@@ -115,11 +115,13 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph
     if isinstance(candidate.value, bool):
         if cues.wh:
             return False
-    elif cues.judges:
-        return False
-    elif cues.several and (
-        any(isinstance(n, (Arg, Greater)) or isinstance(n, Nth) and not n.first for n in nodes_of(candidate.form))
-        or (candidate.nodes is not None and len(candidate.nodes) == 1 and not _takes_first(candidate.form))
+    elif (
+        cues.judges
+        or cues.several
+        and (
+            any(isinstance(n, (Arg, Greater)) or isinstance(n, Nth) and not n.first for n in nodes_of(candidate.form))
+            or (candidate.nodes is not None and len(candidate.nodes) == 1 and not _takes_first(candidate.form))
+        )
     ):
         return False
     certain = all(graph.memory.is_certain(node) for node in nodes_of(candidate.form) if isinstance(node, Greater))

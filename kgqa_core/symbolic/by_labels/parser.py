@@ -327,13 +327,14 @@ class LabelParser:
                 made = self.maker.make(query, fit, guess[0].tolist())
                 candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), MADE))
                 bases = islice((one for one in made if meets(one, replace(cues, kind=""), query, self.graph)), BASES)
-                more = self.qualifiers.make(query, bases)
-                qualified = [one for one in more if meets(one, cues, query, self.graph)]
+                stating = self.qualifiers.make(query, bases)
+                qualified = [one for one in stating if meets(one, cues, query, self.graph)]
                 stated = [one for one in qualified if any(map(has_value, nodes_of(one.form)))]
                 if stated and (query.values or "according to" in query.text):  # which others leave unread
                     candidates = [one for one in candidates if any(map(has_value, nodes_of(one.form)))]
-                searched = len(candidates)
-                candidates += qualified
+                features = self.features(query, candidates, guess, fit)
+                kept = self._likeliest(features, most)
+                candidates = [*(candidates[place] for place in kept), *qualified]
                 known = {str(normalise(candidate.form)) for candidate in candidates} if proposed else set()
                 for one, road in proposed[start + index] if proposed else ():
                     text = str(normalise(one.form))
@@ -341,9 +342,8 @@ class LabelParser:
                         known.add(text)
                         one.road = road
                         candidates.append(one)
-                features = self.features(query, candidates, guess, fit)
-                kept = [*self._likeliest(features[:searched], most), *range(searched, len(candidates))]
-                candidates, features = [candidates[place] for place in kept], features[kept]
+                more = self.features(query, candidates[len(kept) :], guess, fit)
+                features = np.concatenate([features[kept], more])
                 texts, nouns = self.texts(query, candidates), self.nouns(candidates)
                 single = encoded.rows(torch.full((1,), index))
                 results.append(Prepared(name, query, candidates, texts, nouns, features, single))

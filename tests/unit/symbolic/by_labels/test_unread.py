@@ -42,7 +42,7 @@ def ask(graph: LabelGraph, scorer: LabelScorer) -> Iterator[Ask]:
         def wanted(one: Candidate) -> bool:
             return not forms or str(one.form).replace(X, "") in forms
 
-        solver.parser.wanted = wanted
+        solver.parser.wanted, solver.parser.forms = wanted, forms
         question = question_about(graph, "q", text, *(X + name for name in topics))
         [found] = (solver if least is None else solver.at_confidence(least)).solve([question])
         return found
@@ -154,7 +154,8 @@ def test_blank_node_and_comparison_of_dates_that_overlap_are_no_answer(scorer: L
     with KgStore.open(build_graph(tmp_path, lines)) as store:
         solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2), 0.0)
         solver.parser = Preferring(solver.graph, scorer)
-        solver.parser.wanted = lambda one: str(one.form).startswith(("(LESS", f"(JOIN (R {X}"))
+        wanted = tuple(f"(JOIN (R {X}{one})" for one in (f"address) {X}a", f"capital) {X}d"))
+        solver.parser.wanted = lambda one: str(one.form).startswith(("(LESS", *wanted))
         about = [
             question_about(solver.graph, "q", text, *(X + key for key in topics))
             for text, topics in (("address of Ama", "a"), ("who is older, Ama or Bela", "ab"),
@@ -170,7 +171,7 @@ def test_blank_node_and_comparison_of_dates_that_overlap_are_no_answer(scorer: L
 def test_word_of_training_questions_is_read_with_its_relations(graph: LabelGraph, scorer: LabelScorer) -> None:
     learnt = {"coastal": [X + "borders"], "upland": [X + "borders", X + "continent"], "nois": []}
     parser = Preferring(graph, scorer, 2, learnt)
-    parser.wanted = lambda one: str(one.form).replace(X, "") == BORDERS
+    parser.wanted, parser.forms = lambda one: str(one.form).replace(X, "") == BORDERS, (BORDERS,)
     solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
     solver.parser = parser
 
@@ -189,7 +190,7 @@ def test_negated_question_takes_away_or_is_declined_by_the_negation(ask: Ask) ->
     without = ask("which countries don't border Norland", "c0", forms=("(MINUS (TYPE country) (JOIN borders c0))",))
     assert {"Estia", "Midland"} <= set(without.answers) and "Sudland" not in without.answers
     none = ask("who does not like Norland", "c0", forms=users)
-    assert (none.answers, none.reason, none.missing) == ((), "not understood", "not")
+    assert (none.answers, none.missing) == ((), "like")
     for text in ("does Norland not border Estia", "which countries border Norland"):
         forms = () if "not" in text else ("(MINUS (TYPE country) (JOIN borders c0))",)
         assert not ask(text, "c0", "c2", forms=forms).answers
