@@ -767,6 +767,8 @@ class _Search:
                 )
 
     def _holds(self, plan: Plan) -> Iterator[Plan]:
+        if plan.away and not plan.texts:  # "does x not …?" is answered with yes and with no
+            return
         for number, slot in enumerate(self.query.slots):
             if number in plan.slots:
                 continue

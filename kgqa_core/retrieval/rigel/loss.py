@@ -25,7 +25,7 @@ from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.dkg.last_hop import last_hop, runs_of
 from kgqa_core.dkg.sets import row_sum
 from kgqa_core.retrieval.rigel.questions import WeightedPath
-from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, advance, join
+from kgqa_core.retrieval.rigel.walk import RelationPlan, WalkOptions, advance, join
 
 FLOOR = 1e-8
 """Probability below which an answer counts as not reached; the worst value of one answer is -log of it, 18.4."""
@@ -84,7 +84,9 @@ def share(on_gold: Tensor, total: Tensor) -> Tensor:
     return -torch.log((on_gold / total.clamp(min=1)).clamp(min=FLOOR))
 
 
-def path_loss(plan: Plan, paths: Mapping[int, Sequence[WeightedPath]], leg: Callable[[int, int], int]) -> Tensor:
+def path_loss(
+    plan: RelationPlan, paths: Mapping[int, Sequence[WeightedPath]], leg: Callable[[int, int], int]
+) -> Tensor:
     """-log Σ_p w_p a_|p| Π_t r_t[p_t] of each question that has paths, summed.
 
     paths: by index of the question in the batch.  leg(question, number): row of the plan of a question's leg.
@@ -139,7 +141,7 @@ class _LargeHop:
 
 
 def _walk_or_stop(
-    dkg: Dkg, topics: EntityWeights, plan: Plan, answers: Sequence[Sequence[int]], options: WalkOptions
+    dkg: Dkg, topics: EntityWeights, plan: RelationPlan, answers: Sequence[Sequence[int]], options: WalkOptions
 ) -> EntityWeights | _LargeHop:
     """The scores of a walk, or the walk before its last hop where a question has more edges than budget and LARGE."""
     exclude = topics if options.exclude_topic else None
@@ -153,7 +155,7 @@ def _walk_or_stop(
 
 
 def normalised_walk(
-    dkg: Dkg, topics: EntityWeights, plan: Plan, answers: Sequence[Sequence[int]], options: WalkOptions
+    dkg: Dkg, topics: EntityWeights, plan: RelationPlan, answers: Sequence[Sequence[int]], options: WalkOptions
 ) -> Tensor:
     """`normalised(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
 
@@ -175,7 +177,7 @@ def normalised_walk(
 
 
 def bce_walk(
-    dkg: Dkg, topics: EntityWeights, plan: Plan, answers: Sequence[Sequence[int]], options: WalkOptions
+    dkg: Dkg, topics: EntityWeights, plan: RelationPlan, answers: Sequence[Sequence[int]], options: WalkOptions
 ) -> Tensor:
     """`bce(walk(dkg, topics, plan, …).scores, answers)`, [batch], with a large last hop never cut.
 

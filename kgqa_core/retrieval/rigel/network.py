@@ -60,7 +60,7 @@ from kgqa_core.nn.encoders import Encoder, Pretrained, Reader, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.retrieval.relation_texts import relation_texts, unlabelled_note
 from kgqa_core.retrieval.rigel.questions import FEATURES, EncodedQuestions, Starts
-from kgqa_core.retrieval.rigel.walk import Plan, QueryBatch
+from kgqa_core.retrieval.rigel.walk import QueryBatch, RelationPlan
 from kgqa_core.types import INVERSE
 
 VERSION = 1
@@ -125,7 +125,10 @@ class Extension:
 
 
 class PlanningNetwork(nn.Module):
-    """A network that makes a `Plan` from token ids.  hops: of a plan.  extras: its parts beside the plain network."""
+    """A network that makes a `RelationPlan` from token ids.
+
+    hops: of a plan.  extras: its parts beside the plain network.
+    """
 
     encoder: Encoder
     hops: int
@@ -141,7 +144,7 @@ class PlanningNetwork(nn.Module):
 
 
 class Rigel(PlanningNetwork):
-    """The decoder `layer`, with one output for each relation, from token ids to a `Plan`.
+    """The decoder `layer`, with one output for each relation, from token ids to a `RelationPlan`.
 
     relations: number of directed relations, 2R.  hops: largest number of hops, M.
     """
@@ -154,7 +157,7 @@ class Rigel(PlanningNetwork):
         self.attention_layers = nn.ModuleList(nn.Linear(width, 1) for width in widths)
         self.extras = extension.extras(encoder.width)
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Plan:
+    def forward(self, ids: Tensor, mask: Tensor) -> RelationPlan:
         """The plan of each question.  ids, mask: [batch, length]."""
         question = state = self.encoder(ids, mask)
         relations: list[Tensor] = []
@@ -164,11 +167,11 @@ class Rigel(PlanningNetwork):
             relations.append(torch.softmax(relation_layer(state), dim=-1))
             state = torch.cat([state, relations[-1]], dim=-1)
         attention = torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1)
-        return Plan(relations, attention, question if self.extras is not None else None)
+        return RelationPlan(relations, attention, question if self.extras is not None else None)
 
 
 class LabelRigel(PlanningNetwork):
-    """The decoder `label`, from token ids to a `Plan` over the relations of the graph it was last opened on.
+    """The decoder `label`, from token ids to a `RelationPlan` over the relations of the graph it was last opened on.
 
     hops: largest number of hops, M.
     """
@@ -212,7 +215,7 @@ class LabelRigel(PlanningNetwork):
             self._encoded = None
         return self
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Plan:
+    def forward(self, ids: Tensor, mask: Tensor) -> RelationPlan:
         """The plan of each question.  ids, mask: [batch, length]."""
         question = self.encoder(ids, mask)
         vectors = self._vectors()
@@ -229,7 +232,7 @@ class LabelRigel(PlanningNetwork):
             relations.append(torch.softmax(logits, dim=-1))
             state = torch.cat([state, relations[-1] @ vectors], dim=-1)
         attention = torch.softmax(torch.cat(hop_scores, dim=-1), dim=-1)
-        return Plan(relations, attention, question if self.extras is not None else None)
+        return RelationPlan(relations, attention, question if self.extras is not None else None)
 
     def _vectors(self) -> Tensor:
         """v of the 2R directed relations, inverses in the second half, [2R, width]."""
@@ -339,17 +342,17 @@ def share(logit: Tensor, ptr: Tensor) -> Tensor:
 
 def _plan(
     network: PlanningNetwork, reader: Reader, questions: EncodedQuestions, text: Tensor, device: torch.device
-) -> Plan:
+) -> RelationPlan:
     distinct, inverse = torch.unique(text, return_inverse=True)
     ids, mask = reader.batch([questions.rows[index] for index in distinct.tolist()])
-    plan: Plan = network(ids.to(device), mask.to(device)).take(inverse.to(device))
+    plan: RelationPlan = network(ids.to(device), mask.to(device)).take(inverse.to(device))
     return plan
 
 
-def _to_cpu(plan: Plan, *more: Tensor) -> tuple[Plan, tuple[Tensor, ...]]:
+def _to_cpu(plan: RelationPlan, *more: Tensor) -> tuple[RelationPlan, tuple[Tensor, ...]]:
     """A plan and what belongs to it, moved together."""
     attention, *moved = to_cpu(plan.attention, *more, *plan.relations)
-    return Plan(moved[len(more) :], attention), tuple(moved[: len(more)])
+    return RelationPlan(moved[len(more) :], attention), tuple(moved[: len(more)])
 
 
 @dataclass(frozen=True)
@@ -375,12 +378,12 @@ class Trained:
         """What it has beside the plain network."""
         return Extension.stored(self.config)
 
-    def plan(self, texts: Sequence[str], device: torch.device | None = None) -> Plan:
+    def plan(self, texts: Sequence[str], device: torch.device | None = None) -> RelationPlan:
         """The plan of prepared texts, without gradient and without dropout."""
         self.network.eval()
         with torch.inference_mode():
             ids, mask = self.reader.batch(self.reader.read(texts))
-            plan: Plan = self.network(ids.to(device), mask.to(device))
+            plan: RelationPlan = self.network(ids.to(device), mask.to(device))
         return plan
 
 

@@ -19,7 +19,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.api import LEAST_SCORE, Retriever, ranked
 from kgqa_core.retrieval.rigel.network import Trained, plan_batch
 from kgqa_core.retrieval.rigel.questions import entity_descriptions, prepare
-from kgqa_core.retrieval.rigel.walk import Plan, Walk, WalkOptions, propagate
+from kgqa_core.retrieval.rigel.walk import RelationPlan, Walk, WalkOptions, propagate
 from kgqa_core.types import Fact, Question, Retrieved
 
 EPSILON = 1e-5
@@ -114,7 +114,7 @@ class RigelRetriever(Retriever):
         questions: Sequence[Question],
         owner: Sequence[int],
         legs: Sequence[int],
-        plan: Plan,
+        plan: RelationPlan,
         walked: Walk,
         ranking: EntityWeights,
     ) -> list[list[Fact]]:

@@ -23,7 +23,7 @@ from kgqa_core.errors import GraphMismatch
 
 
 @dataclass(frozen=True)
-class Plan:
+class RelationPlan:
     """What the network wants to do with a batch: relations[t]: [batch, 2R] for each hop; attention: [batch, hops].
 
     state: h_q [batch, width], where an extension of the network reads it.
@@ -33,10 +33,10 @@ class Plan:
     attention: Tensor
     state: Tensor | None = None
 
-    def take(self, rows: Tensor) -> Plan:
+    def take(self, rows: Tensor) -> RelationPlan:
         """The plans of some rows, repeated as often as they are named."""
         state = None if self.state is None else self.state[rows]
-        return Plan([relations[rows] for relations in self.relations], self.attention[rows], state)
+        return RelationPlan([relations[rows] for relations in self.relations], self.attention[rows], state)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class WalkOptions:
 def walk(
     dkg: Dkg,
     topics: EntityWeights,
-    plan: Plan,
+    plan: RelationPlan,
     options: WalkOptions = WalkOptions(),
     excluded: EntityWeights | None = None,
 ) -> Walk:
@@ -138,7 +138,7 @@ class QueryBatch:
     ptr: int64 [batch + 1], legs of each question.  share: β [batch], of the intersection.
     """
 
-    plan: Plan
+    plan: RelationPlan
     topics: EntityWeights
     excluded: EntityWeights | None = None
     ptr: Tensor | None = None

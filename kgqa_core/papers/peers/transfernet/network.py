@@ -23,7 +23,7 @@ from kgqa_core.errors import GraphMismatch
 from kgqa_core.nn.encoders import Encoder, load_encoder
 from kgqa_core.nn.saved_model import load_config, load_weights
 from kgqa_core.retrieval.rigel.network import PlanningNetwork, Trained
-from kgqa_core.retrieval.rigel.walk import Plan
+from kgqa_core.retrieval.rigel.walk import RelationPlan
 
 KIND, VERSION = "transfernet", 1
 """What a stored model says it is, and the version of its layout."""
@@ -33,7 +33,7 @@ FEW = -4.0
 
 
 class TransferNet(PlanningNetwork):
-    """The network, from token ids to a `Plan`.
+    """The network, from token ids to a `RelationPlan`.
 
     relations: number of directed relations, 2R.  hops: steps, T.  relation_scores: `softmax` or `sigmoid`.
     """
@@ -49,13 +49,13 @@ class TransferNet(PlanningNetwork):
         if relation_scores == "sigmoid":
             nn.init.constant_(self.relation_layer.bias, FEW)
 
-    def forward(self, ids: Tensor, mask: Tensor) -> Plan:
+    def forward(self, ids: Tensor, mask: Tensor) -> RelationPlan:
         """The plan of each question.  ids, mask: [batch, length]."""
         states, question = self.read(ids, mask)
         relations = [
             self.score(self.relation_layer(self.attend(step, states, question, mask)[0])) for step in self.steps
         ]
-        return Plan(relations, torch.softmax(self.hop_layer(question), dim=-1))
+        return RelationPlan(relations, torch.softmax(self.hop_layer(question), dim=-1))
 
     def read(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """States of the words [batch, length, width], and of the question [batch, width]: their mean over words."""

@@ -19,7 +19,7 @@ from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, walk
+from kgqa_core.retrieval.rigel.walk import RelationPlan, WalkOptions, walk
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener, runner
@@ -115,7 +115,7 @@ def test_k_bounds_the_facts_of_a_hop_and_the_edge_budget_is_reported(world: Any,
 def test_exclude_topic_takes_the_topic_out_after_each_hop() -> None:
     dkg = Dkg.from_triples([0, 1], [0, 0], [2, 2], 3, 1)  # two films by one director
     there, back = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
-    plan = Plan([there, back], torch.tensor([[0.0, 1.0]]))
+    plan = RelationPlan([there, back], torch.tensor([[0.0, 1.0]]))
     topics = EntityWeights.one_hot([[0]])
     best = walk(dkg, topics, plan).scores.top(5)[0]
     left = walk(dkg, topics, plan, WalkOptions(exclude_topic=True)).scores.top(5)[0]

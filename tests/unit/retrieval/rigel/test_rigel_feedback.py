@@ -19,7 +19,7 @@ from kgqa_core.retrieval.collect import write_retrieved
 from kgqa_core.retrieval.rigel.feedback import chains, gather, read_feedback
 from kgqa_core.retrieval.rigel.loss import path_loss
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.rigel.walk import Plan
+from kgqa_core.retrieval.rigel.walk import RelationPlan
 from kgqa_core.types import Fact, Question, Retrieved
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
@@ -118,12 +118,12 @@ def test_path_loss_is_the_likelihood_of_any_of_the_paths() -> None:
     paths = {0: [(0, (0, 1), 0.75), (0, (2,), 0.25), (0, (0, 0, 0), 1.0)], 1: [(1, (2,), 1.0)]}
 
     def loss(*inputs: torch.Tensor) -> torch.Tensor:
-        return path_loss(Plan([inputs[0], inputs[1]], inputs[2]), paths, lambda question, leg: leg)
+        return path_loss(RelationPlan([inputs[0], inputs[1]], inputs[2]), paths, lambda question, leg: leg)
 
     expected = -math.log(0.75 * 0.6 * 0.5 * 0.8 + 0.25 * 0.4 * 0.25) - math.log(0.9 * 0.7)
     assert float(loss(first, second, attention).detach()) == pytest.approx(expected)
     assert torch.autograd.gradcheck(loss, (first, second, attention))
-    nothing = path_loss(Plan([first, second], attention), {}, lambda question, leg: leg)
+    nothing = path_loss(RelationPlan([first, second], attention), {}, lambda question, leg: leg)
     assert float(nothing.detach()) == 0
 
 
@@ -131,7 +131,9 @@ def test_a_path_that_is_nearly_impossible_still_has_a_gradient() -> None:
     """As that of two hops among the thousands of relations of a large graph, before training."""
     logits = torch.zeros(2, 1, 4000, requires_grad=True)
     first, second = torch.softmax(logits, -1)
-    loss = path_loss(Plan([first, second], torch.tensor([[0.5, 0.5]])), {0: [(0, (3, 5), 1.0)]}, lambda _, leg: leg)
+    loss = path_loss(
+        RelationPlan([first, second], torch.tensor([[0.5, 0.5]])), {0: [(0, (3, 5), 1.0)]}, lambda _, leg: leg
+    )
     loss.backward()
     assert float(loss.detach()) == pytest.approx(math.log(2 * 4000**2), rel=1e-5)
     assert logits.grad is not None and float(logits.grad[0, 0, 3]) < -0.9

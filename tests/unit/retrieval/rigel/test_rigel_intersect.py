@@ -22,7 +22,7 @@ from kgqa_core.retrieval.rigel.network import load
 from kgqa_core.retrieval.rigel.questions import OTHER, leg_texts, mentions_of
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.rigel.walk import Plan, combine, walk
+from kgqa_core.retrieval.rigel.walk import RelationPlan, combine, walk
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
@@ -50,7 +50,7 @@ def test_sparse_mix_equals_the_dense_one_on_random_graphs(how: str, seed: int) -
     ptr = torch.tensor([0, *np.cumsum(counts)])
     topics = EntityWeights.one_hot([[int(random.integers(entities))] for _ in range(legs)])
     torch.manual_seed(seed)
-    plan = Plan(
+    plan = RelationPlan(
         [torch.softmax(torch.randn(legs, 2 * relations), 1) for _ in range(2)], torch.softmax(torch.randn(legs, 2), 1)
     )
     share = torch.rand(len(counts))
@@ -68,7 +68,7 @@ def dense(weights: EntityWeights, entities: int) -> Tensor:
     return matrix
 
 
-def dense_walk(dkg: Dkg, topics: EntityWeights, plan: Plan) -> Tensor:
+def dense_walk(dkg: Dkg, topics: EntityWeights, plan: RelationPlan) -> Tensor:
     """Σ a_t x_t with matrices of the size of the graph."""
     heads, relations, tails = (
         torch.from_numpy(column.astype(np.int64)) for column in dkg.edges(np.arange(dkg.triples))

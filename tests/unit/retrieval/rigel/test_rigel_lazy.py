@@ -10,7 +10,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
 from kgqa_core.retrieval.rigel import loss as losses
 from kgqa_core.retrieval.rigel.loss import WALK_LOSSES, bce, bce_walk, normalised, normalised_walk
-from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, walk
+from kgqa_core.retrieval.rigel.walk import RelationPlan, WalkOptions, walk
 
 ENTITIES, RELATIONS, BATCH = 40, 3, 6
 
@@ -35,9 +35,9 @@ def random_query(hops: int) -> tuple[EntityWeights, list[torch.Tensor], list[tup
     return topics.with_weight(topics.weight.double()), [own.requires_grad_() for own in logits], answers
 
 
-def plan_of(logits: list[torch.Tensor]) -> Plan:
+def plan_of(logits: list[torch.Tensor]) -> RelationPlan:
     *relations, attention = (torch.softmax(own, dim=-1) for own in logits)
-    return Plan(relations, attention)
+    return RelationPlan(relations, attention)
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])

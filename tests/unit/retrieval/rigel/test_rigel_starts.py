@@ -23,7 +23,7 @@ from kgqa_core.retrieval.rigel.network import Extension, Weighting, load
 from kgqa_core.retrieval.rigel.questions import leg_texts, make_starts
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
-from kgqa_core.retrieval.rigel.walk import Plan, walk
+from kgqa_core.retrieval.rigel.walk import RelationPlan, walk
 from kgqa_core.types import Question
 from tests.support.device import DEVICE
 from tests.support.models import content, resumed, runner
@@ -105,7 +105,7 @@ def test_weighting_passes_gradcheck_in_rho_question_and_text() -> None:
 def test_gradient_goes_through_the_graph_to_rho() -> None:
     dkg = Dkg.from_triples([0, 1], [0, 0], [2, 3], 4, 1)
     rho = torch.tensor([0.6, 0.4], requires_grad=True)
-    plan = Plan([torch.tensor([[1.0, 0.0]])], torch.ones(1, 1))
+    plan = RelationPlan([torch.tensor([[1.0, 0.0]])], torch.ones(1, 1))
     topics = EntityWeights.one_hot([[0, 1]]).with_weight(rho)
     normalised(walk(dkg, topics, plan).scores, [[3]]).sum().backward()
     assert rho.grad is not None

@@ -20,7 +20,7 @@ from kgqa_core.papers.peers.transfernet.train import squared_error, train
 from kgqa_core.retrieval.api import RetrieverInputs, TrainingInputs
 from kgqa_core.retrieval.collect import collect
 from kgqa_core.retrieval.registry import open_retriever
-from kgqa_core.retrieval.rigel.walk import Plan, WalkOptions, walk
+from kgqa_core.retrieval.rigel.walk import RelationPlan, WalkOptions, walk
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import content, ignores_checkpoints, resumed, runner
@@ -94,7 +94,7 @@ def test_weights_above_one_become_one_after_each_step_and_keep_a_gradient() -> N
     for hop, relation in enumerate((0, 1, 2)):
         relations[hop][0, relation] = 1.0
         relations[hop].requires_grad_()
-    plan = Plan(relations, torch.tensor([[0.0, 0.0, 1.0]]))
+    plan = RelationPlan(relations, torch.tensor([[0.0, 0.0, 1.0]]))
     plain = walk(graph, EntityWeights.one_hot([[0]]), plan, WalkOptions(epsilon=1e-6))
     clamped = walk(graph, EntityWeights.one_hot([[0]]), plan, WalkOptions(epsilon=1e-6, clamp=True))
     assert [(s.entity.tolist(), s.weight.tolist()) for s in clamped.sets] == [
