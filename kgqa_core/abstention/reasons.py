@@ -13,7 +13,7 @@ from kgqa_core.datasets.files.masking import mask_topic
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import BY_TAIL, is_indexed
 from kgqa_core.rewriting.phrases import phrase
-from kgqa_core.symbolic.by_labels.graph import TYPE_KEYS
+from kgqa_core.search.graph import TYPE_KEYS
 from kgqa_core.types import INVERSE, UNREAD, Question
 
 FOLLOWED = 200

@@ -102,9 +102,9 @@ def _dkg(workspace: Workspace, kg: Path) -> Mapping[str, Any]:
 
 def _label_parser(workspace: Workspace, kg: Path) -> Mapping[str, Any]:
     """The packaged one, with the graph's wordings encoded."""
-    from kgqa_core.symbolic.by_labels.graph import LabelGraph
+    from kgqa_core.search.graph import LabelGraph
+    from kgqa_core.search.phrases import Phrases
     from kgqa_core.symbolic.by_labels.model import keep_phrases
-    from kgqa_core.symbolic.by_labels.phrases import Phrases
 
     shutil.copytree(HEAD_START, workspace.out, dirs_exist_ok=True)
     with KgStore.open(kg) as store:

@@ -35,8 +35,7 @@ from kgqa_core.logic.forms import (
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints
 from kgqa_core.logic.result import Row, share
-from kgqa_core.search.words import Floats, WordCover
-from kgqa_core.symbolic.by_labels.candidates import (
+from kgqa_core.search.candidates import (
     KINDS,
     LEAST_KIND,
     OR,
@@ -48,9 +47,10 @@ from kgqa_core.symbolic.by_labels.candidates import (
     kind_of,
     types_in_form,
 )
-from kgqa_core.symbolic.by_labels.cues import cues_of
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import NUMBER
+from kgqa_core.search.cues import cues_of
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.phrases import NUMBER
+from kgqa_core.search.words import Floats, WordCover
 
 LEVELS = 4
 BEAM, SIDE = 64, 10

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import Arg, Compare, Count, Form, Greater, Minus, Nth
 from kgqa_core.logic.memory import Ints
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, computations, has_value, is_false, nodes_of
-from kgqa_core.symbolic.by_labels.form_reading import root
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
-from kgqa_core.symbolic.by_labels.question_words import (
+from kgqa_core.search.candidates import Candidate, LabelQuery, computations, has_value, is_false, nodes_of
+from kgqa_core.search.form_reading import root
+from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.phrases import NUMBER, SLOTS
+from kgqa_core.search.question_words import (
     AGGREGATES,
     grammar_of,
     is_superlative,
     other_types,
     question_words,
 )
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
+from kgqa_core.search.reading import CONTENT_FREE, stem
 
 Floats = NDArray[np.float64]
 NEAR, SPAN = 0.45, 0.35

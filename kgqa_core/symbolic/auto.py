@@ -27,15 +27,15 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import from_path
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import SECONDS, next_question, time_limit
+from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, labels_of
+from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.phrases import NUMBER
+from kgqa_core.search.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.arguments import Proposed, Weighted
 from kgqa_core.symbolic.by_labels.calibrate import Choice, choose
-from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, labels_of
 from kgqa_core.symbolic.by_labels.examples import candidate_of
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answer_nodes, answers_of
-from kgqa_core.symbolic.by_labels.phrases import NUMBER
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread
 from kgqa_core.symbolic.corrections import ConfirmedForms

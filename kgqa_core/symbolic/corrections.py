@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from kgqa_core.errors import KgqaError
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.candidates import Candidate, LabelQuery, has_value, nodes_of
+from kgqa_core.search.graph import WORD
+from kgqa_core.search.reading import stem
 from kgqa_core.symbolic.by_labels.calibrate import Choice, answer_key
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, has_value, nodes_of
 from kgqa_core.symbolic.by_labels.examples import candidate_of
-from kgqa_core.symbolic.by_labels.graph import WORD
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answers_of
-from kgqa_core.symbolic.by_labels.reading import stem
 from kgqa_core.types import Question
 
 SURE, LIKELY = 0.95, 0.7

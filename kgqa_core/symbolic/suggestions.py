@@ -15,9 +15,9 @@ from kgqa_core.linking.words import usualness
 from kgqa_core.nn.sentence_encoder import SentenceEncoder
 from kgqa_core.nn.vectors import ONE
 from kgqa_core.rewriting.phrases import plural
-from kgqa_core.symbolic.by_labels.graph import WORD
+from kgqa_core.search.graph import WORD
+from kgqa_core.search.phrases import OwnWords
 from kgqa_core.symbolic.by_labels.parser import LabelParser
-from kgqa_core.symbolic.by_labels.phrases import OwnWords
 from kgqa_core.types import NameSuggestion
 
 NEAR, NEARER, TRIED = 0.55, 0.7, 3

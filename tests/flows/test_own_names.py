@@ -20,8 +20,8 @@ from kgqa_core.errors import ArtifactError, ConfigError, KgInputError
 from kgqa_core.kg.build import build as build_graph
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.delta import options_of, update
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import OwnWords
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.phrases import OwnWords
 from kgqa_core.workspace import Workspace
 
 FACTS = """@prefix : <urn:x:> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

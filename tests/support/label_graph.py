@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, Slot
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.search import FormSearch
 from kgqa_core.search.words import WordCover, WordIndex
-from kgqa_core.symbolic.by_labels.candidates import KINDS, Candidate, LabelQuery, Slot
 from kgqa_core.symbolic.by_labels.examples import candidate_of
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import SCORED, LabelParser, Prepared, Ranked, RelationFit
 from kgqa_core.symbolic.by_labels.scorer import LIKENESS
 from kgqa_core.types import Question

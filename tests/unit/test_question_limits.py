@@ -121,7 +121,7 @@ def test_the_time_of_a_question_ends_and_begins_anew_with_the_next() -> None:
     check_time()
 
 
-@pytest.mark.parametrize("step", ["kgqa_core.linking.typos", "kgqa_core.symbolic.by_labels.graph"])
+@pytest.mark.parametrize("step", ["kgqa_core.linking.typos", "kgqa_core.search.graph"])
 def test_a_question_whose_time_is_over_is_refused_and_the_others_of_its_batch_are_answered(
     system: System, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,9 +35,9 @@ from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.metrics.confidence import expected_calibration_error
 from kgqa_core.monitor import QUIET
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Calibration, choose, fit_rows
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import CALIBRATION, load
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answer_nodes, answers_of

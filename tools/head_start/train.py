@@ -36,10 +36,10 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.logic.sparql import from_sparql
 from kgqa_core.logic.sparql_query import Outside
 from kgqa_core.monitor import QUIET
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 from kgqa_core.symbolic.by_labels.examples import LabelExample, make_examples
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, load, save
 from kgqa_core.symbolic.by_labels.parser import BLOCK, HEAD_FEATURES, SCORED, LabelParser, none_features
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork

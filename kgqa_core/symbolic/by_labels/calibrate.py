@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from kgqa_core.symbolic.by_labels.candidates import Candidate
+from kgqa_core.search.candidates import Candidate
 from kgqa_core.symbolic.by_labels.parser import CandidateFeatures, Ranked
 
 INPUTS = 13

@@ -21,7 +21,7 @@ from kgqa_core.logic.memory import outside
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.symbolic.by_labels.candidates import (
+from kgqa_core.search.candidates import (
     KINDS,
     Candidate,
     LabelQuery,
@@ -31,7 +31,7 @@ from kgqa_core.symbolic.by_labels.candidates import (
     types_in_form,
     ways_of,
 )
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import BLOCK, NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import HEADS, EncodedTexts
 from kgqa_core.types import Question

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable
 
 from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
-from kgqa_core.symbolic.by_labels.form_reading import root
-from kgqa_core.symbolic.by_labels.graph import WORD
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE
+from kgqa_core.search.form_reading import root
+from kgqa_core.search.graph import WORD
+from kgqa_core.search.reading import CONTENT_FREE
 
 ALWAYS = 0.9
 """Share of the questions with a word that have the relation that it stands for."""

@@ -19,9 +19,7 @@ from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, M
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import Result, row_texts, value_text
 from kgqa_core.question_limits import next_question
-from kgqa_core.search.search import FormSearch
-from kgqa_core.search.words import WordCover, WordIndex
-from kgqa_core.symbolic.by_labels.candidates import (
+from kgqa_core.search.candidates import (
     Candidate,
     LabelQuery,
     best_of,
@@ -31,11 +29,13 @@ from kgqa_core.symbolic.by_labels.candidates import (
     labels_of,
     nodes_of,
 )
-from kgqa_core.symbolic.by_labels.cues import Cues, cues_of, meets
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import OwnWords, Phrases
+from kgqa_core.search.cues import Cues, cues_of, meets
+from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.phrases import OwnWords, Phrases
+from kgqa_core.search.reading import CONTENT_FREE, other_readings, read_query, stem, stems
+from kgqa_core.search.search import FormSearch
+from kgqa_core.search.words import WordCover, WordIndex
 from kgqa_core.symbolic.by_labels.qualified import BASES, Qualifiers
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread, UnreadWords
 from kgqa_core.types import Question

@@ -15,10 +15,10 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.builder import TIMED_SQL
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Qualifier, Where, rewritten
 from kgqa_core.logic.lookup import begins, ending
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, contains, nodes_of
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph, words_of
-from kgqa_core.symbolic.by_labels.phrases import NUMBER
-from kgqa_core.symbolic.by_labels.reading import CONTENT_FREE, stem
+from kgqa_core.search.candidates import Candidate, LabelQuery, contains, nodes_of
+from kgqa_core.search.graph import WORD, LabelGraph, words_of
+from kgqa_core.search.phrases import NUMBER
+from kgqa_core.search.reading import CONTENT_FREE, stem
 
 BASES = 12
 BEGIN, END, POINT, TIMED = "begin", "end", "point", 0.9

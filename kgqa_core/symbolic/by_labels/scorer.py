@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from kgqa_core.logic.forms import BESTS
 from kgqa_core.nn.products import speed_up
-from kgqa_core.symbolic.by_labels.candidates import KINDS
+from kgqa_core.search.candidates import KINDS
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 
 INNER = 128

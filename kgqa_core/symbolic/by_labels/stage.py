@@ -33,15 +33,15 @@ from kgqa_core.logic.forms import elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.metrics.significance import bootstrap_interval, mcnemar
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
+from kgqa_core.search.candidates import LabelQuery
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.reading import corrected
 from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Calibration, Choice, answer_key, calibrate, choose
-from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.encoder import ADAPTED
 from kgqa_core.symbolic.by_labels.examples import LabelExample, candidate_of, make_examples
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.learnt_words import learnt_words
 from kgqa_core.symbolic.by_labels.model import LabelModel, average, keep_phrases, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
-from kgqa_core.symbolic.by_labels.reading import corrected
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.train import FitOptions, fit
 from kgqa_core.types import INVERSE, Question

@@ -22,13 +22,12 @@ import torch
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Nth
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, computations
-from kgqa_core.symbolic.by_labels.cues import cues_of
-from kgqa_core.symbolic.by_labels.form_reading import FormReader, FormReading, root, roots
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS
-from kgqa_core.symbolic.by_labels.qualified import qualifier_words
-from kgqa_core.symbolic.by_labels.question_words import (
+from kgqa_core.search.candidates import Candidate, LabelQuery, computations
+from kgqa_core.search.cues import cues_of
+from kgqa_core.search.form_reading import FormReader, FormReading, root, roots
+from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.phrases import NUMBER, SLOTS
+from kgqa_core.search.question_words import (
     AGGREGATES,
     grammar_of,
     idle_phrases,
@@ -38,6 +37,7 @@ from kgqa_core.symbolic.by_labels.question_words import (
     mixed_letters,
     question_words,
 )
+from kgqa_core.symbolic.by_labels.qualified import qualifier_words
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts, LabelScorer
 
 NEAR, ALONE, PARAPHRASE = 0.75, 0.65, 0.5

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.unit.symbolic.conftest import graph, label_kg
+from tests.unit.symbolic.conftest import graph, label_kg, scorer, untyped_graph
 
-__all__ = ["graph", "label_kg"]
+__all__ = ["graph", "label_kg", "scorer", "untyped_graph"]

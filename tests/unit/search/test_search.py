@@ -11,8 +11,7 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import OPS, Arg, Compare, Form, Greater, Holds, Join, Literal, Nth, Or
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
-from kgqa_core.search.search import MOST
-from kgqa_core.symbolic.by_labels.candidates import (
+from kgqa_core.search.candidates import (
     KINDS,
     Candidate,
     LabelQuery,
@@ -22,7 +21,8 @@ from kgqa_core.symbolic.by_labels.candidates import (
     labels_of,
     nodes_of,
 )
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.search import MOST
 from tests.support.examples import examples
 from tests.support.graphs import DATES, ENTITIES, QUANTITIES, Graph, random_graph, small_graph, store_of
 from tests.support.label_graph import X, all_candidates, slot_of, way_of

@@ -10,8 +10,8 @@ import torch
 
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import index
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork
 from tests.support.label_graph import label_graph
 

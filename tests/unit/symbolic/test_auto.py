@@ -21,12 +21,12 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
 from kgqa_core.retrieval.collect import write_paths, write_retrieved
+from kgqa_core.search.candidates import Candidate
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic import auto
 from kgqa_core.symbolic.answer import answer_computed
 from kgqa_core.symbolic.auto import GIVEN, UNCALIBRATED, AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
-from kgqa_core.symbolic.by_labels.candidates import Candidate
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, save, untrained
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.compute import Calculator, ComputeInputs, compute

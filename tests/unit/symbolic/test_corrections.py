@@ -10,11 +10,11 @@ import pytest
 
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.errors import InputError
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.serving.feedback import Feedback, FeedbackStore, IssuedAnswer, confirmed_questions
 from kgqa_core.serving.limits import SERVE_FOLDER
 from kgqa_core.store.artifacts import Home
 from kgqa_core.symbolic.auto import AutoSolver
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.corrections import LIKELY, SURE, _swap

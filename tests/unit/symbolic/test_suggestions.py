@@ -11,8 +11,8 @@ import yaml
 from kgqa_core.answering.reply import Answer, refusal_text
 from kgqa_core.config import OwnNames, SymbolicOptions
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.auto import AutoSolver
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.tables import ComputedAnswer

@@ -11,11 +11,11 @@ from kgqa_core.config import KgOptions, SymbolicOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.operations import Operation, operation_of
+from kgqa_core.search.question_reader import mark_mentions, ordinal_in
 from kgqa_core.symbolic.answer import MAX_RESULTS, with_result
 from kgqa_core.symbolic.arguments import paths_of_facts
 from kgqa_core.symbolic.compute import Calculator
-from kgqa_core.symbolic.operations import Operation, operation_of
-from kgqa_core.symbolic.question_reader import mark_mentions, ordinal_in
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Fact, Question
 from kgqa_core.workspace import Workspace

@@ -13,11 +13,11 @@ from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import Monitor
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.phrases import Phrases, relation_words
 from kgqa_core.symbolic.by_labels.model import load, untrained
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
 from kgqa_core.symbolic.by_labels.parser import LabelParser
-from kgqa_core.symbolic.by_labels.phrases import Phrases, relation_words
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.workspace import Workspace
 from tests.support.question_graph import RDFS, TYPE, X, build_graph, triples

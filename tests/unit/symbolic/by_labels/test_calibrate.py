@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kgqa_core.logic.forms import Entity
+from kgqa_core.search.candidates import Candidate, LabelQuery
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, answer_key, calibrate, choose
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery
 from kgqa_core.symbolic.by_labels.parser import Prepared, Ranked, columns
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS
 

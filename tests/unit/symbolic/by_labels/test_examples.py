@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kgqa_core.logic.parser import parse
-from kgqa_core.symbolic.by_labels.candidates import KINDS, LabelQuery
+from kgqa_core.search.candidates import KINDS, LabelQuery
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.examples import LabelExample, best_of, candidate_of, kind_of, make_examples
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LabelScorer
 from tests.support.label_graph import X, question_about

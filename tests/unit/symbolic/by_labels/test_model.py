@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from kgqa_core.errors import ArtifactError, ModelError
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.by_labels import model as module
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel, average, learned, load, save, untrained
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer, ScoreNetwork

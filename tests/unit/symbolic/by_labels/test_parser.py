@@ -12,9 +12,9 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import BESTS, Class, Count, Entity, Join, Step
 from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, nodes_of
+from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, nodes_of
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.examples import candidate_of
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.parser import (
     DROPPED,
     HEAD_FEATURES,

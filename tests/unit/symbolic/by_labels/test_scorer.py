@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from kgqa_core.search.candidates import KINDS
 from kgqa_core.symbolic.by_labels import scorer as module
-from kgqa_core.symbolic.by_labels.candidates import KINDS
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, INNER, LIKENESS, EncodedTexts, LabelScorer, describe
 
 PHRASES = ["capital of x", "film with directed by x", "number of borders of x", "capital of x"]

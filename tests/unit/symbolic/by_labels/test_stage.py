@@ -21,11 +21,11 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.candidates import LabelQuery
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.by_labels import stage
 from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, answer_key, choose
-from kgqa_core.symbolic.by_labels.candidates import LabelQuery
 from kgqa_core.symbolic.by_labels.examples import candidate_of
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.learnt_words import SEEN
 from kgqa_core.symbolic.by_labels.model import PHRASES, learned, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser

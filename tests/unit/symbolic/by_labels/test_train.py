@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from kgqa_core.symbolic.by_labels.candidates import LabelQuery
+from kgqa_core.search.candidates import LabelQuery
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.examples import LabelExample, make_examples
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import learned, untrained
 from kgqa_core.symbolic.by_labels.parser import HEAD_FEATURES, NO_CLASS, LabelParser, classes_of
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LabelScorer

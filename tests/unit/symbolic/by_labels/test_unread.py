@@ -10,14 +10,14 @@ import pytest
 
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.kg.store import KgStore
+from kgqa_core.search.candidates import Candidate
+from kgqa_core.search.cues import cues_of
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.reading import types_in
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
-from kgqa_core.symbolic.by_labels.candidates import Candidate
-from kgqa_core.symbolic.by_labels.cues import cues_of
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
 from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.parser import LabelParser
-from kgqa_core.symbolic.by_labels.reading import types_in
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.tables import ComputedAnswer
 from tests.support.label_graph import XSD, Preferring, X, question_about

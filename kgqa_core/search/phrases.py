@@ -18,7 +18,7 @@ from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.logic import forms
 from kgqa_core.logic.forms import Form, Step
 from kgqa_core.rewriting.phrases import phrase, plural
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
+from kgqa_core.search.graph import LabelGraph
 
 SLOTS = ("x", "y", "z", "w")
 """Words that stand for the mentions of a question, in the order of its text."""

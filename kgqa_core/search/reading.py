@@ -13,11 +13,11 @@ from kgqa_core.linking.english import singulars, type_words
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Literal
 from kgqa_core.metrics.normalise import is_cjk
-from kgqa_core.symbolic.by_labels.candidates import LabelQuery, Slot
-from kgqa_core.symbolic.by_labels.graph import LONGEST_TYPE, WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import NUMBER, SLOTS, OwnWords
-from kgqa_core.symbolic.by_labels.question_words import question_words
-from kgqa_core.symbolic.question_reader import MarkedMention, mark_mentions, ordinal_in
+from kgqa_core.search.candidates import LabelQuery, Slot
+from kgqa_core.search.graph import LONGEST_TYPE, WORD, LabelGraph
+from kgqa_core.search.phrases import NUMBER, SLOTS, OwnWords
+from kgqa_core.search.question_reader import MarkedMention, mark_mentions, ordinal_in
+from kgqa_core.search.question_words import question_words
 from kgqa_core.types import Question
 
 _SCALES = {

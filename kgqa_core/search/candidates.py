@@ -36,9 +36,9 @@ from kgqa_core.logic.forms import (
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import Ints
 from kgqa_core.logic.result import Row
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.operations import KINDS as OPERATIONS
-from kgqa_core.symbolic.operations import operation_of
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.operations import KINDS as OPERATIONS
+from kgqa_core.search.operations import operation_of
 
 KINDS = (*OPERATIONS, "value")
 """Those of the classifier of operations, and `value`: what has a number or date that compares with one of the text."""

@@ -13,7 +13,7 @@ from kgqa_core.datasets.files import packaged_yaml
 from kgqa_core.linking.english import type_words
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import BESTS
-from kgqa_core.symbolic.by_labels.graph import WORD
+from kgqa_core.search.graph import WORD
 
 WORDS = Path(thesaurus_file.__file__).parent / "data" / "question_words.yaml"
 AGGREGATES = {"sum": "sums", "avg": "averages", "share": "shares", "group": "groups"}

@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from kgqa_core.logic.forms import Arg, Compare, Form, Greater, Minus, Nth
 from kgqa_core.logic.measures import TIME
-from kgqa_core.symbolic.by_labels.candidates import OR, Candidate, LabelQuery, is_false, nodes_of, slots_of
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.question_words import question_words
+from kgqa_core.search.candidates import OR, Candidate, LabelQuery, is_false, nodes_of, slots_of
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.question_words import question_words
 
 NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
 """Numbers as a query has them: masked, or in letters where a label of the graph has them so."""

@@ -10,9 +10,9 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.english import type_words
 from kgqa_core.logic.forms import Literal
-from kgqa_core.symbolic.by_labels.candidates import LabelQuery
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.reading import (
+from kgqa_core.search.candidates import LabelQuery
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.reading import (
     MOST_SLOTS,
     corrected,
     is_cut,

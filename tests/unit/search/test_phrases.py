@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Join, Literal
 from kgqa_core.logic.parser import parse
-from kgqa_core.symbolic.by_labels.graph import LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import MOST_HEADS, MOST_OTHERS, Phrases, relation_words
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.phrases import MOST_HEADS, MOST_OTHERS, Phrases, relation_words
 from tests.support.graphs import random_graph, small_graph, store_of
 from tests.support.label_graph import X, way_of
 from tests.support.question_graph import build_graph

@@ -8,12 +8,12 @@ from functools import cache, cached_property, lru_cache
 
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Join, Literal, Nth
-from kgqa_core.symbolic.by_labels.candidates import Candidate, LabelQuery, Slot, has_value, labels_of, nodes_of
-from kgqa_core.symbolic.by_labels.cues import LOOKED_AT, cues_of
-from kgqa_core.symbolic.by_labels.graph import WORD, LabelGraph
-from kgqa_core.symbolic.by_labels.phrases import SLOTS
-from kgqa_core.symbolic.by_labels.question_words import adjectives, kinds, other_types, question_words
-from kgqa_core.symbolic.by_labels.reading import stem
+from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, has_value, labels_of, nodes_of
+from kgqa_core.search.cues import LOOKED_AT, cues_of
+from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.phrases import SLOTS
+from kgqa_core.search.question_words import adjectives, kinds, other_types, question_words
+from kgqa_core.search.reading import stem
 
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
