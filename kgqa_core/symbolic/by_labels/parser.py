@@ -415,7 +415,8 @@ class LabelParser:
         results = np.full((2 * self.graph.relations, len(pieces)), -1.0)
         at, columns = 1, []
         for ids in self.scorer.network.encoder.token_ids(pieces):
-            columns.append(best[:, at : at + len(ids) - 2].mean(1) if len(ids) > 2 else np.full(len(best), -1.0))
+            own = best[:, at : at + len(ids) - 2]  # none of a word behind the tokens that the encoder reads
+            columns.append(own.mean(1) if own.shape[1] else np.full(len(best), -1.0))
             at += len(ids) - 2
         np.maximum.at(results, self._owners, np.stack(columns, 1) if columns else np.zeros((len(best), 0)))
         return results

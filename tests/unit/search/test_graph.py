@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Join, Literal, Step
 from kgqa_core.logic.lookup import ending
-from kgqa_core.search.graph import MOST_ENDS, LabelGraph, words_of
 from kgqa_core.search import graph as module
+from kgqa_core.search.graph import MOST_ENDS, LabelGraph, words_of
 from tests.support.graphs import Graph, random_graph, small_graph, store_of
 from tests.support.label_graph import TOWNS, X, ids_of, way_of
 
