@@ -12,17 +12,34 @@ import typer
 
 from kgqa_core.errors import InputError
 
+
+def _runs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The words for runs of the home, for completion; its newest runs first."""
+    home = Path(ctx.params.get("home") or os.environ.get("KGQA_HOME") or ".kgqa")
+    runs = sorted((path.name for path in home.glob("runs/*")), reverse=True)
+    return [word for word in ("newest", "champion", *runs) if word.startswith(incomplete)]
+
+
+def _profiles(incomplete: str) -> list[str]:
+    """The shipped profiles, for completion."""
+    names = sorted(path.stem for path in (Path(__file__).parent.parent / "profiles").glob("*.yaml"))
+    return [name for name in names if name.startswith(incomplete)]
+
+
 HomeOption = Annotated[
     Path | None,
     typer.Option("--home", help="Folder of all artifacts and runs [KGQA_HOME, else ./.kgqa].", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line of stdout.")]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print tables as CSV, and all else on stderr.")]
+KeysOption = Annotated[bool, typer.Option("--keys", help="Show keys of the graph in place of names.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show Prefect's log and tracebacks.")]
 RunOption = Annotated[
     str | None,
     typer.Option(
         "--run",
         metavar="RUN[:SET]",
+        autocompletion=_runs,
         help="Run id, newest, champion or champion:SYSTEM, and of a run of several question sets which one "
         "(newest:SET); the newest finished run, and its first set, when absent.",
         show_default=False,
@@ -33,13 +50,20 @@ AnsweringRunOption = Annotated[
     typer.Option(
         "--run",
         metavar="RUN[:SET]",
+        autocompletion=_runs,
         help="A run's id, newest, champion or champion:SYSTEM, or RUN:SET of a run of several question sets; the "
         "champion when absent, or the newest finished run where there is none.",
         show_default=False,
     ),
 ]
 ProfileOption = Annotated[
-    str | None, typer.Option("--profile", help="A shipped profile, or a path to a YAML file.", show_default=False)
+    str | None,
+    typer.Option(
+        "--profile",
+        help="A shipped profile, or a path to a YAML file.",
+        autocompletion=_profiles,
+        show_default=False,
+    ),
 ]
 GraphFilesOption = Annotated[
     list[str] | None,

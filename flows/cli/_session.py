@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,14 +44,21 @@ class JsonSession:
     """The options that most commands share, as their first parameter; `CommandApp` adds them to the command line.
 
     options: which of them a class stands for.  home: of `--home`.  as_json: the last line of stdout is one JSON object,
-    and what is shown for people goes to stderr.
+    and what is shown for people goes to stderr.  as_csv: stdout has tables alone, as CSV.
+    Raises InputError for both.
     """
 
     options: ClassVar[tuple[str, ...]] = ("as_json",)
 
     home: Path | None = None
     as_json: bool = False
+    as_csv: bool = False
     verbose: bool = False
+
+    def __post_init__(self) -> None:
+        if self.as_json and self.as_csv:
+            raise InputError("--json and --csv both say how stdout is written; leave one of them out")
+        out.start_csv(self.as_csv)
 
     @property
     def console(self) -> TerminalConsole:
@@ -123,10 +131,28 @@ class HomeSession(JsonSession):
     options = ("home", "as_json")
 
 
+class TableSession(JsonSession):
+    """A command that shows tables."""
+
+    options = ("as_json", "as_csv")
+
+
+class HomeTableSession(JsonSession):
+    """A command that reads a home and shows tables."""
+
+    options = ("home", "as_json", "as_csv")
+
+
 class Session(JsonSession):
     """A command that runs something in a home."""
 
     options = ("home", "as_json", "verbose")
+
+
+class AskSession(JsonSession):
+    """The same where answers may be a table."""
+
+    options = ("home", "as_json", "as_csv", "verbose")
 
 
 def existing(home: Path | None) -> Home:
@@ -341,4 +367,9 @@ def print_rows(title: str, rows: Sequence[Mapping[str, Any]], to_stderr: bool = 
 def print_json(value: Any) -> None:
     """One JSON object as the last line of stdout."""
     sys.stdout.flush()
-    print(visible_json(json.dumps(value, ensure_ascii=False, default=str)), flush=True)
+    print(visible_json(json.dumps(value, ensure_ascii=False, default=_plain)), flush=True)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for a value that is none of its own: of an exact number the nearest, else the text."""
+    return float(value) if isinstance(value, Decimal) else str(value)

@@ -11,7 +11,7 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import BuildSourceOption, ForceOption, ProfileOption, SetOption, graph_folder
-from flows.cli._session import JsonSession, Session, err, print_json, print_rows
+from flows.cli._session import Session, TableSession, err, print_json, print_rows
 from flows.cli.abstention import abstain
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
@@ -77,7 +77,7 @@ def build(
 
 @answerability_app.command("verify")
 def verify(
-    session: JsonSession,
+    session: TableSession,
     folder: FolderArgument,
     kg: Annotated[
         Path | None,
@@ -103,7 +103,7 @@ def verify(
 
 
 @answerability_app.command("stats")
-def stats(session: JsonSession, folder: FolderArgument) -> None:
+def stats(session: TableSession, folder: FolderArgument) -> None:
     """Show a benchmark's tables: splits, drops, and unanswerable questions by drop, split and level."""
     table = _statistics(folder)
     if session.as_json:
@@ -114,7 +114,7 @@ def stats(session: JsonSession, folder: FolderArgument) -> None:
 
 @answerability_app.command("score")
 def score(
-    session: JsonSession,
+    session: TableSession,
     folder: FolderArgument,
     predictions: Annotated[
         Path, typer.Option("--predictions", help='JSON lines: {"id": …, "s_expression": … or null, "answers": […]}.')

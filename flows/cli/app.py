@@ -7,6 +7,7 @@ needs them.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -50,4 +51,12 @@ def kgqa(
 
 def main() -> None:
     """Entry point where the commands are imported already; `flows.cli.start` is that of `kgqa`."""
+    if os.environ.get("NO_COLOR"):
+        from typer import rich_utils
+
+        rich_utils.COLOR_SYSTEM = None
+    if "_KGQA_COMPLETE" in os.environ:  # a shell asks for the words that may come next
+        from typer.completion import completion_init
+
+        completion_init()
     sys.exit(run_command(app, verbose="--verbose" in sys.argv or "-v" in sys.argv))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +14,12 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._graph import GraphChoice, graph_or_run
-from flows.cli._options import ForceOption, SystemChoice, TracedSystemChoice
+from flows.cli._options import ForceOption, KeysOption, SystemChoice, TracedSystemChoice
 from flows.cli._served import ask_server
-from flows.cli._session import JsonSession, Session, err, print_json
-from kgqa_core.runs.records import answering_run, stage_artifact
+from flows.cli._session import AskSession, JsonSession, Session, TableSession, err, print_json
+from kgqa_core.errors import InputError, KgqaError
+from kgqa_core.report.terminal import VisibleText
+from kgqa_core.runs.records import answering_run, artifact_folder, newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 from kgqa_core.types import ROLES
 
@@ -25,10 +29,16 @@ if TYPE_CHECKING:
 
 
 def ask(
-    session: Session,
+    session: AskSession,
     choice: TracedSystemChoice,
     graph: GraphChoice,
-    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    question: Annotated[
+        str | None,
+        typer.Argument(
+            help="The question, in quotes; - reads questions from stdin, one a line, as does a pipe.",
+            show_default=False,
+        ),
+    ] = None,
     topic: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,62 +58,164 @@ def ask(
     own_process: Annotated[
         bool, typer.Option("--own-process", help="Load the system here, even where `kgqa serve` answers for this home.")
     ] = False,
+    show_keys: KeysOption = False,
 ) -> None:
     """Answer one question from a graph file, or with what a run trained, and show the facts behind it.
 
     With --kg the graph is built once and answers without training.  Without it the champion answers, and without a
-    champion the newest finished run, as in `kgqa serve`.
+    champion the newest finished run, as in `kgqa serve`; where that runs for this home, it is asked.
     """
-    chosen, record = graph_or_run(session, graph, choice.run_id)
+    questions = [question] if question is not None and question != "-" else _questions_of_stdin(question)
+    asker = _Asker(session, choice, graph, topic or (), turn or (), own_process=own_process)
+    results: list[dict[str, Any]] = []
+    with contextlib.closing(asker):
+        for text in questions:
+            try:
+                results.append(asker.ask(text))
+            except InputError as fault:
+                if len(questions) == 1:
+                    raise
+                results.append({"question": text, "answer": None, "answers": [], "reject": str(fault)})
+            if session.as_json:
+                print_json(results[-1])
+            elif not session.as_csv:
+                _show(results[-1], asker, titled=len(questions) > 1, show_keys=show_keys)
+    if session.as_csv:
+        from kgqa_core.report.console import answers_table
+
+        common.out.print(answers_table(results))
+    if refused := sum("reject" in result for result in results):
+        raise InputError(f"{refused:,} of {len(results):,} questions were refused")
+
+
+def _questions_of_stdin(word: str | None) -> list[str]:
+    """The lines of stdin that are not empty.  Raises InputError where there is none, or nobody named stdin."""
+    if word is None and sys.stdin.isatty():
+        raise InputError("give a question in quotes, or - and questions on stdin, one a line")
+    try:
+        lines = sys.stdin.buffer.read().decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as fault:
+        raise InputError(f"stdin is not UTF-8 (byte {fault.start}: {fault.object[fault.start]:#x})") from None
+    if not (questions := [line.strip() for line in lines if line.strip()]):
+        raise InputError("there is no question: give one in quotes, or questions on stdin, one a line")
+    return questions
+
+
+def _show(result: dict[str, Any], asker: _Asker, *, titled: bool, show_keys: bool) -> None:
+    """Print an answer, with its question where there are several."""
     from kgqa_core.report.console import ask_tables
 
-    dialogue = [(ROLES[index % len(ROLES)], text) for index, text in enumerate(turn or ())]
-    request = {
-        "question": question,
-        "topics": topic or [],
-        "dialogue": [{"role": role, "content": text} for role, text in dialogue],
-        "knowledge": choice.knowledge,
-        "min_confidence": choice.min_confidence,
-    }
-    here = own_process or choice.trace_share is not None  # a server traces by an option of its own
-    result = None if here else ask_server(chosen.root, record["run_id"], request)
-    if result is None:
-        result = _ask_here(chosen, record, choice, question, topic or (), dialogue)
-    if session.as_json:
-        print_json(result)
+    if titled:
+        common.out.print(VisibleText(result["question"], style="bold"), soft_wrap=True)
+    if "reject" in result:
+        common.out.print(VisibleText(f"refused: {result['reject']}"), soft_wrap=True)
         return
+    if result.get("form") and not show_keys:
+        result = result | {"form": asker.named_form(result)}
     for part in ask_tables(result):
         common.out.print(part)
 
 
-def _ask_here(
-    home: Home,
-    record: dict[str, Any],
-    choice: TracedSystemChoice,
-    question: str,
-    topics: Sequence[str],
-    dialogue: Sequence[tuple[str, str]],
-) -> dict[str, Any]:
-    """The answer of a system that is loaded in this process."""
-    from tasks.tracking.traces import close_tracer, open_tracer
+class _Asker:
+    """Answers questions by the server of the home, or by a system that is loaded once, at the first that needs it."""
 
-    started = time.monotonic()
-    parts = _parts(home, record, choice, linked=not topics)
-    share = parts.profile.tracking.trace_share if choice.trace_share is None else choice.trace_share
-    tracer, traces = open_tracer(home, share, record, "ask"), dict[str, str]()
-    with err.status("loading the graph, the retriever and the model …"):
-        system = _opened(home, parts)
-        system.tracer = tracer
-        loaded = time.monotonic()
-        reply = system.ask(question, topics, dialogue, traces)
-        answered = time.monotonic()
-        close_tracer(tracer)
-    return {
-        **reply.to_dict(),
-        **({"trace": traces[reply.id]} if reply.id in traces else {}),
-        "seconds": round(answered - loaded, 3),
-        "load_seconds": round(loaded - started, 3),
-    }
+    def __init__(
+        self,
+        session: JsonSession,
+        choice: TracedSystemChoice,
+        graph: GraphChoice,
+        topics: Sequence[str],
+        turns: Sequence[str],
+        *,
+        own_process: bool,
+    ) -> None:
+        self.choice, self.topics = choice, topics
+        self.dialogue = [(ROLES[index % len(ROLES)], text) for index, text in enumerate(turns)]
+        # a server traces by an option of its own
+        self.served = not own_process and choice.trace_share is None
+        self.record: dict[str, Any] | None = None
+        if graph.kg or choice.run_id is not None or not self.served:
+            self.home, self.record = graph_or_run(session, graph, choice.run_id)
+        else:
+            graph.sections()
+            self.home = session.look()
+            session.start_logging()
+        self.run = None if self.record is None else str(self.record["run_id"])
+        self.system: System | None = None
+        self.load_seconds = 0.0
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """The answer as JSON has it.  Raises InputError for a question that cannot be asked."""
+        if self.served:
+            request = {
+                "question": question,
+                "topics": [*self.topics],
+                "dialogue": [{"role": role, "content": text} for role, text in self.dialogue],
+                "knowledge": self.choice.knowledge,
+                "min_confidence": self.choice.min_confidence,
+            }
+            if (reply := ask_server(self.home.root, self.run, request, _note)) is not None:
+                self._compare(reply["run"])
+                return reply
+            self.served = False
+        return self._ask_here(question)
+
+    def _compare(self, run: str) -> None:
+        """Say it where the server answers with another run than this command would alone."""
+        if self.run is None:
+            self.run = run
+            with contextlib.suppress(KgqaError):
+                if (own := answering_run(self.home)["run_id"]) != run:
+                    _note(f"the server of this home answers with run {run}; --own-process asks {own}")
+
+    def _ask_here(self, question: str) -> dict[str, Any]:
+        from tasks.tracking.traces import open_tracer
+
+        if self.record is None:
+            self.record = answering_run(self.home)
+        if self.system is None:
+            started = time.monotonic()
+            parts = _parts(self.home, self.record, self.choice, linked=not self.topics)
+            share = self.choice.trace_share
+            tracer = open_tracer(self.home, parts.profile.tracking.trace_share if share is None else share,
+                                 self.record, "ask")  # fmt: skip
+            with err.status("loading the graph, the retriever and the model …"):
+                self.system = _opened(self.home, parts)
+            self.system.tracer = tracer
+            self.load_seconds = time.monotonic() - started
+        started, traces = time.monotonic(), dict[str, str]()
+        with err.status("answering …"):
+            reply = self.system.ask(question, self.topics, self.dialogue, traces)
+        return {
+            **reply.to_dict(),
+            **({"trace": traces[reply.id]} if reply.id in traces else {}),
+            "seconds": round(time.monotonic() - started, 3),
+            "load_seconds": round(self.load_seconds, 3),
+        }
+
+    def close(self) -> None:
+        """Keep the traces that were made."""
+        from tasks.tracking.traces import close_tracer
+
+        if self.system is not None:
+            close_tracer(self.system.tracer)
+
+    def named_form(self, result: Mapping[str, Any]) -> str:
+        """The form of an answer with names for keys; as it is where its graph is not at hand."""
+        from kgqa_core.kg.store import KgStore
+        from kgqa_core.logic.look import by_name
+        from kgqa_core.logic.parser import parse
+
+        with contextlib.suppress(KgqaError):
+            known = self.record is not None and result.get("run") in (None, self.record["run_id"])
+            record = self.record if known else newest_run(self.home, str(result["run"]))
+            with KgStore.open(artifact_folder(record or {}, "kg")) as store:
+                return str(by_name(parse(result["form"]), store))
+        return str(result["form"])
+
+
+def _note(text: str) -> None:
+    err.print(VisibleText(text), highlight=False, soft_wrap=True)
 
 
 def open_system(home: Home, record: dict[str, Any], choice: SystemChoice) -> System:
@@ -193,7 +305,7 @@ def _answer_here(
 
 
 def evaluate(
-    session: JsonSession,
+    session: TableSession,
     predictions: Annotated[Path, typer.Option("--predictions", help='JSON lines: {"id": …, "prediction": …}.')],
     questions: Annotated[Path, typer.Option("--questions", help="Question file with gold answers.")],
     kg: Annotated[

@@ -9,7 +9,7 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import ForceOption, HomeOption
-from flows.cli._session import HomeSession, print_json
+from flows.cli._session import HomeSession, HomeTableSession, print_json
 from flows.cli.usage import CommandApp
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ cache_app = CommandApp(no_args_is_help=True, help="Completions of language model
 
 @cache_app.command()
 def stats(
-    session: HomeSession,
+    session: HomeTableSession,
 ) -> None:
     """How many completions the cache holds, of which models, and how many were rejected."""
     from rich.table import Table

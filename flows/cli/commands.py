@@ -115,6 +115,11 @@ COMMANDS = (
         "gc",
         "Remove what no champion, recent run or run under way needs; first without --yes, to see what would go.",
     ),
+    CommandRecord(
+        "completion",
+        "completion",
+        "Print what makes TAB complete commands and options in a shell: `source <(kgqa completion bash)`.",
+    ),
     CommandRecord("kg", "kg_app", "Build, update and look into knowledge graphs."),
     CommandRecord("cache", "cache_app", "Completions of language models that this home keeps."),
     CommandRecord(

@@ -10,12 +10,12 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import ForceOption
-from flows.cli._session import HomeSession, err, print_json
+from flows.cli._session import HomeTableSession, err, print_json
 from kgqa_core.errors import InputError
 
 
 def compare(
-    session: HomeSession,
+    session: HomeTableSession,
     runs: Annotated[
         list[str],
         typer.Argument(

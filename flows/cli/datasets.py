@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli._session import JsonSession, out, print_json
+from flows.cli._session import TableSession, out, print_json
 
 
 def datasets(
-    session: JsonSession,
+    session: TableSession,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="Folder to look for data sets in.", show_default=False)
     ] = None,

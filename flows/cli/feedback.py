@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from flows.cli._options import ForceOption
-from flows.cli._session import HomeSession, Session, print_json
+from flows.cli._session import HomeTableSession, Session, print_json
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.kg.store import KgStore
@@ -51,7 +51,7 @@ def _opened(home: Home) -> Iterator[FeedbackStore]:
 
 
 @feedback_app.command("list")
-def list_entries(session: HomeSession) -> None:
+def list_entries(session: HomeTableSession) -> None:
     """Show the verdicts on answers, and how many questions with answers come of them."""
     home = session.look()
     with _opened(home) as store:

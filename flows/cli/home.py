@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli import _session as common
-from flows.cli._session import HomeSession, err, print_json
+from flows.cli._session import HomeSession, HomeTableSession, JsonSession, err, print_json
 from kgqa_core.errors import ArtifactError
 from kgqa_core.report.terminal import VisibleText
 
@@ -17,7 +17,7 @@ SHOWN = 20
 
 
 def home(
-    session: HomeSession,
+    session: HomeTableSession,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every file again and compare it with its artifact's manifest.")
     ] = False,
@@ -36,7 +36,7 @@ def home(
     _show(facts)
 
 
-def _verify(root: Path, session: HomeSession) -> None:
+def _verify(root: Path, session: JsonSession) -> None:
     """Check the bytes of every artifact and say which are damaged; exit code 1 where any is."""
     from kgqa_core.store.artifacts import verify
     from kgqa_core.store.inventory import stored

@@ -15,6 +15,7 @@ from flows.cli._graph import built_folder
 from flows.cli._options import (
     ContextOption,
     ForceOption,
+    KeysOption,
     KgOption,
     MapOption,
     NamesOption,
@@ -23,7 +24,7 @@ from flows.cli._options import (
     reading_section,
 )
 from flows.cli._pandas import without_pandas
-from flows.cli._session import HomeSession, JsonSession, print_json
+from flows.cli._session import HomeSession, HomeTableSession, JsonSession, TableSession, print_json
 from flows.cli.subset import subset
 from flows.cli.usage import CommandApp
 from kgqa_core.runs.records import newest_run, stage_artifact
@@ -187,7 +188,7 @@ def update(
 
 @kg_app.command("diff")
 def diff(
-    session: JsonSession,
+    session: TableSession,
     old: Annotated[Path, typer.Argument(help="Graph folder.")],
     new: Annotated[Path, typer.Argument(help="Graph folder to compare it with.")],
     out: Annotated[
@@ -226,7 +227,7 @@ def dkg(
 
 @kg_app.command("formats")
 def formats(
-    session: JsonSession,
+    session: TableSession,
 ) -> None:
     """List the formats that are read, and how to name them."""
     from kgqa_core.kg.formats.registry import FORMATS
@@ -243,7 +244,7 @@ def formats(
 
 @kg_app.command("show")
 def show(
-    session: HomeSession,
+    session: HomeTableSession,
     key: Annotated[str, typer.Argument(help="Entity key, label, alias, or an id in a bridged graph.")],
     kg: KgOption = None,
     run_id: RunOption = None,
@@ -264,7 +265,7 @@ def show(
 
 @kg_app.command("search")
 def search(
-    session: HomeSession,
+    session: HomeTableSession,
     text: Annotated[str, typer.Argument(help="Part of a label or alias.")],
     kg: KgOption = None,
     run_id: RunOption = None,
@@ -286,15 +287,16 @@ def search(
 
 @kg_app.command("path")
 def path(
-    session: HomeSession,
+    session: HomeTableSession,
     start: Annotated[str, typer.Argument(help="Entity key or label.")],
     end: Annotated[str, typer.Argument(help="Entity key or label.")],
     kg: KgOption = None,
     run_id: RunOption = None,
     max_hops: Annotated[int, typer.Option("--max-hops", min=1, max=8, help="Longest path looked for.")] = 4,
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST_ROWS, help="Relation paths shown.")] = 20,
+    show_keys: KeysOption = False,
 ) -> None:
-    """Show the shortest relation paths between two entities."""
+    """Show the shortest relation paths between two entities; over types only where there is no other."""
     from kgqa_core.kg.look.paths import shortest_paths
     from kgqa_core.kg.look.search import resolve_one
 
@@ -314,7 +316,11 @@ def path(
         )
     elif result.paths:
         rows = [
-            {"relation path": " → ".join(p["relations"]), "chains": p["count"], "for example": " – ".join(p["example"])}
+            {
+                "relation path": " → ".join(p["keys" if show_keys else "relations"]),
+                "chains": p["count"],
+                "for example": " – ".join(p["example_keys" if show_keys else "example"]),
+            }
             for p in result.paths
         ]
         more = " (there are more)" if result.cut else ""
@@ -325,7 +331,7 @@ def path(
 
 @kg_app.command("stats")
 def stats(
-    session: HomeSession,
+    session: HomeTableSession,
     kg: KgOption = None,
     run_id: RunOption = None,
     top: Annotated[int, typer.Option("--top", min=1, max=MOST_ROWS, help="Rows of each table.")] = 15,
@@ -392,7 +398,7 @@ def _finite(seconds: float) -> float:
 
 @kg_app.command("query")
 def query(
-    session: HomeSession,
+    session: HomeTableSession,
     form: Annotated[str, typer.Argument(help="A logical form, such as '(COUNT (JOIN capital <France>))'.")],
     kg: KgOption = None,
     run_id: RunOption = None,
@@ -424,7 +430,7 @@ def query(
 
 @kg_app.command("sql")
 def sql(
-    session: HomeSession,
+    session: HomeTableSession,
     statement: Annotated[str, typer.Argument(help="A SELECT over the tables that `kgqa kg sql 'SHOW TABLES'` lists.")],
     kg: KgOption = None,
     run_id: RunOption = None,
@@ -465,13 +471,13 @@ def _show_result(result: dict[str, Any], limit: int) -> None:
         common.err.print(f"only the first {limit:,} answers and facts; raise --limit")
 
 
-def _folder(session: HomeSession, kg: Path | None, run_id: str | None) -> Path:
+def _folder(session: JsonSession, kg: Path | None, run_id: str | None) -> Path:
     if kg is not None:
         return built_folder(session, kg)
     return stage_artifact(newest_run(session.look(), run_id), "kg").folder
 
 
-def _graph(session: HomeSession, kg: Path | None, run_id: str | None) -> KgStore:
+def _graph(session: JsonSession, kg: Path | None, run_id: str | None) -> KgStore:
     from kgqa_core.kg.store import KgStore
 
     return KgStore.open(_folder(session, kg, run_id))

@@ -13,7 +13,7 @@ import typer
 from flows.cli import _session as common
 from flows.cli._graph import built_folder
 from flows.cli._options import KgOption, RunOption
-from flows.cli._session import HomeSession, print_json
+from flows.cli._session import HomeTableSession, print_json
 from kgqa_core.runs.records import newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 
@@ -44,7 +44,7 @@ class LinkingChanges:
 
 
 def link(
-    session: HomeSession,
+    session: HomeTableSession,
     text: Annotated[str, typer.Argument(help="A question or any other text, in quotes.")],
     kg: KgOption = None,
     mentions: Annotated[

@@ -12,7 +12,7 @@ import typer
 
 from flows.cli import _session as common
 from flows.cli._options import BuildSourceOption, ForceOption, ProfileOption, SetOption, graph_folder
-from flows.cli._session import JsonSession, Session, err, print_json, print_rows
+from flows.cli._session import JsonSession, Session, TableSession, err, print_json, print_rows
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
 
@@ -138,7 +138,7 @@ def agreement(
 
 
 @ltgen_app.command("stats")
-def stats(session: JsonSession, benchmark: BenchmarkArgument) -> None:
+def stats(session: TableSession, benchmark: BenchmarkArgument) -> None:
     """Show a benchmark's tables: questions, dialogues and turns by level and reference triples, rejects by reason."""
     tables = [_statistics(folder) for folder in _parts(benchmark)]
     if session.as_json:

@@ -12,7 +12,7 @@ import typer
 from flows.cli import _session as common
 from flows.cli._options import ProfileChoice, RunOption
 from flows.cli._runs import show, summarise
-from flows.cli._session import HomeSession, Session, err, print_json
+from flows.cli._session import HomeTableSession, Session, err, print_json
 from kgqa_core.config import Profile, parse_settings
 from kgqa_core.config.questions import MOST_FOLDS
 from kgqa_core.errors import FailedSets, InputError
@@ -188,7 +188,7 @@ def _check_names(folder: Path | None, profile: Profile, from_files: Sequence[str
         )
 
 
-def report(session: HomeSession, run_id: RunOption = None) -> None:
+def report(session: HomeTableSession, run_id: RunOption = None) -> None:
     """Show the scores of a run and where its report lies."""
     chosen = session.look()
     record = newest_run(chosen, run_id, whole=True)

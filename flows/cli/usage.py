@@ -12,13 +12,14 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from flows.cli._options import HomeOption, JsonOption, VerboseOption
+from flows.cli._options import CsvOption, HomeOption, JsonOption, VerboseOption
 
 SHOWN = 80
 """Most characters of a value that a message shows."""
 SHARED: dict[str, tuple[Any, Any]] = {
     "home": (HomeOption, None),
     "as_json": (JsonOption, False),
+    "as_csv": (CsvOption, False),
     "verbose": (VerboseOption, False),
 }
 """Type and default of the options that a `session` stands for."""
@@ -41,6 +42,8 @@ class CheckedCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The remaining words.  Raises BadParameter that names the parameter and its value."""
+        if ctx.resilient_parsing:  # a shell completes a line that is not written yet
+            return super().parse_args(ctx, args)
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         for parameter in self.get_params(ctx):
             for value in _texts(given.get(str(parameter.name))):

@@ -6,7 +6,7 @@ A form may name things by a label, an alias or an id of another graph instead of
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -35,6 +35,21 @@ def by_key(form: Form, store: KgStore) -> Form:
     used = elements(form)
     relations = _relations(store, used.relations)
     renamed: Form = _renamed(form, _entities(store, {*used.entities, *used.classes}), relations)
+    return renamed
+
+
+def by_name(form: Form, store: KgStore) -> Form:
+    """The form with names for keys; a key stays where its name may mean something else, so that `by_key` undoes it."""
+    used = elements(form)
+    ids = {key: found[0] for key, found in store.resolve([*used.entities, *used.classes]).items() if len(found) == 1}
+    names = store.names(ids.values())
+    meant = store.resolve(sorted(set(names.values())))
+    entities = {key: key for key in (*used.entities, *used.classes)}
+    entities |= {key: names[i] for key, i in ids.items() if meant[names[i]] == [i]}
+    keys, labels = store.relation_keys(), store.relation_names()
+    often = Counter((*keys, *(label for key, label in zip(keys, labels, strict=True) if label != key)))
+    named = {key: label for key, label in zip(keys, labels, strict=True) if often[label] == 1}
+    renamed: Form = _renamed(form, entities, {key: named.get(key, key) for key in used.relations})
     return renamed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from math import floor
 from typing import Any
 
@@ -68,6 +69,20 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     if reply.get("model") != AUTO and "effort" not in reply:
         parts += [facts, ranked]
     return [_linked_line(linked), *parts] if linked else parts
+
+
+def answers_table(replies: Sequence[Mapping[str, Any]]) -> Table:
+    """A row an answer: question, answer, confidence, and why there is none."""
+    rows = [
+        {
+            "question": reply["question"],
+            "answer": reply["answer"] or "",
+            "confidence": "" if reply.get("confidence") is None else reply["confidence"],
+            "why": "" if reply["answer"] is not None else reply.get("reject") or refusal_text(reply),
+        }
+        for reply in replies
+    ]
+    return rows_table("", rows)
 
 
 def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
@@ -163,7 +178,7 @@ def statistics_tables(found: Mapping[str, Any]) -> list[RenderableType]:
     counts = Table(title=f"Graph {found['name']}", title_justify="left", title_style="bold", show_header=False)
     for name, value in found["counts"].items():
         if isinstance(value, int):
-            counts.add_row(name.replace("_", " "), f"{value:,}")
+            counts.add_row(name.replace("_", " "), _cell(value))
     degrees = found["degrees"]
     percentiles = ", ".join(f"{name} {degrees[name]:,}" for name in ("p50", "p90", "p99", "p99.9"))
     hubs = ", ".join(f"{hub['entity']} ({hub['degree']:,})" for hub in degrees["hubs"])
@@ -202,19 +217,32 @@ def rows_table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
         numeric = all(isinstance(row[name], int | float) for row in rows)
         table.add_column(name.replace("_", " "), overflow="fold", justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(VisibleText(f"{v:,}" if isinstance(v, int | float) else str(v)) for v in row.values()))
+        table.add_row(*map(_cell, row.values()))
     return table
+
+
+def _cell(value: Any) -> VisibleText:
+    return VisibleText(f"{value:,}", value=value) if isinstance(value, int | float) else VisibleText(str(value))
 
 
 def result_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     """The result of a statement: every name and value as it can be copied into another one."""
     table = Table()
     for index, name in enumerate(columns):
-        numeric = all(isinstance(row[index], int | float | None) for row in rows)
+        numeric = all(isinstance(row[index], int | float | Decimal | None) for row in rows)
         table.add_column(VisibleText(name), overflow="fold", justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(VisibleText("NULL" if value is None else str(value)) for value in row))
+        table.add_row(*(VisibleText(_sql_text(value), value="" if value is None else None) for value in row))
     return table
+
+
+def _sql_text(value: Any) -> str:
+    """A value as DuckDB writes it; NULL in CSV is empty."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_sql_text, value))}]"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return "NULL" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _facts(title: str, rows: Iterable[Mapping[str, Any]]) -> Table:

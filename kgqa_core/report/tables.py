@@ -234,9 +234,9 @@ def _tables(grids: Iterable[Grid], *, plain: bool, intervals: bool = True) -> li
 
 def _rich_cell(cell: Entry, interval: bool) -> VisibleText:
     if cell is None:
-        return VisibleText("–", style="dim")
+        return VisibleText("–", style="dim", value="")
     if isinstance(cell, int):
-        return VisibleText(f"{cell:,}")
+        return VisibleText(f"{cell:,}", value=cell)
     if isinstance(cell, str):
         return VisibleText(cell)
     if isinstance(cell, PairedCell):

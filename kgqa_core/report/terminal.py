@@ -8,14 +8,17 @@ effect.  `TerminalConsole` does so whatever it is given; `VisibleText` also keep
 
 from __future__ import annotations
 
+import csv
 import logging
+import os
 import re
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.logging import RichHandler
 from rich.segment import Segment
 from rich.status import Status
+from rich.table import Table
 from rich.text import Text
 
 from kgqa_core.errors import without_passwords
@@ -24,6 +27,8 @@ HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 """C0 controls but tab and newline, DEL and C1 controls, line separators, direction controls, lone surrogates."""
+FILE_WIDTH = 1_000_000
+"""Columns of stdout where it is no terminal: nothing is wrapped or cut there."""
 
 
 def visible(text: str) -> str:
@@ -37,10 +42,14 @@ def visible_json(text: str) -> str:
 
 
 class VisibleText(Text):
-    """A `rich.text.Text` of somebody else's text, whose control characters are visible and counted in its width."""
+    """A `rich.text.Text` of somebody else's text, whose control characters are visible and counted in its width.
 
-    def __init__(self, text: str = "", *args: Any, **kwargs: Any) -> None:
+    value: what stands for it in CSV, where that is not the text.
+    """
+
+    def __init__(self, text: str = "", *args: Any, value: Any = None, **kwargs: Any) -> None:
         super().__init__(visible(text), *args, **kwargs)
+        self.value = value
 
     def append(self, text: Text | str, style: Any = None) -> VisibleText:
         """Add text with an optional style."""
@@ -49,10 +58,48 @@ class VisibleText(Text):
 
 
 class TerminalConsole(Console):
-    """A console that reads no markup and no emoji codes, and shows control characters of what it prints."""
+    """A console that reads no markup and no emoji codes, and shows control characters of what it prints.
+
+    With a NO_COLOR that is not empty it sets no style at all.  csv: tables are written as CSV, with an empty line
+    between two, and what else is printed goes to stderr.
+    """
+
+    csv = False
+    _tables = 0
 
     def __init__(self, *, stderr: bool = False, **kwargs: Any) -> None:
+        if os.environ.get("NO_COLOR"):
+            kwargs["color_system"] = None
         super().__init__(stderr=stderr, markup=False, emoji=False, **kwargs)
+        self._wide = not stderr and "width" not in kwargs
+
+    @property  # type: ignore[misc]
+    def size(self) -> ConsoleDimensions:
+        """Of the terminal; where stdout is none, so wide that nothing is wrapped or cut."""
+        return ConsoleDimensions(FILE_WIDTH, 25) if self._wide and not self.file.isatty() else super().size
+
+    def start_csv(self, wanted: bool) -> None:
+        """Say whether tables are written as CSV from now on."""
+        self.csv, self._tables = wanted, 0
+
+    def print(self, *objects: Any, **kwargs: Any) -> None:
+        """As rich does; see `csv`."""
+        tables = [each for each in objects if isinstance(each, Table)] if self.csv else []
+        if tables:
+            for table in tables:
+                self._write_csv(table)
+        elif self.csv:
+            TerminalConsole(stderr=True).print(*objects, **kwargs)
+        else:
+            super().print(*objects, **kwargs)
+
+    def _write_csv(self, table: Table) -> None:
+        rows = [list(row) for row in zip(*(column.cells for column in table.columns), strict=True)]
+        if table.show_header:
+            rows.insert(0, [column.header for column in table.columns])
+        self.file.write("\n" * bool(self._tables))
+        self._tables += 1
+        csv.writer(self.file, lineterminator="\n").writerows([_plain(cell) for cell in row] for row in rows)
 
     def render_str(self, text: str, **kwargs: Any) -> Text:  # type: ignore[override]
         """A string as text; control characters are made visible before rich drops some of them."""
@@ -86,6 +133,11 @@ class VisibleRecord(logging.LogRecord):
     def getMessage(self) -> str:
         """The message with its arguments, without passwords."""
         return without_passwords(visible(super().getMessage()))
+
+
+def _plain(cell: Any) -> Any:
+    value = getattr(cell, "value", None)
+    return visible(str(cell)) if value is None else value
 
 
 def log_handler(console: TerminalConsole, *, show_level: bool) -> RichHandler:

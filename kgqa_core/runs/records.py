@@ -166,13 +166,18 @@ def is_champion(word: str) -> bool:
 
 
 def champion_run(home: Path, word: str) -> str:
-    """Id of the run that `champion` or `champion:SYSTEM` means.  Raises InputError, and as `current_champions`."""
+    """Id of the run that `champion` or `champion:SYSTEM` means; of several champions that of `default_run`.
+
+    Raises InputError, and as `current_champions`.
+    """
     name = word.partition(":")[2]
     known = current_champions(home)
     if not known:
         raise InputError(f"the home {home} has no champion yet; the first finished run becomes one")
     if name and name not in known:
         raise InputError(f"no champion of {name!r}; there are {', '.join(known)}{nearest(name, known)}")
+    if not name and len(known) > 1:
+        name = default_run(Home(home)).partition(":")[2]
     if not name and len(known) > 1:
         several = ", ".join(f"champion:{one}" for one in known)
         raise InputError(f"the home {home} has {len(known)} champions; say which: {several}")

@@ -54,7 +54,7 @@ class SystemSource:
         """The same of one system, so that a champion of another graph in the home is not followed."""
         if self.record is not None:
             return self
-        word = self.run if self.run is not None else default_run(self.home)
+        word = self.run if self.run not in (None, "champion") else default_run(self.home)
         return replace(self, run=word) if is_champion(word) else self
 
     def open(

@@ -75,7 +75,7 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
 
     parts = finished.SystemParts(Path("kg"), Path("dkg"))
     Home(own_home).prepare()
-    monkeypatch.setattr("flows.cli._graph.answering_run", lambda home, run_id: {"run_id": "r"})
+    monkeypatch.setattr(cli, "answering_run", lambda home: {"run_id": "r"})
     monkeypatch.setattr(cli.err, "status", lambda message: Waiting())
     monkeypatch.setattr(finished, "system_parts", lambda *given: parts)
     monkeypatch.setattr(cli, "stage_artifact", lambda record, name: None)
@@ -85,7 +85,28 @@ def test_the_dictionary_is_made_before_anything_is_shown_and_turns_go_to_the_sys
     result = CliRunner().invoke(commands.app, asked)
     assert result.exit_code == 0, result.output
     turns = [("user", "Who rules Avalonia?"), ("agent", "Nobody.")]
-    assert happened == ["mentions", "status", ("And now?", (), turns, {}), "done"]
+    loaded = ["status", "done", "status"]
+    assert happened == ["mentions", *loaded, ("And now?", (), turns, {}), "done"]
     happened.clear()
     CliRunner().invoke(commands.app, ["ask", "And now?", "--topic", "Avalonia", "--json"])
-    assert happened == ["status", ("And now?", ["Avalonia"], [], {}), "done"]
+    assert happened == [*loaded, ("And now?", ["Avalonia"], [], {}), "done"]
+    happened.clear()
+    piped = CliRunner().invoke(commands.app, ["ask", "--csv"], input="\ufeffAnd now?\n\n  And then?\r\n")
+    assert piped.stdout.splitlines() == ["question,answer,confidence,why", *["And now?,Rome,,"] * 2], piped.output
+    asked = [given[0] for given in happened if isinstance(given, tuple)]
+    assert asked == ["And now?", "And then?"] and happened.count("mentions") == 1, "loaded once"
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "message"),
+    [
+        (["ask"], b" \n", "there is no question"),
+        (["ask", "-"], b"\xff", "not UTF-8"),
+        (["ask", "Why?", "--json", "--csv"], b"", "leave one of them out"),
+    ],
+)
+def test_questions_of_stdin_that_are_none_are_refused(
+    own_home: Path, words: list[str], given: bytes, message: str
+) -> None:
+    result = CliRunner().invoke(commands.app, words, input=given)
+    assert isinstance(result.exception, InputError) and message in str(result.exception)

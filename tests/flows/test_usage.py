@@ -80,3 +80,17 @@ def test_statistics_that_are_no_benchmarks_are_refused(tmp_path: Path, content: 
 def test_what_stands_after_a_form_is_named() -> None:
     with pytest.raises(FormError, match="a form ends before 'such thing'"):
         parse("no such thing")
+
+
+def test_a_shell_completes_commands_options_profiles_and_runs(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "20260101-000000-aaaa").mkdir(parents=True)
+    script = CliRunner().invoke(cli.app, ["completion", "bash"]).stdout
+    assert "complete -o default -F _kgqa_completion kgqa" in script and "_KGQA_COMPLETE=complete_bash" in script
+    known = {
+        "k": "kg", "kg pa": "path", "ask --ke": "--keys", "run --profile min": "mintaka",
+        f"ask --home {tmp_path} --run 2": "20260101-000000-aaaa",
+    }  # fmt: skip
+    for words, word in known.items():
+        line = f"kgqa {words}"
+        env = {"_KGQA_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+        assert forked_kgqa(env=env).out.split() == [word], words

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from kgqa_core.errors import InputError
+from kgqa_core.kg.names import bare_key
 from kgqa_core.kg.sql import number
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import INVERSE
@@ -23,7 +24,8 @@ MOST_ENTITIES = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class PathResult:
-    """Shortest paths: `[{relations, keys, count, example}]`, most frequent first; length 0 and none where none is."""
+    """Shortest paths: `[{relations, keys, count, example, example_keys}]`, most frequent first; length 0 and none where
+    none is."""
 
     length: int
     paths: list[dict[str, Any]]
@@ -34,11 +36,25 @@ def shortest_paths(store: KgStore, start: int, end: int, *, max_hops: int = 4, l
     """The relation paths of fewest hops from `start` to `end`, inverse relations marked `<inv>-`.
 
     count: how many chains of entities follow a path; example: one of them, by name.  Literals are never walked
-    through: a year joins everything.  Raises InputError when a side of the search grows beyond MOST_ENTITIES.
+    through: a year joins everything.  So does a type: relations to types are walked only where one is all that joins
+    the two, or nothing else does.  Raises InputError when a side of the search grows beyond MOST_ENTITIES.
     """
     if start == end:
         return PathResult(0, [], False)
+    options = store.meta["options"]
+    typing = {bare_key(key) for key in (*options["type_predicates"], *options["subtype_predicates"])}
+    avoided = [i for i, key in enumerate(store.relation_keys()) if key in typing]
+    direct = "(head = $1 AND tail = $2) OR (head = $2 AND tail = $1)"
+    if avoided and not number(store.connection, f"SELECT count(*) FROM triples WHERE {direct}", [start, end]):
+        result = _shortest(store, start, end, f"WHERE relation NOT IN {(*avoided, -1)}", max_hops, limit)
+        if result.paths:
+            return result
+    return _shortest(store, start, end, "", max_hops, limit)
+
+
+def _shortest(store: KgStore, start: int, end: int, where: str, max_hops: int, limit: int) -> PathResult:
     run = store.connection.execute
+    run(f"CREATE OR REPLACE TEMP VIEW path_edges AS SELECT head, relation, tail FROM triples {where}")
     for side, entity in (("path_a", start), ("path_b", end)):
         run(f"CREATE OR REPLACE TEMP TABLE {side} AS SELECT {int(entity)}::INTEGER AS entity, 0 AS hop")
     depth = {"path_a": 0, "path_b": 0}
@@ -61,8 +77,8 @@ def _expand(store: KgStore, side: str, depth: int) -> int:
         f"""
         INSERT INTO {side}
         SELECT DISTINCT x.entity, {depth + 1} FROM (
-          SELECT t.tail AS entity FROM triples t JOIN {side} s ON s.entity = t.head AND s.hop = {depth}
-          UNION ALL SELECT t.head FROM triples t JOIN {side} s ON s.entity = t.tail AND s.hop = {depth}) x
+          SELECT t.tail AS entity FROM path_edges t JOIN {side} s ON s.entity = t.head AND s.hop = {depth}
+          UNION ALL SELECT t.head FROM path_edges t JOIN {side} s ON s.entity = t.tail AND s.hop = {depth}) x
         JOIN entities e ON e.id = x.entity
         WHERE (e.kind = 'entity' OR x.entity IN (SELECT entity FROM {"path_b" if side == "path_a" else "path_a"}
                                                  WHERE hop = 0))
@@ -90,16 +106,16 @@ def _levels(store: KgStore, a: int, b: int) -> list[list[tuple[int, int, int, in
             near = here + 1 if side == "path_a" else here - 1
             run(
                 f"""INSERT INTO path_on SELECT DISTINCT s.entity, {here} FROM {side} s JOIN (
-                      SELECT t.head AS x, t.tail AS y FROM triples t
-                      UNION ALL SELECT t.tail, t.head FROM triples t) e ON e.x = s.entity
+                      SELECT t.head AS x, t.tail AS y FROM path_edges t
+                      UNION ALL SELECT t.tail, t.head FROM path_edges t) e ON e.x = s.entity
                     JOIN path_on p ON p.entity = e.y AND p.step = {near} WHERE s.hop = {hop}"""
             )
     return [
         run(
-            """SELECT u.entity, t.relation, 1, v.entity FROM path_on u JOIN triples t ON t.head = u.entity
+            """SELECT u.entity, t.relation, 1, v.entity FROM path_on u JOIN path_edges t ON t.head = u.entity
                JOIN path_on v ON v.entity = t.tail WHERE u.step = $1 AND v.step = $1 + 1
                UNION ALL
-               SELECT u.entity, t.relation, -1, v.entity FROM path_on u JOIN triples t ON t.tail = u.entity
+               SELECT u.entity, t.relation, -1, v.entity FROM path_on u JOIN path_edges t ON t.tail = u.entity
                JOIN path_on v ON v.entity = t.head WHERE u.step = $1 AND v.step = $1 + 1
                ORDER BY 1, 2, 3, 4""",
             [hop],
@@ -116,7 +132,8 @@ def _read_paths(
     chains, cut = relation_chains(start, edges, MOST_STATES)
     chains = [chain for chain in chains if chain.example[-1] == end]
     keys, names = store.relation_keys(), store.relation_names()
-    entities = store.names({entity for chain in chains[:limit] for entity in chain.example})
+    shown = {entity for chain in chains[:limit] for entity in chain.example}
+    entities, entity_keys = store.names(shown), store.entity_keys(shown)
 
     def mark(texts: list[str], path: Sequence[tuple[int, int]]) -> list[str]:
         return [(INVERSE if direction < 0 else "") + texts[relation] for relation, direction in path]
@@ -127,6 +144,7 @@ def _read_paths(
             "keys": mark(keys, chain.relations),
             "count": chain.count,
             "example": [entities[entity] for entity in chain.example],
+            "example_keys": [entity_keys[entity] for entity in chain.example],
         }
         for chain in chains[:limit]
     ]

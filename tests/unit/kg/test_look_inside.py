@@ -101,6 +101,19 @@ def test_paths_are_shortest_and_count_their_chains(towns: KgStore) -> None:
     assert shortest_paths(towns, a, year).paths[0]["keys"] == ["http://x/founded"]
 
 
+def test_paths_go_over_a_type_only_where_nothing_else_joins_the_two(make: Make) -> None:
+    a_type = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    lines = [f"<http://x/{name}> {a_type} <http://x/Town> .\n" for name in "abcd"]
+    lines += [f"<http://x/{one}> <http://x/road> <http://x/{other}> .\n" for one, other in ("ab", "bc", "cm")]
+    store = make("".join(lines))[0]
+    a, c, d, town = (resolve_one(store, f"http://x/{name}") for name in ("a", "c", "d", "Town"))
+    assert shortest_paths(store, a, c).paths[0]["keys"] == ["http://x/road"] * 2
+    assert shortest_paths(store, a, c, max_hops=1).paths == []
+    assert [len(one["keys"]) for one in shortest_paths(store, a, d).paths] == [2], "two towns"
+    direct = shortest_paths(store, a, town)
+    assert (direct.length, direct.paths[0]["example_keys"]) == (1, ["http://x/a", "http://x/Town"])
+
+
 def test_paths_equal_a_search_by_hand_on_a_grid(make: Make) -> None:
     size = 4
     lines = [

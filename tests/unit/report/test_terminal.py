@@ -8,6 +8,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_tables_stay_aligned() -> None:
 def test_a_result_of_sql_can_be_copied_and_keeps_columns_of_one_name() -> None:
     lines = printed(result_table(["year_of", "a", "a"], [[2020, 1234567.5, None], [1999, True, "x"]]), terminal=False)
     rows = [line.replace("│", " ").replace("┃", " ").split() for line in lines.splitlines()]
-    assert ["year_of", "a", "a"] in rows and ["2020", "1234567.5", "NULL"] in rows and ["1999", "True", "x"] in rows
+    assert ["year_of", "a", "a"] in rows and ["2020", "1234567.5", "NULL"] in rows and ["1999", "true", "x"] in rows
 
 
 def test_an_answer_of_a_model_is_shown_as_text() -> None:
@@ -145,3 +146,36 @@ def test_parquet_files_are_read_by_name_and_never_by_pattern() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in readers:
             words = {word.arg: ast.unparse(word.value) for word in node.keywords}
             assert words.get("glob") == "False", f"{path}:{node.lineno}"
+
+
+def test_what_goes_to_a_pipe_is_neither_wrapped_nor_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    key = "http://example.org/a/long/key/of/some/entity"
+    table = rows_table("", [{"key": key, "popularity": 1234567}])
+    console = TerminalConsole(file=io.StringIO())
+    console.print(table)
+    console.print(f"a line with {key}")
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert f"│ {key} │  1,234,567 │" in lines and lines[-1] == f"a line with {key}"
+
+
+def test_tables_as_csv_have_plain_numbers_and_nothing_else_beside_them(capsys: pytest.CaptureFixture[str]) -> None:
+    console = TerminalConsole()
+    console.start_csv(True)
+    console.print("Facts", style="bold")
+    console.print(rows_table("Title", [{"a key": 'x, "y"\x1b', "count": 1234567}]))
+    console.print(result_table(["n", "d", "l"], [[None, Decimal("1.50"), [Decimal("2.5"), True]]]))
+    captured = capsys.readouterr()
+    assert captured.out == 'a key,count\n"x, ""y""\\x1b",1234567\n\nn,d,l\n,1.50,"[2.5, true]"\n'
+    assert captured.err == "Facts\n"
+
+
+@pytest.mark.parametrize(("value", "styled"), [("1", False), ("", True), (None, True)])
+def test_no_color_that_is_not_empty_takes_every_style(
+    value: str | None, styled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    text = printed(VisibleText("red", style="bold red"))
+    assert (("\x1b[" in text), "red" in text) == (styled, True)

@@ -157,6 +157,7 @@ def test_the_champion_answers_where_there_is_one_and_else_the_newest_run(home: H
     record = json.loads((home.root / "runs" / second / "run.json").read_text())
     write_json(home.root / "runs" / second / "run.json", {**record, "champion": {"name": "kgqa-b"}})
     assert default_run(home) == "champion:kgqa-b" and server.current() == first
+    assert answering_run(home, "champion")["run_id"] == second == SystemSource(home, "champion").fixed().current()
     with pytest.raises(InputError, match="beginning of 2 runs"):
         newest_run(home, "2026")
 

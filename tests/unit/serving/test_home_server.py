@@ -81,7 +81,10 @@ def test_who_listens_at_the_address_gets_neither_token_nor_question_before_it_pr
         listener.key = "k"
         assert (ask_server(home.root, "one", ASKED) or {})["answer"] == "here"
         assert listener.seen[1:] == [("/ready", None), ("/ask", "Bearer a-token-of-the-home")]
-        assert ask_server(home.root, "other", ASKED) is None and listener.seen[-1][0] == "/ready"
+        why: list[str] = []
+        assert ask_server(home.root, "other", ASKED, why.append) is None and listener.seen[-1][0] == "/ready"
+        assert why == ["the server of this home answers with run one, not with other; the system is loaded here"]
+        assert (ask_server(home.root, None, ASKED, why.append) or {})["answer"] == "here" and len(why) == 1
         del listener.seen[:]
         shutil.copytree(home.root, tmp_path / "copy")
         assert ask_server(tmp_path / "copy", "one", ASKED) is None, "the server is that of the original"
@@ -96,8 +99,10 @@ def test_a_second_server_leaves_the_address_of_the_first(home: Home, listener: L
         assert (read_address(home.root) or {})["key"] == "first"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert not file.exists()
-    with announced(home, listener.address("third")) as third:
-        assert third
+    with announced(home, listener.address("third") | {"min_confidence": 0.5}) as third:
+        why: list[str] = []
+        assert third and ask_server(home.root, None, ASKED, why.append) is None and not listener.seen
+        assert why[0].startswith("the server of this home was started with --min-confidence 0.5;")
 
 
 def test_an_address_that_others_could_have_written_or_whose_process_is_gone_is_none(home: Home) -> None:
