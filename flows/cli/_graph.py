@@ -59,9 +59,10 @@ def graph_or_run(session: JsonSession, graph: GraphChoice, run_id: str | None) -
 
 def built_folder(session: JsonSession, kg: Path) -> Path:
     """A graph folder itself; of a graph file the folder that it is built into in the home, as for questions."""
+    from kgqa_core.kg.ingest.sources import tables_in
     from kgqa_core.kg.store import is_database
 
-    if not kg.is_file() or is_database(kg):
+    if not (tables_in(kg) if kg.is_dir() else kg.is_file() and not is_database(kg)):
         return kg
     home = _writable(session)
     from kgqa_core.config import KgOptions

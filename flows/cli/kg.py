@@ -123,32 +123,21 @@ def map_tables(
     from kgqa_core.config import make_profile
     from kgqa_core.errors import KgInputError
     from kgqa_core.kg.ingest.sources import find_sources
-    from kgqa_core.kg.mapping.choose import guess_of, is_table
+    from kgqa_core.kg.mapping.choose import guess_of, tables_among
     from kgqa_core.kg.mapping.model import write_mapping
 
     options = make_profile({"kg": KgSection(settings=settings).read()}).kg
-    named = [str(path) for name in files for path in (_tables_in(Path(name)) if Path(name).is_dir() else (name,))]
-    sources = find_sources(named, options)
-    tables = [source for source in sources if is_table(source, options)]
+    sources = find_sources(files, options)
+    tables = tables_among(sources, options)
     if not tables:
-        raise KgInputError(f"no table with a header of its own is in {', '.join(named)}; `kgqa kg build` reads triples")
-    mapping, notes = guess_of(tables, options)
-    notes += [f"{source.label} is no table; it is read without a mapping" for source in sources if source not in tables]
+        raise KgInputError(f"no table with a header of its own is in {', '.join(files)}; `kgqa kg build` reads triples")
+    others = [source for source in sources if source not in tables]
+    mapping, notes = guess_of(tables, options, others)
+    notes += [f"{source.label} is no table; it is read without a mapping" for source in others]
     if session.as_json:
         print_json({"mapping": mapping.model_dump(mode="json", exclude_defaults=True), "notes": notes})
         return
     common.out.print(write_mapping(mapping, notes), end="", markup=False, highlight=False, soft_wrap=True)
-
-
-def _tables_in(folder: Path) -> list[Path]:
-    """The tables in a folder.  Raises KgInputError where there is none."""
-    from kgqa_core.errors import KgInputError
-
-    endings = {".csv", ".tsv", ".tab", ".parquet", ".xlsx", ".xls", ".ods"}
-    files = sorted(path for path in folder.iterdir() if path.is_file() and set(path.suffixes) & endings)
-    if not files:
-        raise KgInputError(f"{folder} holds no table ({', '.join(sorted(endings))}); name the files")
-    return files
 
 
 @kg_app.command("update")

@@ -18,7 +18,7 @@ from kgqa_core.config import AUTO, TOPICS, KgOptions, OwnNames, make_profile
 from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import unchanged
 from kgqa_core.kg.ingest.popularity import views_source
-from kgqa_core.kg.ingest.sources import named_files
+from kgqa_core.kg.ingest.sources import named_files, tables_in
 from kgqa_core.kg.remote.registry import graph_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
@@ -65,7 +65,8 @@ def graph_record(
 
 def built_graph(home: Home, options: KgOptions, monitor: Monitor = QUIET) -> ArtifactRef:
     """The graph of files alone, or in a folder that `kgqa kg build` wrote, with further names where some are given."""
-    if len(options.files) == 1 and (folder := Path(options.files[0]).expanduser()).is_dir() and options.map is None:
+    folder = Path(options.files[0]).expanduser() if len(options.files) == 1 and options.map is None else None
+    if folder is not None and folder.is_dir() and not tables_in(folder):
         if (ref := verify(folder.resolve())).kind != "kg":
             raise KgInputError(f"{folder} holds an artifact of kind {ref.kind}, not a graph")
         if options.names == OwnNames():

@@ -81,8 +81,8 @@ def with_decimal_commas(shape: TableShape, source: Source, delimiter: str) -> Ta
     rows = [cut(line, delimiter) for line in source.head()[1:]]
     columns = []
     for column in shape.columns:
-        at = int(column.field[1:])
         if column.role == "property" and column.datatype in FRACTIONS and column.separator is None:
+            at = int(column.field[1:])
             values = [row[at] for row in rows if at < len(row)]
             commas = [value for value in values if re.fullmatch(COMMA_NUMBER, value)]
             points = any(re.fullmatch(r"[+-]?[\d,]*\.\d+", value) for value in values)

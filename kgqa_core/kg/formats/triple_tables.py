@@ -105,17 +105,21 @@ def _layout(lines: list[str], options: KgOptions) -> _TripleColumns | None:
     given = given_delimiter(options)
     for delimiter in DELIMITERS if given is None else (given,):
         columns = cut(lines[0], delimiter)
-        roles, direction = _roles(columns, [cut(line, delimiter) for line in lines[1:]])
+        roles, direction = roles_of(columns, [cut(line, delimiter) for line in lines[1:]])
         if roles is not None:
             in_order = len(columns) == 3 and tuple(columns) == roles
             plain = in_order and delimiter in "\t|" and Delimited().sniff(lines, options) > 0.5
             return None if plain else _TripleColumns(delimiter, columns, roles, True, direction)
     if given not in (None, ","):
         return None
-    return _TripleColumns(",", list(_TRIPLE), _TRIPLE, False) if _recurs(lines) else None
+    if not _recurs(lines):
+        columns = cut(lines[0], ",")
+        headed = _recurs(lines[1:]) and len({*columns}) == 3 and all(cut(line, ",")[1].islower() for line in lines[1:])
+        return _TripleColumns(",", columns, (columns[0], columns[1], columns[2]), True) if headed else None
+    return _TripleColumns(",", list(_TRIPLE), _TRIPLE, False)
 
 
-def _roles(columns: list[str], rows: list[list[str]]) -> tuple[tuple[str, str, str] | None, int | None]:
+def roles_of(columns: list[str], rows: list[list[str]]) -> tuple[tuple[str, str, str] | None, int | None]:
     """The columns of subject, predicate and object, None where a header does not say them; and that of directions."""
     names = {re.sub(r"[_\s-]+", " ", column).strip(":~ ").lower(): column for column in reversed(columns)}
     at = columns.index(names["type"]) if "type" in names else len(columns)
@@ -136,7 +140,7 @@ def _recurs(lines: list[str]) -> bool:
     if len(rows) < 2 or any(len(row) != 3 for row in rows):
         return False
     middles = [row[1] for row in rows]
-    return middles[0] in middles[1:] and 2 * len(set(middles)) <= len(middles)
+    return middles[0] in middles[1:] and (2 * len(set(middles)) <= len(middles) or all(map(str.islower, middles)))
 
 
 FORMAT = FormatSpec(

@@ -22,6 +22,9 @@ from kgqa_core.spool import regular_file, shorten
 BUNDLED = {"bundled:atlas": "datasets/published/atlas/data/atlas.nt.gz"}
 """Graphs in the package, by the name that `kg.files` calls them."""
 
+TABLES = frozenset({".csv", ".tsv", ".tab", ".parquet", ".xlsx", ".xls", ".ods"})
+"""Endings of tables that are read where a folder is named."""
+
 
 def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list[Source]:
     """The files that `kg.files` names, and what is in them where they are archives or workbooks.
@@ -62,6 +65,8 @@ def named_files(names: Sequence[str], options: KgOptions | None = None) -> list[
         elif options is not None and options.map is not None and Path(name).expanduser().is_dir():
             mapping = read_mapping(Path(options.map).expanduser())
             paths += [Path(name).expanduser() / PurePath(table.file).name for table in mapping.tables.values()]
+        elif (folder := Path(name).expanduser()).is_dir() and (tables := tables_in(folder)):
+            paths += tables
         else:
             paths.append(Path(name).expanduser())
     seen: set[Path] = set()
@@ -72,6 +77,11 @@ def named_files(names: Sequence[str], options: KgOptions | None = None) -> list[
         seen.add(path.resolve())
     labels = zip(paths, _labels(paths), strict=True)
     return [Source(path, servers.get(path, label)) for path, label in labels]
+
+
+def tables_in(folder: Path) -> list[Path]:
+    """The tables in a folder, by their names."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and not TABLES.isdisjoint(path.suffixes))
 
 
 def _checked(source: Source) -> Source:

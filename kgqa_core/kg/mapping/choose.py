@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -12,16 +13,28 @@ import duckdb
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats import tables
-from kgqa_core.kg.formats.csv_rows import cut, likely_delimiter, listed
+from kgqa_core.kg.formats.csv_rows import DELIMITERS, cut, likely_delimiter, listed
 from kgqa_core.kg.formats.delimited import DELIMITED
 from kgqa_core.kg.formats.detect import PACKED, reader_of
 from kgqa_core.kg.formats.names import FORMAT as NAMES
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.formats.triple_tables import FORMAT as TRIPLES
+from kgqa_core.kg.formats.triple_tables import roles_of
 from kgqa_core.kg.mapping.guess import guess
 from kgqa_core.kg.mapping.model import Mapping, check_mapping, read_mapping
 from kgqa_core.kg.mapping.read import MappedTable
 from kgqa_core.kg.mapping.sample import Table, header_of, sample
 from kgqa_core.kg.mapping.words import base_words, is_reference
+
+JOINED = 0.2
+"""Share of a table's keys that files of triples beside it name, from which these are about its rows."""
+FEW = 3
+"""Rows from which datatypes that differ from the header show that it is one."""
+_COLUMNS = frozenset(
+    "id name title key code date year age email price cost salary amount country city address phone status team "
+    "department category role position company type manager boss owner born start end number".split()
+)
+"""What columns of tables are called, by the last word."""
 
 
 @dataclass
@@ -47,7 +60,9 @@ class MappedTables:
             typed = (
                 "SELECT count(*) FROM (SELECT DISTINCT entity FROM kg.types) t JOIN kg.entities e ON e.id = t.entity"
             )
-            (entities,) = connection.execute(f"{typed} WHERE starts_with(e.key, ?)", [f"{mapped.name}/"]).fetchall()[0]
+            (entities,) = connection.execute(
+                f"{typed} WHERE starts_with(e.key, ?)", [mapped.mapping.prefix(mapped.name)]
+            ).fetchall()[0]
             if table.type and not table.link and entities < mapped.rows:
                 notes.append(
                     f"{table.file}: {mapped.rows:,} rows are {entities:,} entities, for rows share the key "
@@ -66,24 +81,50 @@ def mapped_tables(sources: Sequence[Source], options: KgOptions) -> MappedTables
         return _by_file(sources, options, Path(options.map).expanduser())
     if options.format != "auto" or options.columns or tables.named_columns(options):
         return MappedTables()
-    candidates = [source for source in sources if is_table(source, options)]
-    if len(candidates) < 2:
+    candidates = tables_among(sources, options)
+    if not candidates:
         return MappedTables()
-    mapping, notes = guess_of(candidates, options)
+    read = {source.path for source in candidates}
+    mapping, notes = guess_of(candidates, options, [source for source in sources if source.path not in read])
     named = zip(candidates, mapping.tables, strict=True)
-    advice = "the tables are read by this guess; `kgqa kg map FILES > map.yaml` writes it down, to be edited"
-    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, [*notes, advice])
+    alone = candidates[0] if len(candidates) == 1 else None
+    advice = (
+        f"to change it: `kgqa kg map {alone.label if alone else 'FILES'} > map.yaml`, edit that, add `--map map.yaml`"
+    )
+    if alone and not alone.is_parquet and len(header := header_of(alone, options)) == 3:
+        delimiter = likely_delimiter(alone.head(1)[0], header, options)
+        advice += f"; were it triples: `--set kg.format=delimited --set kg.delimiter='{delimiter}'`"
+    return MappedTables(
+        mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, [*notes[:-1], f"{notes[-1]}; {advice}"]
+    )
 
 
-def guess_of(sources: Sequence[Source], options: KgOptions) -> tuple[Mapping, list[str]]:
-    """The mapping that is guessed for some sources, its tables in their order, and what was guessed, in words."""
+def tables_among(sources: Sequence[Source], options: KgOptions) -> list[Source]:
+    """The sources that are tables; a file that may be one of names too is one alone or beside other tables only."""
+    kinds = [is_table(source, options, len(sources) == 1) for source in sources]
+    several = len(sources) == 1 or len(kinds) - kinds.count(False) > 1
+    return [source for source, kind in zip(sources, kinds, strict=True) if kind or (several and kind is None)]
+
+
+def guess_of(sources: Sequence[Source], options: KgOptions, others: Sequence[Source] = ()) -> tuple[Mapping, list[str]]:
+    """The mapping that is guessed for some sources, its tables in their order, and what was guessed, in words.
+
+    others: sources of triples beside them, which may name rows by their keys.
+    """
     samples: dict[str, Table] = {}
     for source in sources:
         name = PurePath(source.path.name.removesuffix("".join(s for s in source.path.suffixes if s in PACKED))).stem
         while name in samples:
             name += "_"
         samples[name] = sample(name, source, options, len(sources))
-    return guess(list(samples.values()))
+    mapping, notes = guess(list(samples.values()))
+    lines = [line for source in others if not source.is_parquet for line in source.head()]
+    cells = {cell for line in lines for delimiter in DELIMITERS for cell in cut(line, delimiter)}
+    for name, table in mapping.tables.items() if len(samples) == 1 else ():
+        keys = set(samples[name].frame[table.key[0]].drop_nulls()) if len(table.key) == 1 else set()
+        if keys and (table.key == table.name or len(keys & cells) >= JOINED * len(keys)):
+            mapping.tables[name] = table.model_copy(update={"prefix": ""})
+    return mapping, notes
 
 
 def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> MappedTables:
@@ -106,22 +147,55 @@ def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> Mappe
     return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes, given=True)
 
 
-def is_table(source: Source, options: KgOptions) -> bool:
-    """Whether a source is a table with a header that no reader understands by itself."""
+def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
+    """Whether a source is a table with a header that no reader understands; None where it may be a file of names too.
+
+    alone: there is no other source.
+    """
     if source.is_parquet:
-        return True
-    head = source.head(20)
+        return roles_of(header_of(source, options), [])[0] is None
+    head = source.head()
     if len(head) < 2:
         return False
     delimiter = likely_delimiter(head[0], (), options)
-    header = cut(head[0], delimiter)
+    header, rows = cut(head[0], delimiter), [cut(line, delimiter) for line in head[1:]]
     plain = all(len(name) <= 64 and not set(name) & set('<>{}[]":/@') for name in header)
     numeric = any(name.replace(".", "").isdigit() for name in header)
-    if len(header) < 2 or not plain or numeric or len(cut(head[1], delimiter)) < len(header) / 2:
+    if len(header) < 2 or not plain or numeric or len(rows[0]) < len(header) / 2:
         return False
     try:
-        reader = reader_of(source, options)
+        reader = reader_of(source, options).name
     except KgInputError:
-        return True
+        reader = ""
+    if len(header) == 3 and reader in ("", DELIMITED.name, TRIPLES.name, NAMES.name):
+        usual = reader == DELIMITED.name and delimiter in "\t|"
+        if roles_of(header, rows)[0] is not None or not _has_header(header, rows, usual):
+            return False
+        return None if reader == NAMES.name else True
     keyed = is_reference(header[0]) and base_words(header[0]) != base_words(header[-1])
-    return reader.name in (DELIMITED.name, NAMES.name) and keyed
+    if reader == NAMES.name:
+        return None if keyed or alone else False
+    return not reader or (reader == DELIMITED.name and keyed)
+
+
+def _has_header(header: Sequence[str], rows: Sequence[Sequence[str]], usual: bool) -> bool:
+    """Whether the first of some lines with three fields names columns, and the others are no triples.
+
+    usual: triples are usually cut so, which asks for columns with usual names or datatypes.
+    """
+    columns = [[row[at] for row in rows if len(row) == 3 and row[at] != f"column {at + 1}"] for at in range(3)]
+    first, middle, last = ({*values} for values in columns)
+    if not all(columns) or any(name in values for name, values in zip(header, (first, middle, last), strict=True)):
+        return False
+    called = [base_words(name)[-1:] for name in header]
+    usually = sum(
+        is_reference(name) or not _COLUMNS.isdisjoint(words) for name, words in zip(header, called, strict=True)
+    )
+    relations = 2 * len(middle) <= len(columns[1]) and all(value[:1].islower() for value in middle)
+    unique = len(first) == len(columns[0])
+    known = usually > 1 or is_reference(header[0]) or called[0] in (["name"], ["title"], ["id"])
+    typed = len(rows) >= FEW and any(all(re.match(r"[+-]?[\d$€£]", value) for value in values) for values in columns)
+    if known or typed or usual or relations:
+        return (known or typed) and (unique or not relations)
+    lower = all(header[at][:1].islower() and not any(value[:1].islower() for value in columns[at]) for at in (0, 2))
+    return lower or (unique and (2 * len(middle) <= len(columns[1]) or 2 * len(middle & first) >= len(middle)))

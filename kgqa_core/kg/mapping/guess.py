@@ -10,10 +10,12 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.kg.formats.property_graph import ENTITY_DATATYPE, NUMERALS
+from kgqa_core.kg.formats.table_rows import COMMA_NUMBER
 from kgqa_core.kg.mapping.model import ColumnMap, Mapping, TableMap
 from kgqa_core.kg.mapping.read import MIDNIGHT
 from kgqa_core.kg.mapping.sample import Table
 from kgqa_core.kg.mapping.words import base_words, is_id, is_reference, singular, split_words
+from kgqa_core.kg.vocabulary import RDF_TYPE
 
 PLACEHOLDERS = ("null", "n/a", "#n/a", "none", "nil", "nan", "-", "--", "?", "unknown", "<null>", r"\n")
 """Cells that usually stand for no value, in lower case."""
@@ -21,6 +23,8 @@ CONTAINED = 0.95
 """Share of a column's values that a key must hold for the column to be its foreign key."""
 KEY_COLUMNS, MAX_KEY = 10, 4
 """Columns among which a key of several is looked for, and how many it may have."""
+HALF = 0.5
+"""Share of a column's values that are names of the table's own rows, from which the column is of such names."""
 REPEATED = 0.8
 """Distinct values to values of a column of text, up to which its values are entities."""
 MIN_CONSTANT = 10
@@ -31,6 +35,12 @@ LINK_COLUMNS = 2
 """Columns beside its foreign keys that a table of links may have."""
 
 _PARENTS = frozenset("parent manager supervisor boss superior predecessor successor mentor".split())
+_GENERAL = frozenset("data table sheet node vertex entity item record row export dump file list input".split())
+"""Words of names of files that say nothing of what a row is."""
+_TYPES = ("type", "label", "labels", "types", "kind", "class", "category")
+"""Columns with the types of rows, in files with such a name, best first."""
+_NO_NOUNS = frozenset("name title label email mail url uri phone login username sku isbn date text".split())
+"""Words of key columns that do not say what a row is."""
 _PEOPLE = frozenset("person user employee contact member staff account".split())
 _ROLE = ("er", "or", "ee", "ist", "ian", "by", "to", "lead", "head")
 _FIRST, _LAST = {"first name", "given name", "forename"}, {"last name", "family name", "surname"}
@@ -96,6 +106,8 @@ class _Guess:
                 return 4.0 if base == own[-len(base) :] or not base else 3.0
             if column in foreign:
                 return 0.0 if len(foreign) > 1 else 1.5
+            if kind == "string" and self._holds_names(frame, column):
+                return 5.0
             return 2.0 + named if kind == "string" else 0.5 if column == frame.columns[0] else 0.0
 
         for column in sorted(frame.columns, key=score, reverse=True):
@@ -104,11 +116,19 @@ class _Guess:
                 return (column,)
         return ()
 
+    def _holds_names(self, frame: pl.DataFrame, column: str) -> bool:
+        """Whether half of the values of another column of text, such as `boss`, are in this one."""
+        keys = frame[column].drop_nulls().implode()
+        others = (frame[c].drop_nulls().unique() for c in frame.columns if c != column and _kind(frame[c]) == "string")
+        return any(len(values) > 1 and _mean(values.is_in(keys)) >= HALF for values in others)
+
     def _composite_key(self, name: str) -> tuple[str, ...]:
         """The fewest columns that identify a row together; none where these do not."""
         frame, foreign = self.frames[name], self.foreign[name]
         columns = [column for column in frame.columns if not frame[column].null_count()]
         columns.sort(key=lambda column: (column not in foreign, not is_reference(column)))
+        if len(frame.columns) == 2 and _kind(frame[frame.columns[0]]) == "string" and self._unique(name, frame.columns):
+            return (frame.columns[0],)  # what has several values
         groups = (group for size in range(2, MAX_KEY + 1) for group in combinations(columns[:KEY_COLUMNS], size))
         return next((group for group in groups if self._unique(name, group)), ())
 
@@ -123,7 +143,8 @@ class _Guess:
                     continue
                 likeness = self._likeness(name, column, other, values)
                 inside: Any = values.is_in(self.frames[other][key[0]].drop_nulls().implode()).mean()
-                if likeness and (inside >= CONTAINED or (not self.tables[other].whole and likeness >= 0.9)):
+                enough = HALF if self._called_by_key(other) and other == name else CONTAINED
+                if likeness and (inside >= enough or (not self.tables[other].whole and likeness >= 0.9)):
                     ranked.append((likeness, inside, other))
             if ranked:
                 result[column] = max(ranked, key=lambda row: row[:2])[2]
@@ -148,7 +169,14 @@ class _Guess:
             return 0.7
         shortest: Any = values.str.len_chars().min()
         coded = len(values) >= 3 and shortest >= 3 and values.str.contains("[A-Za-z]").all()
-        return 0.5 if coded and is_reference(key) else 0.0
+        if coded and is_reference(key):
+            return 0.5
+        return 0.4 if self._called_by_key(other) and len(values) > 1 and _kind(values) == "string" else 0.0
+
+    def _called_by_key(self, name: str) -> bool:
+        """Whether the key of a table is one column of text that does not look like ids."""
+        key = self.keys[name]
+        return len(key) == 1 and not is_reference(key[0]) and _kind(self.frames[name][key[0]]) == "string"
 
     def table(self, name: str) -> TableMap:
         """The mapping of a table."""
@@ -160,19 +188,42 @@ class _Guess:
             self.notes.append(f"{name}: links {foreign[link[0]]} and {foreign[link[1]]} by `{relation}`")
             columns = {column: self._column(name, column, set()) for column in frame.columns}
             return TableMap(file=file, link=link, relation=relation, columns=columns)
-        kind, key = " ".join(self.types[name]), key or self._composite_key(name)
+        key = key or self._composite_key(name)
         names = self._names(name, key)
+        kind, typed = self._type(name, key, names)
         seen = "" if self.tables[name].whole else f" (in the first {frame.height:,} rows)"
-        self.notes.append(
-            f"{name}: type `{kind}`, key {' + '.join(key) or 'its line, for no columns identify a row'}{seen}, "
-            f"name {' + '.join(names) or 'its type and key'}"
-        )
         relations: set[str] = set()
         told = [column for column in frame.columns if column in foreign or (column,) not in (key, names)]
         columns = {column: self._column(name, column, relations) for column in told}
-        for column, other in foreign.items():
-            self.notes.append(f"{name}.{column} is the key of {other}: relation `{columns[column].relation}`")
-        return TableMap(file=file, type=kind, key=key, name=names, columns=columns)
+        if typed is not None:
+            columns[typed] = ColumnMap(relation=RDF_TYPE, datatype=ENTITY_DATATYPE, separator=columns[typed].separator)
+        things = [f"{c} ({foreign[c]})" if c in foreign else c for c, each in columns.items()
+                  if c != typed and not each.omit and (c in foreign or each.datatype == ENTITY_DATATYPE)]  # fmt: skip
+        values = [c if each.datatype == "string" else f"{c} ({each.datatype})" for c, each in columns.items()
+                  if c not in foreign and not each.omit and each.datatype != ENTITY_DATATYPE]  # fmt: skip
+        self.notes.append(
+            f"{file} is read as a table, a row as one {kind or typed or 'thing'}: key "
+            f"{' + '.join(key) or 'its line, for no columns identify a row'}{seen}, name "
+            f"{' + '.join(names) or 'its type and key'}, relations to things {', '.join(things) or 'none'}, values "
+            f"{', '.join(values) or 'none'}"
+        )
+        return TableMap(file=file, type=kind or None, key=key, name=names, columns=columns)
+
+    def _type(self, name: str, key: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, str | None]:
+        """What a row of a table is, empty where that is not known; and the column that says it.
+
+        By the noun that its only key and name is called by, else by the file, unless that is called `nodes`.
+        """
+        frame, words = self.frames[name], self.types[name]
+        noun = base_words(key[0]) if len(key) == 1 and (names == key or is_reference(key[0])) else []
+        if noun and self._called_by_key(name) and len(self.tables) == 1 and _NO_NOUNS.isdisjoint(noun):
+            return " ".join(singular(noun)), None
+        if _GENERAL.isdisjoint(words):
+            return " ".join(words), None
+        typed = next((c for said in _TYPES for c in frame.columns if _label(c) == said and (c,) not in (key, names)
+                      and frame[c].n_unique() < max(3, frame.height)), None)  # fmt: skip
+        noun = noun if _NO_NOUNS.isdisjoint(noun) else []
+        return "" if typed else " ".join(singular(noun) or words), typed
 
     def _names(self, name: str, key: tuple[str, ...]) -> tuple[str, ...]:
         """The columns that name a row."""
@@ -192,6 +243,8 @@ class _Guess:
         ]
         if first and last and not ranked[0]:
             return (first, last)
+        if self.keys[name] == key and self._called_by_key(name) and not ranked[0] and _label(key[0]) not in _NO_NOUNS:
+            return key
         for texts in filter(None, ranked):
             return (next(column for column in frame.columns if _label(column) in texts),)
         return key if len(key) == 1 and not is_reference(key[0]) and _kind(frame[key[0]]) == "string" else ()
@@ -221,7 +274,7 @@ class _Guess:
         datatype = self.tables[name].datatypes.get(column) or _kind(there)
         if datatype == "integer" and set(there.unique()) == {"0", "1"}:
             datatype = "boolean"
-        if datatype == "string" and self._repeats(column):
+        if datatype == "string" and (self._repeats(column) or _are_names(column, there)):
             datatype = ENTITY_DATATYPE
         return ColumnMap(relation=relation, datatype=datatype, separator=separator)
 
@@ -230,6 +283,12 @@ class _Guess:
         values = pl.concat(self.pooled.get(_label(column), [pl.Series(dtype=pl.String)]))
         short = _mean(values.str.len_chars()) <= 30 and _longest(values) <= 80
         return short and _mean(values.str.contains(r"\d")) <= 0.2 and values.n_unique() <= REPEATED * len(values)
+
+
+def _are_names(column: str, values: pl.Series) -> bool:
+    """Whether values are what things are called: `Paris`, `Ana de la Cruz`; but not parts of a row's own name."""
+    named = _mean(values.str.contains(r"^\p{Lu}[^\d@_:]*$")) >= CONTAINED and _longest(values) <= 40
+    return named and _mean(values.str.count_matches(" ")) <= 2 and _label(column) not in _FIRST | _LAST
 
 
 def _label(column: str) -> str:
@@ -254,6 +313,9 @@ def _kind(values: pl.Series) -> str:
         return "integer"
     if values.str.contains(NUMERALS["decimal"]).all() and not values.str.contains(r"^[+-]?0\d").any():
         return "double" if values.str.contains("[eE]").any() else "decimal"
+    comma = values.str.contains(f"^{COMMA_NUMBER}$")
+    if comma.any() and (comma | values.str.contains(NUMERALS["integer"])).all():
+        return "decimal" if not values.filter(comma).str.contains(r"^[+-]?\d{1,3},\d{3}$").all() else "string"
     if values.str.to_lowercase().is_in(["true", "false", "yes", "no"]).all():
         return "boolean"
     if values.str.replace(MIDNIGHT, "").str.contains(_DATE).all():

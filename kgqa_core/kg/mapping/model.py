@@ -39,6 +39,8 @@ class TableMap(Options):
     """The file, by the end of its path."""
     type: str | None = None
     """Type of the entities."""
+    prefix: str | None = None
+    """What their keys begin with; the table's name and `/` when absent."""
     key: tuple[str, ...] = ()
     """Columns whose values together identify a row; its line when empty."""
     name: tuple[str, ...] = ()
@@ -63,6 +65,11 @@ class Mapping(Options):
     """Cells that stand for no value, such as NULL."""
     tables: dict[str, TableMap] = Field(min_length=1)
     """By name, with which the keys of their entities begin."""
+
+    def prefix(self, table: str | None) -> str:
+        """What the keys of a table's entities begin with."""
+        given = self.tables[table].prefix if table in self.tables else None
+        return f"{table}/" if given is None else given
 
 
 def read_mapping(path: Path) -> Mapping:

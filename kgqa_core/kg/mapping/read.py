@@ -9,10 +9,10 @@ import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import CONTROL, StatementBatch
-from kgqa_core.kg.formats.csv_rows import CutRows
+from kgqa_core.kg.formats.csv_rows import CutRows, likely_delimiter
 from kgqa_core.kg.formats.property_graph import DATATYPES, ENTITY_DATATYPE
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.formats.table_rows import TableColumn, TableShape, batch_of
+from kgqa_core.kg.formats.table_rows import TableColumn, TableShape, batch_of, with_decimal_commas
 from kgqa_core.kg.mapping.model import ColumnMap, Mapping, TableMap
 from kgqa_core.kg.mapping.sample import header_of, rows
 
@@ -40,6 +40,8 @@ class MappedTable:
         """Its statements.  Raises KgInputError."""
         header = header_of(self.source, options)
         shape = self._shape(header, None if self.source.is_parquet else len(header))
+        if header and not self.source.is_parquet:
+            shape = with_decimal_commas(shape, self.source, likely_delimiter(self.source.head(1)[0], (), options))
         self.rows = self.mended = 0
         for piece in rows(self.source, options):
             frame = self._prepared(piece.frame, header)
@@ -72,7 +74,7 @@ class MappedTable:
         frame = frame.with_columns(self._text(fields[name]) for name in used if frame.schema[fields[name]] == pl.String)
         if table.link:
             made = [
-                (pl.lit(f"{table.columns[name].table}/") + pl.col(fields[name])).alias(end)
+                (pl.lit(self.mapping.prefix(table.columns[name].table)) + pl.col(fields[name])).alias(end)
                 for end, name in zip(("source", "target"), table.link, strict=True)
             ]
         else:
@@ -81,12 +83,14 @@ class MappedTable:
             named = pl.concat_str([pl.col(fields[name]) for name in table.name], separator=" ", ignore_nulls=True)
             name = pl.when(named != "").then(named) if table.name else pl.lit(None, dtype=pl.String)
             made = [
-                (pl.lit(f"{self.name}/") + key).alias("key"),
+                (pl.lit(self.mapping.prefix(self.name)) + key).alias("key"),
                 pl.coalesce(name, pl.lit(f"{table.type or self.name} ") + key).alias("name"),
             ]
         frame = frame.with_columns(made)
         return frame.with_columns(
-            _value(frame, fields[name], column) for name, column in table.columns.items() if not column.omit
+            _value(frame, fields[name], column, self.mapping)
+            for name, column in table.columns.items()
+            if not column.omit
         )
 
     def _text(self, field: str) -> pl.Expr:
@@ -98,21 +102,21 @@ def _datatype(column: ColumnMap) -> str:
     return ENTITY_DATATYPE if column.table is not None else DATATYPES[column.datatype]
 
 
-def _value(frame: pl.DataFrame, field: str, column: ColumnMap) -> pl.Expr:
+def _value(frame: pl.DataFrame, field: str, column: ColumnMap, mapping: Mapping) -> pl.Expr:
     """The values of a column: keys begin with their table, truth values and dates are those of XML Schema."""
     value = pl.col(field)
     several = isinstance(frame.schema[field], pl.List)
     if column.separator is not None and not several:
         value, several = value.str.split(column.separator), True
     if several:
-        return value.list.eval(_one(pl.element().str.strip_chars(" " + CONTROL), column)).alias(field)
-    return _one(value, column).alias(field)
+        return value.list.eval(_one(pl.element().str.strip_chars(" " + CONTROL), column, mapping)).alias(field)
+    return _one(value, column, mapping).alias(field)
 
 
-def _one(value: pl.Expr, column: ColumnMap) -> pl.Expr:
+def _one(value: pl.Expr, column: ColumnMap, mapping: Mapping) -> pl.Expr:
     kind = _datatype(column)
     if column.table is not None:
-        return pl.when(value != "").then(pl.lit(f"{column.table}/") + value)
+        return pl.when(value != "").then(pl.lit(mapping.prefix(column.table)) + value)
     if kind == "boolean":
         return value.str.to_lowercase().replace(_TRUTH)
     if kind == "date":

@@ -167,9 +167,82 @@ def test_tables_of_parquet_keep_their_datatypes(tmp_path):
     assert {("Ada", "tall", "1.5"), ("Ada", "tags", "b"), ("Notes", "person", "Bo")} <= triples(tmp_path / "g")
 
 
-def test_one_table_alone_asks_for_its_columns_as_before(files, tmp_path):
-    with pytest.raises(KgInputError, match="kg.table says nothing about its columns"):
-        built(tmp_path / "g", files[:1])
+def read(folder: Path, name: str, text: str, **options: Any) -> set[tuple[str, ...]]:
+    """The triples of one file that is read as it is."""
+    (folder / name).write_text(text)
+    built(folder / "g", [folder / name], **options)
+    return triples(folder / "g")
+
+
+def test_one_table_alone_is_read_by_a_guess_that_one_line_says(tmp_path, caplog):
+    caplog.set_level("INFO", "kgqa")
+    text = "Employee;Department;Salary;Start date\nAna Novak;Sales;52,5;2019-03-01\nBo Lee;Sales;48;2020-07-15\n"
+    assert read(tmp_path, "data.csv", text) == {
+        ("Ana Novak", "department", "Sales"), ("Bo Lee", "department", "Sales"), ("Ana Novak", "salary", "52.5"),
+        ("Bo Lee", "salary", "48"), ("Ana Novak", "start date", "2019-03-01"), ("Bo Lee", "start date", "2020-07-15"),
+    }  # fmt: skip
+    with KgStore.open(tmp_path / "g") as store:
+        (note,) = store.meta["tables"]["notes"]
+        assert store.entity_keys(store.resolve(["Ana Novak"])["Ana Novak"]) and store.meta["counts"]["types"] == 1
+    assert note == (
+        "data.csv is read as a table, a row as one employee: key Employee, name Employee, relations to things "
+        "Department, values Salary (decimal), Start date (date); to change it: `kgqa kg map data.csv > map.yaml`, edit "
+        "that, add `--map map.yaml`"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["id,name,reports_to\n1,Ana,3\n2,Bo,1\n3,Cy,\n", "name,boss,team\nAna,Cy,Red\nBo,Ana,Red\n",
+     "Name\tReports to\nAna\tCy\nBo\tAna\n", "Employee,Vorgesetzt,Office\nAna,Cy,Ulm\nBo,Ana,Ulm\nDi,Bo,Bonn\n"],
+)  # fmt: skip
+def test_a_column_of_names_or_keys_of_the_table_leads_to_its_rows(tmp_path, text):
+    found = read(tmp_path, "people.csv", text)
+    assert {(head, tail) for head, _, tail in found} >= {("Ana", "Cy"), ("Bo", "Ana")}
+
+
+@pytest.mark.parametrize(
+    ("text", "triple"),
+    [
+        ("drug,effect,disease\nAspirin,treats,Fever\nIbuprofen,treats,Pain\nGin,causes,Pain\nRum,causes,Pain\n",
+         ("Aspirin", "treats", "Fever")),
+        ("Ana,works for,Acme\nBo,works for,Acme\nCy,lives in,Rome\n", ("Ana", "works for", "Acme")),
+        ("country,capital,size\nFrance,Paris,68\nSpain,Madrid,47\nItaly,Rome,59\n", ("Spain", "capital", "Madrid")),
+        ("Employee,Unit,Boss\nAna,Sales,Di Fox\nBo,Sales,Di Fox\nCy,IT,Ed Lim\nEd,IT,Ed Lim\n", ("Cy", "unit", "IT")),
+        ("Paris\tcapital of\tFrance\nRome\tcapital of\tItaly\n", ("Paris", "capital of", "France")),
+        ("Ann\tage\t30\nBo\theight\t180\nCy\tage\t40\n", ("Ann", "age", "30")),
+    ],
+)  # fmt: skip
+def test_three_columns_are_triples_or_a_table(tmp_path, text, triple):
+    found = read(tmp_path, "g.csv" if "," in text else "g.tsv", text)
+    assert triple in found and not any("effect" in each or "country" in each[1:] for each in found)
+
+
+def test_the_other_reading_of_three_columns_is_had_by_the_settings_that_are_said(tmp_path, caplog):
+    caplog.set_level("INFO", "kgqa")
+    text = "name,boss,team\nAna,Cy,Red\nBo,Ana,Red\n"
+    assert ("Ana", "boss", "Cy") in read(tmp_path, "people.csv", text)
+    assert "`--set kg.format=delimited --set kg.delimiter=','`" in caplog.text
+    assert ("Ana", "Cy", "Red") in read(tmp_path, "people.csv", text, format="delimited", delimiter=",")
+
+
+def test_rows_are_what_files_of_triples_beside_their_table_are_about(tmp_path):
+    (tmp_path / "nodes.csv").write_text(
+        "id;name;labels;height\nh1;South;Hut;2104,5\nh2;North;Hut;1890,0\nl1;Green;Lake;9,5\n"
+    )
+    (tmp_path / "edges.csv").write_text("source;relation;target\nh1;lies on;l1\nh2;lies on;l1\n")
+    built(tmp_path / "g", [tmp_path])
+    assert {("South", "lies on", "Green"), ("South", "height", "2104.5")} <= triples(tmp_path / "g")
+    with KgStore.open(tmp_path / "g") as store:
+        kinds = store.connection.execute("SELECT type, count(*) FROM types GROUP BY type ORDER BY 2").fetchall()
+        assert [(store.names([kind])[kind], n) for kind, n in kinds] == [("Lake", 1), ("Hut", 2)]
+
+
+def test_names_beside_a_graph_are_no_table(tmp_path):
+    (tmp_path / "labels.tsv").write_text("id\tname\nq1\tAna\nq2\tBo\n")
+    (tmp_path / "g.tsv").write_text("q1\tknows\tq2\nq2\tknows\tq1\n")
+    built(tmp_path / "g", [tmp_path / "g.tsv", tmp_path / "labels.tsv"])
+    assert triples(tmp_path / "g") == {("Ana", "knows", "Bo"), ("Bo", "knows", "Ana")}
 
 
 def test_files_of_triples_are_no_tables(tmp_path):
