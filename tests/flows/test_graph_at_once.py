@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,6 +47,24 @@ def test_a_question_and_a_file_are_answered_without_prefect_or_mlflow(tmp_path: 
     [row] = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     assert (row["id"], row["answer"]) == ("a", "Ada Stone") and "1 answers" in done.out
     assert not list((tmp_path / "home" / "runs").iterdir())
+
+
+def test_the_lines_of_the_readme_for_a_graph_of_ones_own_work_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = (ROOT / "README.md").read_text(encoding="utf-8").split("## Your own graph")[1].split("\n## ")[0]
+    make, ask, serve = re.findall("```sh\n(.*?)```", part, re.DOTALL)[0].splitlines()
+    [code] = re.findall("```python\n(.*?)```", part, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KGQA_HOME", str(tmp_path / "home"))
+    subprocess.run(make, shell=True, check=True)
+    program, *words = shlex.split(ask, comments=True)
+    done = forked_kgqa(*words, "--home", tmp_path / "home", cwd=tmp_path)
+    assert program == "kgqa" and done.code == 0 and "(Cy, boss, Ana)" in done.out, done.err
+    assert "a row as one person: key name" in " ".join(done.err.split())
+    assert shlex.split(serve, comments=True) == ["kgqa", "serve", *words[1:3]]
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("Ana ")
 
 
 @pytest.mark.parametrize(

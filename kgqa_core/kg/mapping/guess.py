@@ -119,7 +119,8 @@ class _Guess:
     def _holds_names(self, frame: pl.DataFrame, column: str) -> bool:
         """Whether half of the values of another column of text, such as `boss`, are in this one."""
         keys = frame[column].drop_nulls().implode()
-        others = (frame[c].drop_nulls().unique() for c in frame.columns if c != column and _kind(frame[c]) == "string")
+        others = (frame[c].drop_nulls().unique() for c in frame.columns
+                  if c != column and not is_reference(c) and _kind(frame[c]) == "string")  # fmt: skip
         return any(len(values) > 1 and _mean(values.is_in(keys)) >= HALF for values in others)
 
     def _composite_key(self, name: str) -> tuple[str, ...]:
@@ -202,7 +203,7 @@ class _Guess:
         values = [c if each.datatype == "string" else f"{c} ({each.datatype})" for c, each in columns.items()
                   if c not in foreign and not each.omit and each.datatype != ENTITY_DATATYPE]  # fmt: skip
         self.notes.append(
-            f"{file} is read as a table, a row as one {kind or typed or 'thing'}: key "
+            f"{file} is read as a table, a row as one {kind or f'thing of the type in {typed}'}: key "
             f"{' + '.join(key) or 'its line, for no columns identify a row'}{seen}, name "
             f"{' + '.join(names) or 'its type and key'}, relations to things {', '.join(things) or 'none'}, values "
             f"{', '.join(values) or 'none'}"
