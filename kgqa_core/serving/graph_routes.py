@@ -10,12 +10,14 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from kgqa_core.serving import limits
+from kgqa_core.serving.graph_records import EntityPage, FormResult, NeighbourhoodRecord, PathsRecord, SearchResult
 from kgqa_core.serving.graph_view import Direction, GraphView
 from kgqa_core.serving.thread_gate import ThreadGate
 
 Name = Annotated[str, Query(max_length=limits.LONGEST, description="A key, label or alias of the graph.")]
 
-Look = Callable[[Callable[[GraphView], Any]], Awaitable[JSONResponse]]
+Most = Annotated[int, Query(ge=1, le=limits.MOST_SEARCHED)]
+Look = Callable[[Callable[[GraphView], Any]], Awaitable[Any]]
 """Makes a call of the view, and gives its record as JSON.  Raises GateFull, TimeoutError, and what the call raises."""
 
 
@@ -43,14 +45,18 @@ class QueryRequest(BaseModel):
 
 
 def add_graph_routes(app: FastAPI, look: Look) -> None:
-    """Adds the routes.  look: gives the JSON of what is read from the graph that answers now."""
+    """Adds the routes.  look: gives the JSON of a record of the graph that answers now."""
 
     @app.get("/entities", summary="Entities by name or key, best first; typing errors too")
-    async def search(q: Name, limit: Annotated[int, Query(ge=1, le=limits.MOST_SEARCHED)] = 20) -> JSONResponse:
+    async def search_entities(
+        q: Name, limit: Annotated[int, Query(ge=1, le=limits.MOST_SEARCHED)] = 20
+    ) -> SearchResult:
         return await look(lambda graph: graph.search(q, limit))
 
     @app.get("/entities/{name:path}/neighbourhood", summary="An entity with its neighbours, for a picture")
-    async def neighbourhood(name: str, limit: Annotated[int, Query(ge=1, le=limits.MOST_SHOWN)] = 50) -> JSONResponse:
+    async def neighbours(
+        name: str, limit: Annotated[int, Query(ge=1, le=limits.MOST_SHOWN)] = 50
+    ) -> NeighbourhoodRecord:
         return await look(lambda graph: graph.neighbourhood(name, limit))
 
     @app.get("/entities/{name:path}", summary="What the graph says of an entity, in both directions")
@@ -60,7 +66,7 @@ def add_graph_routes(app: FastAPI, look: Look) -> None:
         offset: Annotated[int, Query(ge=0)] = 0,
         direction: Direction = "both",
         relation: Annotated[str | None, Query(max_length=limits.LONGEST)] = None,
-    ) -> JSONResponse:
+    ) -> EntityPage:
         return await look(
             lambda graph: graph.entity(name, limit=limit, offset=offset, direction=direction, relation=relation)
         )
@@ -71,9 +77,9 @@ def add_graph_routes(app: FastAPI, look: Look) -> None:
         end: Name,
         max_hops: Annotated[int, Query(ge=1, le=limits.MOST_HOPS)] = 3,
         limit: Annotated[int, Query(ge=1, le=limits.MOST_PATHS)] = 20,
-    ) -> JSONResponse:
+    ) -> PathsRecord:
         return await look(lambda graph: graph.paths(start, end, max_hops, limit))
 
     @app.post("/query", summary="What a logical form denotes, with its proof")
-    async def query(request: QueryRequest) -> JSONResponse:
+    async def query(request: QueryRequest) -> FormResult:
         return await look(lambda graph: graph.query(request.form, request.limit))

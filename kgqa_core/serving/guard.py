@@ -24,8 +24,8 @@ from kgqa_core.errors import ConfigError
 from kgqa_core.serving.addresses import header_name, is_loopback, same_origin
 from kgqa_core.serving.limits import TOKEN_VARIABLE
 
-OPEN_PATHS = ("/health", "/ready", "/", "/entity")
-"""Paths that need no token: probes have none, and learn nothing; the page is the same for all, and asks for it."""
+OPEN_PATHS = ("/health", "/ready", "/", "/entity", "/docs", "/openapi.json")
+"""Paths that need no token: probes have none, and learn nothing; the pages are the same for all, and ask for it."""
 LEAST_TOKEN = 16
 """Characters of a token."""
 SHOWN = 100

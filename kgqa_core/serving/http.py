@@ -13,11 +13,14 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -32,15 +35,15 @@ from kgqa_core.errors import (
     StorageError,
 )
 from kgqa_core.question_limits import shown
-from kgqa_core.serving.ask_record import Ask, AskResult
+from kgqa_core.serving import messages
+from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.chat import chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackRefused, FeedbackStore, client_of
 from kgqa_core.serving.graph_routes import add_graph_routes, gated
-from kgqa_core.serving.guard import App, Guard, Message, Receive, Scope, Send, error_body, token_guard
-from kgqa_core.serving.limits import GRAPH_CALLS
+from kgqa_core.serving.guard import OPEN_PATHS, App, Guard, Message, Receive, Scope, Send, error_body, token_guard
+from kgqa_core.serving.limits import GRAPH_CALLS, TOKEN_VARIABLE
 from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
-from kgqa_core.serving.messages import AskRequest, BatchRequest, ChatRequest, FeedbackRequest, issued, served_json
 from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.page.routes import add_page_routes
 from kgqa_core.serving.service import Served, Service
@@ -104,7 +107,11 @@ def create_app(
         finally:
             await asyncio.to_thread(service.close, CLOSE_SECONDS)
 
-    app = FastAPI(title="kgqa", description=DESCRIPTION, version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="kgqa", description=DESCRIPTION, version="1", lifespan=lifespan, docs_url=None, redoc_url=None,
+        generate_unique_id_function=lambda route: route.name, responses={422: {"model": messages.ErrorReply}},
+    )  # fmt: skip
+    app.openapi = partial(_schema, app, options.token)  # type: ignore[method-assign]
     app.state.service, app.state.feedback = service, feedback
     app.router.routes.append(mcp.route())
     _answer_faults(app)
@@ -130,21 +137,51 @@ def create_app(
 
 
 DESCRIPTION = "Answers to questions from a knowledge graph, with their proof and confidence, or why there is none."
+WAITS = (400, 503, 504)
+STATUSES = {
+    "/ask": (*WAITS, 429, 502), "/v1/chat": (*WAITS, 404, 429, 502), "/v1/models": (503,), "/entities": WAITS,
+    "/paths": WAITS, "/query": WAITS, "/feedback": (400, 404, 409, 429),
+}  # fmt: skip
+"""Errors of the routes that begin so, beside those of every route and of every body."""
+
+
+def _schema(app: FastAPI, token: str | None) -> dict[str, Any]:
+    """The OpenAPI description with the errors of each route and the token, where the server asks for one."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    fault = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorReply"}}}
+    for path, operations in schema["paths"].items():
+        own = next((statuses for start, statuses in STATUSES.items() if path.startswith(start)), ())
+        for operation in operations.values():
+            body = (408, 413) if "requestBody" in operation else ()
+            login = () if path in OPEN_PATHS else (401,)
+            for status in (*login, 403, *body, *own, 500):
+                entry = {"description": HTTPStatus(status).phrase, "content": fault}
+                operation["responses"].setdefault(str(status), entry)
+            if not login:
+                operation["security"] = []
+            if not body and "parameters" not in operation:
+                del operation["responses"]["422"]
+    bearer = {"type": "http", "scheme": "bearer", "description": f"{TOKEN_VARIABLE} of the server, where it has one"}
+    schema["components"]["securitySchemes"] = {"token": bearer}
+    app.openapi_schema = schema | {"security": [{"token": []}] if token else [{}, {"token": []}]}
+    return app.openapi_schema
 
 
 def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
-    @app.post("/ask", summary="The answer to a question, with its proof", response_description=str(AskResult.__doc__))
-    async def ask(request: AskRequest, sent: Request) -> dict[str, Any]:
+    @app.post("/ask", summary="The answer to a question, with its proof", response_model=messages.AskReply)
+    async def ask(request: messages.AskRequest, sent: Request) -> JSONResponse:
         [served] = await _served(service, [request.ask()], options, metrics, sent)
-        return served_json(_answered(served))
+        return JSONResponse(messages.served_json(_answered(served)))
 
-    @app.post("/ask/batch", summary="The answers to several questions, those that cannot be answered as rejects")
-    async def ask_batch(request: BatchRequest, sent: Request) -> dict[str, Any]:
+    @app.post("/ask/batch", summary="The answers to several questions, or rejects", response_model=messages.BatchReply)
+    async def ask_batch(request: messages.BatchRequest, sent: Request) -> JSONResponse:
         outcomes = await _served(service, [result.ask() for result in request.questions], options, metrics, sent)
         answers = []
         for result, given in zip(outcomes, request.questions, strict=True):
             if isinstance(result, Served):
-                answers.append(served_json(result))
+                answers.append(messages.served_json(result))
             elif isinstance(result, InputError):
                 answers.append(
                     {"question": shown(given.question), "answer": None, "answers": [], "reject": str(result)}
@@ -152,12 +189,17 @@ def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: M
             else:
                 raise result
         rejects = [index for index, result in enumerate(outcomes) if not isinstance(result, Served)]
-        return {"answers": answers, "rejects": rejects}
+        return JSONResponse({"answers": answers, "rejects": rejects})
 
 
 def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
-    @app.post("/v1/chat/completions", summary="OpenAI's chat protocol, plain and streaming", response_model=None)
-    async def chat(request: ChatRequest, sent: Request) -> Response | dict[str, Any]:
+    stream: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
+
+    @app.post(
+        "/v1/chat/completions", summary="OpenAI's chat protocol, plain and streaming",
+        response_model=messages.ChatReply, responses=stream,
+    )  # fmt: skip
+    async def chat_completion(request: messages.ChatRequest, sent: Request) -> Response:
         question = question_of(request)
         known = f"kgqa/{service.name}"
         if request.model not in ("", known, "kgqa", service.name):
@@ -165,15 +207,15 @@ def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: 
             return _error(404, message, "model_not_found")
         [outcome] = await _served(service, [question], options, metrics, sent)
         served, identity, created = _answered(outcome), f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
-        record = served_json(served)
+        record = messages.served_json(served)
         if not request.stream:
-            return dict(completion(identity, created, known, question, served.answer, record))
+            return JSONResponse(completion(identity, created, known, question, served.answer, record))
         counted = request.stream_options is not None and request.stream_options.include_usage
         events = chunks(identity, created, known, question, served.answer, record, with_usage=counted)
         return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
-    @app.get("/v1/models", summary="The one model: the graph's name")
-    async def models() -> dict[str, Any]:
+    @app.get("/v1/models", summary="The one model: the graph's name", response_model=messages.ModelList)
+    async def list_models() -> dict[str, Any]:
         model = {"id": f"kgqa/{service.name}", "object": "model", "created": 0, "owned_by": "kgqa", "run": service.run}
         return {"object": "list", "data": [model]}
 
@@ -193,7 +235,7 @@ def _feedback_routes(
             log.warning("the tracker was not told of feedback: %s", fault, exc_info=not isinstance(fault, KgqaError))
 
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
-    async def give(request: FeedbackRequest, sent: Request) -> dict[str, Any]:
+    async def give_feedback(request: messages.FeedbackRequest, sent: Request) -> dict[str, int]:
         client = client_of(sent.client.host if sent.client else "", token)
         verdict = await asyncio.to_thread(feedback.add, request.feedback(), client)
         metrics.feedback.labels(request.verdict).inc()
@@ -206,7 +248,8 @@ def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Calla
     async def health() -> dict[str, str]:
         return {"status": "alive"}
 
-    @app.get("/ready", summary="Whether questions are answered, and by which run")
+    @app.get("/ready", summary="Whether questions are answered, and by which run", response_model=messages.Ready,
+             responses={503: {"model": messages.Ready}})  # fmt: skip
     async def ready(challenge: Annotated[str | None, Query(max_length=64)] = None) -> JSONResponse:
         proved = {"proof": proof(challenge)} if proof is not None and challenge is not None else {}
         if not service.ready:
@@ -214,8 +257,8 @@ def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Calla
         more = proved | ({"fault": service.fault} if service.fault else {})
         return JSONResponse({"ready": True, "run": service.run, "graph": service.name, "swaps": service.swaps, **more})
 
-    @app.get("/metrics", summary="Counts, in Prometheus' text format")
-    async def counts() -> Response:
+    @app.get("/metrics", summary="Counts, in Prometheus' text format", response_class=PlainTextResponse)
+    async def metrics_text() -> Response:
         text, kind = metrics.text(service)
         return Response(text, headers={"Content-Type": kind})
 
@@ -262,7 +305,7 @@ def _with_ids(
 ) -> list[Served | Exception]:
     pairs = zip(outcomes, asks, strict=True)
     try:
-        given = [issued(outcome, len(ask.dialogue)) for outcome, ask in pairs if isinstance(outcome, Served)]
+        given = [messages.issued(outcome, len(ask.dialogue)) for outcome, ask in pairs if isinstance(outcome, Served)]
         ids = iter(feedback.issue(given, client))
     except StorageError as fault:  # an answer is worth more than feedback on it
         log.warning("answers have no id, and take no feedback: %s", fault)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from kgqa_core.answering.reply import AnswerTopic
+from kgqa_core.answering.reply import Answer, AnswerTopic
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.question_limits import CHARACTERS as QUESTION_CHARACTERS
 from kgqa_core.serving.ask_record import Ask
@@ -59,7 +59,9 @@ class AskRequest(BaseModel):
 class BatchRequest(BaseModel):
     """Several questions, which are answered together."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"questions": [{"question": "What is the capital of Fiji?"}]}]}
+    )
 
     questions: Annotated[list[AskRequest], Field(min_length=1, max_length=BATCH)]
 
@@ -118,7 +120,7 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(
         extra="ignore",
-        json_schema_extra={"examples": [{"model": "kgqa/atlas",
+        json_schema_extra={"examples": [{"model": "kgqa",
                                          "messages": [{"role": "user", "content": "What is the capital of Fiji?"}]}]},
     )  # fmt: skip
 
@@ -130,6 +132,33 @@ class ChatRequest(BaseModel):
     topics: list[str] = []
     knowledge: Name | None = None
     min_confidence: Confidence | None = None
+
+
+_READ: dict[str, Any] = {
+    name: (kind, None) for name, kind in get_type_hints(Answer).items() if name not in ("id", "output")
+}
+_ADDED: dict[str, Any] = {
+    "question": (str, ...), "answer": (str | None, ...), "answers": (list[str], ...), "model_answer": (str, None),
+    "run": (str, None), "seconds": (float, None), "stages": (dict[str, float], None), "batch": (int, None),
+    "trace": (str, None), "answer_id": (str, None),
+}  # fmt: skip
+AskReply: Any = create_model("AskReply", __doc__=Answer.__doc__, **_READ | _ADDED)
+"""What `served_json` gives, for its schema: fields of what was not read or computed are absent."""
+
+
+# what the server replies with, for its schema
+BatchReply: Any = create_model("BatchReply", answers=(list[AskReply], ...), rejects=(list[int], ...))
+_Text: Any = create_model("ChatText", role=(str, ...), content=(str, ...), refusal=(str | None, ...))
+_Choice: Any = create_model("ChatChoice", index=(int, ...), message=(_Text, ...), finish_reason=(str, ...))
+_HEAD: dict[str, Any] = {"id": (str, ...), "object": (str, ...), "created": (int, ...)}
+_CHAT: dict[str, Any] = {"model": (str, ...), "choices": (list[_Choice], ...), "usage": (dict[str, int], ...)}
+ChatReply: Any = create_model("ChatReply", **_HEAD | _CHAT, kgqa=(AskReply, ...))
+_Card: Any = create_model("ModelCard", **_HEAD, owned_by=(str, ...), run=(str, ...))
+ModelList: Any = create_model("ModelList", object=(str, ...), data=(list[_Card], ...))
+_STATE: dict[str, Any] = {name: (str, None) for name in ("run", "graph", "fault", "proof")}
+Ready: Any = create_model("Ready", ready=(bool, ...), swaps=(int, None), **_STATE)
+_Detail: Any = create_model("ErrorDetail", message=(str, ...), type=(str, ...), code=(int | str, ...))
+ErrorReply: Any = create_model("ErrorReply", error=(_Detail, ...))
 
 
 def served_json(served: Served) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from kgqa_core.serving.graph_routes import Look, Name
 from kgqa_core.serving.graph_view import Direction, GraphView
 from kgqa_core.serving.guard import ASSETS
 from kgqa_core.serving.limits import MOST_FACTS, MOST_SHOWN
+from kgqa_core.serving.page.api_page import api_page
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".html": "text/html", ".svg": "image/svg+xml"}
 """Files of this folder that are served, by their ending."""
@@ -54,6 +55,10 @@ def add_page_routes(
     @app.get("/entity", include_in_schema=False)
     def page(request: Request) -> Response:
         return _file(request, "page.html", contents["page.html"])
+
+    @app.get("/docs", include_in_schema=False)
+    def docs(request: Request) -> Response:
+        return _file(request, "docs.html", api_page(app.openapi()))
 
     @app.get(ASSETS + "{name}", include_in_schema=False)
     def asset(request: Request, name: str) -> Response:
