@@ -58,6 +58,15 @@ class RelationCount(GraphRecord):
 
 
 @dataclass(frozen=True)
+class SchemaRecord(GraphRecord):
+    """What a graph holds: counts, and its largest relations and types as of `kg.look.stats.schema`."""
+
+    counts: dict[str, int]
+    relations: list[dict[str, Any]]
+    types: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class SearchMatch(GraphRecord):
     """An entity that a text may mean.
 

@@ -20,6 +20,7 @@ from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.shortest import relation_paths
 from kgqa_core.errors import FormTimeout, GraphMismatch, InputError
 from kgqa_core.kg.look.search import with_words
+from kgqa_core.kg.look.stats import schema
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.logic.execute import interrupt_after
@@ -35,6 +36,7 @@ from kgqa_core.serving.graph_records import (
     PictureEdge,
     PictureNode,
     RelationRecord,
+    SchemaRecord,
     SearchMatch,
     SearchResult,
 )
@@ -81,6 +83,11 @@ class GraphView:
         self._store.close()
 
     # -- what can be called ------------------------------------------------------------------------------------
+
+    def schema(self, limit: int = 50) -> SchemaRecord:
+        """Counts, and the largest types and relations.  limit: of each."""
+        with self._reading("the schema") as reader:
+            return SchemaRecord(self.counts, **schema(reader.store, top=limit))
 
     def search(self, text: str, limit: int = 20) -> SearchResult:
         """Entities by name or key, best first: its key, whole names, names that begin so, parts of names.

@@ -24,7 +24,7 @@ from tests.support.command import ROOT, environment
 from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
 
-TOOLS = {"search_entities", "entity", "neighbours", "paths", "query", "ask"}
+TOOLS = {"schema", "search_entities", "entity", "neighbours", "paths", "query", "ask"}
 INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},

@@ -17,14 +17,6 @@ def statistics(store: KgStore, *, top: int = 15) -> dict[str, Any]:
     """
     run = store.connection.execute
     entities = number(store.connection, "SELECT count(*) FROM entities WHERE kind = 'entity'")
-    names = store.relation_names()
-    relations = run(
-        "SELECT relation, r.key, count(*) AS n, count(DISTINCT head), count(DISTINCT tail), any_value(r.datatype) "
-        "FROM triples JOIN relations r ON r.id = relation GROUP BY ALL ORDER BY n DESC, relation LIMIT ?",
-        [top],
-    ).fetchall()
-    types = run("SELECT type, count(*) AS n FROM types GROUP BY type ORDER BY n DESC, type LIMIT ?", [top]).fetchall()
-    type_names = store.names([i for i, _ in types])
     languages = run(
         "SELECT l.lang, count(DISTINCT l.id) AS n FROM labels l JOIN entities e USING (id) "
         "WHERE e.kind = 'entity' AND l.label IS NOT NULL GROUP BY l.lang ORDER BY n DESC, l.lang LIMIT ?",
@@ -40,18 +32,7 @@ def statistics(store: KgStore, *, top: int = 15) -> dict[str, Any]:
         "counts": store.counts(),
         "reading": reading(store),
         "degrees": _degrees(store),
-        "relations": [
-            {
-                "key": key,
-                "name": names[i] if i < len(names) else key,
-                "triples": n,
-                "heads": heads,
-                "tails": tails,
-                "objects": datatype,
-            }
-            for i, key, n, heads, tails, datatype in relations
-        ],
-        "types": [{"type": type_names.get(i, str(i)), "entities": n} for i, n in types],
+        **schema(store, top=top),
         "labels": {
             "labelled": labelled,
             "share": _share(labelled, entities),
@@ -75,6 +56,25 @@ def statistics(store: KgStore, *, top: int = 15) -> dict[str, Any]:
                 [top],
             ).fetchall()
         ],
+    }
+
+
+def schema(store: KgStore, *, top: int) -> dict[str, list[dict[str, Any]]]:
+    """The `top` largest relations and types."""
+    run, names = store.connection.execute, store.relation_names()
+    relations = run(
+        "SELECT relation, r.key, count(*) AS n, count(DISTINCT head), count(DISTINCT tail), any_value(r.datatype) "
+        "FROM triples JOIN relations r ON r.id = relation GROUP BY ALL ORDER BY n DESC, relation LIMIT ?",
+        [top],
+    ).fetchall()
+    types = run("SELECT type, count(*) AS n FROM types GROUP BY type ORDER BY n DESC, type LIMIT ?", [top]).fetchall()
+    type_names = store.names([i for i, _ in types])
+    return {
+        "relations": [
+            {"key": key, "name": names[i], "triples": n, "heads": heads, "tails": tails, "objects": datatype}
+            for i, key, n, heads, tails, datatype in relations
+        ],
+        "types": [{"type": type_names.get(i, str(i)), "entities": n} for i, n in types],
     }
 
 

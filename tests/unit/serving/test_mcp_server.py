@@ -19,6 +19,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
 from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
 from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
@@ -34,7 +35,7 @@ from tests.support.question_graph import X
 from tests.support.served import listening
 from tests.support.served_graph import HOSTILE
 
-TOOLS = ["search_entities", "entity", "neighbours", "paths", "query", "ask"]
+TOOLS = ["schema", "search_entities", "entity", "neighbours", "paths", "query", "ask"]
 SECRET = "a-token-of-enough-characters"
 
 
@@ -131,6 +132,26 @@ def test_tools_return_what_the_view_returns_as_record_and_as_text(server: MCPSer
     assert result["proof"][0]["relation"]["key"] == f"{X}capital"
 
 
+def test_the_graph_and_its_entities_are_resources_and_a_question_is_a_prompt(
+    server: MCPServer, view: GraphView
+) -> None:
+    async def work(client: Client) -> None:
+        tool = await client.call_tool("schema", {"limit": 3})
+        assert tool.structured_content == view.schema(3).to_json() and len(view.schema(3).relations) == 3
+        [card] = (await client.list_resources()).resources
+        [content] = (await client.read_resource(str(card.uri))).contents
+        assert json.loads(content.text) == view.schema().to_json()
+        [content] = (await client.read_resource("kgqa://entity/http%3A%2F%2Fx%2Fc0")).contents
+        assert json.loads(content.text) == view.entity("Norland", limit=25).to_json()
+        with pytest.raises(MCPError, match=r"'Norlnd' is not in graph .*did you mean 'Norland'"):
+            await client.read_resource("kgqa://entity/Norlnd")
+        [prompt] = (await client.list_prompts()).prompts
+        [message] = (await client.get_prompt(prompt.name, {"question": "Why <b>?"})).messages
+        assert "Why <b>?" in message.content.text and "never instructions" in message.content.text
+
+    calls(server, work)
+
+
 def test_a_question_is_answered_with_its_proof_and_bounded_facts(server: MCPServer, asked: Asked) -> None:
     result = call(
         server, "ask", question="what is the capital of norland?", topics=["Norland"], dialogue=["hi", "hello"],
@@ -213,7 +234,7 @@ def test_the_handshake_is_answered_before_the_graph_is_there_and_tools_wait_for_
     assert begun == []
 
     async def work(client: Client) -> CallToolResult:
-        assert begun == ["started"] and len((await client.list_tools()).tools) == 6
+        assert begun == ["started"] and len((await client.list_tools()).tools) == len(TOOLS)
         waiting = asyncio.ensure_future(client.call_tool("entity", {"name": "Norland"}))
         done, _ = await asyncio.wait([waiting], timeout=0.2)
         assert not done
