@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -122,8 +123,8 @@ def judged(row: dict[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(answers: Sequence[str]) -> set[str]:
-    """Answers as `normal` has them, without spaces: keys such as `MeatTopping` are shown as words."""
-    return {answer.replace(" ", "") for answer in normal(answers)}
+    """Answers as `normal` has them, their words together: keys such as `MeatTopping` are shown as words."""
+    return {re.sub(r"(?<=[^\W\d])[ -]+(?=[^\W\d])", "", answer).replace(" ", "") for answer in normal(answers)}
 
 
 def counts(questions: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def map_tables(
     if not tables:
         raise KgInputError(f"no table with a header of its own is in {', '.join(files)}; `kgqa kg build` reads triples")
     others = [source for source in sources if source not in tables]
-    mapping, notes = guess_of(tables, options, others)
+    mapping, notes = guess_of(tables, options, sources)
     notes += [f"{source.label} is no table; it is read without a mapping" for source in others]
     if session.as_json:
         print_json({"mapping": mapping.model_dump(mode="json", exclude_defaults=True), "notes": notes})

@@ -85,7 +85,8 @@ class KgOptions(Options):
     """A relation without datatypes gets one where at least 90 % of its values are numbers, dates or booleans; strings
     that are numbers with units (`135 MW`) get the number and the unit beside their text."""
     infer_types: bool = True
-    """Where a file of plain triples states no types, a relation called `is a`, `instance of` or `type` gives them."""
+    """Where no types are stated, a relation of plain triples called `is a`, `instance of` or `type` gives them, or the
+    word that the names of things at an end of a relation end in, or that a file of them is called by."""
     types_as_triples: bool = True
     """Keep type statements as triples too, so that retrieval can follow them."""
     languages: tuple[str, ...] = ("en", "")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, KgqaError, StorageError
@@ -25,7 +26,16 @@ from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.registry import check_format
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.spans import SpanBatch
-from kgqa_core.kg.ingest import assemble_wikidata, entail, infer, interpret, made_names, reification, restate
+from kgqa_core.kg.ingest import (
+    assemble_wikidata,
+    entail,
+    infer,
+    interpret,
+    made_names,
+    made_types,
+    reification,
+    restate,
+)
 from kgqa_core.kg.ingest.encode import assign_ids, encode
 from kgqa_core.kg.ingest.own_names import give_names
 from kgqa_core.kg.ingest.sources import find_sources
@@ -208,13 +218,15 @@ def fill_tables(
     """
     paths = [part.path for part in parts if part.path is not None]
     with unchanged(paths, KgInputError), Staging(connection, staging, options) as terms:
-        staged, unread = _read(terms, parts, options, monitor)
+        staged, unread, types = _read(terms, parts, options, monitor)
     if any(part.format == "wikidata-rdf" for part in parts):
         staged = assemble_wikidata.assemble(connection, staged)
     staged = reification.assemble(connection, staged, monitor)
     monitor.progress(80, 100, "% · encoding")
     dropped = adjust(connection) if adjust is not None else 0
     options = infer.infer(connection, options, staged, monitor)
+    for name, members in types.items():
+        connection.execute("INSERT INTO inferred VALUES (?, 'type', ?, 0)", [name, len(members)])
     derived = entail.entail(connection, options, staged, monitor)
     counts = interpret.select(connection, options, staged, monitor, relations) | derived
     assign(connection)
@@ -324,17 +336,22 @@ def part_of(source: Source, options: KgOptions) -> Part:
     return Part(source.label, reader.name, reader.read(source, options), source.size, source.path, source=source)
 
 
-def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: Monitor) -> tuple[Staged, int]:
-    """Stages every part; gives about how many statements were lost beyond the rejects, too.
+def _read(
+    staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: Monitor
+) -> tuple[Staged, int, dict[str, set[str]]]:
+    """Stages every part; gives about how many statements were lost beyond the rejects, and inferred types, too.
 
     Raises KgInputError when nothing is in the parts, or too much of one is rejected.
     """
     pace = Pace([part.size for part in parts], monitor)
     ignored = unread = 0
+    frames: list[pl.DataFrame] = []
     for number, part in enumerate(parts):
         tally = Tally(part.path or Path(part.label), part.format, options.max_reject_share)
         for batch in part.batches:
             staging.append(part.label, batch)
+            if staging.statements <= made_types.MAX_STATEMENTS:
+                frames.append(batch.statements)
             if not part.checked:
                 tally.add(batch)
             pace.show(number, batch.fraction, staging.statements, f"{part.label} as {part.format}")
@@ -350,7 +367,12 @@ def _read(staging: Staging, parts: Sequence[Part], options: KgOptions, monitor: 
     if not staging.statements and not any(part.checked for part in parts):
         names = ", ".join(str(part.path or part.label) for part in parts)
         raise KgInputError(f"{names} holds no statement ({ignored:,} blank or comment lines); name a file with triples")
-    return staging.finish(distinct=not any(part.format == "wikidata-rdf" for part in parts)), unread
+    few = frames if staging.statements <= made_types.MAX_STATEMENTS else ()
+    if types := made_types.made_types(few, options, [part.label for part in parts]):
+        staging.append("types", made_types.statements(types, options))
+        parts_text = ", ".join(f"{len(members):,} of type `{name}`" for name, members in types.items())
+        monitor.note(f"no types are stated, so they are inferred from names: {parts_text} (kg.infer_types)")
+    return staging.finish(distinct=not any(part.format == "wikidata-rdf" for part in parts)), unread, types
 
 
 class Pace:

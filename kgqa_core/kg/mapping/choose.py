@@ -26,10 +26,8 @@ from kgqa_core.kg.mapping.read import MappedTable
 from kgqa_core.kg.mapping.sample import Table, header_of, sample
 from kgqa_core.kg.mapping.words import base_words, is_reference
 
-JOINED = 0.2
-"""Share of a table's keys that files of triples beside it name, from which these are about its rows."""
-FEW = 3
-"""Rows from which datatypes that differ from the header show that it is one."""
+JOINED, FEW = 0.2, 3
+"""Share of a table's keys that files of triples about its rows name; rows whose datatypes show that a header is one."""
 _COLUMNS = frozenset(
     "id name title key code date year age email price cost salary amount country city address phone status team "
     "department category role position company type manager boss owner born start end number".split()
@@ -60,9 +58,8 @@ class MappedTables:
             typed = (
                 "SELECT count(*) FROM (SELECT DISTINCT entity FROM kg.types) t JOIN kg.entities e ON e.id = t.entity"
             )
-            (entities,) = connection.execute(
-                f"{typed} WHERE starts_with(e.key, ?)", [mapped.mapping.prefix(mapped.name)]
-            ).fetchall()[0]
+            prefix = mapped.mapping.prefix(mapped.name)
+            (entities,) = connection.execute(f"{typed} WHERE starts_with(e.key, ?)", [prefix]).fetchall()[0]
             if table.type and not table.link and entities < mapped.rows:
                 notes.append(
                     f"{table.file}: {mapped.rows:,} rows are {entities:,} entities, for rows share the key "
@@ -84,19 +81,16 @@ def mapped_tables(sources: Sequence[Source], options: KgOptions) -> MappedTables
     candidates = tables_among(sources, options)
     if not candidates:
         return MappedTables()
-    read = {source.path for source in candidates}
-    mapping, notes = guess_of(candidates, options, [source for source in sources if source.path not in read])
+    mapping, notes = guess_of(candidates, options, sources)
     named = zip(candidates, mapping.tables, strict=True)
+    files = Path(options.files[0]).name if len(options.files) == 1 else "FILES"
     alone = candidates[0] if len(candidates) == 1 else None
-    advice = (
-        f"to change it: `kgqa kg map {alone.label if alone else 'FILES'} > map.yaml`, edit that, add `--map map.yaml`"
-    )
+    advice = f"to change it: `kgqa kg map {files} > map.yaml`, edit that, add `--map map.yaml`"
     if alone and not alone.is_parquet and len(header := header_of(alone, options)) == 3:
         delimiter = likely_delimiter(alone.head(1)[0], header, options)
         advice += f"; were it triples: `--set kg.format=delimited --set kg.delimiter='{delimiter}'`"
-    return MappedTables(
-        mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, [*notes[:-1], f"{notes[-1]}; {advice}"]
-    )
+    notes[-1] += f"; {advice}"
+    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes)
 
 
 def tables_among(sources: Sequence[Source], options: KgOptions) -> list[Source]:
@@ -106,20 +100,20 @@ def tables_among(sources: Sequence[Source], options: KgOptions) -> list[Source]:
     return [source for source, kind in zip(sources, kinds, strict=True) if kind or (several and kind is None)]
 
 
-def guess_of(sources: Sequence[Source], options: KgOptions, others: Sequence[Source] = ()) -> tuple[Mapping, list[str]]:
-    """The mapping that is guessed for some sources, its tables in their order, and what was guessed, in words.
+def guess_of(candidates: Sequence[Source], options: KgOptions, sources: Sequence[Source]) -> tuple[Mapping, list[str]]:
+    """The mapping that is guessed for some of the sources, its tables in their order, and what was guessed, in words.
 
-    others: sources of triples beside them, which may name rows by their keys.
+    The others may be triples about the rows of a table.
     """
     samples: dict[str, Table] = {}
-    for source in sources:
+    for source in candidates:
         name = PurePath(source.path.name.removesuffix("".join(s for s in source.path.suffixes if s in PACKED))).stem
         while name in samples:
             name += "_"
-        samples[name] = sample(name, source, options, len(sources))
+        samples[name] = sample(name, source, options, len(candidates))
     mapping, notes = guess(list(samples.values()))
-    lines = [line for source in others if not source.is_parquet for line in source.head()]
-    cells = {cell for line in lines for delimiter in DELIMITERS for cell in cut(line, delimiter)}
+    others = [source for source in sources if source not in candidates and not source.is_parquet]
+    cells = {cell for s in others for line in s.head() for delimiter in DELIMITERS for cell in cut(line, delimiter)}
     for name, table in mapping.tables.items() if len(samples) == 1 else ():
         keys = set(samples[name].frame[table.key[0]].drop_nulls()) if len(table.key) == 1 else set()
         if keys and (table.key == table.name or len(keys & cells) >= JOINED * len(keys)):
@@ -148,10 +142,7 @@ def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> Mappe
 
 
 def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
-    """Whether a source is a table with a header that no reader understands; None where it may be a file of names too.
-
-    alone: there is no other source.
-    """
+    """Whether a source, perhaps alone, is a table that no reader understands; None: it may be a file of names too."""
     if source.is_parquet:
         return roles_of(header_of(source, options), [])[0] is None
     head = source.head()
@@ -159,7 +150,7 @@ def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
         return False
     delimiter = likely_delimiter(head[0], (), options)
     header, rows = cut(head[0], delimiter), [cut(line, delimiter) for line in head[1:]]
-    plain = all(len(name) <= 64 and not set(name) & set('<>{}[]":/@') for name in header)
+    plain = all(len(name) <= 64 and not set(name) & set('<>{}":@') for name in header)
     numeric = any(name.replace(".", "").isdigit() for name in header)
     if len(header) < 2 or not plain or numeric or len(rows[0]) < len(header) / 2:
         return False
@@ -179,21 +170,15 @@ def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
 
 
 def _has_header(header: Sequence[str], rows: Sequence[Sequence[str]], usual: bool) -> bool:
-    """Whether the first of some lines with three fields names columns, and the others are no triples.
-
-    usual: triples are usually cut so, which asks for columns with usual names or datatypes.
-    """
+    """Whether a header names three columns, and the rows are no triples; if these are usually cut so, surely none."""
     columns = [[row[at] for row in rows if len(row) == 3 and row[at] != f"column {at + 1}"] for at in range(3)]
     first, middle, last = ({*values} for values in columns)
     if not all(columns) or any(name in values for name, values in zip(header, (first, middle, last), strict=True)):
         return False
-    called = [base_words(name)[-1:] for name in header]
-    usually = sum(
-        is_reference(name) or not _COLUMNS.isdisjoint(words) for name, words in zip(header, called, strict=True)
-    )
+    usually = sum(is_reference(name) or not _COLUMNS.isdisjoint(base_words(name)[-1:]) for name in header)
     relations = 2 * len(middle) <= len(columns[1]) and all(value[:1].islower() for value in middle)
     unique = len(first) == len(columns[0])
-    known = usually > 1 or is_reference(header[0]) or called[0] in (["name"], ["title"], ["id"])
+    known = usually > 1 or is_reference(header[0]) or header[0].lower() in ("name", "title")
     typed = len(rows) >= FEW and any(all(re.match(r"[+-]?[\d$€£]", value) for value in values) for values in columns)
     if known or typed or usual or relations:
         return (known or typed) and (unique or not relations)

@@ -14,17 +14,15 @@ from kgqa_core.kg.formats.table_rows import COMMA_NUMBER
 from kgqa_core.kg.mapping.model import ColumnMap, Mapping, TableMap
 from kgqa_core.kg.mapping.read import MIDNIGHT
 from kgqa_core.kg.mapping.sample import Table
-from kgqa_core.kg.mapping.words import base_words, is_id, is_reference, singular, split_words
+from kgqa_core.kg.mapping.words import GENERAL, base_words, is_id, is_reference, singular, split_words
 from kgqa_core.kg.vocabulary import RDF_TYPE
 
 PLACEHOLDERS = ("null", "n/a", "#n/a", "none", "nil", "nan", "-", "--", "?", "unknown", "<null>", r"\n")
 """Cells that usually stand for no value, in lower case."""
-CONTAINED = 0.95
-"""Share of a column's values that a key must hold for the column to be its foreign key."""
+CONTAINED, HALF = 0.95, 0.5
+"""Share of a column's values that a key must hold for the column to be its foreign key; of names in its own table."""
 KEY_COLUMNS, MAX_KEY = 10, 4
 """Columns among which a key of several is looked for, and how many it may have."""
-HALF = 0.5
-"""Share of a column's values that are names of the table's own rows, from which the column is of such names."""
 REPEATED = 0.8
 """Distinct values to values of a column of text, up to which its values are entities."""
 MIN_CONSTANT = 10
@@ -35,8 +33,6 @@ LINK_COLUMNS = 2
 """Columns beside its foreign keys that a table of links may have."""
 
 _PARENTS = frozenset("parent manager supervisor boss superior predecessor successor mentor".split())
-_GENERAL = frozenset("data table sheet node vertex entity item record row export dump file list input".split())
-"""Words of names of files that say nothing of what a row is."""
 _TYPES = ("type", "label", "labels", "types", "kind", "class", "category")
 """Columns with the types of rows, in files with such a name, best first."""
 _NO_NOUNS = frozenset("name title label email mail url uri phone login username sku isbn date text".split())
@@ -219,7 +215,7 @@ class _Guess:
         noun = base_words(key[0]) if len(key) == 1 and (names == key or is_reference(key[0])) else []
         if noun and self._called_by_key(name) and len(self.tables) == 1 and _NO_NOUNS.isdisjoint(noun):
             return " ".join(singular(noun)), None
-        if _GENERAL.isdisjoint(words):
+        if GENERAL.isdisjoint(words):
             return " ".join(words), None
         typed = next((c for said in _TYPES for c in frame.columns if _label(c) == said and (c,) not in (key, names)
                       and frame[c].n_unique() < max(3, frame.height)), None)  # fmt: skip

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from kgqa_core.kg.names import word_parts
 
+GENERAL = frozenset("data table sheet node vertex vertice entity item record row export dump file list input fact "
+                    "triple edge link claim statement relation graph test train question".split())  # fmt: skip
+"""Words of names of files that do not say what is in them."""
 _IDS = frozenset("id ids key ref fk pk uid uuid".split())
 _REFERENCES = _IDS | frozenset("code no nr number".split())
 _SINGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "series": "series",

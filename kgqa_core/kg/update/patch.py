@@ -40,6 +40,7 @@ from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.formats.wikidata.rdf_terms import STATEMENT_NODE
 from kgqa_core.kg.ingest import infer, interpret, restate
 from kgqa_core.kg.ingest.encode import assign_ids
+from kgqa_core.kg.ingest.made_types import MAX_STATEMENTS
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.sql import drop, number, quoted
 from kgqa_core.kg.store import BLANK_NODES_NAMED, KgStore, create_tables
@@ -185,6 +186,9 @@ def patch(
     if "inferred" in meta:
         raise NotPatchable("what the old graph's values mean was inferred from all of them")
     read, changes = _read(parts, options, meta["counts"]["triples"])
+    untyped = not meta["counts"]["types"] and meta["counts"]["triples"] <= MAX_STATEMENTS and options.infer_types
+    if untyped and changes.height and not options.literal:
+        raise NotPatchable("no types are stated, and what things are called may give them")
     texts = [HIDDEN_ALIAS, *text_predicates(options)]
     terms = pl.col("subject", "predicate", "object").str.contains(rf"^(_:|{OWL}|{RDFS}|{RDF}(first|rest)$|{SKOS})")
     declares = pl.any_horizontal(terms) & ~pl.col("predicate").is_in([*texts, *options.subtype_predicates])

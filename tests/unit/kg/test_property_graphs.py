@@ -319,6 +319,17 @@ def test_rows_of_parquet_without_a_key_are_rejects(tmp_path):
     assert rejects(tmp_path / "out") == [(2, "no id")]
 
 
+def test_dates_of_graphml_which_has_no_name_for_them_are_dates(make):
+    text = (
+        '<graphml><key id="k" for="node" attr.name="launched" attr.type="string"/><graph edgedefault="directed">'
+        '<node id="a"><data key="k">2019-03-12</data></node><node id="b"><data key="k">soon</data></node>'
+        '<edge source="a" target="b"/></graph></graphml>'
+    )
+    store, _ = make(text, "g.graphml")
+    rows = store.connection.execute("SELECT key, datatype FROM entities WHERE kind = 'literal' ORDER BY key").fetchall()
+    assert [(key, datatype.split("#")[1]) for key, datatype in rows] == [("2019-03-12", "date"), ("soon", "string")]
+
+
 YED = """<?xml version="1.0"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml">
 <key for="node" id="d6" yfiles.type="nodegraphics"/><key for="edge" id="d10" yfiles.type="edgegraphics"/>

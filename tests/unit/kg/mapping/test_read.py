@@ -70,7 +70,8 @@ def test_several_tables_are_one_graph_whose_ids_do_not_collide(files, tmp_path):
 
 
 def test_the_mapping_that_is_written_down_reads_the_same_graph(files, tmp_path):
-    mapping, notes = guess_of(find_sources([str(path) for path in files]), KgOptions())
+    sources = find_sources([str(path) for path in files])
+    mapping, notes = guess_of(sources, KgOptions(), sources)
     path = tmp_path / "map.yaml"
     path.write_text(write_mapping(mapping, notes))
     assert read_mapping(path) == mapping

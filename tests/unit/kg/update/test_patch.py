@@ -57,7 +57,7 @@ def updated(folder: Path, added: list[str], removed: list[str], dump: bool, befo
             **options: Any) -> tuple[Path, Path, list[str]]:  # fmt: skip
     """The graph brought up to date, the graph built anew, and why the long way was gone."""
     after = [line for line in before if line not in removed] + added
-    chosen = KgOptions(format="ntriples", **options)
+    chosen = KgOptions(format="ntriples", **{"infer_types": False} | options)
     old, new, rebuilt = (folder / name for name in ("old", "new", "rebuilt"))
     for place, lines in ((old, before), (rebuilt, after)):
         place.mkdir()
@@ -109,6 +109,11 @@ def test_a_change_is_made_in_a_copy(tmp_path: Path, dump: bool, added: list[str]
         assert one.counts() == other.counts()
         ids = [i for (i,) in one.connection.execute("SELECT id FROM triples").fetchall()]
     assert ids == list(range(len(ids))), "a triple's id is its place"
+
+
+def test_a_graph_that_states_no_types_is_made_anew_as_types_may_follow_from_the_change(tmp_path: Path) -> None:
+    new, rebuilt, [note] = updated(tmp_path, CHANGES[0][0], [], True, infer_types=True)
+    assert "no types are stated" in note and differences(new, rebuilt) == {}
 
 
 @pytest.mark.parametrize("dump", [False, pytest.param(True, marks=pytest.mark.slow)])
