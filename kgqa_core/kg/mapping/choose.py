@@ -142,7 +142,11 @@ def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> Mappe
 
 
 def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
-    """Whether a source, perhaps alone, is a table that no reader understands; None: it may be a file of names too."""
+    """Whether a source, perhaps alone, is a table whose first line names its columns; None: it may be a file of names.
+
+    Three columns may be triples: that is for tables alone which have columns of usual names or datatypes; where triples
+    are not usually cut so, also those whose first line is written otherwise, or which name rows of their own.
+    """
     if source.is_parquet:
         return roles_of(header_of(source, options), [])[0] is None
     head = source.head()
@@ -158,29 +162,22 @@ def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
         reader = reader_of(source, options).name
     except KgInputError:
         reader = ""
-    if len(header) == 3 and reader in ("", DELIMITED.name, TRIPLES.name, NAMES.name):
-        usual = reader == DELIMITED.name and delimiter in "\t|"
-        if roles_of(header, rows)[0] is not None or not _has_header(header, rows, usual):
-            return False
-        return None if reader == NAMES.name else True
-    keyed = is_reference(header[0]) and base_words(header[0]) != base_words(header[-1])
+    known = sum(is_reference(name) or not _COLUMNS.isdisjoint(base_words(name)[-1:]) for name in header)
     if reader == NAMES.name:
-        return None if keyed or alone else False
-    return not reader or (reader == DELIMITED.name and keyed)
-
-
-def _has_header(header: Sequence[str], rows: Sequence[Sequence[str]], usual: bool) -> bool:
-    """Whether a header names three columns, and the rows are no triples; if these are usually cut so, surely none."""
-    columns = [[row[at] for row in rows if len(row) == 3 and row[at] != f"column {at + 1}"] for at in range(3)]
-    first, middle, last = ({*values} for values in columns)
-    if not all(columns) or any(name in values for name, values in zip(header, (first, middle, last), strict=True)):
+        keyed = is_reference(header[0]) and base_words(header[0]) != base_words(header[-1])
+        return None if keyed or (alone and known) else False
+    columns = [[row[at] for row in rows if len(row) == len(header)] for at in range(len(header))]
+    if reader not in ("", DELIMITED.name, TRIPLES.name) or any(map(list.__contains__, columns, header)):
         return False
-    usually = sum(is_reference(name) or not _COLUMNS.isdisjoint(base_words(name)[-1:]) for name in header)
-    relations = 2 * len(middle) <= len(columns[1]) and all(value[:1].islower() for value in middle)
-    unique = len(first) == len(columns[0])
-    known = usually > 1 or is_reference(header[0]) or header[0].lower() in ("name", "title")
     typed = len(rows) >= FEW and any(all(re.match(r"[+-]?[\d$€£]", value) for value in values) for values in columns)
-    if known or typed or usual or relations:
-        return (known or typed) and (unique or not relations)
-    lower = all(header[at][:1].islower() and not any(value[:1].islower() for value in columns[at]) for at in (0, 2))
-    return lower or (unique and (2 * len(middle) <= len(columns[1]) or 2 * len(middle & first) >= len(middle)))
+    lower = all(header[at][:1].islower() and not any(value[:1].islower() for value in columns[at]) for at in (0, -1))
+    few = any(len({*values}) <= len(values) / 2 for values in columns[1:])
+    if len(header) != 3:
+        return not reader and bool(known or typed or lower or few)
+    first, middle = {*columns[0]}, {*columns[1]}
+    unique = len(first) == len(columns[0])
+    relations = len(middle) <= len(columns[1]) / 2 and all(value[:1].islower() for value in middle)
+    known = known > 1 or is_reference(header[0]) or header[0].lower() in ("name", "title")
+    if roles_of(header, rows)[0] is not None or known or typed or relations or (reader and delimiter in "\t|"):
+        return roles_of(header, rows)[0] is None and (known or typed) and (unique or not relations)
+    return lower or (unique and (len(middle) <= len(columns[1]) / 2 or len(middle & first) >= len(middle) / 2))

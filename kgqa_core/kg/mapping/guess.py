@@ -136,7 +136,11 @@ class _Guess:
             values = self.frames[name][column].drop_nulls().unique()
             ranked = []
             for other, key in self.keys.items():
-                if len(key) != 1 or not len(values) or (other == name and key == (column,)):
+                if (
+                    len(key) != 1
+                    or not len(values)
+                    or (other == name and self.frames[name][column].equals(self.frames[name][key[0]]))
+                ):
                     continue
                 likeness = self._likeness(name, column, other, values)
                 inside: Any = values.is_in(self.frames[other][key[0]].drop_nulls().implode()).mean()

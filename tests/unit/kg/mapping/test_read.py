@@ -239,6 +239,17 @@ def test_rows_are_what_files_of_triples_beside_their_table_are_about(tmp_path):
         assert [(store.names([kind])[kind], n) for kind, n in kinds] == [("Lake", 1), ("Hut", 2)]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("g.csv", "Ana,Bonn,Acme,Nurse\nBo,Ulm,Bolt,Cook\nCy,Kiel,Cog,Judge\n"),
+     ("labels.tsv", "P1\tlies in\nP2\tbuilt\n"),
+     ("g.csv", "Paris,France,Seine\nRome,Italy,Tiber\n"), ("g.csv", "id,name,size\n")],
+)  # fmt: skip
+def test_lines_without_a_header_and_headers_alone_are_no_table(tmp_path, name, text):
+    with pytest.raises(KgInputError):
+        read(tmp_path, name, text)
+
+
 def test_names_beside_a_graph_are_no_table(tmp_path):
     (tmp_path / "labels.tsv").write_text("id\tname\nq1\tAna\nq2\tBo\n")
     (tmp_path / "g.tsv").write_text("q1\tknows\tq2\nq2\tknows\tq1\n")
