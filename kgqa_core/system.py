@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ from kgqa_core.linking.questions import dialogue_turns, link_question, with_topi
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.models import Models
 from kgqa_core.llm.protocol import Completion, LanguageModel
+from kgqa_core.logic.look import by_name
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import (
     SECONDS,
@@ -65,7 +66,7 @@ from kgqa_core.store.artifacts import Home
 from kgqa_core.symbolic.answer import listed, with_result
 from kgqa_core.symbolic.compute import Calculator, open_solver
 from kgqa_core.symbolic.tables import ComputedAnswer
-from kgqa_core.tracing import NO_TRACER, QuestionTracer, StepClock
+from kgqa_core.tracing import NO_TRACER, OnStep, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
 
 SHOWN_ENTITIES = 10
@@ -86,7 +87,7 @@ class System:
     graph holds the answer, by rules where no abstainer was trained; None answers always.  others: further retrievers
     that it reads.  language: of questions that do not say theirs.  words: puts computed answers into words, where the
     answerer has a language model for that.  tracer: keeps traces of the questions that it wants.  confirmed: of
-    `ConfirmedForms`.
+    `ConfirmedForms`.  listeners: told the steps of a question, by its id.
     """
 
     store: KgStore
@@ -105,6 +106,7 @@ class System:
     words: LanguageModel | None = None
     tracer: QuestionTracer = NO_TRACER
     confirmed: Callable[[], Sequence[Question]] = tuple
+    listeners: Mapping[str, OnStep] = field(default_factory=dict)
     turns: threading.Semaphore = field(
         default_factory=lambda: threading.Semaphore(len(own_cores())), repr=False, compare=False
     )
@@ -293,6 +295,9 @@ class System:
         with self.turns, clock.step("linking"), time_limit(SECONDS):
             linked = [self._link(question) for question in questions]
         batch = [question for question, _ in linked]
+        for question in (one for one in batch if one.id in self.listeners):
+            topics = answer_topics(self.store, question, self.store.names(question.topic_entities))
+            self.listeners[question.id]("linked", {"topics": [asdict(topic) for topic in topics]})
         with self.turns, clock.step("retrieval"):
             retrieved = self._retrieve(self.retriever, linked)
         with clock.step("knowledge"):
@@ -306,6 +311,10 @@ class System:
                     corrections = self.calculator.solver.corrections
                     corrections.learn(self.confirmed(), lambda one: with_candidates(*self._link(one), CANDIDATES))
                 computed = [*self.calculator.compute(started, retrieved)]
+        for question, solved in zip(batch, computed, strict=True):
+            if solved is not None and solved.form is not None and question.id in self.listeners:
+                named = {"form": str(solved.form), "named": str(by_name(solved.form, self.store))}
+                self.listeners[question.id]("understood", named)
         inputs = [
             AnswerInput(question, own.text, solved)
             for question, own, solved in zip(batch, written, computed, strict=True)

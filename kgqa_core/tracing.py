@@ -7,7 +7,7 @@ values that the steps had anyway, so that a question that is not traced costs a 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -46,6 +46,11 @@ class QuestionTrace:
     spans: Sequence[Span]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     batch: int = 1
+
+
+OnStep = Callable[[str, Mapping[str, Any]], None]
+"""Called with a step and plain values while a question is answered: `linked` (topics), `understood` (form, and `named`
+the same with names)."""
 
 
 class QuestionTracer(Protocol):

@@ -81,11 +81,18 @@ def ask(
             elif not session.as_csv:
                 _show(results[-1], asker, titled=len(questions) > 1, show_keys=show_keys)
     if session.as_csv:
-        from kgqa_core.report.console import answers_table
-
-        common.out.print(answers_table(results))
+        common.print_rows("", [_row(result) for result in results])
     if refused := sum("reject" in result for result in results):
         raise InputError(f"{refused:,} of {len(results):,} questions were refused")
+
+
+def _row(result: dict[str, Any]) -> dict[str, Any]:
+    """Question, answer, confidence, and why there is none: a row of CSV."""
+    from kgqa_core.answering.reply import refusal_text
+
+    sure, why = result.get("confidence"), result.get("reject") or refusal_text(result)
+    row = {"question": result["question"], "answer": result["answer"] or "", "confidence": "" if sure is None else sure}
+    return row | {"why": "" if result["answer"] is not None else why}
 
 
 def _questions_of_stdin(word: str | None) -> list[str]:

@@ -71,20 +71,6 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     return [_linked_line(linked), *parts] if linked else parts
 
 
-def answers_table(replies: Sequence[Mapping[str, Any]]) -> Table:
-    """A row an answer: question, answer, confidence, and why there is none."""
-    rows = [
-        {
-            "question": reply["question"],
-            "answer": reply["answer"] or "",
-            "confidence": "" if reply.get("confidence") is None else reply["confidence"],
-            "why": "" if reply["answer"] is not None else reply.get("reject") or refusal_text(reply),
-        }
-        for reply in replies
-    ]
-    return rows_table("", rows)
-
-
 def _computed(reply: Mapping[str, Any]) -> list[RenderableType]:
     """The form that was run, what it found, and the triples that prove it; nothing where nothing computes."""
     if "operation" not in reply:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, get_type_hints
 
-from kgqa_core.answering.reply import Answer, AnswerFact, AnswerTopic
-from kgqa_core.serving.graph_records import GraphRecord
-from kgqa_core.types import NameSuggestion
+from pydantic import create_model
+
+from kgqa_core.answering.reply import Answer
 
 MOST_FACTS = 50
 """Retrieved facts, and texts of proof, that a record holds."""
@@ -32,50 +32,26 @@ AskSystem = Callable[[Ask], Answer]
 """Answers a question with a system that is open; it is called from several threads, and raises KgqaError."""
 
 
-@dataclass(frozen=True)
-class AskResult(GraphRecord):
-    """The answer to a question, and what it rests on.
+_FIELDS: dict[str, Any] = {"question": (str, ...), "answer": (str | None, ...), "answers": (list[str], ...)}
+_OWN: dict[str, Any] = {name: (str | None, None) for name in ("model_answer", "run", "trace", "answer_id")}
+_OWN |= {"facts_total": (int | None, None), "seconds": (float | None, None), "batch": (int | None, None)}
+_KINDS = {name: kind for name, kind in get_type_hints(Answer).items() if name not in (*_FIELDS, "id", "output")}
+_FIELDS |= {one.name: (_KINDS[one.name], one.default) for one in fields(Answer) if one.name in _KINDS}
+_FIELDS |= {**_OWN, "stages": (dict[str, float] | None, None)}
+AskReply: Any = create_model("AskReply", __doc__=Answer.__doc__, **_FIELDS)
+"""An answer as `POST /ask` gives it; fields of what was not read or computed are absent."""
 
-    answer: None where the graph does not hold it; then reason, missing and nearest say why, model_answer what was
-    withheld, and suggestions what words that were not read may mean, each with a line of a names file.  answers: as a
-    list of names or values.  proof: the triples that the answer rests on, of which there are `proof_rows`.  facts: what
-    was retrieved for the question, of which there are `facts_total`.  form: the logical form
-    that was computed; `query` takes it.  confidence: in [0, 1], that the answer, given or withheld, is right (where an
-    abstainer judges: that the graph holds it), null where it is not calibrated or there is no answer to be sure of;
-    min_confidence: the answer is given from this confidence on.  topics: entities that the question is about, with the
-    words that name them.
-    """
 
-    question: str
-    answer: str | None
-    answers: tuple[str, ...]
-    topics: tuple[AnswerTopic, ...]
-    proof: tuple[str, ...]
-    proof_rows: int
-    facts: tuple[AnswerFact, ...]
-    facts_total: int
-    form: str | None
-    road: str | None
-    wording: str | None
-    model: str
-    knowledge: str
-    answerable: bool | None
-    confidence: float | None
-    calibrated: bool | None
-    min_confidence: float | None
-    reason: str | None
-    missing: str | None
-    nearest: str | None
-    suggestions: tuple[NameSuggestion, ...]
-    model_answer: str | None
-    seconds: float
+_SHOWN = (
+    "question", "answer", "answers", "topics", "proof", "proof_rows", "facts", "facts_total", "form", "road", "wording",
+    "model", "knowledge", "answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest",
+    "suggestions", "model_answer", "seconds",
+)  # fmt: skip
+AskResult: Any = create_model("AskResult", __doc__=Answer.__doc__, **{name: _FIELDS[name] for name in _SHOWN})
+"""An answer for agents: without what the model read, and with MOST_FACTS facts and texts of proof."""
 
-    @classmethod
-    def of(cls, answer: Answer, seconds: float) -> AskResult:
-        """The record of an answer that took so long."""
-        given: dict[str, Any] = {
-            "answers": tuple(answer.listed), "proof": answer.proof[:MOST_FACTS], "facts": answer.facts[:MOST_FACTS],
-            "facts_total": len(answer.facts), "seconds": round(seconds, 3),
-        }  # fmt: skip
-        names = [one.name for one in fields(cls)]
-        return cls(**{name: given[name] if name in given else getattr(answer, name) for name in names})
+
+def bounded(answer: Answer, seconds: float) -> Any:
+    """The `AskResult` of an answer that took so long."""
+    record = answer.to_dict() | {"seconds": round(seconds, 3), "facts_total": len(answer.facts)}
+    return AskResult(**record | {name: record.get(name, [])[:MOST_FACTS] for name in ("facts", "proof")})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from kgqa_core.answering.reply import Answer, refusal_text
 from kgqa_core.errors import InputError
 from kgqa_core.question_limits import CHARACTERS, TURNS
 from kgqa_core.serving.ask_record import Ask
-from kgqa_core.serving.messages import ChatMessage, ChatRequest
+from kgqa_core.serving.messages import ChatMessage, ChatRequest, served_json
 
 CITED = 5
 """Triples of the proof that a text cites at most."""
@@ -70,20 +70,38 @@ def completion(identity: str, created: int, model: str, ask: Ask, answer: Answer
     }  # fmt: skip
 
 
-def chunks(
-    identity: str, created: int, model: str, ask: Ask, answer: Answer, record: dict[str, Any], *, with_usage: bool
-) -> Iterator[str]:
-    """The same as server-sent events; `kgqa` is in the one that ends the text."""
+def chunks(identity: str, created: int, model: str, ask: Ask, with_usage: bool, step: str, data: Any) -> Iterator[str]:
+    """The same as server-sent events; of a step before the last, `done`, one without text that has it in `kgqa_step`.
 
-    def event(choices: Sequence[dict[str, Any]], **more: Any) -> str:
+    `kgqa` is in the one that ends the text.
+    """
+
+    def event(*choices: dict[str, Any], **more: Any) -> str:
         head = {"id": identity, "object": "chat.completion.chunk", "created": created, "model": model}
-        return f"data: {json.dumps({**head, 'choices': list(choices), **more}, ensure_ascii=False)}\n\n"
+        return f"data: {json.dumps({**head, 'choices': choices, **more}, ensure_ascii=False)}\n\n"
 
-    text = answer_text(answer)
+    def choice(finish: str | None = None, **delta: str) -> dict[str, Any]:
+        return {"index": 0, "delta": delta, "finish_reason": finish}
+
+    if step != "done":
+        yield event(choice(), kgqa_step={"step": step, **data})
+        return
+    text = answer_text(data.answer)
     for index, piece in enumerate(re.findall(r"\S+\s*", text)):
-        delta = {"content": piece} if index else {"role": "assistant", "content": piece}
-        yield event([{"index": 0, "delta": delta, "finish_reason": None}])
-    yield event([{"index": 0, "delta": {}, "finish_reason": "stop"}], kgqa=record)
+        yield event(choice(content=piece) if index else choice(role="assistant", content=piece))
+    yield event(choice("stop"), kgqa=served_json(data))
     if with_usage:
-        yield event([], usage=usage(ask, text))
+        yield event(usage=usage(ask, text))
     yield "data: [DONE]\n\n"
+
+
+def ask_events(step: str, data: Any) -> Iterator[str]:
+    """The events of `POST /ask`: the steps, then `answer`, `proof` and, with the whole reply, `done`."""
+    events = {step: data}
+    if step == "done":
+        record = served_json(data)
+        proof = {name: record.get(name) for name in ("proof", "proof_rows")}
+        answer = {name: record.get(name) for name in ("answer", "answers", "confidence", "reason", "missing")}
+        events = {"answer": answer, "proof": proof, "done": record}
+    for name, value in events.items():
+        yield f"event: {name}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n"

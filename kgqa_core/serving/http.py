@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,8 +37,8 @@ from kgqa_core.errors import (
 )
 from kgqa_core.question_limits import shown
 from kgqa_core.serving import messages
-from kgqa_core.serving.ask_record import Ask
-from kgqa_core.serving.chat import chunks, completion, question_of
+from kgqa_core.serving.ask_record import Ask, AskReply
+from kgqa_core.serving.chat import ask_events, chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackRefused, FeedbackStore, client_of
 from kgqa_core.serving.graph_routes import add_graph_routes, gated
 from kgqa_core.serving.guard import OPEN_PATHS, App, Guard, Message, Receive, Scope, Send, error_body, token_guard
@@ -48,6 +49,7 @@ from kgqa_core.serving.metrics import Metrics
 from kgqa_core.serving.page.routes import add_page_routes
 from kgqa_core.serving.service import Served, Service
 from kgqa_core.serving.thread_gate import ThreadGate
+from kgqa_core.tracing import OnStep
 
 log = logging.getLogger("kgqa")
 
@@ -137,6 +139,8 @@ def create_app(
 
 
 DESCRIPTION = "Answers to questions from a knowledge graph, with their proof and confidence, or why there is none."
+Show, Tell = Callable[..., Iterator[str]], OnStep | None
+STREAM: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
 WAITS = (400, 503, 504)
 STATUSES = {
     "/ask": (*WAITS, 429, 502), "/v1/chat": (*WAITS, 404, 429, 502), "/v1/models": (503,), "/entities": WAITS,
@@ -170,8 +174,10 @@ def _schema(app: FastAPI, token: str | None) -> dict[str, Any]:
 
 
 def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
-    @app.post("/ask", summary="The answer to a question, with its proof", response_model=messages.AskReply)
-    async def ask(request: messages.AskRequest, sent: Request) -> JSONResponse:
+    @app.post("/ask", summary="The answer to a question, with its proof", response_model=AskReply, responses=STREAM)
+    async def ask(request: messages.AskRequest, sent: Request) -> Response:
+        if request.stream:
+            return await _stream(service, request.ask(), options, metrics, sent, ask_events)
         [served] = await _served(service, [request.ask()], options, metrics, sent)
         return JSONResponse(messages.served_json(_answered(served)))
 
@@ -193,11 +199,9 @@ def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: M
 
 
 def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
-    stream: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
-
     @app.post(
         "/v1/chat/completions", summary="OpenAI's chat protocol, plain and streaming",
-        response_model=messages.ChatReply, responses=stream,
+        response_model=messages.ChatReply, responses=STREAM,
     )  # fmt: skip
     async def chat_completion(request: messages.ChatRequest, sent: Request) -> Response:
         question = question_of(request)
@@ -205,14 +209,15 @@ def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: 
         if request.model not in ("", known, "kgqa", service.name):
             message = f"model {request.model!r} is not here; there is {known}"
             return _error(404, message, "model_not_found")
+        identity, created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+        if request.stream:
+            counted = request.stream_options is not None and request.stream_options.include_usage
+            show = partial(chunks, identity, created, known, question, counted)
+            return await _stream(service, question, options, metrics, sent, show)
         [outcome] = await _served(service, [question], options, metrics, sent)
-        served, identity, created = _answered(outcome), f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+        served = _answered(outcome)
         record = messages.served_json(served)
-        if not request.stream:
-            return JSONResponse(completion(identity, created, known, question, served.answer, record))
-        counted = request.stream_options is not None and request.stream_options.include_usage
-        events = chunks(identity, created, known, question, served.answer, record, with_usage=counted)
-        return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return JSONResponse(completion(identity, created, known, question, served.answer, record))
 
     @app.get("/v1/models", summary="The one model: the graph's name", response_model=messages.ModelList)
     async def list_models() -> dict[str, Any]:
@@ -263,15 +268,56 @@ def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Calla
         return Response(text, headers={"Content-Type": kind})
 
 
+async def _stream(
+    service: Service,
+    ask: Ask,
+    options: HttpOptions,
+    metrics: Metrics,
+    sent: Request,
+    show: Callable[..., Iterator[str]],
+) -> Response:
+    """The events that `show` makes of each step; a fault before the first is one of the request."""
+    loop, steps = asyncio.get_running_loop(), asyncio.Queue[Any]()
+
+    def tell(*step: Any) -> None:
+        loop.call_soon_threadsafe(steps.put_nowait, step)
+
+    task = asyncio.create_task(_served(service, [ask], options, metrics, sent, tell))
+    task.add_done_callback(lambda _: steps.put_nowait(None))
+
+    async def events(step: Any) -> AsyncIterator[str]:
+        try:
+            while step is not None:
+                for line in show(*step):
+                    yield line
+                step = await steps.get()
+            for line in show("done", _answered(task.result()[0])):
+                yield line
+        except Exception as fault:
+            body = error_body(*_refusal(fault))
+            yield f"event: error\ndata: {json.dumps(body)}\n\n"
+        finally:
+            task.cancel()
+
+    if (first := await steps.get()) is None:
+        _answered(task.result()[0])
+    return StreamingResponse(events(first), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
 async def _served(
-    service: Service, asks: Sequence[Ask], options: HttpOptions, metrics: Metrics, sent: Request
+    service: Service,
+    asks: Sequence[Ask],
+    options: HttpOptions,
+    metrics: Metrics,
+    sent: Request,
+    tell: OnStep | None = None,
 ) -> list[Served | Exception]:
     """What came of each question of a request; a connection is a client.  An answer that takes feedback has an id.
 
     Raises ServerBusy, or TimeoutError when the answers took too long.
     """
     try:
-        futures: list[Future[Served]] = service.submit(asks, str(sent.client))
+        futures: list[Future[Served]] = service.submit(asks, str(sent.client), tell)
     except ServerBusy:
         metrics.answers.labels("rejected").inc(len(asks))
         raise
@@ -330,31 +376,31 @@ def _answer_faults(app: FastAPI) -> None:
             lines.append(f"{field}: {error['msg']}")
         return _error(422, "; ".join(lines), "invalid_request_error")
 
-    async def timeout(request: Request, fault: Exception) -> JSONResponse:
-        return _error(
-            504, "the answer took too long; ask again later, or start the server with more --timeout", "timeout"
-        )
-
     async def known(request: Request, fault: Exception) -> JSONResponse:
-        status, kind = _status(fault)
-        headers = {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else None
-        if status == 500:  # its message is for who runs the server, and may name files
-            log.error("a request failed: %s", fault)
-            return await unknown(request, fault)
-        return _error(status, str(fault), kind, headers)
+        status, message, kind = _refusal(fault)
+        return _error(status, message, kind, {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else None)
 
     async def refused(request: Request, fault: Exception) -> JSONResponse:
         assert isinstance(fault, HTTPException)
         return _error(fault.status_code, fault.detail, "invalid_request_error", dict(fault.headers or {}))
 
-    async def unknown(request: Request, fault: Exception) -> JSONResponse:
-        return _error(500, f"an error of the server, {type(fault).__name__}; its log has more", "server_error")
-
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, refused)
-    app.add_exception_handler(TimeoutError, timeout)
+    app.add_exception_handler(TimeoutError, known)
     app.add_exception_handler(KgqaError, known)
-    app.add_exception_handler(Exception, unknown)
+    app.add_exception_handler(Exception, known)
+
+
+def _refusal(fault: Exception) -> tuple[int, str, str]:
+    """Status, message and type of a fault; what is wrong with the server, and may name files, is in its log alone."""
+    if isinstance(fault, TimeoutError):
+        return 504, "the answer took too long; ask again later, or start the server with more --timeout", "timeout"
+    status, kind = _status(fault)
+    if status != 500:
+        return status, str(fault), kind
+    if isinstance(fault, KgqaError):
+        log.error("a request failed: %s", fault)
+    return status, f"an error of the server, {type(fault).__name__}; its log has more", kind
 
 
 def _status(fault: Exception) -> tuple[int, str]:

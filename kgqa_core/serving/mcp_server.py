@@ -22,7 +22,7 @@ from pydantic import ConfigDict, Field
 
 from kgqa_core.errors import KgqaError
 from kgqa_core.question_limits import CHARACTERS, TOPIC_CHARACTERS, TOPICS, TURNS
-from kgqa_core.serving.ask_record import Ask, AskResult, AskSystem
+from kgqa_core.serving.ask_record import Ask, AskResult, AskSystem, bounded
 from kgqa_core.serving.graph_records import (
     EntityPage,
     FormResult,
@@ -179,15 +179,15 @@ def mcp_server(
         min_confidence: Annotated[
             float | None, Field(description="Confidence below which it does not answer", ge=0, le=1)
         ] = None,
-    ) -> AskResult:
+    ) -> AskResult:  # type: ignore[valid-type]
         """Answer a question in words from the graph, with proof, confidence, or the reason why there is no answer."""
 
         turns = [(ROLES[index % len(ROLES)], text) for index, text in enumerate(dialogue)]
 
-        def run() -> AskResult:
+        def run() -> Any:
             begun = time.monotonic()
             answer = ask(Ask(question, tuple(topics), tuple(turns), knowledge or None, min_confidence))
-            return AskResult.of(answer, time.monotonic() - begun)
+            return bounded(answer, time.monotonic() - begun)
 
         with _told(f"there is no answer after {bounds.ask_seconds:g} s; ask again, or a simpler question"):
             return await ask_gate.run(run, bounds.ask_seconds)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from kgqa_core.answering.reply import Answer, AnswerTopic
+from kgqa_core.answering.reply import AnswerTopic
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.question_limits import CHARACTERS as QUESTION_CHARACTERS
-from kgqa_core.serving.ask_record import Ask
+from kgqa_core.serving.ask_record import Ask, AskReply
 from kgqa_core.serving.feedback import Feedback, IssuedAnswer
 from kgqa_core.serving.service import Served
 
@@ -35,7 +35,7 @@ class AskRequest(BaseModel):
 
     topics: keys or labels of the entities that it is about; found in it when absent.  dialogue: earlier turns, oldest
     first.  knowledge: `retriever/format` that is read, in place of the server's.  min_confidence: below which nothing
-    is answered, in place of the system's; 0 always answers.
+    is answered, in place of the system's; 0 always answers.  stream: the steps of `POST /ask` come as events.
     """
 
     model_config = ConfigDict(
@@ -49,6 +49,7 @@ class AskRequest(BaseModel):
     dialogue: list[Turn] = []
     knowledge: Name | None = None
     min_confidence: Confidence | None = None
+    stream: bool = False
 
     def ask(self) -> Ask:
         """The question as the service takes it."""
@@ -132,18 +133,6 @@ class ChatRequest(BaseModel):
     topics: list[str] = []
     knowledge: Name | None = None
     min_confidence: Confidence | None = None
-
-
-_READ: dict[str, Any] = {
-    name: (kind, None) for name, kind in get_type_hints(Answer).items() if name not in ("id", "output")
-}
-_ADDED: dict[str, Any] = {
-    "question": (str, ...), "answer": (str | None, ...), "answers": (list[str], ...), "model_answer": (str, None),
-    "run": (str, None), "seconds": (float, None), "stages": (dict[str, float], None), "batch": (int, None),
-    "trace": (str, None), "answer_id": (str, None),
-}  # fmt: skip
-AskReply: Any = create_model("AskReply", __doc__=Answer.__doc__, **_READ | _ADDED)
-"""What `served_json` gives, for its schema: fields of what was not read or computed are absent."""
 
 
 # what the server replies with, for its schema

@@ -26,7 +26,7 @@ from kgqa_core.serving.feedback import confirmed_questions
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.system import System
-from kgqa_core.tracing import QuestionTrace, QuestionTracer
+from kgqa_core.tracing import OnStep, QuestionTrace, QuestionTracer
 from kgqa_core.types import Question
 
 log = logging.getLogger("kgqa")
@@ -82,13 +82,14 @@ class _Stages:
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """A question that waits.  cost: as of a short one.  due: when, on the clock of `since`."""
+    """A question that waits.  cost: as of a short one.  due: when, on the clock of `since`.  on_step: of a listener."""
 
     ask: Ask
     future: Future[Served]
     cost: float
     due: float
     since: float = field(default_factory=time.monotonic)
+    on_step: OnStep | None = None
 
     @property
     def group(self) -> tuple[str | None, float | None]:
@@ -206,10 +207,10 @@ class Service:
         """Questions that wait."""
         return len(self._waiting)
 
-    def submit(self, asks: Sequence[Ask], client: str = "") -> list[Future[Served]]:
+    def submit(self, asks: Sequence[Ask], client: str = "", on_step: OnStep | None = None) -> list[Future[Served]]:
         """The coming answers, in order; a future holds InputError where the question cannot be answered as asked.
 
-        client: who asks; its questions are due one after the other.
+        client: who asks; its questions are due one after the other.  on_step: is told the steps of one question.
         A future that is cancelled before its batch begins costs nothing.
         Raises ServerBusy when more would wait than may, or the server is stopping.
         """
@@ -229,11 +230,13 @@ class Service:
                     f"{len(self._waiting)} questions wait and {self.queue} may; ask again later, or start the server "
                     "with a longer --queue or more --workers"
                 )
-            self._waiting.extend(self._queued(good, client))
+            self._waiting.extend(self._queued(good, client, on_step))
             self._some.notify_all()
         return futures
 
-    def _queued(self, asks: Sequence[tuple[Ask, Future[Served]]], client: str) -> Iterator[_Waiting]:
+    def _queued(
+        self, asks: Sequence[tuple[Ask, Future[Served]]], client: str, on_step: OnStep | None
+    ) -> Iterator[_Waiting]:
         """Questions of one client with their times."""
         now = time.monotonic()
         self._due = {name: due for name, due in self._due.items() if due > now}
@@ -241,7 +244,7 @@ class Service:
             letters = len(ask.question) + sum(len(text) for _, text in ask.dialogue)
             cost = 1 + letters / COST_CHARACTERS + len(ask.topics)
             self._due[client] = due = max(now, self._due.get(client, now)) + DUE_SECONDS * cost
-            yield _Waiting(ask, future, cost, due, now)
+            yield _Waiting(ask, future, cost, due, now, on_step)
 
     def ask(self, ask: Ask, timeout: float | None = None) -> Served:
         """The answer to one question, waited for.  Raises what `submit` and its future raise."""
@@ -299,7 +302,7 @@ class Service:
     def _answer(self, batch: Sequence[_Waiting]) -> None:
         opened, began = self._system(), time.monotonic()
         try:
-            answers, stages, traces = self._answers(opened, [question.ask for question in batch])
+            answers, stages, traces = self._answers(opened, batch)
             rows = list(zip(answers, stages, strict=True))
         except Exception as fault:
             known = isinstance(fault, KgqaError)
@@ -323,9 +326,10 @@ class Service:
             )
 
     def _answers(
-        self, opened: _Opened, asks: Sequence[Ask]
+        self, opened: _Opened, batch: Sequence[_Waiting]
     ) -> tuple[list[Answer], list[dict[str, float]], dict[str, str]]:
         """Answers, seconds of each step for each, and ids of traces by the answer's id."""
+        asks = [one.ask for one in batch]
         knowledge, least = asks[0].knowledge, asks[0].min_confidence
         if knowledge == opened.systems[None].knowledge:
             knowledge = None
@@ -347,7 +351,8 @@ class Service:
         ]  # fmt: skip
         stages, traces = _Stages(opened.tracer), dict[str, str]()
         confirmed = partial(confirmed_questions, self.source.home)
-        system = replace(system, tracer=stages, confirmed=confirmed)
+        listeners = {str(index): one.on_step for index, one in enumerate(batch) if one.on_step is not None}
+        system = replace(system, tracer=stages, confirmed=confirmed, listeners=listeners)
         return system.answer(questions, traces), stages.seconds, traces
 
     # -- the following thread

@@ -44,6 +44,7 @@ class EchoSystem:
     language: str = "en"
     tracer: Any = NO_TRACER
     confirmed: Any = tuple
+    listeners: Any = field(default_factory=dict)
 
     def ask(self, text: str) -> Answer:
         return Answer("warm", text, text)
@@ -57,6 +58,9 @@ class EchoSystem:
     def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
         if self.gate is not None:
             self.gate.wait(30)
+        for question in (one for one in questions if one.id in self.listeners):
+            self.listeners[question.id]("linked", {"topics": []})
+            self.listeners[question.id]("understood", {"form": "Q1", "named": question.text})
         texts = [self.reply(question) for question in questions]
         self.batches.append(len(questions))
         for question in questions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import re
 import shutil
 import socket
 import threading
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 
@@ -96,6 +98,59 @@ def test_a_chat_beyond_the_limits_is_refused_and_the_history_of_a_long_one_is_re
             body = json.dumps({"messages": [*turns, {"role": "user", "content": asked}], "topics": [topic]})
             reply = client.post("/v1/chat/completions", content=body, headers={"content-type": "application/json"})
             assert reply.status_code in ({400, 422} if expected == 400 else {200})
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    pairs = re.findall(r"^event: (\w+)\ndata: (.*)\n\n", text, re.MULTILINE)
+    return [(name, json.loads(data)) for name, data in pairs]
+
+
+def test_the_steps_of_an_answer_come_before_it_and_its_proof() -> None:
+    with serving() as client:
+        plain = client.post("/ask", json={"question": "two words"}).json()
+        reply = client.post("/ask", json={"question": "two words", "stream": True})
+        body = {"messages": [{"role": "user", "content": "two words"}], "stream": True}
+        chat = client.post("/v1/chat/completions", json=body).text
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    steps = events(reply.text)
+    assert [name for name, _ in steps] == ["linked", "understood", "answer", "proof", "done"]
+    assert steps[1][1] == {"form": "Q1", "named": "two words"} and steps[2][1]["answers"] == ["two words"]
+    assert steps[3][1]["proof"] == plain["proof"] and steps[4][1].keys() == plain.keys()
+    chunks = [json.loads(line[6:]) for line in chat.splitlines() if line.startswith("data: {")]
+    told = [chunk["kgqa_step"]["step"] for chunk in chunks if "kgqa_step" in chunk]
+    assert told == ["linked", "understood"] and chunks[2]["choices"][0]["delta"]["role"] == "assistant"
+
+
+def test_steps_come_while_the_answer_is_still_being_made() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def reply(question: Any) -> str:
+        begun.set()
+        assert go.wait(20)
+        return "late"
+
+    service = Service(EchoSource(one=EchoSystem(reply=reply)), poll_seconds=0.05)
+    with (
+        listening(create_app(service)) as url,
+        httpx.stream("POST", f"{url}/ask", json={"question": "a", "stream": True}, timeout=20) as stream,
+    ):
+        lines = stream.iter_lines()
+        assert next(lines) == "event: linked" and begun.wait(20) and not go.is_set()
+        go.set()
+        assert '"answer": "late"' in "".join(lines)
+
+
+def test_a_fault_is_a_status_before_the_first_step_and_an_event_after_it() -> None:
+    def reply(question: Any) -> str:
+        raise EndpointError("the endpoint is down") if question.text == "down" else RuntimeError("secret inside")
+
+    with serving(EchoSystem(reply=reply)) as client:
+        refused = client.post("/ask", json={"question": "", "stream": True})
+        down = events(client.post("/ask", json={"question": "down", "stream": True}).text)
+        broken = client.post("/ask", json={"question": "a", "stream": True}).text
+    assert error(refused)[0] == 400 and down[-1][0] == "error" and "done" not in dict(down)
+    assert (down[-1][1]["error"]["code"], down[-1][1]["error"]["message"]) == (502, "the endpoint is down")
+    assert '"code": 500' in broken and "secret inside" not in broken
 
 
 def test_what_is_no_json_is_refused_in_the_same_shape() -> None:
