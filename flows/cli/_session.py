@@ -26,7 +26,7 @@ from kgqa_core.config import AUTO, PASSAGES, TOPICS, Profile, make_profile, pars
 from kgqa_core.config.retrieval import baseline_names
 from kgqa_core.errors import ConfigError, InputError, nearest
 from kgqa_core.monitor import Monitor
-from kgqa_core.report.terminal import TerminalConsole, log_handler, visible_json
+from kgqa_core.report.terminal import TerminalConsole, VisibleText, log_handler, visible_json
 from kgqa_core.spool import regular_file, shorten, spool_in
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.store.files import check_room, watch_room
@@ -73,7 +73,9 @@ class JsonSession:
         chosen = _choose(self.home).prepare()
         check_room(chosen.root)
         watch_room(chosen.root, log.error)
-        follow_home(chosen)
+        if before := follow_home(chosen):
+            text = f"this home was at {', '.join(before)} and is now at {chosen.root}; MLflow's records have followed"
+            err.print(VisibleText(text), highlight=False, soft_wrap=True)
         return _set_environment(chosen, verbose=self.verbose)
 
     def look(self, *, missing: bool = False) -> Home:

@@ -11,6 +11,7 @@ from flows.cli import _session as common
 from flows.cli._session import HomeSession, HomeTableSession, JsonSession, err, print_json
 from kgqa_core.errors import ArtifactError
 from kgqa_core.report.terminal import VisibleText
+from kgqa_core.store.artifacts import Home
 
 SHOWN = 20
 """Rows of a table before it is cut."""
@@ -24,12 +25,13 @@ def home(
 ) -> None:
     """Show where the home is, what it holds and how much of the disk each kind of artifact and each run takes."""
     from kgqa_core.store.inventory import survey
+    from tasks.tracking.moved import moved_from
 
     root = common.existing(session.home).root
     if verify:
         _verify(root, session)
         return
-    facts = survey(root)
+    facts = survey(root) | {"moved_from": moved_from(Home(root))}
     if session.as_json:
         print_json(facts)
         return
@@ -102,6 +104,11 @@ def _show(facts: dict[str, Any]) -> None:
     out = common.out
     out.print(facts["home"], style="bold", soft_wrap=True)
     layout = f"layout {facts['layout']}" + (f", made by kgqa {facts['kgqa']}" if facts["kgqa"] else "")
+    if facts["moved_from"]:
+        before = (
+            f"it was at {', '.join(facts['moved_from'])}; MLflow's records follow with the next command that writes"
+        )
+        out.print(VisibleText(before), soft_wrap=True, highlight=False)
     out.print(f"{_size(facts['bytes'])} on disk, {_size(facts['disk_free'])} free; {layout}")
     for title, key, columns in (
         ("Places", "places", None),

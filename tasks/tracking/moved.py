@@ -21,12 +21,19 @@ LOCATIONS = (
 """Columns of MLflow's database that hold addresses of files; by the last it is known whether they follow the home."""
 
 
-def follow_home(home: Home) -> None:
-    """Let the records of a home's own database name the files that lie in this home; changes nothing where they do."""
+def moved_from(home: Home) -> list[str]:
+    """Where the home was when the records of its own database were written, if that is another place than now."""
     database, new = home.root / "mlflow" / "mlflow.db", (home.root / "mlflow" / "artifacts").as_uri()
     used = os.environ.get("MLFLOW_TRACKING_URI") in (None, "", f"sqlite:///{database}")
-    if not (used and database.is_file() and _elsewhere(database, new)):
-        return
+    return [_home(old) for old in _elsewhere(database, new)] if used and database.is_file() else []
+
+
+def follow_home(home: Home) -> list[str]:
+    """Let the records of a home's own database name the files that lie in this home; where they lay before, if so."""
+    database, new = home.root / "mlflow" / "mlflow.db", (home.root / "mlflow" / "artifacts").as_uri()
+    before = moved_from(home)
+    if not before:
+        return []
     with home.locked("mlflow", "opening the MLflow store"):
         for old in _elsewhere(database, new):
             for file in (home.root / "mlflow" / "artifacts" / "models").glob("*/artifacts/MLmodel"):
@@ -39,6 +46,7 @@ def follow_home(home: Home) -> None:
                             [new, len(old) + 1, len(old), old],
                         )
             log.info("MLflow's records of %s followed the home to %s", old, home.root)
+    return before
 
 
 def _elsewhere(database: Path, new: str) -> list[str]:

@@ -21,13 +21,16 @@ from typing import Any, ClassVar
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from flows.cli.app import app
 from kgqa_core.store.artifacts import Home, write_json
 from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.tracking.buffered_tracker import BufferedTracker, open_tracker
 from tasks.tracking.journal import UNTRACKED
 from tasks.tracking.mlflow_store import KIND, MlflowStore, model_name, tracking_uri
 from tasks.tracking.model_files import _save
+from tasks.tracking.moved import follow_home, moved_from
 from tasks.tracking.tracker import (
     DataSet,
     ModelAliases,
@@ -128,6 +131,19 @@ def test_files_lie_in_the_home_where_the_address_is_a_database(tmp_path: Path, m
     store = MlflowStore(home)
     place = store._client.get_experiment(store.experiment).artifact_location
     assert place == (home.root / "mlflow" / "artifacts").as_uri()
+
+
+def test_a_home_that_was_copied_says_where_it_was_until_its_records_have_followed(
+    opened: tuple[Home, MlflowStore], tmp_path: Path
+) -> None:
+    home, _ = opened
+    copy = Home(tmp_path / "a copy, é")
+    shutil.copytree(home.root, copy.root)
+    assert moved_from(home) == [] and moved_from(copy) == [str(home.root)]
+    shown = CliRunner().invoke(app, ["home", "--home", str(copy.root)]).output
+    assert f"it was at {home.root}" in shown and str(copy.root) in shown
+    assert follow_home(copy) == [str(home.root)] and follow_home(copy) == [] == moved_from(copy)
+    assert moved_from(home) == [], "the original stays as it is"
 
 
 @pytest.mark.slow
