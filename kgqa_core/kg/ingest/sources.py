@@ -17,6 +17,7 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.mapping.model import read_mapping
 from kgqa_core.kg.remote.registry import remote_of
 from kgqa_core.kg.remote.snapshot import snapshot
+from kgqa_core.kg.store import FILE
 from kgqa_core.spool import regular_file, shorten
 
 BUNDLED = {"bundled:atlas": "datasets/published/atlas/data/atlas.nt.gz"}
@@ -80,8 +81,9 @@ def named_files(names: Sequence[str], options: KgOptions | None = None) -> list[
 
 
 def tables_in(folder: Path) -> list[Path]:
-    """The tables in a folder, by their names."""
-    return sorted(path for path in folder.iterdir() if path.is_file() and not TABLES.isdisjoint(path.suffixes))
+    """The tables in a folder, by their names; none in one of a graph."""
+    files = () if (folder / FILE).exists() else folder.iterdir()
+    return sorted(path for path in files if path.is_file() and not TABLES.isdisjoint(path.suffixes))
 
 
 def _checked(source: Source) -> Source:

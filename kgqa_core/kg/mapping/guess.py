@@ -170,9 +170,8 @@ class _Guess:
             return 0.7
         shortest: Any = values.str.len_chars().min()
         coded = len(values) >= 3 and shortest >= 3 and values.str.contains("[A-Za-z]").all()
-        if coded and is_reference(key):
-            return 0.5
-        return 0.4 if self._called_by_key(other) and len(values) > 1 and _kind(values) == "string" else 0.0
+        named = self._called_by_key(other) and len(values) > 1 and _kind(values) == "string"
+        return 0.5 if coded and is_reference(key) else 0.4 * named
 
     def _called_by_key(self, name: str) -> bool:
         """Whether the key of a table is one column of text that does not look like ids."""
@@ -223,8 +222,7 @@ class _Guess:
             return " ".join(words), None
         typed = next((c for said in _TYPES for c in frame.columns if _label(c) == said and (c,) not in (key, names)
                       and frame[c].n_unique() < max(3, frame.height)), None)  # fmt: skip
-        noun = noun if _NO_NOUNS.isdisjoint(noun) else []
-        return "" if typed else " ".join(singular(noun) or words), typed
+        return "" if typed else " ".join(singular(noun if _NO_NOUNS.isdisjoint(noun) else []) or words), typed
 
     def _names(self, name: str, key: tuple[str, ...]) -> tuple[str, ...]:
         """The columns that name a row."""

@@ -12,7 +12,7 @@ import pytest
 from flows.cli.graph_folders import build_folder, update_folder
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, OutputError
-from kgqa_core.kg.ingest.sources import find_sources
+from kgqa_core.kg.ingest.sources import find_sources, tables_in
 from kgqa_core.kg.mapping.choose import guess_of
 from kgqa_core.kg.mapping.model import read_mapping, write_mapping
 from kgqa_core.kg.store import KgStore
@@ -237,6 +237,14 @@ def test_rows_are_what_files_of_triples_beside_their_table_are_about(tmp_path):
     with KgStore.open(tmp_path / "g") as store:
         kinds = store.connection.execute("SELECT type, count(*) FROM types GROUP BY type ORDER BY 2").fetchall()
         assert [(store.names([kind])[kind], n) for kind, n in kinds] == [("Lake", 1), ("Hut", 2)]
+
+
+def test_the_folder_of_a_graph_is_none_of_tables_though_there_is_one_in_it(tmp_path):
+    (tmp_path / "a.csv").write_text("id,name,size\n1,Ana,3\n")
+    assert tables_in(tmp_path) == [tmp_path / "a.csv"]
+    built(tmp_path / "g", [tmp_path])
+    (tmp_path / "g" / "entities.parquet").touch()
+    assert tables_in(tmp_path / "g") == []
 
 
 @pytest.mark.parametrize(
