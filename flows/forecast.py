@@ -17,7 +17,7 @@ from prefect import flow
 
 from kgqa_core.answering.forecast import ExplorationLimits, forecast_exploration, typical_answer
 from kgqa_core.answering.registry import answerer_spec, knowledge_spec, model_spec
-from kgqa_core.config import Knowledge, Profile
+from kgqa_core.config import AUTO, Knowledge, Profile
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.forecast import Assumed, Pilot, Recorder, Row, Sent, StagePlan, at_endpoint, recorded
@@ -26,7 +26,7 @@ from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
 from kgqa_core.store.artifacts import ArtifactRef
 from kgqa_core.workspace import Workspace
-from tasks.answering import answer, answer_computed, compute_all, explore, sample_of
+from tasks.answering import answer, answer_computed, compute, compute_all, compute_calls, explore, sample_of
 from tasks.engine.artifacts import RunArtifacts
 from tasks.engine.run import Run, tracked_run
 from tasks.engine.stage import Stage
@@ -86,12 +86,17 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
     for own in profile.each_answerer:
         options, spec = own.answering, answerer_spec(own.answering.answerer)
         computed: dict[str, ArtifactRef] = {}
-        if own.computes and profile.evaluation.judge:
+        calls: dict[str, Any] = {}
+        if own.computes and own.symbolic.chooser:
+            calls = compute_calls(artifacts, facts, own)
+            computed = {name: ref for name, call in calls.items() if (ref := compute.find(*call))}
+        elif own.computes and profile.evaluation.judge:
             computed = compute_all(artifacts, facts, own)
         for name in own.knowledge:
             read, form = Knowledge.parse(name), knowledge_spec(name)
             variant = str(read.variant)
             each = _Experiment(own, f"{variant}/{read.format}", facts.get(variant), computed.get(variant))
+            each.choosing = calls.get(variant, ())
             if spec.explores:
                 started = artifacts.questions_for(variant)
                 call = (started, variant, options.answerer, spec.section(own), own.llm, sample_of(own))
@@ -113,7 +118,7 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
                 request = sentence_request(name, own)
                 each.sentences = (kg, questions, facts[variant], rewriter or absent, request, own.rewriter, own.llm)
                 each.knowledge = write_sentences.find(*each.sentences)
-            if spec.reads or spec.explores or each.answers is not None:
+            if spec.reads or spec.explores or each.answers is not None or each.choosing:
                 experiments.append(each)
     if pilot:
         with run.monitor("pilot") as monitor:
@@ -128,7 +133,8 @@ class _Experiment:
     """One kind of knowledge with one answerer; an artifact is None where a model has to make it first.
 
     profile: with this answerer alone.  name: `retriever/format`.  sentences: the arguments of `write_sentences`, where
-    a model writes the knowledge.  plan: of answers that are not recorded.
+    a model writes the knowledge.  choosing: those of `compute`, where a model chooses plans.  plan: of answers that are
+    not recorded.
     """
 
     profile: Profile
@@ -136,6 +142,7 @@ class _Experiment:
     facts: ArtifactRef | None
     computed: ArtifactRef | None
     sentences: tuple[Any, ...] = ()
+    choosing: tuple[Any, ...] = ()
     knowledge: ArtifactRef | None = None
     answers: ArtifactRef | None = None
     plan: StagePlan | None = None
@@ -192,6 +199,15 @@ class _Recording:
             knowledge = self._fill(write_sentences, *writers, *each.sentences, pays=not own.rewriter.adapt)
         call = (self.questions, knowledge, each.name, own.answering, llm, own.seed)
         answers = each.answers
+        if each.choosing:
+            stage, spec = f"computed {each.name}", str(own.symbolic.chooser)
+            if answers is not None:
+                self.rows.append(_finished(stage, spec))
+                return answers, None
+            chooser = Recorder(stage, spec, llm, self.end, Assumed(length="replies that name a plan"), sent=self.sent)
+            self.rows.append(chooser)
+            computed = self._fill(compute, chooser, *each.choosing, pays=True)
+            return self._fill(answer_computed, chooser, computed, each.name, AUTO), chooser
         if reads and not writers and (answers := answer.find(*call)) is not None:
             self.rows.append(_finished(f"answers {each.name}", answerer))
         if answers is not None:

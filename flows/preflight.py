@@ -154,6 +154,8 @@ def _models(profile: Profile) -> list[tuple[str, str]]:
     keys = ("answering.answerer", *("answering.more",) * len(profile.answering.more))
     wanted = [(key, model) for key, model in zip(keys, answerers, strict=True) if model is not None]
     wanted += _of_retrievers(profile, "model")
+    if profile.computes and profile.symbolic.chooser is not None:
+        wanted.append(("symbolic.chooser", profile.symbolic.chooser))
     if profile.evaluation.judge is not None:
         wanted.append(("evaluation.judge", profile.evaluation.judge))
     if profile.rewrites:

@@ -167,7 +167,8 @@ class System:
             parts.knowledge, store, profile, models=models, rewriter=parts.rewriter, passages=parts.passages,
             cache=parts.cache,
         )  # fmt: skip
-        calculator = _calculator(store, parts) if spec.computes else None
+        turns = threading.Semaphore(len(own_cores()))
+        calculator = _calculator(store, parts, models, turns) if spec.computes else None
         if spec.explores:
             calculator = _exploring(store, spec, parts, models)
 
@@ -207,6 +208,7 @@ class System:
             judge=judge,
             others=others,
             language=profile.questions.language,
+            turns=turns,
         )
 
     def ask(
@@ -472,9 +474,10 @@ def _exploring(store: KgStore, spec: AnswererSpec, parts: SystemParts, models: M
     return ExploringCalculator(store, open_explorer(profile.answering.answerer, inputs), spec.name)
 
 
-def _calculator(store: KgStore, parts: SystemParts) -> Calculator:
+def _calculator(store: KgStore, parts: SystemParts, models: Models, turns: threading.Semaphore) -> Calculator:
     if parts.label_parser is None or not parts.reads_graph:
         missing = "a trained `label_parser`" if parts.reads_graph else "a retriever in its knowledge, for its facts"
         raise InputError(f"answerer {parts.profile.answering.answerer!r} needs {missing}")
-    least = parts.profile.abstention.min_confidence
-    return Calculator(store, open_solver(store, parts.profile.symbolic, parts.label_parser, least))
+    options, least = parts.profile.symbolic, parts.profile.abstention.min_confidence
+    asked = {"llm": models.llm, "cache": models.responses or parts.cache, "budget": models.budget, "turns": turns}
+    return Calculator(store, open_solver(store, options, parts.label_parser, least, **asked))

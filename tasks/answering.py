@@ -158,7 +158,9 @@ def label_parser_of(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -
 @stage(
     "computed",
     variant=lambda call: call.name,
+    external=lambda call: {"chooser": model_digest(call.options.chooser)} if call.options.chooser else {},
     packages=("torch", "duckdb"),
+    pays=True,
 )
 def compute(
     workspace: Workspace,
@@ -167,14 +169,18 @@ def compute(
     sample: QuestionSample,
     options: SymbolicOptions,
     min_confidence: float | None,
+    llm: LlmOptions | None,
+    failures: int,
 ) -> Counts:
     """Compute the answers from one retriever's facts, or a parser's forms, with the triples that prove them.
 
-    inputs: artifacts by the names of `ComputeInputs`.
+    inputs: artifacts by the names of `ComputeInputs`.  llm: where `options.chooser` is asked.  failures: earlier
+    artifacts of the same answers in which it could not be asked about a question.
     """
     from kgqa_core.symbolic import compute as computing
 
-    return computing.compute(workspace, computing.ComputeInputs(**folders(inputs)), sample, options, min_confidence)
+    read = computing.ComputeInputs(**folders(inputs))
+    return computing.compute(workspace, read, sample, options, min_confidence, llm)
 
 
 @stage(
@@ -257,6 +263,8 @@ def _loaded_by_name(call: Call) -> dict[str, str]:
         digests["corrections"] = hashlib.sha256(repr(confirmed).encode()).hexdigest()
     if model := Answerer.parse(profile.answering.answerer).model:
         digests["model"] = model_digest(model)
+    if chooser := profile.symbolic.chooser:
+        digests["chooser"] = model_digest(chooser)
     if knowledge_spec(call.knowledge).rewriter:
         digests["rewriter"] = model_digest(profile.rewriter.base)
     if profile.linking.context == "encoder":
@@ -365,9 +373,18 @@ def _answers_of(
 
 def compute_all(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: Profile) -> dict[str, ArtifactRef]:
     """What is computed from each retriever's facts that the profile answers from, by the retriever's name."""
-    ranker = label_parser_of(made.kg, made.questions, profile)
-    rest = sample_of(profile), profile.symbolic, profile.abstention.min_confidence
-    computed = {}
+    return {name: compute(*call) for name, call in compute_calls(made, facts, profile).items()}
+
+
+def compute_calls(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: Profile) -> dict[str, tuple[Any, ...]]:
+    """The arguments of `compute` for each retriever that the profile answers from, by the retriever's name.
+
+    Where a chooser could not be asked about some questions before, it is asked again.
+    """
+    ranker, options = label_parser_of(made.kg, made.questions, profile), profile.symbolic
+    llm = profile.llm if options.chooser else None
+    rest = sample_of(profile), options, profile.abstention.min_confidence, llm
+    calls = {}
     for name in dict.fromkeys(str(Knowledge.parse(name).variant) for name in profile.knowledge):
         topic_questions, parsed = made.questions_for(name), None
         if profile.symbolic.parser != "none":
@@ -375,8 +392,16 @@ def compute_all(made: RunArtifacts, facts: Mapping[str, ArtifactRef], profile: P
             examples = parsing_examples(made.kg, made.questions, linked)
             parsed = train_and_parse(profile.symbolic.parser, made.kg, examples, profile)
         inputs = {"kg": made.kg, "questions": topic_questions, "facts": facts[name], "label_parser": ranker}
-        computed[name] = compute(inputs | ({"parsed": parsed} if parsed else {}), name, *rest)
-    return computed
+        inputs |= {"parsed": parsed} if parsed else {}
+        failures = 0
+        while (ref := compute.find(inputs, name, *rest, failures)) and _failed_choices(ref):
+            failures += 1
+        calls[name] = (inputs, name, *rest, failures)
+    return calls
+
+
+def _failed_choices(ref: ArtifactRef) -> int:
+    return int(read_manifest(ref.folder)["counts"].get("chooser", {}).get("failed", 0))
 
 
 def sample_of(profile: Profile) -> QuestionSample:

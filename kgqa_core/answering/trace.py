@@ -89,6 +89,7 @@ def _steps(
         computed = {
             "operation": answer.operation, "form": answer.form, "answers": list(answer.answers or ()),
             "proof": list(answer.proof), "proof_rows": answer.proof_rows, "road": answer.road,
+            "chooser": answer.chooser,
         } | ({"steps": list(effort.steps), "end": effort.end} if effort is not None else {})  # fmt: skip
         tokens = (effort.prompt_tokens, effort.completion_tokens) if effort is not None else (None, None)
         steps["forms"] = ({"question": question.text, "facts": len(answer.facts)}, computed, *tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -22,6 +23,16 @@ class SymbolicOptions(Options):
     """Longest run of one form; one that takes longer counts as having found nothing."""
     current_facts: bool = True
     """Answer questions in the present tense from facts that have not ended by their qualifiers, as `end time`."""
+    chooser: str | None = None
+    """A language model, `openai:MODEL`, `openai:MODEL@ENDPOINT` or `hf:FOLDER_OR_ID`, that reads each question with its
+    ten best plans and some names of what they find, and chooses one or none; one call a question.  None asks nobody."""
+
+    @field_validator("chooser")
+    @classmethod
+    def _can_choose(cls, given: str | None) -> str | None:
+        if given is not None and not re.match(r"(openai|hf):\s*\S", given):
+            raise ValueError(f"{given!r} cannot choose plans; write openai:MODEL, openai:MODEL@ENDPOINT or hf:FOLDER")
+        return given
 
 
 LTGEN_TOKENS = 128

@@ -56,6 +56,8 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     head = VisibleText.assemble(answer_text, f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s")
     if reply.get("wording"):
         head.append(f"\n{reply['wording']}", style="italic")
+    if reply.get("chooser"):
+        head.append(f"\n{reply['chooser']}", style="dim")
     facts = Table(title="Facts", title_justify="left", title_style="bold")
     facts.add_column("hop", justify="right")
     facts.add_column("score", justify="right")

@@ -38,6 +38,7 @@ from kgqa_core.symbolic.by_labels.model import LabelModel, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answer_nodes, answers_of
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread
+from kgqa_core.symbolic.chooser import PlanChooser, confidence_of
 from kgqa_core.symbolic.corrections import ConfirmedForms
 from kgqa_core.symbolic.suggestions import NameSuggestions
 from kgqa_core.symbolic.tables import ComputedAnswer
@@ -77,13 +78,14 @@ class AutoSolver:
 
     model: a trained label parser; the packaged head start where it is None.  options: of proof and answers.
     min_confidence: below which a question is declined, and from which on it is answered; the calibration's own where
-    it is None.  With 0 all that is found is answered.
+    it is None.  With 0 all that is found is answered.  chooser: of `symbolic.chooser`.
     """
 
     store: KgStore
     options: SymbolicOptions
     model: LabelModel | None = None
     min_confidence: float | None = None
+    chooser: PlanChooser | None = None
     timeouts: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -152,6 +154,8 @@ class AutoSolver:
         questions: Sequence[Question],
         paths: Mapping[str, Sequence[Weighted]],
         parsed: Mapping[str, Sequence[Proposed]],
+        *,
+        chooses: bool = True,
     ) -> list[ComputedAnswer]:
         readings = self.parser.readings(questions)
         flat = [(question, query) for question, some in zip(questions, readings, strict=True) for query in some]
@@ -171,6 +175,8 @@ class AutoSolver:
             if question.topic_entities and not question.topic_weights:
                 ranked = replace(ranked, none=ranked.none - GIVEN)
             chosen.append((question, ranked.prepared.query, choose(ranked)))
+        if self.chooser is not None and chooses:
+            chosen = self.chooser.revise(chosen, self.parser)
         named = self._named(chosen)
         return [self._answer(*one, named) for one in chosen]
 
@@ -182,7 +188,8 @@ class AutoSolver:
         ]
         again = [replace(questions[n], text=text) for n, _, text in tried]
         with contextlib.suppress(QuestionTimeout):
-            for (n, suggestion, _), one in zip(tried, self._solve(again, {}, {}) if again else (), strict=True):
+            made = self._solve(again, {}, {}, chooses=False) if again else ()
+            for (n, suggestion, _), one in zip(tried, made, strict=True):
                 known = solved[n].suggestions
                 if one.form is not None and all(other.words not in suggestion.words for other in known):
                     solved[n] = replace(solved[n], suggestions=(*known, suggestion))
@@ -242,6 +249,7 @@ class AutoSolver:
             tried=len(choice.ranked.order) if choice.ranked is not None else 0,
             confidence=confidence if self.calibration is not None else None,
             min_confidence=self.threshold,
+            chooser=f"{self.chooser.model.name}: {choice.verdict}" if self.chooser and choice.verdict else None,
         )
         if not sure or best is None:
             words = self._shown(question, query, left.words, named)
@@ -250,6 +258,8 @@ class AutoSolver:
             if best is None and (away := self.parser.cues(query).negations):
                 return replace(made, confidence=None, reason=UNREAD, missing=", ".join(word for _, word in away))
             kind, missing = self._reason(query, choice)
+            if (verdict := choice.verdict) is not None and verdict.place:
+                kind, missing = (RELATION, verdict.missing or missing) if verdict.place < 0 else (UNREAD, None)
             if kind in (ENTITY, FACT):  # there is no answer to be sure of
                 made = replace(made, confidence=None)
             return replace(made, reason=kind, missing=missing)
@@ -301,7 +311,9 @@ class AutoSolver:
         if choice.ranked is None:
             return choice.share  # of a confirmed form
         confidence = self.calibration.confidence(choice) if self.calibration is not None else choice.share
-        return confidence if choice.share > choice.none else min(confidence, max(self.default_threshold - 0.01, 0.0))
+        if choice.share <= choice.none:
+            confidence = min(confidence, max(self.default_threshold - 0.01, 0.0))
+        return confidence_of(choice, confidence, self.threshold)
 
     def _proof(self, form: Form) -> tuple[tuple[int, ...], bool]:
         """Triples that a form's result rests on; of a `no` or a `none` those of what there is instead."""

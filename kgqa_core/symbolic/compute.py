@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from kgqa_core.config import SymbolicOptions
+from kgqa_core.config import LlmOptions, SymbolicOptions
 from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import StorageError
@@ -48,19 +48,21 @@ def compute(
     sample: QuestionSample,
     options: SymbolicOptions,
     min_confidence: float | None = None,
+    llm: LlmOptions | None = None,
 ) -> dict[str, Any]:
     """Writes computed.parquet, a row a question, and proof.parquet, and returns counts.
 
-    min_confidence: below which `auto` declines; its own where this is None.
-    Raises QuestionFileError when the split is empty, and ArtifactError.
+    min_confidence: below which `auto` declines; its own where this is None.  llm: where `options.chooser` is asked.
+    Raises QuestionFileError when the split is empty, ArtifactError, and what `PlanChooser` raises.
     """
+    asked = {"llm": llm, "cache": workspace.cache, "budget": workspace.budget, "model": workspace.model}
     chosen = sample.of(read_questions(inputs.questions))
     with KgStore.open(inputs.kg) as store:
         retrieved = read_retrieved(inputs.facts, [question.id for question in chosen])
         paths = paths_of(store, chosen, [retrieved.get(question.id, Retrieved(question.id)) for question in chosen])
         forms = read_proposed(inputs.parsed) if inputs.parsed is not None else None
         chosen = with_linked_candidates(chosen, inputs.questions, CANDIDATES)
-        solver = open_solver(store, options, inputs.label_parser, min_confidence)
+        solver = open_solver(store, options, inputs.label_parser, min_confidence, **asked)
         solved = solver.solve(chosen, paths, forms, workspace.monitor)
         write(workspace.out, solved, proofs(store, solved))
     kinds = Counter(answer.kind for answer in solved if answer.form is not None)
@@ -73,17 +75,20 @@ def compute(
         **({"roads": dict(sorted(roads.items()))} if roads else {}),
         "truncated": sum(answer.truncated for answer in solved),
         "timeouts": solver.timeouts,
+        **({"chooser": dict(sorted(solver.chooser.counts.items()))} if solver.chooser is not None else {}),
     }
 
 
 def open_solver(
-    store: KgStore, options: SymbolicOptions, label_parser: Path, min_confidence: float | None = None
+    store: KgStore, options: SymbolicOptions, label_parser: Path, min_confidence: float | None = None, **asked: Any
 ) -> AutoSolver:
-    """The solver of `auto` with a trained label parser."""
+    """The solver of `auto` with a trained label parser.  asked: of `PlanChooser.open`, for `options.chooser`."""
     from kgqa_core.symbolic.auto import AutoSolver
     from kgqa_core.symbolic.by_labels.model import load
+    from kgqa_core.symbolic.chooser import PlanChooser
 
-    return AutoSolver(store, options, load(label_parser), min_confidence)
+    chooser = PlanChooser.open(options.chooser, **asked) if options.chooser is not None else None
+    return AutoSolver(store, options, load(label_parser), min_confidence, chooser)
 
 
 def proofs(store: KgStore, solved: Sequence[ComputedAnswer]) -> Mapping[str, list[tuple[int, str]]]:
@@ -162,4 +167,5 @@ class Calculator:
             "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
             "computed": self._told_apart(solved), "answers": tuple(solved.answers), "proof": tuple(texts),
             "proof_rows": len(solved.proof), "road": solved.road, "suggestions": solved.suggestions,
+            "chooser": solved.chooser,
         }  # fmt: skip

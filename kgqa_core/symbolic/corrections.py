@@ -59,7 +59,7 @@ class ConfirmedForms:
             if made := [one for one in read if one is not None]:
                 alone = len(set(map(answer_key, made))) == 1 and (made[0].nodes is not None or times > 1)
                 several = any(rho > slot.entities[0][2] / 4 for slot in query.slots for _, _, rho in slot.entities[1:])
-                return query, Choice(made[0], SURE if alone and not several else LIKELY, 0.0, 0.0)
+                return query, Choice(made[0], SURE if alone and not several else LIKELY, 0.0)
         return None
 
     def _marks(self, query: LabelQuery) -> dict[str, str]:

@@ -37,7 +37,7 @@ class ComputedAnswer:
     right, None where that was not learnt or there is none; min_confidence: below which it declines; road: what proposed
     the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines; reject:
     why nothing was computed, where it took too long.  unnamed: blank nodes without a name that are left out.
-    suggestions: what words that were not read may mean.
+    suggestions: what words that were not read may mean.  chooser: which plan `symbolic.chooser` chose, or why none.
     """
 
     question: str
@@ -59,6 +59,7 @@ class ComputedAnswer:
     reject: str | None = None
     unnamed: int = 0
     suggestions: tuple[NameSuggestion, ...] = ()
+    chooser: str | None = None
 
 
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:

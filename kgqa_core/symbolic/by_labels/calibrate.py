@@ -31,19 +31,38 @@ from them alone is too low for people's.
 
 
 @dataclass(frozen=True)
+class PlanVerdict:
+    """What a language model says of the plans of a question.
+
+    place: of the plan that it chooses, 0 for the parser's first, -1 for none.  plans: how many it saw.  missing: words
+    of the question that no plan has.  fault: why there is no choice, so that the first plan stays.
+    """
+
+    place: int
+    plans: int
+    missing: str = ""
+    fault: str = ""
+
+    def __str__(self) -> str:
+        chosen = f"plan {self.place + 1}" if self.place >= 0 else "none"
+        missing = self.missing and f", missing: {self.missing}"
+        return f"no choice: {self.fault}" if self.fault else f"{chosen} of {self.plans}{missing}"
+
+
+@dataclass(frozen=True)
 class Choice:
     """The best answer of a question.
 
     best: the candidate that gives it; None where there is none.  share: probability of all candidates with this answer.
-    none: that of "no form".  other: that of the next best answer.
+    none: that of "no form".  verdict: of a language model that chose it.
     """
 
     best: Candidate | None
     share: float
     none: float
-    other: float
     place: int = -1
     ranked: Ranked | None = None
+    verdict: PlanVerdict | None = None
 
     def inputs(self) -> list[float]:
         """What a calibration reads."""
@@ -89,6 +108,11 @@ AS_IT_IS = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0)
 
 def choose(ranked: Ranked) -> Choice:
     """The answer that most probability is on."""
+    return choices(ranked, 1)[0]
+
+
+def choices(ranked: Ranked, most: int) -> list[Choice]:
+    """The answers that most probability is on, best first; one without a candidate where there is none."""
     scores = np.array([*ranked.scores, ranked.none])
     shares = np.exp(scores - scores.max())
     shares /= shares.sum()
@@ -99,11 +123,10 @@ def choose(ranked: Ranked) -> Choice:
         groups[key] = groups.get(key, 0.0) + share
         first.setdefault(key, index)
     if not groups:
-        return Choice(None, 0.0, 1.0, 0.0)
-    order = sorted(groups, key=lambda key: (-groups[key], first[key]))
-    index = first[order[0]]
-    other = groups[order[1]] if len(order) > 1 else 0.0
-    return Choice(ranked.candidates[index], groups[order[0]], float(shares[-1]), other, index, ranked)
+        return [Choice(None, 0.0, 1.0)]
+    order = sorted(groups, key=lambda key: (-groups[key], first[key]))[:most]
+    found, none = ranked.candidates, float(shares[-1])
+    return [Choice(found[first[key]], groups[key], none, first[key], ranked) for key in order]
 
 
 def answer_key(candidate: Candidate) -> object:

@@ -9,7 +9,7 @@ import pytest
 
 from kgqa_core.logic.forms import Entity
 from kgqa_core.search.candidates import Candidate, LabelQuery
-from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, answer_key, calibrate, choose
+from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, answer_key, calibrate, choices, choose
 from kgqa_core.symbolic.by_labels.parser import Prepared, Ranked, columns
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS
 
@@ -29,12 +29,12 @@ def ranked(scored: list[tuple[Candidate, float]], none: float) -> Ranked:
 
 def test_candidates_with_one_answer_share_their_probability() -> None:
     two, other = (candidate([1, 2]), candidate([1, 2])), candidate([3])
-    choice = choose(ranked([(other, 1.0), (two[0], 0.9), (two[1], 0.9)], none=0.0))
+    choice, second = choices(ranked([(other, 1.0), (two[0], 0.9), (two[1], 0.9)], none=0.0), 10)
     total = math.exp(1.0) + 2 * math.exp(0.9) + 1
     assert choice.best is two[0] and choice.place == 1
     assert choice.share == pytest.approx(2 * math.exp(0.9) / total)
-    assert choice.other == pytest.approx(math.exp(1.0) / total)
-    assert choice.share + choice.other + choice.none == pytest.approx(1.0)
+    assert second.best is other and second.share == pytest.approx(math.exp(1.0) / total)
+    assert choice.share + second.share + choice.none == pytest.approx(1.0)
 
 
 def test_count_of_one_is_no_yes_and_no_set() -> None:
