@@ -21,7 +21,7 @@ from benchmarks.answers.auto_figures import (
     wording_of,
 )
 from benchmarks.answers.auto_work import Answering, Work
-from benchmarks.answers.people import measure, rows_of, share
+from benchmarks.answers.people import among_ten, measure, rows_of, share
 from kgqa_core.config import LinkingOptions, NoiseOptions
 from kgqa_core.datasets.published.atlas.questions import questions as atlas_rows
 from kgqa_core.datasets.published.atlas.templates import TemplateWordings, compose, templates
@@ -196,6 +196,7 @@ def _people(work: Work, graph: str, parser: Path, name: str, linking: LinkingOpt
         return {
             **measure(rows, replies, seconds),
             "never_declining": {name: never[name] for name in ("exact", "gold_answer_named")},
+            "among_ten": share(among_ten(rows, answering.solver, [answering.start(question) for question in asked])),
             "milliseconds": milliseconds(seconds),
             "answering_seconds": answering.lap(),
             "trained": answering.counts(),

@@ -167,6 +167,7 @@ NEVER = {
 PEOPLE_ROWS = {
     "exact": "exact",
     "exact, never declining": "never_declining/exact",
+    "exact, of the ten best plans any": "among_ten",
     "gold answer named": "gold_answer_named",
     "gold answer named, never declining": "never_declining/gold_answer_named",
     "declined of unanswerable": "declined_of_unanswerable",

@@ -6,9 +6,10 @@
 SET is a folder of benchmarks/people and GRAPH a file in it; the run must have been made over that graph.  Figures, as
 JSON: exact (the complete answer and nothing else), named (a gold answer is among the answers), declined of what the
 graph cannot answer, wrongly declined of what it can, wrong with a high confidence, the calibration error of the
-confidence, by type and by road, and the time of a question; of several graphs these are of all questions together, and
-`graphs` has them apart.  A locked set is run once: from a clean tree, since its figures carry date and commit, and
-without --transcripts, which prints that many questions, drawn by seed 7, with what was answered.
+confidence, by type and by road, the share whose right answer one of the ten best plans finds (what a chooser may
+reach), and the time of a question; of several graphs these are of all questions together, and `graphs` has them apart.
+A locked set is run once: from a clean tree, since its figures carry date and commit, and without --transcripts, which
+prints that many questions, drawn by seed 7, with what was answered.
 """
 
 from __future__ import annotations
@@ -32,15 +33,22 @@ import numpy as np
 from benchmarks import results_file
 from benchmarks.conditions import ROOT, conditions
 from kgqa_core.answering.reply import Answer
+from kgqa_core.linking.questions import link_question
 from kgqa_core.metrics.confidence import expected_calibration_error
+from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.store.artifacts import Home
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.calibrate import choices
+from kgqa_core.symbolic.by_labels.parser import answer_nodes, answers_of
+from kgqa_core.symbolic.chooser import PLANS
 from kgqa_core.system import System
+from kgqa_core.types import Question
 
 FIELDS = (
     "set", "graph", "model", "knowledge", "commit", "date", "questions", "answerable", "exact/...",
     "gold_answer_named/...", "declined_of_unanswerable/...", "wrongly_declined/...", "confidence/...",
     "exact_by_type/...", "exact_by_style/...", "right_by_road/...", "reasons/...", "seconds/*",
-    "?wrong_above/...", "?exact_if_empty/...", "?graphs/...",
+    "?wrong_above/...", "?exact_if_empty/...", "?among_ten/...", "?graphs/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
 
@@ -174,6 +182,29 @@ def transcripts(rows: list[dict[str, Any]], replies: list[Answer], number: int) 
             print(f"       gold: {', '.join(map(str, row['answers'][:5])) or 'not answerable: ' + str(row['reason'])}")
 
 
+def among_ten(rows: list[dict[str, Any]], solver: AutoSolver, started: list[Question]) -> list[bool]:
+    """Of each answerable question whether its right answer is one of its ten best plans', which a chooser sees.
+
+    started: the questions with their linked topics.
+    """
+    good = []
+    for row, ranked in zip(rows, solver.parser.parse(started), strict=True):
+        if row["answerable"]:
+            plans = [one.best for one in choices(ranked, PLANS) if one.best is not None and not one.empty]
+            found = [answers_of(plan, solver.store.names(answer_nodes(plan))) for plan in plans]
+            good.append(any(is_exact(row, Answer("", "", "", answers=answers)) for answers in found))
+    return good
+
+
+def ceiling(rows: list[dict[str, Any]], home: Path, run: str | None) -> list[bool]:
+    """`among_ten` of the system of a run; of a system that has no plans nothing."""
+    system = System.from_run(Home(home), run)
+    if system.tagger is None or system.calculator is None or not system.answerer.computes:
+        return []
+    linked = [link_question(system.tagger, Question(row["id"], row["question"]), system.linking) for row in rows]
+    return among_ten(rows, system.calculator.solver, [with_candidates(*one, CANDIDATES) for one in linked])
+
+
 def ask(
     rows: list[dict[str, Any]], home: Path, run: str | None
 ) -> tuple[list[dict[str, Any]], list[Answer], list[float]]:
@@ -210,6 +241,8 @@ def main() -> None:
         if conditions(SEED)["commit"].endswith("with changes"):
             parser.error(f"{options.set} is run from a clean tree: commit the changes first")
     asked = {name: ask(rows_of(options.set, name), Path(home), options.run) for name, home in homes.items()}
+    ten = {name: ceiling(asked[name][0], Path(home), options.run) for name, home in homes.items()}
+    apart = {name: measure(*own) | {"among_ten": share(ten[name])} for name, own in asked.items()}
     rows, replies, seconds = ([item for own in asked.values() for item in own[part]] for part in range(3))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     made = {
@@ -220,7 +253,8 @@ def main() -> None:
         "commit": commit.stdout.strip(),
         "date": datetime.now(UTC).date().isoformat(),
         **measure(rows, replies, seconds),
-        **({"graphs": {name: measure(*own) for name, own in asked.items()}} if len(asked) > 1 else {}),
+        "among_ten": share([good for own in ten.values() for good in own]),
+        **({"graphs": apart} if len(asked) > 1 else {}),
     }
     text = json.dumps(made, indent=1)
     if options.out is not None:

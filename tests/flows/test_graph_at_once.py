@@ -14,7 +14,8 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from tests.support.command import ROOT, environment, run_python
+from tests.support.chat_server import ChatServer
+from tests.support.command import ROOT, Outcome, environment, run_python
 from tests.support.forked_command import forked_kgqa
 from tests.support.kgqa_serve import served
 
@@ -88,6 +89,41 @@ def test_what_cannot_be_answered_from_is_refused(
     done = forked_kgqa(*given, "--home", str(tmp_path / "home"))
     assert done.code == 2, done.err
     assert any(part in done.err for part in message.split("|")), done.err
+
+
+def test_a_language_model_that_chooses_none_declines_a_question(tmp_path: Path, graph: Path) -> None:
+    with ChatServer(lambda prompt: '{"plan": "none", "missing": "Night"}') as server:
+        words = ["--kg", str(graph), "--home", str(tmp_path / "home"), "--json", "--set", "symbolic.chooser=openai:m"]
+        words += ["--set", f"llm.base_url={server.base_url}"]
+        done = forked_kgqa("ask", *words, QUESTION, env={"OPENAI_API_KEY": "none"})
+    assert done.code == 0, done.err
+    assert done.json["answer"] is None and done.json["missing"] == "Night"
+    assert done.json["model_answer"] == "" and done.json["chooser"].startswith("openai:m: none of ")
+    [prompt] = server.prompts
+    assert json.loads(prompt)["plans"][0]["finds"] == ["Ada Stone"]
+
+
+@pytest.mark.slow
+def test_a_run_has_its_plans_chosen_as_the_forecast_counts_and_ends_at_its_budget(tmp_path: Path, graph: Path) -> None:
+    with ChatServer(lambda prompt: '{"plan": "1", "missing": ""}') as server:
+
+        def command(name: str, *more: str) -> Outcome:
+            settings = ("symbolic.chooser=openai:m", f"llm.base_url={server.base_url}", "questions.generated.size=12")
+            words = [word for setting in (*settings, *more) for word in ("--set", setting)]
+            given = (name, "--kg", str(graph), "--home", str(tmp_path / "home"), "--json", *words)
+            return forked_kgqa(*given, env={"OPENAI_API_KEY": "none"}, timeout=300)
+
+        [expected] = command("forecast").json["stages"]
+        assert expected["model"] == "openai:m" and expected["calls"] > 1 and server.stats()["requests"] == 0
+        stopped = command("run", "llm.budget.max_calls=1")
+        assert stopped.code != 0 and "raise llm.budget.max_calls" in stopped.err
+        done = command("run")
+        assert done.code == 0, done.err[-3000:]
+        assert server.stats()["requests"] == expected["calls"], "what was paid before the limit is not paid again"
+        [folder] = (tmp_path / "home" / "artifacts" / "computed").glob("*/manifest.json")
+        counts = json.loads(folder.read_text(encoding="utf-8"))["counts"]
+        assert counts["chooser"] == {"first": counts["chooser"]["first"]} and counts["computed"] > 0
+        assert command("forecast").json["stages"][0]["calls"] == 0
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ class PlanVerdict:
     def __str__(self) -> str:
         chosen = f"plan {self.place + 1}" if self.place >= 0 else "none"
         missing = self.missing and f", missing: {self.missing}"
-        return f"no choice: {self.fault}" if self.fault else f"{chosen} of {self.plans}{missing}"
+        return f"no choice: {self.fault[:100]}" if self.fault else f"{chosen} of {self.plans}{missing}"
 
 
 @dataclass(frozen=True)

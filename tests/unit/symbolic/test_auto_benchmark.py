@@ -11,10 +11,16 @@ import pytest
 
 from benchmarks.answers import auto_experiments as experiments
 from benchmarks.answers import auto_figures as figures
-from benchmarks.answers.people import ece_of_chance, share
+from benchmarks.answers.people import among_ten, ece_of_chance, share
+from kgqa_core.config import SymbolicOptions
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.graph import LabelGraph
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.by_labels.model import LabelModel
+from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
+from tests.support.label_graph import Preferring, X, question_about
 
 TWINS = Question("1", "Where is London?", answer_keys=("gb", "ca"), answer_names=(("London",), ("London",)))
 AREA = Question("2", "How large is Malta?", answer_type="number", answer_keys=("316",), answer_names=(("316",),))
@@ -122,3 +128,12 @@ def test_the_page_has_the_table_as_the_json_gives_it() -> None:
     root = Path(__file__).resolve().parents[3]
     results = json.loads((root / "benchmarks" / "results" / "auto.json").read_text(encoding="utf-8"))["results"]
     assert figures.table(results) in (root / "docs" / "auto.md").read_text(encoding="utf-8")
+
+
+def test_a_right_answer_is_among_ten_where_any_of_the_plans_finds_it(graph: LabelGraph, scorer: LabelScorer) -> None:
+    solver = AutoSolver(graph.store, SymbolicOptions(), LabelModel(scorer.network, 2))
+    solver.parser = Preferring(solver.graph, scorer)
+    question = question_about(solver.graph, "q", "what is the capital of Norland?", X + "c0")
+    gold = [["Norland City"], ["Nowhere"], []]
+    rows = [{"answerable": bool(names), "answers": names, "type": "direct"} for names in gold]
+    assert among_ten(rows, solver, [question] * 3) == [True, False]
