@@ -41,7 +41,6 @@ TOKENS, RETRY_TEMPERATURE = 512, 0.7
 """Longest reply, thoughts included; the first is greedy, and another after one that is no choice is not."""
 VOTE, MOST = 4.0, 0.5
 """By how much a choice against the parser raises the odds of the plan, and how sure the answer is at most."""
-NONE = "none"
 EXAMPLE = '{"plan": "1", "missing": ""}'
 TASK = (
     "A question is answered from a knowledge graph by one of several plans. They are given in words, with what each "
@@ -72,11 +71,10 @@ class PlanChooser:
 
     @classmethod
     def open(
-        cls, spec: str, *, llm: LlmOptions | None = None, cache: Path | None = None, budget: Budget | None = None,
+        cls, spec: str, *, llm: LlmOptions, cache: Path | None = None, budget: Budget | None = None,
         model: LanguageModel | None = None, turns: Semaphore | None = None,
     ) -> PlanChooser:  # fmt: skip
         """The chooser of a profile; without a budget `llm.budget` holds in this process.  Raises as `load_model`."""
-        llm = llm or LlmOptions()
         model = model or load_model(spec, llm, budget=budget or Budget(llm.budget, llm.prices))
         return cls(model, open_cache(cache), llm.attempts, turns, budget is not None)
 
@@ -101,7 +99,7 @@ class PlanChooser:
         asked = json.dumps({"question": text, "plans": listed}, ensure_ascii=False)
         if not self.model.name.startswith("openai:"):
             return chat(TASK, asked)
-        allowed = [*(one["plan"] for one in listed), NONE]
+        allowed = [*(one["plan"] for one in listed), "none"]
         properties = {"plan": {"type": "string", "enum": allowed}, "missing": {"type": "string"}}
         schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
         messages = [{"role": "system", "content": TASK}, {"role": "user", "content": asked}]
@@ -145,11 +143,11 @@ def read_verdict(text: str, plans: int) -> PlanVerdict:
         reply = json.loads(written[written.index("{") : written.rindex("}") + 1])
     except (ValueError, RecursionError):
         return PlanVerdict(0, plans, fault="no JSON object")
-    places = {str(number + 1): number for number in range(plans)} | {NONE: -1}
+    places = {str(number + 1): number for number in range(plans)} | {"none": -1}
     plan, missing = str(reply.get("plan", "")).strip().lower(), reply.get("missing", "")
     if reply.get("plan") is None or plan not in places or not isinstance(missing, str):
         return PlanVerdict(0, plans, fault=f"{shown(plan)!r} is none of {plans} plans")
-    return PlanVerdict(places[plan], plans, shown(" ".join(missing.split())) if plan == NONE else "")
+    return PlanVerdict(places[plan], plans, shown(" ".join(missing.split())) if plan == "none" else "")
 
 
 def confidence_of(choice: Choice, own: float, threshold: float) -> float:

@@ -55,14 +55,14 @@ def compute(
     min_confidence: below which `auto` declines; its own where this is None.  llm: where `options.chooser` is asked.
     Raises QuestionFileError when the split is empty, ArtifactError, and what `PlanChooser` raises.
     """
-    asked = {"llm": llm, "cache": workspace.cache, "budget": workspace.budget, "model": workspace.model}
+    asked = {"cache": workspace.cache, "budget": workspace.budget, "model": workspace.model}
     chosen = sample.of(read_questions(inputs.questions))
     with KgStore.open(inputs.kg) as store:
         retrieved = read_retrieved(inputs.facts, [question.id for question in chosen])
         paths = paths_of(store, chosen, [retrieved.get(question.id, Retrieved(question.id)) for question in chosen])
         forms = read_proposed(inputs.parsed) if inputs.parsed is not None else None
         chosen = with_linked_candidates(chosen, inputs.questions, CANDIDATES)
-        solver = open_solver(store, options, inputs.label_parser, min_confidence, **asked)
+        solver = open_solver(store, options, inputs.label_parser, min_confidence, llm=llm or LlmOptions(), **asked)
         solved = solver.solve(chosen, paths, forms, workspace.monitor)
         write(workspace.out, solved, proofs(store, solved))
     kinds = Counter(answer.kind for answer in solved if answer.form is not None)

@@ -45,8 +45,8 @@ class PlanVerdict:
 
     def __str__(self) -> str:
         chosen = f"plan {self.place + 1}" if self.place >= 0 else "none"
-        missing = self.missing and f", missing: {self.missing}"
-        return f"no choice: {self.fault[:100]}" if self.fault else f"{chosen} of {self.plans}{missing}"
+        said = f"{chosen} of {self.plans}{self.missing and f', missing: {self.missing}'}"
+        return f"no choice: {self.fault[:100]}" if self.fault else said
 
 
 @dataclass(frozen=True)

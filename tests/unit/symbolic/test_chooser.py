@@ -183,7 +183,7 @@ def test_a_budget_that_is_reached_ends_a_run_and_leaves_a_question_to_the_parser
     solver = make(opened(server, "2", "", llm={"budget": limits}))
     assert "plan 2" in str(ask(solver).chooser)
     left = ask(solver, "capital of Norland")
-    assert "max_calls" in str(left.chooser) and left.answers
+    assert "1 of 1 calls are spent" in str(left.chooser) and left.answers
     run = make(opened(server, "2", "", budget=Budget(limits)))
     ask(run)
     with pytest.raises(BudgetReached, match="max_calls"):
