@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.kg.names import in_words, key_name, relation_name
+from kgqa_core.kg.names import BLANK_NODE, in_words, key_name, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
@@ -384,9 +384,20 @@ class LabelGraph:
             results.append(self.triples / np.maximum(np.bincount(relations, minlength=self.relations), 1))
         return np.concatenate(results)
 
-    def heads(self) -> list[Ints]:
-        """The heads of each relation, each once, ascending."""
-        relations, nodes = self._ends(self.memory.head)
+    @cached_property
+    def to_blank(self) -> NDArray[np.bool_]:
+        """Whether all that each relation leads to are blank nodes: what holds the parts of an address."""
+        rows = self.store.connection.execute(
+            "SELECT id FROM entities WHERE regexp_matches(key, ?)", [BLANK_NODE]
+        ).fetchnumpy()
+        blank = np.zeros(self.memory.entities, dtype=np.bool_)
+        blank[np.asarray(rows["id"], dtype=np.int64)] = True
+        held = np.bincount(self.memory.relation[blank[self.memory.tail]], minlength=self.relations)
+        return (held == self.triples) & (held > 0)
+
+    def at_ends(self, end: Ints) -> list[Ints]:
+        """What stands at an end of each relation, each once, ascending.  end: the heads or the tails of all triples."""
+        relations, nodes = self._ends(end)
         return np.split(nodes, np.searchsorted(relations, np.arange(1, self.relations)))[: self.relations]
 
     def _ends(self, end: Ints) -> tuple[Ints, Ints]:

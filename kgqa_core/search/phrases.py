@@ -93,7 +93,7 @@ def relation_words(label: str, head: str) -> RelationWords:
 def _heads(graph: LabelGraph, words: Sequence[RelationWords]) -> list[str]:
     """What the heads of each relation are called: as its words say, else as other relations call most of them."""
     called: dict[str, NDArray[np.bool_]] = {}
-    heads = graph.heads()
+    heads = graph.at_ends(graph.memory.head)
     for relation, own in zip(words, heads, strict=True):
         if relation.head:
             called.setdefault(relation.head, np.zeros(graph.memory.entities, dtype=np.bool_))[own] = True
@@ -269,7 +269,9 @@ class Phrases:
         return f"with {pair[form.best != 'max']} {measure}"
 
     def _path(self, path: tuple[Step, ...], text: str) -> str:
-        for step in reversed(path):
+        for place, step in reversed([*enumerate(path)]):
+            if place and step.inverse and self.graph.to_blank[self.graph.memory.relation_ids[step.relation]]:
+                continue  # `city of x`, of its address
             text = self.follow(self.graph.memory.relation_ids[step.relation], text, ahead=step.inverse)
         return text
 

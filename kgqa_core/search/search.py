@@ -68,6 +68,7 @@ SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 COVERAGE, COST, TYPED, UNSURE, PRIOR = 1.2, 0.08, 0.2, 0.05, 0.1
 PLAIN = 0.55
 SINGLE = 1.05
+_ORDER = {Class: 0, Compare: 2}
 ONE = Literal("1", f"{XSD}decimal")
 
 
@@ -406,7 +407,7 @@ class _Search:
             if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 cover = np.maximum(plan.cover, members.cover)
-                yield self._extended(plan, And((members.form, plan.form)), both, cover, cost=-0.05)
+                yield self._extended(plan, _both(members.form, plan.form), both, cover, cost=-0.05)
 
     def _called(self, relation: int, index: int) -> bool:
         return relation >= self.graph.relations and bool(
@@ -496,7 +497,7 @@ class _Search:
         for form, nodes, relation in self._conditions(plan.nodes, plan):
             cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.value)
             cover = np.maximum(cover, self.words.compare)
-            yield self._extended(plan, And((plan.form, form)), nodes, cover, relation, 0.02, "value")
+            yield self._extended(plan, _both(plan.form, form), nodes, cover, relation, 0.02, "value")
 
     def _conditions(self, nodes: Ints, plan: Plan, *, empty: bool = False) -> Iterator[tuple[Form, Ints, int]]:
         relations, hop = self.graph.relations, self.graph.memory.hop
@@ -587,9 +588,9 @@ class _Search:
                 if sorted(one[0]) < sorted(other[0]) and not ranked:
                     both = p.nodes[among(p.nodes, q.nodes)]
                     if len(both) and (len(both) < len(p.nodes) or len(both) < len(q.nodes)) or same and len(both):
-                        yield self._joined(And((p.form, q.form)), both, p, q, "intersect")
+                        yield self._joined(_both(p.form, q.form), both, p, q, "intersect")
                     elif not len(both) and max(i, j) < EMPTIES and self._alike(p, q):
-                        yield self._joined(And((p.form, q.form)), NONE, p, q, "intersect")
+                        yield self._joined(_both(p.form, q.form), NONE, p, q, "intersect")
                     if union and not np.array_equal(p.nodes, q.nodes) and same:
                         yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
                 if minus:
@@ -819,6 +820,12 @@ def _head(form: Form) -> Form:
     while isinstance(form, (And, Minus, Arg, Nth)):
         form = form.parts[0] if isinstance(form, And) else form.of
     return form
+
+
+def _both(*forms: Form) -> And:
+    """The intersection of forms, its parts in one order whichever was found first."""
+    parts = {part for form in forms for part in (form.parts if isinstance(form, And) else (form,))}
+    return And(tuple(sorted(parts, key=lambda one: (_ORDER.get(type(one), 1), str(one)))))
 
 
 def _at(nodes: Ints, places: Ints, x: Floats, best: str, n: int) -> Ints:

@@ -13,6 +13,7 @@ import argparse
 import json
 import logging
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,11 +32,12 @@ from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.tagger import open_tagger
-from kgqa_core.logic.forms import And, Class, Entity, Form, Join, Step, elements
+from kgqa_core.logic.forms import And, Class, Count, Entity, Form, Holds, Join, Step, elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.sparql import from_sparql
 from kgqa_core.logic.sparql_query import Outside
 from kgqa_core.monitor import QUIET
+from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.by_labels.encoder import TextEncoder
@@ -52,6 +54,9 @@ from tools.head_start.real_graph import build_real_graph
 
 log = logging.getLogger("head_start")
 HOPS = 3
+RENAMED = 0.4
+"""Share of the questions over the sample of Wikidata that call a relation otherwise, where it has other names."""
+_NO_NOUN = re.compile(r"\b(?:by|in|at|on|to|is|are|was|has|had|with|for|from)$|^(?:is|are|was|has|had|can) |[^\w -]")
 SHARES = KindShares(
     yes_no=12, existence=0, intersection=11, difference=5, ordinal=5, union=2, siblings=9, three_hops=8, after_best=8,
     absence=6, text_value=8, empty=6, total=3, average=3, share=3, first_k=5, group=4, greatest_value=1, least_value=1,
@@ -229,7 +234,7 @@ def _likeness(scorer: LabelScorer, examples: Sequence[LabelExample]) -> list[NDA
     for start in range(0, len(examples), BLOCK):
         block = examples[start : start + BLOCK]
         encoded = scorer.questions([one.query.text for one in block])
-        scorer.encode_new([text for one in block for text in (*one.texts, *one.nouns)])
+        scorer.known([text for one in block for text in (*one.texts, *one.nouns)])
         for place, one in enumerate(block):
             phrases, nouns = scorer.phrases(one.texts), scorer.phrases(one.nouns)
             results.append(scorer.likeness(encoded, place, phrases, nouns).numpy())
@@ -276,6 +281,7 @@ def _examples(
         shares = SHARES if hops > 2 else SHARES.model_copy(update={"three_hops": 0.0})
         rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.2, shares=shares), seed, QUIET)
         if data is not None:
+            _in_other_words(rows, data, seed)
             rows = [*rows, *_lcquad(data, graph)]
         questions = [one for row in rows if (one := _question(row, graph)) is not None]
         linking = LinkingOptions()
@@ -301,25 +307,48 @@ def _question(row: dict[str, Any], graph: LabelGraph) -> tuple[Question, str | N
 
 def _lcquad(data: Path, graph: LabelGraph) -> list[dict[str, Any]]:
     """Questions of LC-QuAD 2 whose entities and relations the graph has, with the forms of their queries."""
-    rows = []
-    path = data / "lcquad2" / "ibm_genrl" / "lcquad2_test_validated.jsonl"
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    path, rows = data / "lcquad2" / "ibm_genrl" / "lcquad2_test_validated.jsonl", []
+    found = [(row["q_id"], row["text"], row["query"]) for row in _json_rows(path) if row["f1"] == 1]
+    path = data / "lcquad2_train" / "lcquad2_questions.jsonl"
+    found += [
+        (row["id"], row["question"], row["sparql_wikidata"]) for row in _json_rows(path) if row["split"] == "train"
+    ]
+    for name, text, query in found:
+        if not text or "{" in text:  # a template that nobody put in words
+            continue
         try:
-            form = from_sparql(row["query"])
+            form = _with_types(from_sparql(query), graph)
         except (Outside, FormError, ValueError):
             continue
-        if row["f1"] < 1:
-            continue
-        form = _with_types(form, graph)
         used = elements(form)
         if not used.entities or len(graph.memory.know(used.entities)) < len(used.entities):
             continue
-        if any(key not in graph.memory.relation_ids for key in used.relations) or not row["text"]:
+        if any(key not in graph.memory.relation_ids for key in used.relations):
             continue
-        rows.append({"id": f"lcquad2-{row['q_id']}", "question": row["text"], "s_expression": str(form), "human": True})
+        if isinstance(form, (Count, Holds)) or len(graph.answering.nodes(form)):
+            rows.append({"id": f"lcquad2-{name}", "question": text, "s_expression": str(form), "human": True})
     log.info("%d questions of LC-QuAD 2", len(rows))
     return rows
+
+
+def _in_other_words(rows: list[dict[str, Any]], data: Path, seed: int) -> None:
+    """Puts other names of its relation into some questions: nouns by which Wikidata calls it, too."""
+    chooser, names = random.Random(f"names {seed}"), {}
+    for row in _json_rows(data / "relation_names" / "wikidata_properties.jsonl"):
+        nouns = [name for name in row.get("aliases") or () if name.isascii() and not _NO_NOUN.search(name)]
+        names[row["id"]] = row["label"], [name for name in nouns if not phrase(name).is_verb]
+    for row in rows:
+        if row.get("answerable") is False or chooser.random() > RENAMED:
+            continue
+        for key in sorted(elements(parse(row["s_expression"])).relations):
+            label, others = names.get(key, ("", []))
+            if others:
+                whole = rf"\b{re.escape(label)}(?=s?\b)"
+                row["question"] = re.sub(whole, chooser.choice(others), row["question"], count=1)
+
+
+def _json_rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _with_types(form: Form, graph: LabelGraph) -> Form:

@@ -19,6 +19,7 @@ from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, M
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import Result, row_texts, value_text
 from kgqa_core.question_limits import next_question
+from kgqa_core.search.agreement import Agreement
 from kgqa_core.search.candidates import (
     Candidate,
     LabelQuery,
@@ -127,6 +128,10 @@ class CandidateFeatures(NamedTuple):
     left: float
     rank_left: float
     rank_added: float
+    usual: float
+    """As of `Agreement.of`; so are `direction` and `end`."""
+    direction: float
+    end: float
 
 
 def columns(*names: str) -> tuple[int, ...]:
@@ -258,7 +263,7 @@ class LabelParser:
         self._wording_block: EncodedTexts | None = None
         self._unread = UnreadWords(graph, each, scorer, learnt)
         self.maker = FormSearch(graph, hops)
-        self._word_index = WordIndex(graph, self._words)
+        self._word_index, self._agreement = WordIndex(graph, self._words), Agreement(graph)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
         self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]
@@ -488,6 +493,7 @@ class LabelParser:
             explained = content & label_words.union(*(self._words[directed] for directed in one.ways))
             literals = sum(map(has_value, nodes))
             nth = next((node.n for node in nodes if isinstance(node, Nth)), 1)
+            one = self._without_blank(one)
             operation, best, order, length, turns = (
                 max(log[number], -8) / 4 if number >= 0 else 0 for log, number in zip(guess, numbers, strict=True)
             )
@@ -498,6 +504,9 @@ class LabelParser:
                 logs = [self._log_triples[directed % self.graph.relations] for directed in one.ways]
                 frequency = sum(logs) / len(logs)
             covered, left, rank_left, rank_added = fit.cover.of(one) if fit.cover is not None else (0.0, 0.0, 0.0, 0.0)
+            usual, direction, end = (
+                self._agreement.of(one, query, fit.cover) if fit.cover is not None else (0.0, 0.0, 0.0)
+            )
             table.append(
                 CandidateFeatures(
                     operation=operation,
@@ -534,9 +543,17 @@ class LabelParser:
                     left=left,
                     rank_left=rank_left,
                     rank_added=rank_added,
+                    usual=usual,
+                    direction=direction,
+                    end=end,
                 )
             )
         return np.array(table, dtype=np.float32).reshape(len(candidates), FEATURES)
+
+    def _without_blank(self, one: Candidate) -> Candidate:
+        """A candidate without the relations that only lead to what holds others, as in the city of an address."""
+        said = tuple(w for w in one.ways if w >= self.graph.relations or not self.graph.to_blank[w])
+        return replace(one, ways=said) if said and len(said) < len(one.ways) else one
 
     def _several_values(self, candidate: Candidate) -> bool:
         if candidate.nodes is None or len(candidate.nodes) < 2:

@@ -27,7 +27,7 @@ from kgqa_core.symbolic.by_labels.encoder import TextEncoder
 
 INNER = 128
 """Numbers of a token's direction."""
-FEATURES = 34
+FEATURES = 37
 """Numbers that describe a candidate beside its text."""
 ORDERS = 2
 LENGTHS = 4

@@ -1,0 +1,143 @@
+"""How a form agrees with the grammar of a question: with the direction of its verbs and nouns, with which end of a
+ranking it wants, and with what goes without saying."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
+from kgqa_core.linking.words import FUNCTION_WORDS
+from kgqa_core.logic.forms import Aggregate, Arg, Compare, Entity, Form, Greater, Holds, Join, Nth
+from kgqa_core.rewriting.phrases import phrase
+from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of
+from kgqa_core.search.form_reading import root
+from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.question_words import adjectives
+from kgqa_core.search.words import WordCover
+
+RAREST = 8.0
+"""Below e to the minus this no share is told from a smaller one."""
+VERB, ACTIVE, NOUN, ROLE = "verb", "active", "noun", "role"
+"""What a word says of a relation: its head does it; its tail does it; it names its tail; it names its head."""
+LARGE = frozenset("most highest best last latest top max maximum more greater higher later over above after since "
+                  "beyond exceeding exceeds".split())  # fmt: skip
+SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
+                  "until till".split())  # fmt: skip
+_ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
+
+
+class Agreement:
+    """What the relations of one graph agree with."""
+
+    def __init__(self, graph: LabelGraph) -> None:
+        self.graph = graph
+        self._roles: dict[int, dict[str, str]] = {}
+
+    def of(self, one: Candidate, query: LabelQuery, words: WordCover) -> tuple[float, float, float]:
+        """Of a candidate how usual the relations are that no word names, below 0; whether the direction of its
+        relations is that of the words for them, and whether its rankings want the end that the words want, -1 to 1."""
+        unnamed = [w for w in one.ways if (words.relations[w] * words.weights).max(initial=0.0) < 0.5]
+        usual = sum(self.usual[way] for way in unnamed)
+        keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities}
+        told = [
+            self._told(words, relation, words.slots[keys[key]], head)
+            for key, relation, head in self._ends(one.form)
+            if keys.get(key) in words.slots
+        ]
+        signs = [sign for node in nodes_of(one.form) for sign in self._signs(node, words)]
+        return usual, sum(told) / max(sum(map(abs, told)), 1), sum(signs) / max(len(signs), 1)
+
+    @cached_property
+    def usual(self) -> list[float]:
+        """Of each directed relation the log share of the things of a kind that it leads to; of one to values, that of
+        the things that have it."""
+        graph, memory = self.graph, self.graph.memory
+        rows = []
+        for end, types in ((memory.tail, graph.tail_type), (memory.head, graph.head_type)):
+            numbers = [len(nodes) for nodes in graph.at_ends(end)]
+            most = max(numbers, default=1)
+            sizes = [len(graph.members(t)) if t >= 0 else most for t in types.tolist()]
+            rows.append([number / max(size, 1) for number, size in zip(numbers, sizes, strict=True)])
+        ahead = [h if to < 0.5 else t for t, h, to in zip(*rows, graph.entity_tails.tolist(), strict=True)]
+        return [max(math.log(max(share, 1e-9)), -RAREST) / RAREST if share < 1 else 0.0 for share in (*ahead, *rows[1])]
+
+    # -- direction ---------------------------------------------------------------------------------------------
+
+    def _ends(self, form: Form) -> Iterator[tuple[str, int, bool]]:
+        """(key, relation, whether it is the head) of each entity at an end of a relation."""
+        for node in nodes_of(form):
+            match node:
+                case Join(path=(*_, step), of=Entity(key=key)):
+                    yield key, self.graph.memory.relation_ids[step.relation], step.inverse
+                case Holds(of=Join(path=(step, *_)), one=Entity(key=key)):
+                    yield key, self.graph.memory.relation_ids[step.relation], not step.inverse
+
+    def _told(self, words: WordCover, relation: int, slot: int, head: bool) -> int:
+        """1 where the question has a thing at this end of a relation, -1 at the other one, 0 where it does not say."""
+        roles = self.roles(relation)
+        for n, word in enumerate(words.roots):
+            if n != slot and word in roles:
+                told = _is_head(words.words, n, slot, roles[word])
+                return 0 if told is None else 1 if told == head else -1
+        return 0
+
+    def roles(self, relation: int) -> dict[str, str]:
+        """Roots of the words of a relation, each with what it says."""
+        if relation not in self._roles:
+            label = self.graph.labels[relation].lower()
+            entry = thesaurus().relation(label) or RelationEntry()
+            if phrase(label).is_verb:
+                texts = [(label, ACTIVE if label.endswith(" by") else VERB)]
+            else:
+                texts = [(label, ROLE if label.endswith(" of") else NOUN)]
+            texts += [(noun, NOUN) for noun in entry.nouns]
+            texts += [(text, ACTIVE) for text in entry.active]
+            texts += [(text, ACTIVE if " by" in text else VERB) for pair in entry.verb for text in pair[:1]]
+            self._roles[relation] = {}
+            for text, role in reversed(texts):
+                content = [word for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS]
+                for word in content[-1:] if role in (NOUN, ROLE) else content[:1]:
+                    ends = (0, 1, 2) if role in (VERB, ACTIVE) and word.endswith("ed") else (0,)
+                    self._roles[relation] |= {root(word[: len(word) - end]): role for end in ends}
+        return self._roles[relation]
+
+    # -- rankings ----------------------------------------------------------------------------------------------
+
+    def _signs(self, node: Form, words: WordCover) -> Iterator[int]:
+        match node:
+            case Arg(best=best, path=path) | Nth(best=best, path=path) | Greater(best=best, path=path):
+                yield from self._end_told(best, path[-1].relation, words)
+            case Aggregate(how=("max" | "min") as best, path=(*_, step)):
+                yield from self._end_told(best, step.relation, words)
+            case Compare(op=op, path=(*_, step)) if op in _ENDS:
+                yield from self._end_told(_ENDS[op], step.relation, words)
+
+    def _end_told(self, best: str, key: str, words: WordCover) -> Iterator[int]:
+        entry = thesaurus().relation(self.graph.labels[self.graph.memory.relation_ids[key]])
+        for n, word in enumerate(words.words):
+            if word in LARGE or word in SMALL:
+                if not (word in ("most", "least") and n and words.words[n - 1] == "at"):
+                    yield 1 if (word in LARGE) == (best == "max") else -1
+                else:
+                    yield 1 if (word == "least") == (best == "max") else -1
+            elif (sides := adjectives().get(word)) is not None:
+                every = frozenset[str]().union(*sides.values())
+                own = sides.get(entry.labels[0], every) if entry is not None else every
+                if len(own) == 1:
+                    yield 1 if best in own else -1
+
+
+def _is_head(words: list[str], n: int, slot: int, role: str) -> bool | None:
+    """Whether a word at `n` says that what stands at `slot` is the head of its relation; None where it does not."""
+    between = words[min(n, slot) + 1 : max(n, slot)]
+    if role in (VERB, ACTIVE):
+        passive = "by" in words[n + 1 : n + 3]
+        return ((slot < n) == (role == VERB)) != passive
+    owner = slot < n and (slot + 1 == n or words[slot + 1] in ("s", "'s", "’s"))
+    if slot > n:
+        owner = "of" in between
+    elif not owner and "as" not in between and "of" not in words[n + 1 : n + 2]:
+        return None
+    return owner == (role == NOUN)
