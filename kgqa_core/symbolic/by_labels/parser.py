@@ -53,6 +53,8 @@ SHARP = 0.05
 """Difference of likeness by which a token of the text has e times the weight in a relation's position."""
 NONE = "none"
 """The answer of a form that finds nothing."""
+LEFT_OUT = 4.0
+"""What the score of a candidate loses for each mention that it leaves out, which no answer may."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
 MADE, SCORED = 96, 24
@@ -141,6 +143,7 @@ def columns(*names: str) -> tuple[int, ...]:
 
 HEAD_FEATURES = columns("operation", "best", "order", "length", "turns")
 """Features that hold the log probability of a candidate's class by each head of the scorer."""
+_UNUSED = columns("unused")[0]
 _NONE_OF_BEST = columns("explained", "unused", "worst", "mean", "better", "covered", "left")
 """Features of the best candidate that tell whether there is a form."""
 
@@ -439,6 +442,7 @@ class LabelParser:
                 nouns = self.scorer.phrases(one.nouns)
                 likeness = self.scorer.likeness(one.encoded, 0, self.scorer.phrases(one.texts), nouns)
                 scores = network.score(likeness, torch.from_numpy(one.features))
+                scores = scores + LEFT_OUT * torch.from_numpy(one.features[:, _UNUSED])
             else:
                 likeness, scores = torch.zeros(0, LIKENESS), torch.zeros(0)
             none = float(network.none(none_features(scores, likeness, torch.from_numpy(one.features), one.query)))
