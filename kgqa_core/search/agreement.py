@@ -99,7 +99,7 @@ class Agreement:
             for text, role in reversed(texts):
                 content = [word for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS]
                 for word in content[-1:] if role in (NOUN, ROLE) else content[:1]:
-                    ends = (0, 1, 2) if role in (VERB, ACTIVE) and word.endswith("ed") else (0,)
+                    ends = (0, 1, 2, 3) if role in (VERB, ACTIVE) and word.endswith("ed") else (0,)  # transfer-red
                     self._roles[relation] |= {root(word[: len(word) - end]): role for end in ends}
         return self._roles[relation]
 
