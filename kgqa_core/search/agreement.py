@@ -28,7 +28,7 @@ SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewe
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
-class Agreement:
+class GrammarAgreement:
     """What the relations of one graph agree with."""
 
     def __init__(self, graph: LabelGraph) -> None:

@@ -19,7 +19,7 @@ from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, M
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import Result, row_texts, value_text
 from kgqa_core.question_limits import next_question
-from kgqa_core.search.agreement import Agreement
+from kgqa_core.search.agreement import GrammarAgreement
 from kgqa_core.search.candidates import (
     Candidate,
     LabelQuery,
@@ -131,7 +131,7 @@ class CandidateFeatures(NamedTuple):
     rank_left: float
     rank_added: float
     usual: float
-    """As of `Agreement.of`; so are `direction` and `end`."""
+    """As of `GrammarAgreement.of`; so are `direction` and `end`."""
     direction: float
     end: float
 
@@ -266,7 +266,7 @@ class LabelParser:
         self._wording_block: EncodedTexts | None = None
         self._unread = UnreadWords(graph, each, scorer, learnt)
         self.maker = FormSearch(graph, hops)
-        self._word_index, self._agreement = WordIndex(graph, self._words), Agreement(graph)
+        self._word_index, self._agreement = WordIndex(graph, self._words), GrammarAgreement(graph)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]
         self._type_words = [stems([label]) - CONTENT_FREE for label in graph.type_labels]

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.parser import parse
-from kgqa_core.search.agreement import Agreement
+from kgqa_core.search.agreement import GrammarAgreement
 from kgqa_core.search.candidates import LabelQuery
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.phrases import Phrases
@@ -37,7 +37,7 @@ def agreement(graph: LabelGraph, text: str, form: str, *keys: str) -> tuple[floa
     query = LabelQuery(text, tuple(slot_of(graph, "xy"[place], X + key) for place, key in enumerate(keys)))
     made = candidate_of(parse(form), query, graph)
     assert made is not None
-    return Agreement(graph).of(made, query, fit_of(graph, query).cover)  # type: ignore[arg-type]
+    return GrammarAgreement(graph).of(made, query, fit_of(graph, query).cover)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
