@@ -164,10 +164,10 @@ CLEARLY = 0.3
 """Difference of link probability by which a longer mention displaces one to its left."""
 FIRST, ALIAS_WEIGHT, PART_WEIGHT = 0.1, 0.5, 0.1
 """What a wrong first letter leaves of the weight of a mistyped name; weights of aliases and parts."""
-PLACES, IN_RELATION, GRAMMAR = 0.8, 2.0, 0.09
+PLACES, IN_RELATION, GRAMMAR, STATED = 0.8, 2.0, 0.09, 0.5
 """What the logit of a name gains by being that of a place to which relations lead; the same of one that labels of
 relations have, as `place of origin (Switzerland)`; the link probability at most of words of grammar that are not
-written with a capital inside a sentence."""
+written with a capital inside a sentence, and at least of any word that is, as the label of an entity is."""
 LESS, INITIALS = 0.5, 0.6
 """What is left of the less likely reading, where a word is typed wrongly for an adjective or for a name, or where
 a part of a name stands beside another word of a name; and of initials."""
@@ -447,12 +447,21 @@ class _Reader:
         capital = int(self.mentions.entity_flags[start]) & CASED
         return PLACES if not flags & RELATION_WORDS else IN_RELATION if capital else 0.0
 
+    def _label(self, name: int) -> str:
+        """The label of the most common entity of a name."""
+        return str(self.mentions.labels[int(self.mentions.entities[int(self.mentions.rows[name])])])
+
     def _spot(self, first: int, last: int, name: int, *, typo: bool = False) -> SpottedName:
         start, end = int(self.folded.first[first]), int(self.folded.last[last])
         occurrence = Occurrence(self.text[start:end], start, last - first + 1, name)
         flags = int(self.mentions.flags[name])
         values = features(occurrence, self.writing, self.mentions, typo=typo)
         probability = link_probability(values, self._more(name, last - first + 1))
-        if flags & FUNCTION and not (self.writing.cased and occurrence.surface[:1].isupper() and start):
+        inside = self.writing.cased and occurrence.surface[:1].isupper() and start > 0
+        if flags & FUNCTION and not inside:
             probability = min(probability, GRAMMAR)
+        elif inside and not flags & (_NOT_PARTS & ~FUNCTION) and occurrence.surface == self._label(name):
+            words = self.text.split()  # Go in `which Go services`, in no title with a capital in every word
+            if 2 * sum(word[:1].isupper() for word in words) <= len(words):
+                probability = max(probability, STATED)
         return SpottedName(start, end, self.turn, name, probability, self.mentions.candidates(name, self.most))

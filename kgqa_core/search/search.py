@@ -557,7 +557,7 @@ class _Search:
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
             lacks[source] = False
             left = plan.nodes[lacks]
-            if (len(left) or self._named(relation)) and len(left) < len(plan.nodes):
+            if self._named(relation) and len(left) < len(plan.nodes):
                 form = Minus(plan.form, Compare("ge", (graph.step(relation),), ONE, counted=True))
                 cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
                 yield self._extended(plan, form, left, cover, relation, 0.05, "difference", away=True)

@@ -61,10 +61,10 @@ def test_bad_lines_are_listed_and_good_ones_kept(good: tuple[Path, Path]) -> Non
         stream.write("only\ttwo\n")
     built = forked_kgqa("kg", "build", graph, "--out", graph.parent / "kg", "--json")
     assert built.code == 0, built.err
-    assert {key: built.json[key] for key in ("triples", "rejects")} == {"triples": 400, "rejects": 1}
+    assert {key: built.json[key] for key in ("triples", "rejects")} == {"triples": 540, "rejects": 1}, "with types"
     shown = forked_kgqa("kg", "build", graph, "--out", graph.parent / "kg")
     last = shown.out.splitlines()[-1]
-    assert last.startswith("1 of 401 statements are rejected and left out") and "SELECT * FROM rejects" in last
+    assert last.startswith("1 of 541 statements are rejected and left out") and "SELECT * FROM rejects" in last
     strict = forked_kgqa("kg", "build", graph, "--out", graph.parent / "kg", "--max-reject-share", "0")
     refused(strict, "401", "only")
     assert verify(graph.parent / "kg").digest == built.json["digest"], "the earlier graph must stay"

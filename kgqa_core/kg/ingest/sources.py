@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Sequence
@@ -35,6 +36,13 @@ def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list
     return [_checked(member) for source in named_files(names, options) for member in expand(source)]
 
 
+def is_folder(name: str) -> bool:
+    """Whether a name is that of a folder; not where it is longer than a name may be."""
+    with contextlib.suppress(OSError):
+        return Path(name).expanduser().is_dir()
+    return False
+
+
 def named_files(names: Sequence[str], options: KgOptions | None = None) -> list[Source]:
     """The files that `kg.files` names, patterns expanded, archives and workbooks as they are.
 
@@ -63,10 +71,10 @@ def named_files(names: Sequence[str], options: KgOptions | None = None) -> list[
             if not results:
                 raise KgInputError(f"no file matches {shorten(name)!r}; check the pattern, or name the files")
             paths += results
-        elif options is not None and options.map is not None and Path(name).expanduser().is_dir():
+        elif options is not None and options.map is not None and is_folder(name):
             mapping = read_mapping(Path(options.map).expanduser())
             paths += [Path(name).expanduser() / PurePath(table.file).name for table in mapping.tables.values()]
-        elif (folder := Path(name).expanduser()).is_dir() and (tables := tables_in(folder)):
+        elif is_folder(name) and (tables := tables_in(Path(name).expanduser())):
             paths += tables
         else:
             paths.append(Path(name).expanduser())

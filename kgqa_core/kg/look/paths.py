@@ -41,8 +41,8 @@ def shortest_paths(store: KgStore, start: int, end: int, *, max_hops: int = 4, l
     """
     if start == end:
         return PathResult(0, [], False)
-    options = store.meta["options"]
-    typing = {bare_key(key) for key in (*options["type_predicates"], *options["subtype_predicates"])}
+    options = store.meta.get("options", {})
+    typing = {bare_key(key) for key in (*options.get("type_predicates", ()), *options.get("subtype_predicates", ()))}
     avoided = [i for i, key in enumerate(store.relation_keys()) if key in typing]
     direct = "(head = $1 AND tail = $2) OR (head = $2 AND tail = $1)"
     if avoided and not number(store.connection, f"SELECT count(*) FROM triples WHERE {direct}", [start, end]):

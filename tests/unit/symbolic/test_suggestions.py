@@ -53,7 +53,7 @@ def test_a_line_is_a_names_file_whatever_the_words_are(solver: AutoSolver) -> No
 def test_only_what_has_an_answer_then_is_offered_of_a_declined_question(
     solver: AutoSolver, monkeypatch: pytest.MonkeyPatch, reason: str, offered: int
 ) -> None:
-    def solve(questions: list[Question], *given: Any) -> list[ComputedAnswer]:
+    def solve(questions: list[Question], *given: Any, chooses: bool = True) -> list[ComputedAnswer]:
         declined = ComputedAnswer("q", "none", reason=reason, missing="inhabitants")
         return [replace(declined, form=parse("x") if "population" in one.text else None) for one in questions]
 
