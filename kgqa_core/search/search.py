@@ -52,24 +52,26 @@ from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.phrases import NUMBER
 from kgqa_core.search.words import Floats, WordCover
 
-LEVELS = 4
-BEAM, SIDE = 64, 10
-FOLLOWED = 40
-QUOTA = 8
-MOST, LARGE = 320, 50_000
-MEASURES = 6
-LACKED = 6
-EMPTIES = 6
-JUDGED = 20
-EMPTY = 0.1
-AGGREGATED, MOST_ROWS = 20, 1_000
-IDLE, GAIN = 0.08, 0.02
-SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
-COVERAGE, COST, TYPED, UNSURE, PRIOR = 1.2, 0.08, 0.2, 0.05, 0.1
-PLAIN = 0.55
+LEVELS, BEAM, QUOTA = 4, 64, 8
+"""How often plans are extended; how many of a level are, and how many at least of those about the same mentions."""
+FOLLOWED, SIDE = 40, 10
+"""Relations that are followed in a level, and plans about the same mentions that are joined with others."""
+MOST, LARGE, MOST_ROWS = 320, 50_000, 1_000
+"""Candidates of a question; members of a set that is extended; rows of a table."""
+MEASURES, LACKED, EMPTIES, JUDGED, AGGREGATED = 6, 6, 6, 20, 20
+"""Measures of a set, relations that it may lack, pairs whose intersection is empty, sets that are judged by yes or no
+about the same mentions, and those that something is computed of."""
 SINGLE = 1.05
-_ORDER = {Class: 0, Compare: 2}
+"""Mean number of things from which on a relation leads to several."""
+COVERAGE, COST, TYPED, UNSURE, PRIOR, PLAIN = 1.2, 0.08, 0.2, 0.05, 0.1, 0.55
+"""score = mean likeness of the relations, `PLAIN` where there are none, + COVERAGE · share of the words explained
+- COST · relations + UNSURE · log confidence of the links + PRIOR · log probability of the operation, + TYPED where a
+relation leads to the type that is asked for."""
+EMPTY, IDLE, GAIN = 0.1, 0.08, 0.02
+"""What an empty set loses, and a relation that explains less than `GAIN` more of the words."""
+SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
+_ORDER = {Class: 0, Compare: 2}
 
 
 @dataclass(slots=True, eq=False)
