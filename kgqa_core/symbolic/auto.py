@@ -53,6 +53,8 @@ UNCALIBRATED = 0.3
 UNREAD_MOST, UNREAD_SHARE = 0.2, 0.45
 """Confidence at most in an answer whose form leaves words unread that restrict it, which is below the threshold, too;
 what is left of the confidence where the words that are unread stand alone."""
+DESPITE_NONE = 0.6
+"""Calibrated confidence from which on an answer is given though "no form" is likelier than it."""
 GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""
 PROPOSED = 12
@@ -305,13 +307,14 @@ class AutoSolver:
         return Unread((*left.words, cues.words), True)
 
     def _confidence(self, choice: Choice) -> float:
-        """That the best answer is right; below the default threshold where "no form" is likelier, 0 without any."""
+        """That the best answer is right; where "no form" is likelier below the default threshold, or at least
+        `DESPITE_NONE`; 0 without any answer."""
         if choice.best is None or choice.empty:
             return 0.0
         if choice.ranked is None:
             return choice.share  # of a confirmed form
         confidence = self.calibration.confidence(choice) if self.calibration is not None else choice.share
-        if choice.share <= choice.none:
+        if choice.share <= choice.none and confidence < DESPITE_NONE:
             confidence = min(confidence, max(self.default_threshold - 0.01, 0.0))
         return confidence_of(choice, confidence, self.threshold)
 
