@@ -38,8 +38,7 @@ class GrammarAgreement:
     def of(self, one: Candidate, query: LabelQuery, words: WordCover) -> tuple[float, float, float]:
         """Of a candidate how usual the relations are that no word names, below 0; whether the direction of its
         relations is that of the words for them, and whether its rankings want the end that the words want, -1 to 1."""
-        unnamed = [w for w in one.ways if (words.relations[w] * words.weights).max(initial=0.0) < 0.5]
-        usual = sum(self.usual[way] for way in unnamed)
+        usual = sum(self.usual[way] for way in one.ways if not words.names(way))
         keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities}
         told = [
             self._told(words, relation, words.slots[keys[key]], head)
@@ -53,10 +52,9 @@ class GrammarAgreement:
     def usual(self) -> list[float]:
         """Of each directed relation the log share of the things of a kind that it leads to; of one to values, that of
         the things that have it."""
-        graph, memory = self.graph, self.graph.memory
-        rows = []
-        for end, types in ((memory.tail, graph.tail_type), (memory.head, graph.head_type)):
-            numbers = [len(nodes) for nodes in graph.at_ends(end)]
+        graph, rows = self.graph, []
+        heads, tails = graph.end_counts.tolist()
+        for numbers, types in ((tails, graph.tail_type), (heads, graph.head_type)):
             most = max(numbers, default=1)
             sizes = [len(graph.members(t)) if t >= 0 else most for t in types.tolist()]
             rows.append([number / max(size, 1) for number, size in zip(numbers, sizes, strict=True)])
@@ -118,10 +116,8 @@ class GrammarAgreement:
         entry = thesaurus().relation(self.graph.labels[self.graph.memory.relation_ids[key]])
         for n, word in enumerate(words.words):
             if word in LARGE or word in SMALL:
-                if not (word in ("most", "least") and n and words.words[n - 1] == "at"):
-                    yield 1 if (word in LARGE) == (best == "max") else -1
-                else:
-                    yield 1 if (word == "least") == (best == "max") else -1
+                bound = word in ("most", "least") and n > 0 and words.words[n - 1] == "at"
+                yield 1 if ((word in LARGE) != bound) == (best == "max") else -1
             elif (sides := adjectives().get(word)) is not None:
                 every = frozenset[str]().union(*sides.values())
                 own = sides.get(entry.labels[0], every) if entry is not None else every

@@ -1,9 +1,4 @@
-"""Candidate forms of a question: operations over what leads from its mentions and types, by the labels that fit best.
-
-Ways are taken from the graph around each mention, those first whose label is likest to the question, so that a
-relation need not have been seen in any training.  Each candidate is run, and forms that find nothing are left out
-unless they state what the graph has no fact of.
-"""
+"""A question as the search reads it, the candidate forms that it finds, and what a form is and has."""
 
 from __future__ import annotations
 

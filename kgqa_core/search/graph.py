@@ -378,11 +378,13 @@ class LabelGraph:
     @cached_property
     def fan_out(self) -> NDArray[np.float64]:
         """Mean number of things that each directed relation leads to from a thing that has it [2 * relations]."""
-        results = []
-        for end in (self.memory.head, self.memory.tail):
-            relations = self._ends(end)[0]
-            results.append(self.triples / np.maximum(np.bincount(relations, minlength=self.relations), 1))
-        return np.concatenate(results)
+        return np.concatenate([self.triples / np.maximum(counts, 1) for counts in self.end_counts])
+
+    @cached_property
+    def end_counts(self) -> Ints:
+        """How many different heads, and different tails, each relation has [2, relations]."""
+        ends = (self.memory.head, self.memory.tail)
+        return np.stack([np.bincount(self._ends(end)[0], minlength=self.relations) for end in ends])
 
     @cached_property
     def to_blank(self) -> NDArray[np.bool_]:
@@ -395,9 +397,9 @@ class LabelGraph:
         held = np.bincount(self.memory.relation[blank[self.memory.tail]], minlength=self.relations)
         return (held == self.triples) & (held > 0)
 
-    def at_ends(self, end: Ints) -> list[Ints]:
-        """What stands at an end of each relation, each once, ascending.  end: the heads or the tails of all triples."""
-        relations, nodes = self._ends(end)
+    def heads(self) -> list[Ints]:
+        """The heads of each relation, each once, ascending."""
+        relations, nodes = self._ends(self.memory.head)
         return np.split(nodes, np.searchsorted(relations, np.arange(1, self.relations)))[: self.relations]
 
     def _ends(self, end: Ints) -> tuple[Ints, Ints]:

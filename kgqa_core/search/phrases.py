@@ -93,7 +93,7 @@ def relation_words(label: str, head: str) -> RelationWords:
 def _heads(graph: LabelGraph, words: Sequence[RelationWords]) -> list[str]:
     """What the heads of each relation are called: as its words say, else as other relations call most of them."""
     called: dict[str, NDArray[np.bool_]] = {}
-    heads = graph.at_ends(graph.memory.head)
+    heads = graph.heads()
     for relation, own in zip(words, heads, strict=True):
         if relation.head:
             called.setdefault(relation.head, np.zeros(graph.memory.entities, dtype=np.bool_))[own] = True

@@ -209,7 +209,7 @@ class _Search:
         nodes = np.array(sorted(graph.truths), dtype=np.int64)
         keys = graph.store.entity_keys(nodes.tolist())
         for relation in np.flatnonzero(np.isin(np.arange(graph.relations), graph.memory.relation)).tolist():
-            near = self._named(relation) or self.words.has_all(relation)
+            near = self.words.names(relation) or self.words.has_all(relation)
             if not near or graph.measured[relation] > 0.5 or graph.entity_tails[relation] > 0.5:
                 continue
             for node in nodes.tolist():
@@ -513,7 +513,7 @@ class _Search:
                 own = self._fulfil(op, literal, nodes, source, reached, counted)
                 if own is None or (counted and not empty and len(own) == len(np.unique(source))):
                     continue
-                if not (len(own) or empty or self._named(relation)):
+                if not (len(own) or empty or self.words.names(relation)):
                     continue
                 yield Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted), own, relation
 
@@ -535,10 +535,6 @@ class _Search:
         fulfils[source[among(reached, self.near[op, literal])]] = True
         return nodes[fulfils]
 
-    def _named(self, relation: int) -> bool:
-        """Whether a word of the question names a relation."""
-        return bool((self.relation_cover[relation] * self.words.weights).max(initial=0.0) >= 0.5)
-
     def _implied(self, relation: int) -> Iterator[Plan]:
         """The type of what a directed relation leads to, or starts from, where the question names none."""
         index = self.graph.end_type(relation) if relation >= 0 else -1
@@ -559,7 +555,7 @@ class _Search:
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
             lacks[source] = False
             left = plan.nodes[lacks]
-            if self._named(relation) and len(left) < len(plan.nodes):
+            if self.words.names(relation) and len(left) < len(plan.nodes):
                 form = Minus(plan.form, Compare("ge", (graph.step(relation),), ONE, counted=True))
                 cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
                 yield self._extended(plan, form, left, cover, relation, 0.05, "difference", away=True)

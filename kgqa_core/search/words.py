@@ -132,6 +132,10 @@ class WordCover:
         own = self.index.own[relation] - _BEING
         return bool(own) and own.issubset(self.roots)
 
+    def names(self, relation: int) -> bool:
+        """Whether a word of the question names a directed relation."""
+        return bool((self.relations[relation] * self.weights).max(initial=0.0) >= 0.5)
+
     def share(self, cover: Floats) -> float:
         """The weight of what is explained, of all."""
         return float(cover @ self.weights) / self.total

@@ -507,9 +507,10 @@ class LabelParser:
             if one.ways:
                 logs = [self._log_triples[directed % self.graph.relations] for directed in one.ways]
                 frequency = sum(logs) / len(logs)
-            covered, left, rank_left, rank_added = fit.cover.of(one) if fit.cover is not None else (0.0, 0.0, 0.0, 0.0)
-            usual, direction, end = (
-                self._agreement.of(one, query, fit.cover) if fit.cover is not None else (0.0, 0.0, 0.0)
+            covered, left, rank_left, rank_added, usual, direction, end = (
+                (*fit.cover.of(one), *self._agreement.of(one, query, fit.cover))
+                if fit.cover is not None
+                else (0.0,) * 7
             )
             table.append(
                 CandidateFeatures(
