@@ -389,6 +389,15 @@ class System:
         calculator = self.calculator.at_confidence(least) if self.calculator is not None else None
         return replace(self, judge=judge, calculator=calculator)
 
+    def at_reading(self, number: int) -> System:
+        """The same system that answers with a certain one of the readings that `Answer.readings` offers, from 1 on.
+
+        Asking raises InputError where a question has fewer.
+        """
+        if self.calculator is None or not self.answerer.computes:
+            raise InputError(f"answerer {self.answering.answerer!r} offers no readings; `auto` does")
+        return replace(self, calculator=self.calculator.at_reading(number))
+
     def _wordings(
         self, batch: Sequence[Question], texts: Sequence[str], computed: Sequence[ComputedAnswer | None]
     ) -> list[str | None]:

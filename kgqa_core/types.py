@@ -18,6 +18,7 @@ experiment        `retriever/format/answerer`, for example `rigel/triples/builti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 INVERSE = "<inv>-"
 """Prefix of an inverse relation's key and label (Sen et al. 2023, section 3.1)."""
@@ -59,8 +60,14 @@ ENTITY, RELATION, FACT = "entity not found", "no such relation", "no fact"
 REASONS = (ENTITY, RELATION, FACT)
 """Why a graph does not hold an answer: it does not have the entity of the question; things of its kind have no relation
 like that of the question; or they have, and this one has no fact of it."""
-UNREAD = "not understood"
-"""Why the answerer `auto` declines besides: words of the question have no part in the form that it found."""
+TYPE = "no such type"
+"""The answerer `auto` says besides that there are no things of the kind that a question asks for."""
+Declined = Literal["not in this graph", "not understood", "not sure"]
+ABSENT: Declined = "not in this graph"
+UNREAD: Declined = "not understood"
+UNSURE: Declined = "not sure"
+"""The three kinds of a decline: what is asked for is missing, for one of the reasons above; words of the question were
+not read; or there is an answer whose confidence is too low.  The last two are reasons themselves."""
 
 
 ROADS = ("labels", "retriever", "parser")
@@ -74,6 +81,25 @@ class NameSuggestion:
     words: str
     name: str
     line: str
+
+
+OFFERED = 3
+"""Readings of a question that a decline offers at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedReading:
+    """One way to read a question.
+
+    words: what it asks for; answers: the first names of what that finds, and rows how many there are; confidence: that
+    it is right, None where that was not learnt; form: as text.
+    """
+
+    words: str
+    answers: tuple[str, ...]
+    rows: int
+    confidence: float | None
+    form: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.runs.records import answering_run, artifact_folder, newest_run, stage_artifact
 from kgqa_core.store.artifacts import Home
-from kgqa_core.types import ROLES
+from kgqa_core.types import OFFERED, ROLES
 
 if TYPE_CHECKING:
     from kgqa_core.runs.finished import SystemParts
@@ -58,6 +58,16 @@ def ask(
     own_process: Annotated[
         bool, typer.Option("--own-process", help="Load the system here, even where `kgqa serve` answers for this home.")
     ] = False,
+    reading: Annotated[
+        int,
+        typer.Option(
+            "--reading",
+            min=0,
+            max=OFFERED,
+            help="Number of the reading to answer, of an unsure question.",
+            show_default=False,
+        ),
+    ] = 0,
     show_keys: KeysOption = False,
 ) -> None:
     """Answer one question from a graph file, or with what a run trained, and show the facts behind it.
@@ -66,7 +76,7 @@ def ask(
     champion the newest finished run, as in `kgqa serve`; where that runs for this home, it is asked.
     """
     questions = [question] if question is not None and question != "-" else _questions_of_stdin(question)
-    asker = _Asker(session, choice, graph, topic or (), turn or (), own_process=own_process)
+    asker = _Asker(session, choice, graph, topic or (), turn or (), reading, own_process=own_process)
     results: list[dict[str, Any]] = []
     with contextlib.closing(asker):
         for text in questions:
@@ -133,10 +143,11 @@ class _Asker:
         graph: GraphChoice,
         topics: Sequence[str],
         turns: Sequence[str],
+        reading: int,
         *,
         own_process: bool,
     ) -> None:
-        self.choice, self.topics = choice, topics
+        self.choice, self.topics, self.reading = choice, topics, reading
         self.dialogue = [(ROLES[index % len(ROLES)], text) for index, text in enumerate(turns)]
         # a server traces by an option of its own
         self.served = not own_process and choice.trace_share is None
@@ -160,6 +171,7 @@ class _Asker:
                 "dialogue": [{"role": role, "content": text} for role, text in self.dialogue],
                 "knowledge": self.choice.knowledge,
                 "min_confidence": self.choice.min_confidence,
+                "reading": self.reading,
             }
             if (reply := ask_server(self.home.root, self.run, request, _note)) is not None:
                 self._compare(reply["run"])
@@ -189,6 +201,7 @@ class _Asker:
             with err.status("loading the graph, the retriever and the model …"):
                 self.system = _opened(self.home, parts)
             self.system.tracer = tracer
+            self.system = self.system.at_reading(self.reading) if self.reading else self.system
             self.load_seconds = time.monotonic() - started
         started, traces = time.monotonic(), dict[str, str]()
         with err.status("answering …"):

@@ -17,7 +17,7 @@ from flows.cli.ask import open_system
 from kgqa_core.errors import InputError
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.store.artifacts import Home
-from kgqa_core.types import UNREAD, Question
+from kgqa_core.types import ABSENT, ENTITY, FACT, RELATION, TYPE, UNREAD, UNSURE, Question
 
 if TYPE_CHECKING:
     from kgqa_core.answering.reply import Answer
@@ -26,6 +26,16 @@ SURE = 0.7
 """Confidence below which an answer is listed."""
 MOST, FEW = 500, 20
 """Questions that are asked again, the latest; badly answered ones from which on training on questions is advised."""
+KINDS = tuple(kind.replace(" ", "_") for kind in (ABSENT, UNREAD, UNSURE))
+"""Keys of the kinds of declines; an answer that is given but not sure is of the last."""
+FIXES = {
+    ENTITY: "the spelling, or a name: entities: {{{near}: [{words}]}}",
+    RELATION: "a synonym: relations: {{…: [{words}]}}; a correction; or the facts",
+    TYPE: "a type: types: {{…: [{words}]}}; or the facts",
+    FACT: "the facts",
+    UNREAD: "a synonym in relations, types or values: {{…: [{words}]}}; or a correction",
+}
+"""What mends a question, by the reason that it has no answer."""
 SHOWN = 3
 """Questions shown for one fix."""
 
@@ -38,7 +48,7 @@ def improve(
         Path | None, typer.Option("--questions", help="Question file to ask, too.", show_default=False)
     ] = None,
 ) -> None:
-    """Ask a home's questions again, and list unread words and unsure answers with what mends each.
+    """Ask a home's questions again, and list those without a sure answer by what is wrong, with what mends each.
 
     Its questions are those that its server answered lately, and those that the run declined.
     """
@@ -85,30 +95,37 @@ def _asked(home: Home, record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fixes(weak: list[Answer], guesses: Mapping[str, list[str]]) -> dict[str, Any]:
-    """What mends weak questions, by its kind: lines of a names file, words to name, corrections to fill in."""
+    """What mends weak questions: lines of a names file, and by the kind of their answer what each needs.
+
+    guesses: the best answers of the questions, by id.
+    """
     names: dict[str, list[str]] = {}
-    unread: dict[str, list[str]] = {}
-    unsure, missing = list[dict[str, Any]](), list[dict[str, Any]]()
+    rows: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for one in weak:
         for suggestion in one.suggestions:
             names.setdefault(suggestion.line, []).append(one.question)
         if one.suggestions:
             continue
-        if one.reason == UNREAD:
-            unread.setdefault(str(one.missing), []).append(one.question)
-        elif guesses.get(one.id) and one.confidence is not None:
-            row = {"id": str(len(unsure) + 1), "question": one.question, "answers": guesses[one.id]}
-            unsure.append({"confidence": one.confidence, "correction": row})
-        else:
-            missing.append(
-                {"question": one.question, "reason": one.reason, "missing": one.missing, "nearest": one.nearest}
-            )
-    return {
-        "names": [{"line": line, "questions": texts} for line, texts in _by_count(names)],
-        "unread": [{"words": words, "questions": texts} for words, texts in _by_count(unread)],
-        "unsure": sorted(unsure, key=lambda row: row["confidence"]),
-        "missing": missing,
-    }
+        kind = KINDS[2] if one.declined is None else one.declined.replace(" ", "_")
+        row: dict[str, Any] = {"question": one.question, "missing": one.missing, "fix": _fix(one)}
+        if kind == KINDS[0]:
+            row |= {"reason": one.reason, "nearest": one.nearest}
+        elif kind == KINDS[2]:
+            answers = guesses.get(one.id, [])
+            row = {"confidence": one.confidence, "correction": {"id": "", "question": one.question, "answers": answers}}
+        rows[kind].append(row)
+    rows[KINDS[2]].sort(key=lambda row: row["confidence"] or 0.0)
+    for number, row in enumerate(rows[KINDS[2]], start=1):
+        row["correction"]["id"] = str(number)
+    return {"names": [{"line": line, "questions": texts} for line, texts in _by_count(names)], **rows}
+
+
+def _fix(one: Answer) -> str:
+    """What mends a question, with the line of a names file to fill in."""
+    if not one.missing or one.reason not in FIXES:
+        return "a correction"
+    words = one.missing.split(", ") if one.reason == UNREAD else [one.missing]
+    return "; ".join(FIXES[one.reason].format(words=word, near=one.nearest or "…") for word in words)
 
 
 def _by_count(rows: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
@@ -120,21 +137,22 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
     yield f"{result['questions']} questions were asked again; {result['weak']} have no answer, or one that is not sure"
     titles = {
         "names": "A name for each, in the file of --names (lines of one section go together):",
-        "unread": "Words that were not read; `kgqa kg words` lists what they may be names of:",
-        "unsure": "Not sure; correct the answers in a file of such lines, then `kgqa feedback import FILE`:",
-        "missing": "Not in the graph; look with `kgqa kg search`, name it, or add the facts:",
+        "not_in_this_graph": "Not in this graph; add the facts, or name what it is called here (`kgqa kg words`):",
+        "not_understood": "Not understood; name what the words mean (`kgqa kg words`), or correct the answers:",
+        "not_sure": "Not sure; correct the answers in a file of such lines, then `kgqa feedback import FILE`:",
     }
     for kind, title in titles.items():
         if result[kind]:
             yield f"\n{title}"
         for row in result[kind]:
-            if kind == "unsure":
-                yield f"  {json.dumps(row['correction'], ensure_ascii=False)}  # confidence {row['confidence']:.2f}"
-            elif kind == "missing":
-                why = ": ".join(text for text in (row["reason"], row["missing"]) if text)
-                near = f" (nearest: {row['nearest']})" if row["nearest"] else ""
-                yield f"  {row['question']}  # {why}{near}"
+            if kind == "names":
+                yield f"  {row['line']}  # {'; '.join(row['questions'][:SHOWN])}"
+            elif kind == "not_sure":
+                sure = "none" if row["confidence"] is None else f"{row['confidence']:.2f}"
+                yield f"  {json.dumps(row['correction'], ensure_ascii=False)}  # confidence {sure}"
             else:
-                yield f"  {row.get('line') or row['words']}  # {'; '.join(row['questions'][:SHOWN])}"
+                why = ": ".join(text for text in (row.get("reason"), row["missing"]) if text)
+                near = f" (nearest: {row['nearest']})" if row.get("nearest") else ""
+                yield f"  {row['question']}  # {why}{near}; fix: {row['fix']}"
     if result["weak"] >= FEW:
         yield f"\n{result['weak']} questions with their answers in a file train the system: `kgqa run --questions FILE`"

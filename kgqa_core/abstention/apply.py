@@ -22,6 +22,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import index
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.tables import read_frame
+from kgqa_core.types import UNSURE
 from kgqa_core.workspace import Workspace
 
 FILE = "confidence.parquet"
@@ -34,6 +35,8 @@ SCHEMA = {
 """Columns of confidence.parquet; those of the reason are null where the question counts as answerable."""
 
 PROGRESS_EVERY = 100
+LIKELIER = 0.5
+"""Confidence from which on a graph more likely holds an answer than not: a decline is not sure then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,9 @@ class AbstentionJudge:
                 monitor.progress(number, len(evidence), "questions")
             if sure >= least:
                 verdicts.append(Verdict(sure, True, True, None, least))
+                continue
+            if sure >= LIKELIER and one.model_answer is not None and not one.model_answer.declined:
+                verdicts.append(Verdict(sure, True, False, Reason(UNSURE), least))
                 continue
             kind, share = _kind(one, shares)
             runs = sorted(self.abstainer.wordings.strange(text), key=lambda run: run[0] - run[1])

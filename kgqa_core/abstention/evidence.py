@@ -19,7 +19,7 @@ class Judgement:
     """What an answerer says of its own answer.
 
     confidence: that it is right, None where not learnt or there is none; min_confidence: below which it declines.
-    reason: why it declines, one of `types.REASONS`, and missing: what is not there, in words; None where it answers.
+    reason: why it declines, as of `Answer`, and missing: what is not there, in words; None where it answers.
     """
 
     confidence: float | None = None

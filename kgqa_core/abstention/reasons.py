@@ -14,7 +14,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.lookup import BY_TAIL, is_indexed
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.graph import TYPE_KEYS
-from kgqa_core.types import INVERSE, UNREAD, Question
+from kgqa_core.types import INVERSE, TYPE, UNREAD, UNSURE, Question
 
 FOLLOWED = 200
 """Entities of a hop from which the next is looked for."""
@@ -26,9 +26,9 @@ _MASK = "…"
 class Reason:
     """Why a question is not answered.
 
-    kind: one of REASONS, or UNREAD.  missing: what is not there, in words, where it is known.  nearest: what is there
-    and comes nearest: a name, a relation that the topic has, or a fact of another entity.  confidence: that this is the
-    reason, where there is one; None where it was not learnt.
+    kind: as of `Answer`.  missing: what is not there, in words, where it is known.  nearest: what is there and comes
+    nearest: a name, a relation that the topic has, or a fact of another entity.  confidence: that this is the reason,
+    where there is one; None where it was not learnt.
     """
 
     kind: str
@@ -65,8 +65,8 @@ class Explainer:
         strange: runs of words of the question that no answerable one has, longest first.  share: the reason's
         confidence.
         """
-        if kind == UNREAD:
-            return Reason(UNREAD, ", ".join(strange) or None, confidence=share)
+        if kind in (TYPE, UNREAD, UNSURE):
+            return Reason(kind, ", ".join(strange) or None, confidence=share)
         makers = {ENTITY: self._entity, RELATION: self._relation, FACT: self._fact}
         return replace(makers[kind](evidence, strange), confidence=share)
 

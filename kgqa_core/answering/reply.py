@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
+from math import floor
 from typing import TYPE_CHECKING, Any
 
-from kgqa_core.types import UNREAD, NameSuggestion
+from kgqa_core.types import ABSENT, UNREAD, UNSURE, Declined, NameSuggestion, OfferedReading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,8 +86,11 @@ class Answer:
     answerable: whether it is answered, None where no graph is read.  confidence: probability that the answer, given or
     withheld, is right, or, where an abstainer judges, that the graph holds it; never that of a decline; None where none
     was learnt or there is no answer to be sure of (entity not found, no fact).  calibrated: whether it was learnt.
-    min_confidence: what decided, the answer is given from this confidence on; None where rules decide.  reason, missing
-    and nearest: why it is not answerable, else None; suggestions: what words that were not read may mean.
+    min_confidence: what decided, the answer is given from this confidence on; None where rules decide.  reason: why it
+    is not answered, else None: one of `types.REASONS`, "no such type", or the kind of the decline (`declined`) where
+    that is another than "not in this graph"; missing, nearest: what is not there, or was not read, and what comes
+    nearest; suggestions: what words that were not read may mean; readings: what the question may mean, the likeliest
+    first, where one of them may be right; each can be chosen by its number.
     reject: why a question of a file is not answered, else None.
     """
 
@@ -119,6 +123,7 @@ class Answer:
     missing: str | None = None
     nearest: str | None = None
     suggestions: tuple[NameSuggestion, ...] = ()
+    readings: tuple[OfferedReading, ...] = ()
     reject: str | None = None
 
     @property
@@ -146,6 +151,13 @@ class Answer:
         return self.output if self.answerable is False else None
 
     @property
+    def declined(self) -> Declined | None:
+        """The kind of a decline; None where there is an answer, or the question was rejected."""
+        if self.answerable is not False or self.reject:
+            return None
+        return UNREAD if self.reason == UNREAD else UNSURE if self.reason == UNSURE else ABSENT
+
+    @property
     def decline(self) -> str | None:
         """Why there is no answer, in words; None where there is one."""
         if self.answer is not None:
@@ -167,8 +179,7 @@ class Answer:
         return f"<div><p><b>{escape(self.question)}</b>{self._sure(' · ')}</p>{given}{folded if proof else ''}</div>"
 
     def _sure(self, before: str) -> str:
-        whose = "" if self.decline is None else " of the best answer"
-        return "" if self.confidence is None else f"{before}confidence{whose} {self.confidence:.2f}"
+        return "" if self.confidence is None or self.decline else f"{before}confidence {self.confidence:.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the record of the API and of `kgqa ask --json`, without what was not read or computed."""
@@ -214,8 +225,10 @@ class Answer:
     def _verdict(self) -> dict[str, Any]:
         if self.answerable is None:
             return {}
-        meant = [asdict(one) for one in self.suggestions]
-        withheld = {} if self.answerable else {"model_answer": self.output, "suggestions": meant}
+        lists = {name: [asdict(one) for one in getattr(self, name)] for name in ("suggestions", "readings")}
+        for row in lists["readings"]:
+            row["answers"] = [*row["answers"]]
+        withheld = {} if self.answerable else {"declined": self.declined, "model_answer": self.output, **lists}
         return {name: getattr(self, name) for name in _VERDICT} | withheld
 
 
@@ -231,8 +244,9 @@ class Answers(list[Answer]):
 
         columns: dict[str, Any] = {
             "id": pl.String, "question": pl.String, "answer": pl.String, "answers": pl.List(pl.String),
-            "confidence": pl.Float64, "answerable": pl.Boolean, "reason": pl.String, "missing": pl.String,
-            "nearest": pl.String, "form": pl.String, "proof": pl.List(pl.String), "reject": pl.String,
+            "confidence": pl.Float64, "answerable": pl.Boolean, "declined": pl.String, "reason": pl.String,
+            "missing": pl.String, "nearest": pl.String, "form": pl.String, "proof": pl.List(pl.String),
+            "reject": pl.String,
         }  # fmt: skip
         rows = [[one.listed if name == "answers" else getattr(one, name) for name in columns] for one in self]
         return pl.DataFrame(rows, schema=columns, orient="row")
@@ -242,16 +256,34 @@ def _without_none(topic: AnswerTopic) -> dict[str, Any]:
     return {name: value for name, value in asdict(topic).items() if value is not None}
 
 
-def refusal_text(reply: Mapping[str, Any], absent: str = "not in this graph") -> str:
-    """Why a question has no answer, in words, and what its words may mean.
+def refusal_text(reply: Mapping[str, Any]) -> str:
+    """Why a question has no answer, in words: one sentence, then what unread words may mean, and the other readings.
 
-    reply: as of `Answer.to_dict`.  absent: how that begins which the graph does not hold.
+    reply: as of `Answer.to_dict`.
 
     >>> refusal_text({"reason": "no such relation", "missing": "height", "nearest": "population"})
     'not in this graph: no such relation: height (nearest: population)'
     """
-    reason, missing, near = (reply.get(name) for name in ("reason", "missing", "nearest"))
-    why = UNREAD if reason == UNREAD else f"{absent}: {reason or 'nothing was found'}"
-    why += (f": {missing}" if missing else "") + (f" (nearest: {near})" if near else "")
-    meant = (f"{one['words']}: did you mean {one['name']}?  {one['line']}" for one in reply.get("suggestions", ()))
-    return "\n".join([why, *meant])
+    reason, missing, near, sure = (reply.get(name) for name in ("reason", "missing", "nearest", "confidence"))
+    meant = [f"{one['words']}: did you mean {one['name']}?  {one['line']}" for one in reply.get("suggestions", ())]
+    offers = [_offer(number, one) for number, one in enumerate(reply.get("readings", ()), start=1)]
+    if reason == UNREAD:
+        words = "“" + missing.replace(", ", "”, “") + "”" if missing else "the question"
+        without = ["without these words it may mean:", *offers] if offers else []
+        return "\n".join([f"I did not understand {words}", *meant, *without])
+    if reason == UNSURE:
+        best = "" if offers else f": {reply.get('model_answer')}"
+        if sure is not None:
+            best = f" (confidence {floor(100 * sure) / 100:.2f}, needs {reply['min_confidence']:.2f}){best}"
+        return "\n".join([f"I am not sure{best}", *offers])
+    why = f"{ABSENT}: {reason or 'nothing was found'}"
+    return "\n".join([why + (f": {missing}" if missing else "") + (f" (nearest: {near})" if near else ""), *meant])
+
+
+def _offer(number: int, reading: Mapping[str, Any]) -> str:
+    """A reading in a line: `2. the largest city of Norland: Oster (0.21)`."""
+    shown = list(reading["answers"])
+    found = ", ".join(shown) or "none"
+    more = f" and {reading['rows'] - len(shown):,} more" if reading["rows"] > len(shown) > 0 else ""
+    sure = "" if reading["confidence"] is None else f" ({reading['confidence']:.2f})"
+    return f"{number}. {reading['words']}: {found}{more}{sure}"

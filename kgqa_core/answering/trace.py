@@ -11,7 +11,7 @@ from kgqa_core.llm.protocol import Completion
 from kgqa_core.tracing import QuestionTrace, Span, StepClock
 from kgqa_core.types import Linked, Question
 
-SEARCHED = ("road", "confidence", "answerable", "reason", "model", "knowledge")
+SEARCHED = ("road", "confidence", "answerable", "declined", "reason", "model", "knowledge")
 """Fields of an answer that traces are searched by."""
 CANDIDATES_SHOWN = 5
 FACTS_SHOWN = 50

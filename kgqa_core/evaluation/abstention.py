@@ -28,7 +28,7 @@ from kgqa_core.metrics.confidence import (
 )
 from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.store.artifacts import write_json
-from kgqa_core.types import Question
+from kgqa_core.types import UNSURE, Question
 from kgqa_core.workspace import Workspace
 
 SCORES = "abstention.json"
@@ -132,13 +132,17 @@ def _curve(sure: Any, wrong: Any) -> list[dict[str, float]]:
 
 
 def _reasons(labels: Sequence[AnswerabilityLabel], verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """How often the reason is not that of what is missing, among unanswerable questions that were not answered."""
+    """How often the reason is not that of what is missing, among unanswerable questions that were not answered.
+
+    One that is not sure gives no reason, and counts in the table alone.
+    """
     pairs = [
         (label, verdict.reason.kind)
         for label, verdict in zip(labels, verdicts, strict=True)
         if not label.answerable and verdict.reason is not None
     ]
-    by_drop = [(WANTED[label.drop], system_verdict) for label, system_verdict in pairs if label.drop in WANTED]
+    given = [(label, kind) for label, kind in pairs if kind != UNSURE]
+    by_drop = [(WANTED[label.drop], system_verdict) for label, system_verdict in given if label.drop in WANTED]
     kinds = (*REASONS, *sorted({kind for _, kind in pairs} - set(REASONS)))
     table: Mapping[str, dict[str, int]] = {
         why: {
@@ -147,7 +151,7 @@ def _reasons(labels: Sequence[AnswerabilityLabel], verdicts: Sequence[Verdict]) 
         }
         for why in REASONS
     }
-    explained = [(label.why, system_verdict) for label, system_verdict in pairs if label.why is not None]
+    explained = [(label.why, system_verdict) for label, system_verdict in given if label.why is not None]
     return {
         "reasons": table,
         "wrong_reasons": _mean(np.array([why != system_verdict for why, system_verdict in explained])),

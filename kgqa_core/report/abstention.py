@@ -82,9 +82,12 @@ def groups_grid(found: Mapping[str, Any]) -> Grid:
 def reasons_grid(found: Mapping[str, Any]) -> Grid:
     """What is missing × the reason that was given, of unanswerable questions that were not answered."""
     table: Mapping[str, Mapping[str, int]] = found["reasons"]
-    rows = tuple((f"{why}", tuple(own[reason] for reason in table)) for why, own in table.items())
+    rows = tuple((f"{why}", tuple(own.values())) for why, own in table.items())
     return Grid(
-        "Reasons", ("Missing, predicted:", *table), rows, "Questions that the graph does not answer, and were not."
+        "Reasons",
+        ("Missing, predicted:", *next(iter(table.values()))),
+        rows,
+        "Questions that the graph does not answer, and were not.",
     )
 
 

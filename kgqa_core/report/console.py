@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from math import floor
 from typing import Any
 
 from rich.console import RenderableType
@@ -13,7 +12,6 @@ from rich.table import Table
 from kgqa_core.answering.reply import refusal_text
 from kgqa_core.config import AUTO
 from kgqa_core.report.terminal import VisibleText
-from kgqa_core.types import ENTITY, FACT
 
 SHOWN_COUNTS = (
     "triples", "entities", "edges", "questions", "calls_a_question", "tokens_a_question", "epochs", "dev_hits_at_1",
@@ -47,13 +45,12 @@ def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = Non
 def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     """The linked entities where no topic was given, the answer, and its facts."""
     about = ", ".join(topic["name"] for topic in reply["topics"]) or "nothing"
-    answer_text = (
-        (reply["answer"] or "(no answer)", "bold green")
-        if reply.get("answerable", True)
-        else (refusal_text(reply), "bold yellow")
-    )
-    sure = confidence_text(reply)
-    head = VisibleText.assemble(answer_text, f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s")
+    given, sure = reply.get("answerable", True), confidence_text(reply)
+    text, *more = [reply["answer"] or "(no answer)"] if given else refusal_text(reply).split("\n")
+    line = f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s"
+    head = VisibleText.assemble((text, "bold green" if given else "bold yellow"), line, *(f"\n{one}" for one in more))
+    if reply.get("readings"):
+        head.append("\n(one with its proof: ask again with --reading NUMBER)", style="dim")
     if reply.get("wording"):
         head.append(f"\n{reply['wording']}", style="italic")
     if reply.get("chooser"):
@@ -112,16 +109,11 @@ def _proof(reply: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def confidence_text(reply: Mapping[str, Any]) -> str:
-    """`confidence 0.83`; of a withheld answer `confidence of the best answer 0.17, needs 0.40`; empty where there is no
-    answer to be sure of."""
-    sure, answered = reply.get("confidence"), reply.get("answerable")
-    if answered is None or reply["reason"] == ENTITY or (reply["reason"] == FACT and sure is None):
+    """`confidence 0.83`; empty for a decline, which says its own."""
+    if not reply.get("answerable"):
         return ""
-    if sure is None:
-        return "confidence not calibrated"
-    if answered:
-        return f"confidence {sure:.2f}"
-    return f"confidence of the best answer {floor(100 * sure) / 100:.2f}, needs {reply['min_confidence']:.2f}"
+    sure = reply.get("confidence")
+    return "confidence not calibrated" if sure is None else f"confidence {sure:.2f}"
 
 
 def _linked_line(topics: Sequence[Mapping[str, Any]]) -> VisibleText:

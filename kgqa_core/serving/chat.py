@@ -13,6 +13,7 @@ from kgqa_core.question_limits import CHARACTERS, TURNS
 from kgqa_core.serving.ask_record import Ask
 from kgqa_core.serving.messages import ChatMessage, ChatRequest, served_json
 
+_DECLINES = ("I am not sure", "I did not understand")
 CITED = 5
 """Triples of the proof that a text cites at most."""
 
@@ -20,28 +21,43 @@ CITED = 5
 def question_of(request: ChatRequest) -> Ask:
     """The question of a chat: its last message, which is the user's, with the latest turns before.
 
+    A number behind a reply that offers readings asks the question before it again, in that reading.
     Raises InputError where the last message is not the user's or is empty.
     """
-    spoken = [message for message in request.messages if message.role in ("user", "assistant")]
+    spoken, reading = list[ChatMessage](), 0
+    for message in (one for one in request.messages if one.role in ("user", "assistant")):
+        number = message.text.strip().rstrip(".)")
+        if len(spoken) > 1 and message.role == "user" and _offers(spoken[-1], number) and spoken[-2].role == "user":
+            spoken.pop()
+            reading = int(number)
+        else:
+            spoken.append(message)
+            reading = 0
     if not spoken or spoken[-1].role != "user" or not spoken[-1].text.strip():
         raise InputError("the last message must be the user's and have a text; it is the question")
     dialogue = tuple(_turn(message) for message in spoken[-TURNS - 1 : -1])
     topics, least = tuple(request.topics), request.min_confidence
-    return Ask(spoken[-1].text.strip(), topics, dialogue, request.knowledge, least)
+    return Ask(spoken[-1].text.strip(), topics, dialogue, request.knowledge, least, reading)
+
+
+def _offers(message: ChatMessage, number: str) -> bool:
+    """Whether a message is a decline that offers a reading of a number."""
+    return message.text.startswith(_DECLINES) and number.isdigit() and f"\n{number}. " in message.text
 
 
 def _turn(message: ChatMessage) -> tuple[str, str]:
     text = message.text
     if message.role == "assistant":  # citations are no part of what was said, and an answer may be a long list
-        return "agent", text.split("\n\n[1] ", 1)[0].replace(" [1]", "")[:CHARACTERS]
+        end = "\n\n" if text.startswith(_DECLINES) else "\n\n[1] "
+        return "agent", text.split(end, 1)[0].replace(" [1]", "")[:CHARACTERS]
     return "user", text
 
 
 def answer_text(answer: Answer) -> str:
     """What a chat shows: the answer with its proof as numbered citations, or why there is none."""
     if answer.answer is None or not answer.listed:
-        why = refusal_text(answer.to_dict(), "This graph does not hold the answer")
-        return f"{why[0].upper()}{why[1:]}."
+        why, *lines = refusal_text(answer.to_dict()).split("\n")
+        return "\n\n".join(filter(None, [f"{why[0].upper()}{why[1:]}.", "\n".join(lines)]))
     words = answer.wording or ", ".join(answer.listed)
     cited = answer.proof[:CITED]
     if not cited:
@@ -101,7 +117,9 @@ def ask_events(step: str, data: Any) -> Iterator[str]:
     if step == "done":
         record = served_json(data)
         proof = {name: record.get(name) for name in ("proof", "proof_rows")}
-        answer = {name: record.get(name) for name in ("answer", "answers", "confidence", "reason", "missing")}
+        answer = {
+            name: record.get(name) for name in ("answer", "answers", "confidence", "declined", "reason", "missing")
+        }
         events = {"answer": answer, "proof": proof, "done": record}
     for name, value in events.items():
         yield f"event: {name}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n"

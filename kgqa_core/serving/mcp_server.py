@@ -43,7 +43,7 @@ from kgqa_core.serving.limits import (
     MOST_SHOWN,
 )
 from kgqa_core.serving.thread_gate import ThreadGate
-from kgqa_core.types import ROLES
+from kgqa_core.types import OFFERED, ROLES
 
 if TYPE_CHECKING:
     from kgqa_core.serving.graph_view import GraphView  # with DuckDB, which the handshake does without
@@ -54,7 +54,9 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 
 INSTRUCTIONS = """\
 Tools over one knowledge graph. `ask` answers a question in words, with the triples that prove the answer and the \
-confidence that it is right; where the graph does not hold it, it says why. `schema` shows what there is, \
+confidence that it is right. Where it has none, `declined` says which of three it is: `not in this graph`, with what \
+is missing; `not understood`, with the words; or `not sure`, with `readings`, one of which can be chosen by its number \
+as `reading`. `schema` shows what there is, \
 `search_entities` finds keys by \
 name; `entity`, `neighbours` and `paths` show facts; `query` runs a logical form such as (JOIN (R capital) France), \
 (COUNT (TYPE city)) or (ARGMAX (TYPE city) population), with keys or unambiguous names; names with spaces stand in \
@@ -179,6 +181,9 @@ def mcp_server(
         min_confidence: Annotated[
             float | None, Field(description="Confidence below which it does not answer", ge=0, le=1)
         ] = None,
+        reading: Annotated[
+            int, Field(description="Number of one of the `readings` of a decline, to see its answer", ge=0, le=OFFERED)
+        ] = 0,
     ) -> AskResult:  # type: ignore[valid-type]
         """Answer a question in words from the graph, with proof, confidence, or the reason why there is no answer."""
 
@@ -186,7 +191,7 @@ def mcp_server(
 
         def run() -> Any:
             begun = time.monotonic()
-            answer = ask(Ask(question, tuple(topics), tuple(turns), knowledge or None, min_confidence))
+            answer = ask(Ask(question, tuple(topics), tuple(turns), knowledge or None, min_confidence, reading))
             return bounded(answer, time.monotonic() - begun)
 
         with _told(f"there is no answer after {bounds.ask_seconds:g} s; ask again, or a simpler question"):

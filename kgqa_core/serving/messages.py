@@ -12,6 +12,7 @@ from kgqa_core.question_limits import CHARACTERS as QUESTION_CHARACTERS
 from kgqa_core.serving.ask_record import Ask, AskReply
 from kgqa_core.serving.feedback import Feedback, IssuedAnswer
 from kgqa_core.serving.service import Served
+from kgqa_core.types import OFFERED
 
 BATCH = 256
 """Questions of one request at most."""
@@ -19,6 +20,7 @@ BATCH = 256
 Text = Annotated[str, Field(min_length=1, max_length=QUESTION_CHARACTERS)]
 Name = Annotated[str, Field(max_length=200)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
+Reading = Annotated[int, Field(ge=0, le=OFFERED)]
 
 
 class Turn(BaseModel):
@@ -35,7 +37,8 @@ class AskRequest(BaseModel):
 
     topics: keys or labels of the entities that it is about; found in it when absent.  dialogue: earlier turns, oldest
     first.  knowledge: `retriever/format` that is read, in place of the server's.  min_confidence: below which nothing
-    is answered, in place of the system's; 0 always answers.  stream: the steps of `POST /ask` come as events.
+    is answered, in place of the system's; 0 always answers.  reading: the number, from 1 on, of one of the `readings`
+    of a decline, which is answered with its proof.  stream: the steps of `POST /ask` come as events.
     """
 
     model_config = ConfigDict(
@@ -49,12 +52,13 @@ class AskRequest(BaseModel):
     dialogue: list[Turn] = []
     knowledge: Name | None = None
     min_confidence: Confidence | None = None
+    reading: Reading = 0
     stream: bool = False
 
     def ask(self) -> Ask:
         """The question as the service takes it."""
         turns = tuple(("user" if turn.role == "user" else "agent", turn.content) for turn in self.dialogue)
-        return Ask(self.question, tuple(self.topics), turns, self.knowledge, self.min_confidence)
+        return Ask(self.question, tuple(self.topics), turns, self.knowledge, self.min_confidence, self.reading)
 
 
 class BatchRequest(BaseModel):

@@ -92,8 +92,8 @@ class _Waiting:
     on_step: OnStep | None = None
 
     @property
-    def group(self) -> tuple[str | None, float | None]:
-        return self.ask.knowledge, self.ask.min_confidence
+    def group(self) -> tuple[str | None, float | None, int]:
+        return self.ask.knowledge, self.ask.min_confidence, self.ask.reading
 
     @property
     def costly(self) -> bool:
@@ -280,7 +280,7 @@ class Service:
                 self._some.notify_all()
 
     def _batch(self) -> list[_Waiting]:
-        """The question that is due first, and with it the next that ask the same knowledge and confidence.
+        """The question that is due first, and with it the next that ask the same knowledge, confidence and reading.
 
         One that costs much is answered alone, and after another such: a thread is left for the others.
         """
@@ -342,6 +342,8 @@ class Service:
                 system = opened.systems[knowledge]
         if least is not None:
             system = system.at_confidence(least)
+        if asks[0].reading:
+            system = system.at_reading(asks[0].reading)
         questions = [
             Question(
                 str(index), ask.question, language=system.language, topic_keys=ask.topics,

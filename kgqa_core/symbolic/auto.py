@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -16,9 +17,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kgqa_core.config import SymbolicOptions
-from kgqa_core.errors import FormError, FormTimeout, QuestionTimeout
+from kgqa_core.errors import FormError, FormTimeout, InputError, QuestionTimeout
 from kgqa_core.kg.names import is_unnamed
 from kgqa_core.kg.store import KgStore
+from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import And, Count, Form, Holds
@@ -30,19 +32,20 @@ from kgqa_core.question_limits import SECONDS, next_question, time_limit
 from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, labels_of
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER
+from kgqa_core.search.question_words import grammar_of, kinds, question_words
 from kgqa_core.search.reading import CONTENT_FREE, stem, stems
 from kgqa_core.symbolic.arguments import Proposed, Weighted
-from kgqa_core.symbolic.by_labels.calibrate import Choice, choose
+from kgqa_core.symbolic.by_labels.calibrate import Choice, choices, choose
 from kgqa_core.symbolic.by_labels.examples import candidate_of
 from kgqa_core.symbolic.by_labels.model import LabelModel, load
 from kgqa_core.symbolic.by_labels.parser import LabelParser, answer_nodes, answers_of
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread
-from kgqa_core.symbolic.chooser import PlanChooser, confidence_of
+from kgqa_core.symbolic.chooser import NAMES, PlanChooser, PlanSentences, confidence_of
 from kgqa_core.symbolic.corrections import ConfirmedForms
 from kgqa_core.symbolic.suggestions import NameSuggestions
 from kgqa_core.symbolic.tables import ComputedAnswer
-from kgqa_core.types import ENTITY, FACT, RELATION, ROADS, UNREAD, Question
+from kgqa_core.types import ENTITY, FACT, OFFERED, RELATION, ROADS, TYPE, UNREAD, UNSURE, OfferedReading, Question
 
 log = logging.getLogger("kgqa")
 
@@ -57,8 +60,14 @@ DESPITE_NONE = 0.6
 """Calibrated confidence from which on an answer is given though "no form" is likelier than it."""
 GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""
+LIKELY_ENOUGH = 0.5
+"""Share of the default threshold from which on the best answer may be right, and the graph is not said to lack it."""
 PROPOSED = 12
 """Paths of a retriever, and forms of a parser, that become candidates."""
+
+
+CAPITALS = re.compile(r"(?<=[\w,] )[A-Z][\w-]+(?: [A-Z][\w-]+)*")
+"""Words in capitals within a text."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,8 @@ class AutoSolver:
 
     model: a trained label parser; the packaged head start where it is None.  options: of proof and answers.
     min_confidence: below which a question is declined, and from which on it is answered; the calibration's own where
-    it is None.  With 0 all that is found is answered.  chooser: of `symbolic.chooser`.
+    it is None.  With 0 all that is found is answered.  chooser: of `symbolic.chooser`.  reading: which of the readings
+    that a decline offers is answered, from 1 on, however unsure; 0 for the best where it is sure enough.
     """
 
     store: KgStore
@@ -88,6 +98,7 @@ class AutoSolver:
     model: LabelModel | None = None
     min_confidence: float | None = None
     chooser: PlanChooser | None = None
+    reading: int = 0
     timeouts: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -113,6 +124,12 @@ class AutoSolver:
         """The same solver with another `min_confidence`; graph and network are shared."""
         other = copy(self)
         other.min_confidence = least
+        return other
+
+    def at_reading(self, number: int) -> AutoSolver:
+        """The same solver with another `reading`."""
+        other = copy(self)
+        other.reading = number
         return other
 
     def solve(
@@ -179,12 +196,14 @@ class AutoSolver:
             chosen.append((question, ranked.prepared.query, choose(ranked)))
         if self.chooser is not None and chooses:
             chosen = self.chooser.revise(chosen, self.parser)
+        if self.reading and chooses:
+            chosen = [(question, query, self._at_reading(question, choice)) for question, query, choice in chosen]
         named = self._named(chosen)
         return [self._answer(*one, named) for one in chosen]
 
     def _suggested(self, questions: Sequence[Question], solved: list[ComputedAnswer]) -> list[ComputedAnswer]:
         """The same, with names by which a declined question has an answer, one for the same words."""
-        declined = [n for n, one in enumerate(solved) if one.missing and one.reason in (ENTITY, RELATION, UNREAD)]
+        declined = [n for n, one in enumerate(solved) if one.missing and one.reason in (ENTITY, RELATION, TYPE, UNREAD)]
         tried = [
             (n, *pair) for n in declined for pair in self.suggestions.of(questions[n].text, solved[n].missing or "")
         ]
@@ -242,7 +261,8 @@ class AutoSolver:
         else:
             confidence = round(UNREAD_SHARE * sure_of if left.words or over else sure_of, 6)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
-        sure = best is not None and not choice.empty and confidence >= self.threshold
+        usable = best is not None and not choice.empty
+        sure = usable and (self.reading > 0 or confidence >= self.threshold)
         made = ComputedAnswer(
             question.id,
             KINDS[best.kind] if best is not None else "none",
@@ -254,14 +274,20 @@ class AutoSolver:
             chooser=f"{self.chooser.model.name}: {choice.verdict}" if self.chooser and choice.verdict else None,
         )
         if not sure or best is None:
-            words = self._shown(question, query, left.words, named)
-            if words and not choice.empty and sure_of >= self.threshold:
-                return replace(made, reason=UNREAD, missing=words)
-            if best is None and (away := self.parser.cues(query).negations):
-                return replace(made, confidence=None, reason=UNREAD, missing=", ".join(word for _, word in away))
-            kind, missing = self._reason(query, choice)
-            if (verdict := choice.verdict) is not None and verdict.place:
-                kind, missing = (RELATION, verdict.missing or missing) if verdict.place < 0 else (UNREAD, None)
+            kind, missing = self._reason(question, query, choice)
+            if (verdict := choice.verdict) is not None and verdict.place < 0:
+                kind, missing = RELATION, verdict.missing or missing
+            elif usable and (
+                verdict is not None
+                and verdict.place > 0
+                or sure_of >= LIKELY_ENOUGH * self.default_threshold
+                or choice.share > choice.none
+            ):
+                missing = self._shown(question, query, left.words, named) or None
+                kind = UNREAD if missing and not (verdict and verdict.place) else UNSURE
+                return replace(made, reason=kind, missing=missing, readings=self._readings(choice))
+            elif best is None and (away := self.parser.cues(query).negations):
+                kind, missing = UNREAD, ", ".join(word for _, word in away)
             if kind in (ENTITY, FACT):  # there is no answer to be sure of
                 made = replace(made, confidence=None)
             return replace(made, reason=kind, missing=missing)
@@ -336,15 +362,45 @@ class AutoSolver:
             pass
         return (), False
 
-    def _reason(self, query: LabelQuery, choice: Choice) -> tuple[str, str | None]:
-        """Why a question is declined, one of `types.REASONS`, and what is missing in words."""
+    def _offered(self, choice: Choice) -> list[Choice]:
+        """A choice and the likeliest others that find something; none without an answer."""
+        if choice.best is None or choice.empty:
+            return []
+        others = choices(choice.ranked, 2 * OFFERED) if choice.ranked is not None else []
+        found = [one for one in others if one.place != choice.place and one.best is not None and not one.empty]
+        return [choice, *found][:OFFERED]
+
+    def _at_reading(self, question: Question, choice: Choice) -> Choice:
+        offered = self._offered(choice)
+        if self.reading > len(offered):
+            raise InputError(f"there is no reading {self.reading} of {question.text!r}, which offers {len(offered)}")
+        return offered[self.reading - 1]
+
+    def _readings(self, choice: Choice) -> tuple[OfferedReading, ...]:
+        """What a question may mean, with what each finds; none is likelier than the one before it."""
+        offered, results, least = self._offered(choice), list[OfferedReading](), 1.0
+        sentences = PlanSentences(self.parser, offered)
+        for one in offered:
+            assert one.best is not None
+            plan, least = sentences.of(one), min(least, self._confidence(one))
+            sure = round(least, 6) if self.calibration is not None else None
+            found = tuple(plan["finds"][:NAMES])
+            results.append(OfferedReading(plan["asks for"], found, plan["count"], sure, str(one.best.form)))
+        return tuple(results)
+
+    def _reason(self, question: Question, query: LabelQuery, choice: Choice) -> tuple[str, str | None]:
+        """What of a question the graph does not have, one of `types.REASONS` or TYPE, and that in words."""
         best = choice.best
-        if not query.slots and not query.types:
-            return ENTITY, self._unknown(query)
         if best is not None and choice.empty and choice.share > choice.none:
             labels = labels_of(best.form, self.graph)
             return FACT, labels[0] if labels else None
-        return RELATION, self._strange(query, best)
+        if name := self._unknown(question, query):
+            return ENTITY, name
+        missing = self._strange(query, best)
+        for word in (missing or "").split():
+            if not kinds().isdisjoint(singulars(word.lower())) and stem(word.lower()) not in self.graph.label_words:
+                return TYPE, word
+        return RELATION, missing
 
     def _shown(self, question: Question, query: LabelQuery, left: Sequence[str], named: _Named) -> str:
         """Words that were not read: of a mention those of the question, of a number its value."""
@@ -356,14 +412,21 @@ class AutoSolver:
             shown[slot.word] = words if words and words in question.text else named.names.get(entity, words)
         return ", ".join(" ".join(shown.get(word, word) for word in run.split()) for run in left if run)
 
-    def _unknown(self, query: LabelQuery) -> str | None:
-        """The words of a question that look like a name: no usual English, or in capitals within it."""
+    def _unknown(self, question: Question, query: LabelQuery) -> str | None:
+        """A name in a question that the graph does not have: words in capitals within it, or, where it has no mention
+        at all, of no usual English."""
         words = WORD.findall(query.text)
-        names = [
-            word for position, word in enumerate(words)
-            if word.lower() not in CONTENT_FREE and (not usualness(word.lower()) or (position and word[0].isupper()))
-        ]  # fmt: skip
-        return " ".join(names) or self._strange(query, None)
+        if not query.slots and not query.types:
+            names = [word for word in words if word.lower() not in CONTENT_FREE and not usualness(word.lower())]
+            if names:
+                return " ".join(names)
+        if grammar_of(query.text) is not question_words()["grammar"] or not any(map(str.islower, words[1:])):
+            return None
+        known = " ".join([*question.topic_keys, *(name for slot in query.slots for name in slot.names)]).lower()
+        for run in CAPITALS.findall(question.text):
+            if any(word not in known and stem(word) not in self.graph.label_words for word in run.lower().split()):
+                return str(run)
+        return None
 
     def _strange(self, query: LabelQuery, best: Candidate | None) -> str | None:
         """The words of a question that neither grammar nor the best form accounts for."""

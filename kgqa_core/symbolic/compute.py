@@ -140,6 +140,10 @@ class Calculator:
         """The same calculator with another `min_confidence`."""
         return Calculator(self.store, self.solver.at_confidence(least))
 
+    def at_reading(self, number: int) -> Calculator:
+        """The same calculator that gives a certain reading of each question."""
+        return Calculator(self.store, self.solver.at_reading(number))
+
     def compute(self, questions: Sequence[Question], retrieved: Sequence[Retrieved]) -> list[ComputedAnswer]:
         """What is computed for each question, from the paths that its retriever predicts, or else from its facts.
 
@@ -167,5 +171,5 @@ class Calculator:
             "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
             "computed": self._told_apart(solved), "answers": tuple(solved.answers), "proof": tuple(texts),
             "proof_rows": len(solved.proof), "road": solved.road, "suggestions": solved.suggestions,
-            "chooser": solved.chooser,
+            "readings": solved.readings, "chooser": solved.chooser,
         }  # fmt: skip

@@ -11,7 +11,7 @@ import polars as pl
 
 from kgqa_core.logic.forms import Form
 from kgqa_core.store.tables import read_frame
-from kgqa_core.types import NameSuggestion
+from kgqa_core.types import NameSuggestion, OfferedReading
 
 COMPUTED, PROOF = "computed.parquet", "proof.parquet"
 
@@ -35,9 +35,10 @@ class ComputedAnswer:
     answer rests on; for a `no` those of what there is instead.  tried: forms that were run.  topics: names, by mention.
     words: the question without them.  Of the answerer `auto` also confidence: that the best answer, given or not, is
     right, None where that was not learnt or there is none; min_confidence: below which it declines; road: what proposed
-    the form, one of `types.ROADS`; reason, one of `types.REASONS`, and missing, in words, where it declines; reject:
+    the form, one of `types.ROADS`; reason, as of `Answer`, and missing, in words, where it declines; reject:
     why nothing was computed, where it took too long.  unnamed: blank nodes without a name that are left out.
-    suggestions: what words that were not read may mean.  chooser: which plan `symbolic.chooser` chose, or why none.
+    suggestions: what words that were not read may mean.  readings: as of `Answer`.  chooser: which plan
+    `symbolic.chooser` chose, or why none.
     """
 
     question: str
@@ -59,6 +60,7 @@ class ComputedAnswer:
     reject: str | None = None
     unnamed: int = 0
     suggestions: tuple[NameSuggestion, ...] = ()
+    readings: tuple[OfferedReading, ...] = ()
     chooser: str | None = None
 
 

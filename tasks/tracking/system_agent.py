@@ -87,6 +87,8 @@ class SystemAgent(ResponsesAgent):
             system = self._system
             if ask.min_confidence is not None:
                 system = system.at_confidence(ask.min_confidence)
+            if ask.reading:
+                system = system.at_reading(ask.reading)
             return system.ask(ask.question, ask.topics, ask.dialogue)
         except InputError as fault:
             raise MlflowException.invalid_parameter_value(str(fault)) from None

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from flows.cli.improve import _lines, fixes
+from flows.cli.improve import KINDS, _lines, fixes
 from kgqa_core.answering.reply import Answer
 from kgqa_core.serving.feedback import FeedbackStore, IssuedAnswer
 from kgqa_core.serving.limits import SERVE_FOLDER
-from kgqa_core.types import ENTITY, RELATION, UNREAD, NameSuggestion
+from kgqa_core.types import ENTITY, RELATION, TYPE, UNREAD, UNSURE, NameSuggestion
 from tests.support.forked_command import forked_kgqa
 
 LINE = "relations: {reports to: [boss]}"
@@ -26,17 +26,22 @@ def test_each_question_has_the_fix_that_its_answer_needs() -> None:
     weak = [
         answer("a", reason=UNREAD, missing="former"),
         *(answer(name, reason=RELATION, missing="boss", suggestions=meant) for name in "bc"),
-        answer("d", reason=RELATION, missing="age", confidence=0.3),
+        answer("d", reason=UNSURE, confidence=0.3),
+        Answer("g", "question g?", "Cy", answerable=True, confidence=0.2),
+        answer("f", reason=TYPE, missing="ships"),
         answer("e", reason=ENTITY, missing="Narnia", nearest="Narva"),
     ]
-    found = fixes(weak, {"d": ["Bo"], "e": []})
+    found = fixes(weak, {"d": ["Bo"], "g": ["Cy"], "e": []})
     assert found["names"] == [{"line": LINE, "questions": ["question b?", "question c?"]}]
-    assert found["unread"] == [{"words": "former", "questions": ["question a?"]}]
-    [unsure], [missing] = found["unsure"], found["missing"]
-    assert unsure["correction"] == {"id": "1", "question": "question d?", "answers": ["Bo"]}
-    assert missing["nearest"] == "Narva"
-    printed = "\n".join(_lines({"questions": 9, "weak": 5, **found}))
+    [unread], [first, unsure], [type_, missing] = (found[kind] for kind in (*KINDS[1:], KINDS[0]))
+    assert unread["question"] == "question a?" and "{…: [former]}" in unread["fix"]
+    assert unsure["correction"] == {"id": "2", "question": "question d?", "answers": ["Bo"]}
+    assert first["correction"]["answers"] == ["Cy"], "the least sure first"
+    assert missing["nearest"] == "Narva" and "entities: {Narva: [Narnia]}" in missing["fix"]
+    assert "types: {…: [ships]}" in type_["fix"]
+    printed = "\n".join(_lines({"questions": 9, "weak": 7, **found}))
     assert LINE in printed and "confidence 0.30" in printed and "Narnia (nearest: Narva)" in printed
+    assert all(title in printed for title in ("Not in this graph", "Not understood", "Not sure"))
     assert "kgqa run" not in printed and "kgqa run" in "\n".join(_lines({"questions": 50, "weak": 20, **found}))
 
 

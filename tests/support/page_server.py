@@ -14,13 +14,14 @@ from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
-from kgqa_core.types import Question
+from kgqa_core.types import NameSuggestion, OfferedReading, Question
 from tests.support.hostile import EVIL
 from tests.support.question_graph import X
 from tests.support.served import EchoSource, EchoSystem, listening
 from tests.support.served_graph import HOSTILE
 
 DIRECTED, MAYOR, NEXT = "Who directed Night B1?", "Who is the mayor of Norland?", "And who starred in it?"
+MADE, OLD = "Who made Night B1?", "Which old boss made Night B1?"
 STARRED, EVILS, SLOW = "Who starred in Night C2?", "What does evil say?", "slow"
 
 
@@ -49,6 +50,8 @@ class PageSystem(EchoSystem):
                 topics=(AnswerTopic(f"{X}f2", "Night C2"),), model="builtin", knowledge="rigel/triples",
                 answerable=True, calibrated=False,
             )  # fmt: skip
+        if question.text in (MADE, OLD) and not self.reading:
+            return _offering(question)
         film, name = f"{X}f1", "Night B1"
         relation = "starred_actors" if question.text == NEXT else "directed_by"
         names = ("Ben Stone", "Eve Stone", "Hana Stone") if question.text == NEXT else ("Ben Stone",)
@@ -70,6 +73,18 @@ class PageSystem(EchoSystem):
 
 
 AUTO: dict[str, Any] = {"model": "auto", "knowledge": "hop_path/triples", "operation": "none", "calibrated": True}
+
+
+def _offering(question: Question) -> Answer:
+    """A decline with two readings; of OLD for a word that was not read."""
+    words = ("director of Night B1", "actor of Night B1")
+    readings = tuple(OfferedReading(one, ("Ben Stone",), 2, 0.3, "(f)") for one in words)
+    why = {"reason": "not sure"} if question.text == MADE else {"reason": "not understood", "missing": "old, boss"}
+    meant = (NameSuggestion("boss", "director", "relations: {directed by: [boss]}"),) if question.text == OLD else ()
+    return Answer(
+        question.id, question.text, "", answers=(), **AUTO, answerable=False, confidence=0.3, min_confidence=0.5,
+        topics=(AnswerTopic(f"{X}f1", "Night B1", "Night B1", 0.83),), readings=readings, suggestions=meant, **why,
+    )  # fmt: skip
 
 
 def _hostile(question: Question) -> Answer:

@@ -38,6 +38,7 @@ class EchoSystem:
     batches: list[int] = field(default_factory=list)
     gate: threading.Event | None = None
     least: float | None = None
+    reading: int = 0
     knowledge: str = "own/triples"
     model: Any = None
     words: Any = None
@@ -54,6 +55,9 @@ class EchoSystem:
 
     def at_confidence(self, least: float) -> EchoSystem:
         return replace(self, least=least)
+
+    def at_reading(self, number: int) -> EchoSystem:
+        return replace(self, reading=number)
 
     def answer(self, questions: Sequence[Question], traces: dict[str, str] | None = None) -> list[Answer]:
         if self.gate is not None:

@@ -126,8 +126,15 @@ def test_the_threshold_of_an_answer_is_the_one_that_decided_and_a_withheld_answe
     reply = auto.ask("What is the capital of Bergonia?")
     assert reply.confidence is not None and reply.min_confidence == (0.3 if least is None else least)
     assert reply.answerable is (reply.confidence >= reply.min_confidence) and "min_confidence" in reply.to_row()
-    shown = "confidence 0.50" if reply.answerable else "confidence of the best answer 0.50, needs 0.99"
-    assert f"   {shown}, about" in str(ask_tables({**reply.to_dict(), "seconds": 0.1})[1])
+    assert reply.declined == (None if reply.answerable else "not sure")
+    shown = "   confidence 0.50, about" if reply.answerable else "I am not sure (confidence 0.50, needs 0.99)   about"
+    assert shown in str(ask_tables({**reply.to_dict(), "seconds": 0.1})[1])
+    chosen = auto.at_reading(2).ask("What is the capital of Bergonia?")
+    assert chosen.answerable and chosen.proof and chosen.declined is None
+    if not reply.answerable:
+        assert chosen.form == reply.readings[1].form
+    with pytest.raises(InputError, match="offers no readings; `auto` does"):
+        system.at_reading(1)
 
 
 def test_an_answer_without_a_calibration_says_so(system: System) -> None:

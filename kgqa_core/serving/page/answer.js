@@ -6,7 +6,7 @@ import {Picture, ofFacts} from "./picture.js";
 import {feedbackBox} from "./feedback.js";
 
 const PROOF = 100, LISTED = 20, PATHS_TO = 4, CANDIDATES = 6;
-const UNREAD = "not understood", ENTITY = "entity not found", FACT = "no fact";  // reasons that there is no answer to be sure of
+const UNREAD = "not understood", UNSURE = "not sure";  // kinds of a decline; the third is "not in this graph"
 const ROADS = {labels: "by names of relations in the question", retriever: "by relation paths that the retriever ranks", parser: "by a form of the trained parser"};
 
 /** A turn.  actions: `again(turn, changes)` asks it anew, `save()` keeps what changed. */
@@ -31,7 +31,10 @@ export function turnCard(turn, actions) {
 }
 
 /** Whether a turn has an answer. */
-export function refused(turn) { return turn.served.reason === UNREAD ? `not understood: ${visible(turn.served.missing ?? "", 200)}` : "not in this graph"; }
+export function refused(turn) {
+  const {declined, missing} = turn.served, words = missing ? `“${visible(missing, 200).replaceAll(", ", "”, “")}”` : "the question";
+  return declined === UNREAD ? `I did not understand ${words}` : declined === UNSURE ? "I am not sure" : declined ? "Not in this graph" : "No answer";
+}
 export function answered(turn) { return Boolean(turn.served) && turn.served.answer !== null && turn.served.answer !== undefined && turn.served.answerable !== false; }
 
 // -- the question
@@ -60,10 +63,10 @@ function questionLine(turn, actions) {
   parts.push(visible(text.slice(at), 4000));
   const placed = new Set(places.map(place => place.topic));
   const others = topics.filter(topic => !placed.has(topic));
-  return el("header", {class: "question"}, el("h2", {}, el("bdi", {}, parts)), below, others.length || turn.anyway ? el("p", {class: "chips"},
+  return el("header", {class: "question"}, el("h2", {}, el("bdi", {}, parts)), below, others.length || turn.anyway || turn.reading ? el("p", {class: "chips"},
     others.map(topic => el("a", {class: "chip", href: `/entity?${new URLSearchParams({key: topic.key})}`}, "about ", name(topic.name, 80))),
     others.length && turn.earlier ? el("button", {type: "button", class: "plain small", title: "Without the earlier questions", onclick: () => actions.again(turn, {alone: true})}, "Ask on its own") : null,
-    turn.anyway ? el("span", {class: "chip"}, "answered anyway") : null) : null);
+    turn.reading ? el("span", {class: "chip"}, "read as: ", name(turn.words, 200)) : turn.anyway ? el("span", {class: "chip"}, "answered anyway") : null) : null);
 }
 
 async function candidates(turn, topic, button, below, actions) {
@@ -101,23 +104,28 @@ function writeAnswers(answer, served, byName) {
 }
 
 function notHere(turn, actions) {
-  const {served} = turn, say = text => el("bdi", {class: "strong"}, visible(text, 200));
+  const {served} = turn, {declined} = served, say = text => el("bdi", {class: "strong"}, visible(text, 200));
   const anyway = turn.anyway || !served.model_answer ? null : el("button", {type: "button", class: "plain", onclick: () => actions.again(turn, {anyway: true})}, "Answer anyway");
-  const unsure = served.reason === null && served.confidence < served.min_confidence;
-  return [el("p", {class: "not-here"}, served.reason === UNREAD ? "Not understood" : served.answerable === false ? "Not in this graph" : "No answer"),
-    el("p", {}, served.reason ? [visible(served.reason === UNREAD ? "These words were not read" : served.reason, 400), served.missing ? [": ", say(served.missing)] : "", ". "] : unsure ? "The system is too unsure of its answer. " : "",
-      served.nearest ? ["Nearest in the graph: ", say(served.nearest), ". "] : ""),
-    ...(served.suggestions ?? []).map(one => el("p", {}, say(one.words), ": did you mean ", say(one.name), "? A line of the names file: ", el("code", {}, visible(one.line, 300)))), anyway].filter(Boolean);
+  const readings = served.readings ?? [];
+  const offer = (one, index) => el("li", {}, el("button", {type: "button", class: "plain reading", title: "Show this answer with its proof", onclick: () => actions.again(turn, {reading: index + 1, words: one.words})},
+    el("span", {}, name(one.words, 300)), el("span", {class: "strong"}, name(one.answers.join(", ") || "none", 300), one.rows > one.answers.length && one.answers.length ? ` and ${count(one.rows - one.answers.length, "more", "more")}` : ""),
+    el("span", {class: "soft"}, typeof one.confidence === "number" ? percent(one.confidence) : "")));
+  const meant = one => el("p", {}, say(one.words), ": did you mean ", turn.question.includes(one.words) ? el("button", {type: "button", class: "plain small", onclick: () => actions.again(turn, {question: turn.question.replace(one.words, () => one.name)})}, name(one.name, 80)) : say(one.name),
+    "? As a line of the names file: ", el("code", {}, visible(one.line, 300)));
+  return [el("p", {class: "not-here"}, refused(turn)),
+    declined && declined !== UNREAD && served.reason !== UNSURE ? el("p", {}, visible(served.reason, 400), served.missing ? [": ", say(served.missing)] : "", ". ", served.nearest ? ["Nearest in the graph: ", say(served.nearest), ". "] : "") : null,
+    ...(served.suggestions ?? []).map(meant),
+    ...(readings.length ? [el("p", {}, declined === UNREAD ? "Without these words it may mean:" : "It may mean one of these:"), el("ol", {class: "readings"}, readings.map(offer))] : []), anyway].filter(Boolean);
 }
 
 function verdict(turn) {
-  const {served} = turn, parts = [], least = served.min_confidence, withheld = served.answerable === false;
+  const {served} = turn, parts = [], least = served.min_confidence, withheld = served.answerable === false, unsure = served.declined === UNSURE;
   const known = typeof served.confidence === "number" && served.calibrated;
-  if (known && served.reason !== ENTITY) {  // of the answer, given or withheld
+  if (known && (!withheld || unsure)) {  // of the answer, given or withheld
     const shown = withheld ? Math.floor(100 * served.confidence) / 100 : served.confidence;
     parts.push(el("span", {class: "confidence"}, svgBar(served.confidence, least), el("span", {}, `confidence ${withheld ? "of the best answer " : ""}${percent(shown)}`),
       el("span", {class: "soft"}, least ? `needs ${percent(least)}` : "")));
-  } else if (served.calibrated === false && ![ENTITY, FACT].includes(served.reason)) parts.push(el("span", {class: "soft"}, "confidence not calibrated"));
+  } else if (served.calibrated === false && !withheld) parts.push(el("span", {class: "soft"}, "confidence not calibrated"));
   if (served.road) parts.push(el("span", {class: "badge", title: "Which part of the answerer proposed the form"}, `road: ${visible(served.road, 40)}`, el("span", {class: "soft"}, ROADS[served.road] ? ` · ${ROADS[served.road]}` : "")));
   parts.push(el("span", {class: "soft"}, `${visible(served.model, 60)} · ${served.seconds < 10 ? served.seconds.toFixed(2) : Math.round(served.seconds)} s`));
   return el("p", {class: "verdict"}, parts);
@@ -160,12 +168,18 @@ async function show(turn, answer, evidence, nodes, actions) {
     if (texts.length) evidence.append(proofOfTexts(texts, served.proof_rows));
     const [topic] = served.topics ?? [];
     if (!topic) return;
-    const found = await get("/page/neighbourhood", {key: topic.key, limit: 20});
-    evidence.append(el("h3", {}, "What the graph has around ", name(topic.name, 80)));
-    picture = new Picture("Surroundings of the topic");
-    evidence.append(picture.box);
-    picture.add(found.nodes, found.edges, null, {[found.centre]: "topic"});
-    picture.expanded.add(found.centre);
+    const around = el("details", {class: "around"}, el("summary", {}, "What the graph has around ", name(topic.name, 80)));
+    around.addEventListener("toggle", async () => {
+      if (!around.open || around.children.length > 1) return;
+      picture = new Picture("Surroundings of the topic");
+      around.append(picture.box);
+      try {
+        const found = await get("/page/neighbourhood", {key: topic.key, limit: 20});
+        picture.add(found.nodes, found.edges, null, {[found.centre]: "topic"});
+        picture.expanded.add(found.centre);
+      } catch (fault) { picture.box.replaceWith(el("p", {class: "soft"}, `No picture: ${visible(fault.message)}`)); }
+    });
+    evidence.append(around);
   }
 }
 

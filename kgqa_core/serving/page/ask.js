@@ -15,7 +15,7 @@ export function askPage(main, server) {
   const fresh = el("button", {type: "button", class: "plain", onclick: () => { stop(); turns.length = 0; save(); draw(); input.focus(); announce("A new conversation"); }}, "New conversation");
   const list = el("div", {class: "turns"});
   const actions = {save, feedback: server.feedback, view: server.graph_view,
-    again: (turn, changes) => ask(turn.question, {topics: turn.topics, anyway: turn.anyway, alone: turn.alone, ...changes}, turn)};
+    again: (turn, {question, ...changes}) => ask(question ?? turn.question, {topics: turn.topics, anyway: turn.anyway, alone: turn.alone, ...changes}, turn)};
   const form = el("form", {class: "ask card", onsubmit: event => { event.preventDefault(); if (pending) stop(); else ask(input.value); }},
     el("label", {for: "question", class: "hidden-text"}, "Question"), el("div", {class: "ask-line"}, input, button),
     el("div", {class: "options"}, el("label", {for: "anyway", title: "Give an answer however low its confidence"}, anyway, " Answer anyway, however unsure"), fresh),
@@ -49,14 +49,14 @@ export function askPage(main, server) {
     const question = text.trim();
     if (!question || pending) return;
     const mine = pending = new AbortController();
-    const turn = {question, topics: given.topics ?? [], anyway: given.anyway ?? anyway.checked, alone: given.alone ?? false};
+    const turn = {question, topics: given.topics ?? [], anyway: given.anyway ?? anyway.checked, alone: given.alone ?? false, reading: given.reading ?? 0, words: given.words};
     const place = replaced ? turns.indexOf(replaced) : -1, before = place >= 0 ? turns.slice(0, place) : turns;
     if (!replaced) { input.value = ""; grow(); }
     waiting(question);
     const earlier = turn.alone ? [] : dialogue(before);
     turn.earlier = earlier.length;
     try {
-      turn.served = await request("/ask", {question, topics: turn.topics, dialogue: earlier, ...(turn.anyway ? {min_confidence: 0} : {})}, mine.signal);
+      turn.served = await request("/ask", {question, topics: turn.topics, dialogue: earlier, ...(turn.anyway ? {min_confidence: 0} : {}), ...(turn.reading ? {reading: turn.reading} : {})}, mine.signal);
     } catch (fault) {
       if (fault.name === "AbortError") { if (pending === mine) pending = null; if (!replaced && !input.value) { input.value = question; grow(); } draw(); return; }
       turn.fault = fault.message;

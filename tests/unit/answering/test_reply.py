@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from kgqa_core.answering.reply import SHOWN, Answer, Answers, AnswerTopic
-from kgqa_core.types import ENTITY, UNREAD
+from kgqa_core.answering.reply import SHOWN, Answer, Answers, AnswerTopic, refusal_text
+from kgqa_core.types import ENTITY, REASONS, TYPE, UNREAD, UNSURE, OfferedReading
 
 MARKUP = '<b onmouseover="x">& Co'
 GIVEN = Answer(
@@ -24,8 +24,26 @@ def test_the_text_of_an_answer_is_one_line_with_the_answer_or_why_there_is_none(
         "<Answer to 'Who runs <it>?': not in this graph: entity not found: Atlantis (nearest: Atlanta)>"
     )
     assert repr(replace(WITHHELD, reject="the question takes longer")).endswith(": the question takes longer>")
-    unread = replace(WITHHELD, reason=UNREAD, missing="former", nearest=None, confidence=0.2)
-    assert repr(unread) == "<Answer to 'Who runs <it>?': not understood: former, confidence of the best answer 0.20>"
+    unread = replace(WITHHELD, reason=UNREAD, missing="former, late", nearest=None, confidence=0.2)
+    assert repr(unread) == "<Answer to 'Who runs <it>?': I did not understand “former”, “late”>"
+
+
+def test_a_decline_is_of_one_of_three_kinds_which_its_record_its_text_and_a_table_have() -> None:
+    unsure = replace(WITHHELD, reason=UNSURE, confidence=0.219, min_confidence=0.4, missing=None, nearest=None)
+    offered = replace(unsure, readings=(OfferedReading("who leads it", ("A", "B"), 3, 0.219, "(JOIN leads it)"),))
+    kinds = {replace(WITHHELD, reason=reason).declined for reason in (*REASONS, TYPE)}
+    assert kinds == {"not in this graph"} == {WITHHELD.to_dict()["declined"]}
+    assert (unsure.declined, replace(unsure, reason=UNREAD).declined) == ("not sure", "not understood")
+    assert GIVEN.declined is replace(unsure, reject="late").declined is None and "declined" not in GIVEN.to_dict()
+    assert refusal_text(unsure.to_dict()) == f"I am not sure (confidence 0.21, needs 0.40): {MARKUP}"
+    shown = "I am not sure (confidence 0.21, needs 0.40)\n1. who leads it: A, B and 1 more (0.22)"
+    assert offered.decline == refusal_text(offered.to_dict()) == shown
+    unread = refusal_text(replace(offered, reason=UNREAD, missing="old").to_dict())
+    assert (
+        unread
+        == "I did not understand “old”\nwithout these words it may mean:\n1. who leads it: A, B and 1 more (0.22)"
+    )
+    assert Answers([unsure, GIVEN]).to_polars()["declined"].to_list() == ["not sure", None]
 
 
 def test_a_notebook_shows_values_confidence_and_folded_proof_as_text_and_no_markup_of_the_graph() -> None:

@@ -21,9 +21,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from kgqa_core.errors import BudgetReached, ConfigError, EndpointError
+from kgqa_core.serving.ask_record import Ask
+from kgqa_core.serving.chat import question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.graph_records import SearchResult
 from kgqa_core.serving.http import HttpOptions, create_app
+from kgqa_core.serving.messages import ChatMessage, ChatRequest
 from kgqa_core.serving.run import ServeOptions
 from kgqa_core.serving.service import Service
 from tests.support.served import EchoSource, EchoSystem, listening
@@ -297,6 +300,21 @@ def test_a_chat_is_answered_with_its_proof_as_citations_and_the_whole_answer_bes
     content = reply["choices"][0]["message"]["content"]
     assert content == "second [1]\n\n[1] (a, says, second)\n… and 6 more"
     assert reply["kgqa"]["answers"] == ["second"] and reply["model"] == "kgqa/toy"
+
+
+def test_a_number_behind_a_reply_that_offers_readings_asks_its_question_again_in_that_reading() -> None:
+    offers = "I am not sure (confidence 0.39, needs 0.40).\n\n1. boss of it: Ada\n2. place of it: Oster"
+    texts = ["first", "one", "who is it?", offers, "2.", "Oster [1]\n\n[1] (it, place, Oster)", "and then?"]
+    messages = [ChatMessage(role=("user", "assistant")[n % 2], content=text) for n, text in enumerate(texts)]
+    before = (("user", "first"), ("agent", "one"))
+    assert question_of(ChatRequest(messages=messages[:5])) == Ask("who is it?", dialogue=before, reading=2)
+    later = question_of(ChatRequest(messages=messages))
+    assert later == Ask("and then?", dialogue=(*before, ("user", "who is it?"), ("agent", "Oster")))
+    other = question_of(ChatRequest(messages=[*messages[:4], ChatMessage(role="user", content="3")]))
+    assert (other.question, other.reading) == ("3", 0) and other.dialogue[-1][1] == offers.split("\n")[0]
+    with serving() as client:
+        assert client.post("/ask", json={"question": "a", "reading": 2}).json()["answer"] == "a"
+        assert error(client.post("/ask", json={"question": "a", "reading": 4}))[0] == 422
 
 
 def test_a_stream_says_the_same_as_the_whole() -> None:

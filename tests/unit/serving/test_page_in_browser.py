@@ -16,7 +16,7 @@ import pytest
 
 from kgqa_core.serving.graph_view import GraphView
 from tests.support.browser import NO_CHROMIUM, Browser, chromium
-from tests.support.page_server import DIRECTED, EVILS, MAYOR, NEXT, SLOW, STARRED, PageServer, page_server
+from tests.support.page_server import DIRECTED, EVILS, MADE, MAYOR, NEXT, OLD, SLOW, STARRED, PageServer, page_server
 from tests.support.question_graph import X
 
 pytestmark = pytest.mark.slow
@@ -163,7 +163,10 @@ def test_keys_alone_walk_expand_and_open(page: Browser) -> None:
 def test_what_is_not_there_says_why_and_is_answered_anyway(page: Browser, served: PageServer, output: Path) -> None:
     text = ask(page, MAYOR, "Not in this graph", "What the graph has around Norland")
     assert "no such relation: mayor" in text and "capital" in text and "Ada Stone" not in text
-    assert "confidence of the best answer 6 %" in text and "needs 50 %" in text
+    assert "confidence" not in text and page.run("document.querySelectorAll('.node').length") == 0
+    page.mouse(".around summary")
+    wait_for(page, "document.querySelectorAll('.node').length > 2")
+    stand(page)
     page.picture(output / "not-here.png", still=0.5)
     page.click("Answer anyway")
     page.wait("Ada Stone", "answered anyway")
@@ -171,6 +174,25 @@ def test_what_is_not_there_says_why_and_is_answered_anyway(page: Browser, served
     page.run("document.querySelector('#anyway').click()")
     ask(page, DIRECTED, "Ben Stone")
     assert served.system.questions[-1][1] == 0
+
+
+def test_a_reading_of_an_unsure_question_is_chosen_and_shown_with_its_proof(
+    page: Browser, served: PageServer, output: Path
+) -> None:
+    text = ask(page, MADE, "I am not sure", "actor of Night B1", "What the graph has around Night B1")
+    assert "confidence of the best answer 30 %" in text and "Not in this graph" not in text
+    page.picture(output / "unsure.png", still=0.5)
+    page.mouse(".readings li:nth-child(2) button")
+    page.wait("Ben Stone", "Proof", "read as: actor of Night B1")
+    assert page.run("document.querySelectorAll('.past').length") == 0
+    text = ask(
+        page, OLD, "I did not understand “old”, “boss”", "Without these words", "relations: {directed by: [boss]}"
+    )
+    assert "confidence" not in text
+    page.picture(output / "unread.png", still=0.5)
+    page.click("director")
+    page.wait("Which old director made Night B1?")
+    assert served.system.questions[-1][0].text == "Which old director made Night B1?"
 
 
 def test_earlier_turns_are_sent_along_until_a_new_conversation(page: Browser, served: PageServer) -> None:

@@ -15,7 +15,7 @@ from kgqa_core.datasets.derived.splits import QuestionSample
 from kgqa_core.datasets.files.answers import ROAD_SCHEMA
 from kgqa_core.datasets.files.answers import SCHEMA as ANSWERS
 from kgqa_core.datasets.files.question import write_questions
-from kgqa_core.errors import FormTimeout
+from kgqa_core.errors import FormTimeout, InputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
@@ -31,7 +31,7 @@ from kgqa_core.symbolic.by_labels.model import LabelModel, save, untrained
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.compute import Calculator, ComputeInputs, compute
 from kgqa_core.symbolic.tables import SCHEMA, ComputedAnswer, read_computed
-from kgqa_core.types import ENTITY, FACT, RELATION, Question, Retrieved
+from kgqa_core.types import ENTITY, FACT, OFFERED, RELATION, TYPE, UNSURE, Question, Retrieved
 from kgqa_core.workspace import Workspace
 from tests.support.label_graph import Preferring, X, question_about
 
@@ -159,7 +159,35 @@ def test_topics_that_are_given_make_it_likelier_that_the_graph_has_a_form(make: 
     linked = replace(given, id="linked", topic_weights=(1.0,))
     answered, declined = solver.solve([given, linked])
     assert answered.answers == ("Norland City",) and answered.weight > 0.5
-    assert declined.reason == RELATION and declined.answers == ()
+    assert declined.reason == UNSURE and declined.answers == ()
+
+
+def test_an_unsure_question_offers_its_readings_and_the_chosen_one_is_answered_with_its_proof(
+    make: Callable[..., AutoSolver],
+) -> None:
+    solver = make(form_is(CAPITAL), none=10.0 + GIVEN / 2, calibration=FLAT)
+    question = replace(question_about(solver.graph, "q", "capital of Norland", X + "c0"), topic_weights=(1.0,))
+    [found] = solver.solve([question])
+    assert found.reason == UNSURE and found.form is None and 2 <= len(found.readings) <= OFFERED
+    chances = [one.confidence or 0.0 for one in found.readings]
+    assert chances == sorted(chances, reverse=True) and chances[0] == found.confidence
+    for number, reading in enumerate(found.readings, start=1):
+        [chosen] = solver.at_reading(number).solve([question])
+        assert (str(chosen.form), chosen.answers[:5], chosen.reason) == (reading.form, reading.answers, None)
+        assert chosen.proof and len(chosen.answers) == reading.rows and reading.words
+    with pytest.raises(InputError, match="there is no reading 9 of 'capital of Norland', which offers"):
+        solver.at_reading(9).solve([question])
+
+
+def test_what_is_not_in_the_graph_is_a_name_a_type_or_a_relation(make: Callable[..., AutoSolver]) -> None:
+    solver = make(form_is(CAPITAL), none=20.0)
+    for text, reason, missing in (
+        ("what is the capital of Norland in Middle Earth", ENTITY, "Middle Earth"),
+        ("airports of Norland", TYPE, "airports"),
+        ("capital anthem of Norland", RELATION, "anthem"),
+    ):
+        found = ask(solver, text, "c0")
+        assert (found.reason, found.missing, found.readings) == (reason, missing, ())
 
 
 def test_words_of_the_best_form_are_not_missing(graph: LabelGraph, make: Callable[..., AutoSolver]) -> None:
@@ -309,7 +337,7 @@ def test_table_of_auto_has_confidence_road_reason_and_what_is_missing(computed: 
     assert counts["questions"] == 7 and sum(counts["roads"].values()) == counts["computed"] >= 2
     rows = {row["question"]: row for row in frame.iter_rows(named=True)}
     assert rows["q0"]["answers"] == ["Norland City"] and rows["q0"]["road"] == "labels" and rows["q0"]["reason"] is None
-    assert rows["q4"]["reason"] == ENTITY and rows["q4"]["road"] is None and rows["q4"]["missing"]
+    assert rows["q4"]["reason"] == RELATION and rows["q4"]["road"] is None and rows["q4"]["missing"]
     assert all((row["reason"] is None) == bool(row["answers"]) for row in rows.values())
     assert all((row["confidence"] is None) is (row["reason"] in (ENTITY, FACT)) for row in rows.values())
     assert {row["min_confidence"] for row in rows.values()} == {0.5}

@@ -25,7 +25,7 @@ from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
 from kgqa_core.symbolic.chooser import MOST, PLANS, PlanChooser, confidence_of, read_verdict
 from kgqa_core.symbolic.tables import ComputedAnswer
-from kgqa_core.types import RELATION, UNREAD
+from kgqa_core.types import RELATION, UNSURE
 from tests.support.chat_server import ChatServer, Fault
 from tests.support.label_graph import Preferring, X, question_about
 from tests.support.models import save_causal
@@ -114,7 +114,8 @@ def test_a_plan_that_both_choose_has_the_higher_confidence(make: Solvers, server
 
 def test_a_plan_against_which_the_parser_is_sure_is_not_answered(make: Solvers, server: ChatServer) -> None:
     found = ask(make(opened(server, "2", ""), CAPITAL), suggest=True)
-    assert (found.answers, found.reason, found.missing, found.suggestions) == ((), UNREAD, None, ())
+    assert (found.answers, found.reason, found.missing, found.suggestions) == ((), UNSURE, None, ())
+    assert found.readings[1].answers == ("Norland City",), "its own first plan is offered"
     assert found.confidence is not None and found.confidence < 0.01
     assert ask(make(opened(server, "2", ""), CAPITAL, least=0.0)).answers, "nothing is declined at 0"
 

@@ -68,5 +68,5 @@ def test_only_what_has_an_answer_then_is_offered_of_a_declined_question(
 def test_a_refusal_shows_what_its_words_may_mean() -> None:
     meant = NameSuggestion("boss", "reports to", "relations: {reports to: [boss]}")
     answer = Answer("q", "Who?", "", answerable=False, reason=UNREAD, missing="boss", suggestions=(meant,))
-    shown = "not understood: boss\nboss: did you mean reports to?  relations: {reports to: [boss]}"
+    shown = "I did not understand “boss”\nboss: did you mean reports to?  relations: {reports to: [boss]}"
     assert refusal_text(answer.to_dict()) == shown and answer.to_row()["suggestions"] == answer.to_dict()["suggestions"]
