@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
+from kgqa_core.kg.vocabulary import RELATION_NAMES
+
 CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ0-9])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Where words begin inside one that is written without spaces, as in `has|MD5|Hash`."""
 _BREAKS = re.compile(rf"{CAMEL.pattern}|[_./\s-]+")
@@ -138,6 +140,8 @@ def relation_name(key: str) -> str:
     >>> relation_name("directed_by"), relation_name("people.person.place_of_birth"), relation_name("hasMD5Hash")
     ('directed_by', 'people.person.place_of_birth', 'has MD5 hash')
     """
+    if key in RELATION_NAMES:
+        return RELATION_NAMES[key]
     prefixed = re.match(r"[a-z][\w-]*:([A-Za-z_]\w*)$", key)
     if prefixed and not key.startswith("urn:"):
         key = prefixed[1].replace("_", " ")

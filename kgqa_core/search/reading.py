@@ -48,6 +48,13 @@ CONTENT_FREE = frozenset(
     "give list name show find all any each some than as if not no x y z w n s t".split()
 )
 """Words of a question that say nothing of what it asks for, the words of slots among them."""
+_ITSELF = re.compile(
+    r"(?<=\w )(?P<has>(?:do|does) )?(?(has)|(?:there )?in )(?:the|this|your|my) (?:knowledge )?"
+    r"(?P<thing>graph|ontology|thesaurus|vocabulary|database|data|file)"
+    r"(?(has) (?:know|have|contain|list|hold|include)(?: of| about)?)(?=\W*$)",
+    re.IGNORECASE,
+)
+"""Words about the graph itself: *does the ontology know*, *in the graph*."""
 MOST_SLOTS = 3
 LONGEST_MENDED, MOST_MENDED = 32, 24
 """Letters of a word whose typing errors are mended, and such words of a question: all words one edit away are made."""
@@ -81,6 +88,9 @@ def read_query(
             slots.append(Slot(SLOTS[number], one.entities, mentioned.get(own, ""), named))
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     marked = words.read(marked) if words is not None else marked
+    itself = _ITSELF.search(marked)
+    if itself is not None and itself["thing"].lower() not in graph.label_words:
+        marked = f"{marked[: itself.start()]}{'are there' if itself['has'] else 'there'}{marked[itself.end() :]}"
     rank = ordinal_in(marked)
     marked = corrected(marked, graph)
     if len(slots) < MOST_SLOTS:

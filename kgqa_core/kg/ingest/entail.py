@@ -27,6 +27,7 @@ from kgqa_core.kg.sql import number, quoted
 from kgqa_core.kg.vocabulary import (
     ALIAS,
     CONSTRUCT_TYPES,
+    LANGUAGES,
     OWL,
     PROPERTY_AXIOMS,
     PROPERTY_TYPES,
@@ -46,6 +47,9 @@ MAX_AXIOMS = 1_000_000
 
 LEVELS = 100
 """Steps of a transitive relation that are followed."""
+
+MAX_NAMES = 100_000
+"""Names of a graph from which on they are no facts that can be asked for."""
 
 RULE = "vocabulary: "
 """Rules of statements that are no facts begin with this."""
@@ -78,6 +82,9 @@ def entail(
     ).fetchall() if turned else []  # fmt: skip
     if not predicates and not any(key.startswith(OWL) or key in TRIGGERS for key in tids):
         return {}
+    for relation in sorted(set(_name_relations(connection, options, source).values())):
+        if not number(connection, "SELECT count(*) FROM terms WHERE tag = 0 AND key = ?", [relation]):
+            _add_term(connection, source, relation)
     for first, _, then in PROPERTY_AXIOMS:
         for present, absent in ((first, then), (then, first)):
             if (turned.get(present, -1),) in predicates and absent not in tids:
@@ -90,6 +97,30 @@ def _vocabulary(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     spaces = (OWL, RDF, RDFS, SKOS)
     named = " OR ".join(f"(key >= '{space}' AND key < '{space[:-1]}$')" for space in spaces)
     return dict(connection.execute(f"SELECT key, tid FROM terms WHERE tag = 0 AND ({named})").fetchall())
+
+
+def _name_relations(
+    connection: duckdb.DuckDBPyConnection, options: KgOptions, source: str
+) -> dict[tuple[int, int], str]:
+    """The relation that each (predicate, tag) of names gives besides: `Portuguese name`, of aliases `other name`.
+
+    None of labels in a wanted language or in one that `LANGUAGES` has not, nor where there are too many names.
+    """
+    roles = (("label", options.label_predicates), ("alias", options.alias_predicates))
+    rows = connection.execute(
+        f"SELECT predicate, t.tag, any_value(p.role), lower(any_value(g.datatype)), count(*) FROM {source} s "
+        "JOIN (SELECT tid, r.role FROM terms JOIN (SELECT unnest($1) AS r) ON key = r.key AND tag = 0) p "
+        "ON p.tid = s.predicate JOIN terms t ON t.tid = s.object JOIN tags g ON g.tag = t.tag WHERE t.tag > 0 "
+        "GROUP BY predicate, t.tag",
+        [[{"key": bare_key(key), "role": role} for role, keys in roles for key in keys]],
+    ).fetchall()
+    wanted = {language.casefold().partition("-")[0] for language in options.languages}
+    languages = {tag: LANGUAGES.get(str(text)[1:].partition("-")[0]) for _, tag, _, text, _ in rows}
+    return {
+        (predicate, tag): "other name" if role == "alias" else f"{languages[tag]} name"
+        for predicate, tag, role, text, _ in rows
+        if role == "alias" or (languages[tag] and str(text)[1:].partition("-")[0] not in wanted)
+    } if sum(row[-1] for row in rows) <= MAX_NAMES else {}  # fmt: skip
 
 
 def _add_term(connection: duckdb.DuckDBPyConnection, source: str, key: str) -> None:
@@ -134,6 +165,7 @@ class _Entailment:
         self._insert(facts)
         self._drop_properties(declared)
         self._label_by_alias()
+        self._names()
         left = number(self.connection, "SELECT coalesce(sum(statements), 0) FROM filtered") - before
         total = sum(self.derived.values())
         if not total and not left:
@@ -348,6 +380,16 @@ class _Entailment:
                 AND subject NOT IN (SELECT subject FROM {self.table} WHERE predicate IN (
                   SELECT tid FROM terms WHERE tag = 0 AND key IN ({", ".join(map(quoted, named))})))
                 GROUP BY subject, tag"""
+            )
+
+    def _names(self) -> None:
+        """Makes facts of the names that questions can ask for: those in other languages, and other names."""
+        for (predicate, tag), relation in _name_relations(self.connection, self.options, self.table).items():
+            self._add(
+                f"SELECT subject, (SELECT tid FROM terms WHERE tag = 0 AND key = '{relation}') AS predicate, object, "
+                f"'names' AS kind, 'a name' AS reason "
+                f"FROM {self.table} JOIN terms ON tid = object WHERE predicate = {predicate} AND tag = {tag} "
+                f"AND subject NOT IN (SELECT predicate FROM {self.table})"
             )
 
     # -- plumbing ------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from kgqa_core.kg.formats.base import LITERAL, TEXT
 from kgqa_core.kg.ingest.staging import Staged
 from kgqa_core.kg.names import bare_key, key_name, relation_name
 from kgqa_core.kg.sql import drop, number, quoted
+from kgqa_core.kg.text_dates import SHAPE, date_formats
 from kgqa_core.kg.text_numbers import LIKE, LONGEST, decimal_mark, quantity
 from kgqa_core.kg.vocabulary import STRING, XSD
 from kgqa_core.monitor import Monitor
@@ -64,7 +65,7 @@ _TIMED = re.compile(
     r"started?|ended?|created|formed|launched|elected|joined|hired|signed|introduced|completed|made)\b|\bin$"
 )
 """Names of relations whose whole numbers of four digits are years."""
-_TYPED = rf"{_PATTERNS['boolean']}|^-?\d{{4,6}}-\d\d(-|$)"
+_TYPED = rf"{_PATTERNS['boolean']}|^-?\d{{4,6}}-\d\d(-|$)|{SHAPE}"
 """What only values without datatype may be, as one pattern."""
 
 _STRINGS = f"SELECT tag FROM tags WHERE datatype IN ('', {quoted(STRING)})"
@@ -72,17 +73,21 @@ _STRINGS = f"SELECT tag FROM tags WHERE datatype IN ('', {quoted(STRING)})"
 TYPE_NAMES = frozenset({"a", "isa", "isan", "instanceof", "type", "hastype"})
 """What relations that give types are called, without spaces and in lower case."""
 
+NAMING = ("label", "pref label", "name", "full name", "fn", "formatted name", "display name", "title")
+"""What relations that give names are called, best first."""
+
 
 def infer(connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, monitor: Monitor) -> KgOptions:
     """Changes what was staged: terms, `raw`, and `text_numbers(tid, number, unit)`; notes what was guessed.
 
     `inferred(relation, datatype, parsed, left_as_text)` has a row for each relation that was changed; its datatype is
-    null where strings stay strings, and `type` where it gives types.  Returns the options with those relations.
+    null where strings stay strings, `type` where it gives types, and `label` where it gives names.  Returns the options
+    with those relations.
     """
     run = connection.execute
     run("CREATE TABLE inferred(relation VARCHAR, datatype VARCHAR, parsed BIGINT, left_as_text BIGINT)")
     run("CREATE TABLE text_numbers(tid INTEGER, number DOUBLE, unit VARCHAR)")
-    options = _with_types(connection, options, staged, monitor)
+    options = _with_names(connection, _with_types(connection, options, staged, monitor), staged, monitor)
     if not options.infer_values:
         return options
     sql = "SELECT tid FROM terms WHERE tag = 0 AND list_contains($1, key)"
@@ -117,6 +122,35 @@ def _with_types(
         connection.execute("INSERT INTO inferred VALUES (?, 'type', ?, 0)", [key, count])
         monitor.note(f"{key}: {count:,} statements are read as types, since none are declared (kg.infer_types)")
     return options.model_copy(update={"type_predicates": (*options.type_predicates, *keys)})
+
+
+def _with_names(
+    connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, monitor: Monitor
+) -> KgOptions:
+    """The options, with relations that are called as names among those of labels, where their subjects have none."""
+    if not options.infer_types or options.literal:
+        return options
+    table, labels = "raw_distinct" if staged.distinct else "raw", [*map(bare_key, options.label_predicates)]
+    predicates = connection.execute(
+        f"SELECT key, tid FROM terms WHERE tid IN (SELECT DISTINCT predicate FROM {table}) AND key NOT IN "
+        "(SELECT unnest($1)) ORDER BY key",
+        [[*labels, *map(bare_key, (*options.alias_predicates, *options.description_predicates))]],
+    ).fetchall()
+    called = [(NAMING.index(end), key, tid) for key, tid in predicates
+              if (end := relation_name(key).casefold().removeprefix("has ")) in NAMING]  # fmt: skip
+    named = "SELECT subject FROM {table} JOIN terms ON tid = predicate WHERE list_contains($1, key)"
+    for _, key, tid in sorted(called):
+        [(things, values, labelled)] = connection.execute(
+            "SELECT count(DISTINCT subject), count(DISTINCT object), count(DISTINCT subject) FILTER "
+            f"(subject IN ({named.format(table=table)})) FROM {table} "
+            f"WHERE predicate = {tid} AND object >= {staged.entities}",
+            [labels],
+        ).fetchall()
+        if things >= FEWEST and SHARE * things <= values <= things / SHARE and labelled <= (1 - SHARE) * things:
+            labels.append(key)
+            connection.execute("INSERT INTO inferred VALUES (?, 'label', ?, 0)", [key, things])
+            monitor.note(f"{key_name(key)}: the names of {things:,} things that have no label (kg.infer_types)")
+    return options.model_copy(update={"label_predicates": tuple(labels)})
 
 
 def undecided(statements: pl.DataFrame, options: KgOptions, names: Sequence[str]) -> bool:
@@ -203,8 +237,9 @@ class _Relations:
             return
         if untyped and self._entities():
             return
-        datatype = self._datatype(total, key) if untyped else None
-        if datatype is not None:
+        if untyped and (formats := date_formats(self._connection.sql("SELECT key FROM relation_values").pl()["key"])):
+            self._dates(predicate, key, formats, total)
+        elif (datatype := self._datatype(total, key) if untyped else None) is not None:
             self._typed(predicate, key, datatype, total)
         else:
             self._numbers(predicate, key, total, untyped)
@@ -260,6 +295,22 @@ class _Relations:
         )
         self._changed = True
         self._note(key, XSD + datatype, parsed, total - parsed, f"{datatype}s")
+
+    def _dates(self, predicate: int, key: str, formats: Sequence[str], total: int) -> None:
+        """Dates of a format that is not ISO's; texts where day and month cannot be told apart."""
+        told = len(formats) == 1
+        text = f"strftime(strptime(key, {quoted(formats[0])}), '%Y-%m-%d'), '{XSD}date'" if told else f"key, '{STRING}'"
+        run = self._connection.execute
+        run(f"INSERT INTO conversions SELECT {predicate}, tid, {text} FROM relation_values")
+        self._changed = True
+        if told:
+            self._note(key, XSD + "date", total, 0, f"dates of the form {formats[0]}")
+            return
+        run("INSERT INTO inferred VALUES (?, ?, 0, ?)", [key, STRING, total])
+        [(example,)] = run("SELECT min(key) FROM relation_values").fetchall()
+        self._monitor.note(
+            f"{key_name(key)}: {example!r} may have its day or its month first, and no value tells which; all stay text"
+        )
 
     def _numbers(self, predicate: int, key: str, total: int, untyped: bool) -> None:
         """Numbers with units, in strings."""

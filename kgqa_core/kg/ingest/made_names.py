@@ -76,9 +76,10 @@ def name_classes(connection: duckdb.DuckDBPyConnection, options: KgOptions) -> N
         f"""
         CREATE TEMP TABLE called AS
         SELECT id, {END_SQL.format(key="key")} AS alias, {NAME_SQL.format(key="key")} AS label FROM kg.entities
-        WHERE id IN (SELECT type FROM kg.subtypes UNION SELECT super FROM kg.subtypes)
+        WHERE id IN (SELECT type FROM kg.subtypes UNION SELECT super FROM kg.subtypes UNION SELECT type FROM kg.types)
           AND id IN (SELECT id FROM kg.labels WHERE label IS NOT NULL)
-          AND id NOT IN (SELECT id FROM kg.labels WHERE regexp_full_match(lang, '({wanted})(-.*)?') OR lang = '')
+          AND id NOT IN (SELECT id FROM kg.labels
+                         WHERE label IS NOT NULL AND (regexp_full_match(lang, '({wanted})(-.*)?') OR lang = ''))
           AND regexp_matches(alias, '^\\p{{L}}{{2}}')"""
     )
     run("INSERT INTO kg.labels SELECT id, '', label, NULL FROM called ORDER BY id")

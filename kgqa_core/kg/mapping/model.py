@@ -24,6 +24,8 @@ class ColumnMap(Options):
     """Relation from the row's entity to the value; the column's name when absent."""
     datatype: str = "string"
     """As in `kg.property_graph.datatypes`: `integer`, `decimal`, `date` …; `entity` where it is a thing."""
+    format: str | None = None
+    """How dates are written that are not ISO's, as `%d/%m/%Y`; with `datatype: date`."""
     table: str | None = None
     """Table whose key the value is (a foreign key)."""
     separator: str | None = Field(default=None, min_length=1)
@@ -106,6 +108,10 @@ def check_mapping(mapping: Mapping, headers: dict[str, list[str]], path: Path) -
             if value.datatype not in DATATYPES:
                 kind = value.datatype
                 faults.append(f"{where}.datatype: {kind!r} is no datatype{nearest(kind, DATATYPES)}")
+            if value.format and (value.datatype != "date" or "%" not in value.format):
+                faults.append(
+                    f"{where}.format: {value.format!r} is none of dates, as '%d/%m/%Y', or `datatype` is no date"
+                )
             if value.table is not None and value.table not in mapping.tables:
                 near = nearest(value.table, mapping.tables)
                 faults.append(f"{where}.table: there is no table {value.table!r}{near}")

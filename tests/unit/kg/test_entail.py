@@ -126,6 +126,19 @@ def test_a_thesaurus_is_named_by_its_labels_and_read_both_ways(make: Make) -> No
     assert store.resolve(["yawl"])["yawl"] == store.resolve(["jolly boat"])["jolly boat"]
 
 
+def test_names_in_other_languages_and_other_names_are_facts_that_can_be_asked_for(make: Make) -> None:
+    text = """
+        :1 skos:prefLabel "vessel"@en , "Fahrzeug"@de . :2 skos:prefLabel "boat"@en-GB ; skos:broader :1 ;
+        skos:altLabel "yawl"@en . :in rdfs:label "in"@de . :2 :in :1 . :in a rdf:Property .
+        """
+    store, counts = turtle(make, text)
+    names = {"1 German name Fahrzeug", "2 other name yawl"}
+    assert {fact for fact in facts(store) if " name " in fact} == names
+    assert "is narrower than" in store.relation_names() and "is broader than" in store.relation_names()
+    assert counts["derived"] == 3 and labels(store)["2"] == "boat"
+    assert names.isdisjoint(facts(turtle(make, text, literal=True)[0]))
+
+
 RESTRICTIONS = """
 :hasTopping a owl:ObjectProperty . :Pizza a owl:Class . :Meat owl:disjointWith :Cheese . :Ham rdfs:subClassOf :Meat .
 :Brie rdfs:subClassOf :Cheese .
@@ -177,6 +190,8 @@ def test_classes_without_a_name_in_the_wanted_languages_are_called_by_their_keys
     (i,) = store.resolve(["Presunto"])["Presunto"]
     assert store.names([i], ["pt"]) == {i: "Presunto"}
     assert labels(turtle(make, text, languages=("pt",))[0])["HamTopping"] == "Presunto"
+    described = text + " :HamTopping rdfs:comment 'of pigs'@en . :x a :Country . :Country rdfs:label 'Pais'@pt ."
+    assert labels(turtle(make, described)[0]) == {"HamTopping": "Ham Topping", "Meat": "meat", "Country": "Country"}
 
 
 def test_literal_takes_the_file_as_it_is(make: Make) -> None:

@@ -6,7 +6,7 @@ import doctest
 
 import pytest
 
-from kgqa_core.kg import text_numbers
+from kgqa_core.kg import text_dates, text_numbers
 from kgqa_core.kg.look.show import describe as show
 from kgqa_core.kg.text_numbers import decimal_mark, quantity
 
@@ -175,3 +175,31 @@ def test_whole_numbers_of_a_relation_that_is_called_as_a_time_are_years(make):
     inferred = {name: one["datatype"].rpartition("#")[2] for name, one in store.meta["inferred"].items()}
     assert inferred == {"released_in": "date", "price": "integer"}
     assert [row[1:3] for row in values(store, "released_in")] == [("1995", "gYear"), ("2008", "gYear")]
+
+
+def test_relations_that_are_called_as_names_name_what_has_no_label(make):
+    text = """
+        @prefix foaf: <http://xmlns.com/foaf/0.1/> . @prefix t: <http://purl.org/dc/terms/> . @prefix : <http://x/> .
+        :1 foaf:name "Ana Ruiz" ; t:title "Dr" ; foaf:knows :2 . :2 foaf:name "Bo Lee" ; t:title "Dr" .
+        :b t:title "Dust" . :c t:title "Rain" ; t:creator :2 . :d t:title "Salt" . """
+    store, _ = make(text, "g.ttl")
+    assert store.resolve(["Bo Lee"]) == {"Bo Lee": store.resolve(["http://x/2"])["http://x/2"]}
+    assert store.meta["inferred"] == {
+        "http://xmlns.com/foaf/0.1/name": {"datatype": "label", "parsed": 2, "left_as_text": 0}
+    }
+    books = "".join(f':b{n} t:title "Book {n}" . ' for n in range(40))
+    assert set(make(text + books, "g.ttl")[0].meta["inferred"]) >= {"http://purl.org/dc/terms/title"}
+    for options in ({"infer_types": False}, {"literal": True}):
+        assert "inferred" not in make(text, "g.ttl", **options)[0].meta
+    labelled = text.replace(":1 foaf:name", ':1 <http://www.w3.org/2000/01/rdf-schema#label> "Ana" ; foaf:name')
+    assert "inferred" not in make(labelled, "g.ttl")[0].meta
+
+
+def test_dates_are_read_where_a_value_tells_day_and_month_apart(make):
+    text = lines("Ana|hired on|13/04/2019", "Bo|hired on|3/4/2018", "Ana|born on|03/04/1990", "Bo|born on|05/06/1985",
+                 "Cy|left|1 May 2021", "Bo|left|2 June 2020")  # fmt: skip
+    store, _ = make(text, "g.tsv")
+    assert [row[1:3] for row in values(store, "hired on")] == [("2019-04-13", "date"), ("2018-04-03", "date")]
+    assert [row[1:3] for row in values(store, "born on")] == [("03/04/1990", "string"), ("05/06/1985", "string")]
+    assert [row[1:3] for row in values(store, "left")] == [("2020-06-02", "date"), ("2021-05-01", "date")]
+    assert doctest.testmod(text_dates).failed == 0

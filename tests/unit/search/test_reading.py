@@ -73,6 +73,16 @@ def test_types_are_named_in_singular_or_plural(graph: LabelGraph, text: str, typ
     assert {graph.type_labels[place] for place, confidence in types_in(text, graph) if confidence == 1.0} == types
 
 
+@pytest.mark.parametrize(
+    ("text", "read_as"),
+    [("what countries does the ontology know?", "what countries are there?"),
+     ("how many films are there in this graph", "how many films are there"),
+     ("does the graph know it", "does the graph know it"), ("who is in the file room", "who is in the file room")],
+)  # fmt: skip
+def test_words_about_the_graph_itself_ask_for_what_is_there(graph: LabelGraph, text: str, read_as: str) -> None:
+    assert about(graph, text).text == read_as
+
+
 def test_types_are_in_the_order_of_the_text_whatever_their_length() -> None:
     with small_graph() as store:
         own = LabelGraph(store)

@@ -92,6 +92,16 @@ def test_datatypes_are_those_that_all_values_have():
                      "count": "integer"}  # fmt: skip
 
 
+def test_dates_have_the_format_that_a_column_shows_or_stay_text_and_are_said_to():
+    shown = "id,hired,left,at\n1,13/04/2019,03/04/2021,4.3.2020\n2,1/2/2018,05/06/2022,1.2.2020"
+    columns = mapping(staff=shown).tables["staff"].columns
+    assert [columns[name].format for name in ("hired", "left", "at")] == ["%d/%m/%Y", "%d/%m/%Y", "%d.%m.%Y"]
+    found, notes = guess([table("staff", "id,left\n1,03/04/2021\n2,05/06/2022")])
+    left = found.tables["staff"].columns["left"]
+    assert (left.datatype, left.format) == ("string", None)
+    assert any("'03/04/2021' may have its day or its month first" in note and "%m/%d/%Y" in note for note in notes)
+
+
 def test_empty_constant_and_binary_columns_are_left_out():
     rows = "\n".join(f"{n},,x,0x{'ab' * 40}" for n in range(12))
     columns = mapping(things=f"id,nothing,same,picture\n{rows}").tables["things"].columns
