@@ -59,17 +59,16 @@ PROPERTY_AXIOMS = (
 """What SKOS says of its relations."""
 
 RELATION_NAMES = {
-    **{SKOS + name: f"is {other} than" for name, other in (("broader", "narrower"), ("narrower", "broader"))},
-    **{f"{scheme}://schema.org/addressLocality": "city" for scheme in ("http", "https")},
-}
+    SKOS + "broader": "is narrower than", SKOS + "narrower": "is broader than",
+    "http://schema.org/addressLocality": "city", "https://schema.org/addressLocality": "city",
+}  # fmt: skip
 """What relations are called whose keys say it the wrong way round, or in words that nobody uses."""
 
-LANGUAGES = dict(
-    pair.split("=")
-    for pair in "ar=Arabic bg=Bulgarian ca=Catalan cs=Czech da=Danish de=German el=Greek en=English "
-    "es=Spanish et=Estonian eu=Basque fa=Persian fi=Finnish fr=French ga=Irish he=Hebrew hi=Hindi hr=Croatian "
-    "hu=Hungarian id=Indonesian is=Icelandic it=Italian ja=Japanese ko=Korean la=Latin lt=Lithuanian lv=Latvian "
-    "nb=Norwegian nl=Dutch nn=Norwegian no=Norwegian pl=Polish pt=Portuguese ro=Romanian ru=Russian sk=Slovak "
-    "sl=Slovene sr=Serbian sv=Swedish th=Thai tr=Turkish uk=Ukrainian ur=Urdu vi=Vietnamese zh=Chinese".split()
-)
+LANGUAGES = dict(pair.split("=") for pair in (
+    "ar=Arabic bg=Bulgarian ca=Catalan cs=Czech da=Danish de=German el=Greek en=English es=Spanish et=Estonian "
+    "eu=Basque fa=Persian fi=Finnish fr=French he=Hebrew hi=Hindi hr=Croatian hu=Hungarian id=Indonesian it=Italian "
+    "ja=Japanese ko=Korean la=Latin lt=Lithuanian lv=Latvian nb=Norwegian nl=Dutch nn=Norwegian no=Norwegian "
+    "pl=Polish pt=Portuguese ro=Romanian ru=Russian sk=Slovak sl=Slovene sr=Serbian sv=Swedish th=Thai tr=Turkish "
+    "uk=Ukrainian ur=Urdu vi=Vietnamese zh=Chinese"
+).split())  # fmt: skip
 """Languages by their tags."""

@@ -49,7 +49,7 @@ LEVELS = 100
 """Steps of a transitive relation that are followed."""
 
 MAX_NAMES = 100_000
-"""Names of a graph from which on they are no facts that can be asked for."""
+"""Names of a graph from which on they are no facts."""
 
 RULE = "vocabulary: "
 """Rules of statements that are no facts begin with this."""
@@ -82,7 +82,7 @@ def entail(
     ).fetchall() if turned else []  # fmt: skip
     if not predicates and not any(key.startswith(OWL) or key in TRIGGERS for key in tids):
         return {}
-    for relation in sorted(set(_name_relations(connection, options, source).values())):
+    for relation in sorted({relation for *_, relation in _name_relations(connection, options, source)}):
         if not number(connection, "SELECT count(*) FROM terms WHERE tag = 0 AND key = ?", [relation]):
             _add_term(connection, source, relation)
     for first, _, then in PROPERTY_AXIOMS:
@@ -101,26 +101,20 @@ def _vocabulary(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 def _name_relations(
     connection: duckdb.DuckDBPyConnection, options: KgOptions, source: str
-) -> dict[tuple[int, int], str]:
-    """The relation that each (predicate, tag) of names gives besides: `Portuguese name`, of aliases `other name`.
-
-    None of labels in a wanted language or in one that `LANGUAGES` has not, nor where there are too many names.
-    """
-    roles = (("label", options.label_predicates), ("alias", options.alias_predicates))
+) -> list[tuple[int, int, str]]:
+    """(predicate, tag, relation) of names that are facts, too: `Portuguese name`, of aliases `other name`."""
+    roles = dict.fromkeys(map(bare_key, options.label_predicates), "")
+    roles |= dict.fromkeys(map(bare_key, options.alias_predicates), "other name")
     rows = connection.execute(
-        f"SELECT predicate, t.tag, any_value(p.role), lower(any_value(g.datatype)), count(*) FROM {source} s "
-        "JOIN (SELECT tid, r.role FROM terms JOIN (SELECT unnest($1) AS r) ON key = r.key AND tag = 0) p "
-        "ON p.tid = s.predicate JOIN terms t ON t.tid = s.object JOIN tags g ON g.tag = t.tag WHERE t.tag > 0 "
-        "GROUP BY predicate, t.tag",
-        [[{"key": bare_key(key), "role": role} for role, keys in roles for key in keys]],
+        "SELECT predicate, g.tag, any_value(p.key), any_value(lower(g.datatype[2:])), count(*) "
+        f"FROM {source} JOIN terms p ON p.tid = predicate JOIN terms t ON t.tid = object JOIN tags g ON g.tag = t.tag "
+        "WHERE list_contains($1, p.key) AND g.tag > 0 GROUP BY predicate, g.tag",
+        [list(roles)],
     ).fetchall()
     wanted = {language.casefold().partition("-")[0] for language in options.languages}
-    languages = {tag: LANGUAGES.get(str(text)[1:].partition("-")[0]) for _, tag, _, text, _ in rows}
-    return {
-        (predicate, tag): "other name" if role == "alias" else f"{languages[tag]} name"
-        for predicate, tag, role, text, _ in rows
-        if role == "alias" or (languages[tag] and str(text)[1:].partition("-")[0] not in wanted)
-    } if sum(row[-1] for row in rows) <= MAX_NAMES else {}  # fmt: skip
+    called = {tag: f"{language} name" for tag, language in LANGUAGES.items() if tag not in wanted}
+    named = [(p, tag, roles[key] or called.get(language.partition("-")[0], "")) for p, tag, key, language, _ in rows]
+    return [row for row in named if row[2]] if sum(row[-1] for row in rows) <= MAX_NAMES else []
 
 
 def _add_term(connection: duckdb.DuckDBPyConnection, source: str, key: str) -> None:
@@ -314,7 +308,8 @@ class _Entailment:
         lists = class_facts.Lists(dict(self._pairs(LISTS[0], every=True)), dict(self._pairs(LISTS[1])),
                                   self.tids.get(RDF + "nil", -1))  # fmt: skip
         constructs = {s for (s,) in run(f"SELECT DISTINCT subject FROM {self.table} WHERE {where}").fetchall()}
-        keys = dict(self._keys(constructs))
+        sql = "SELECT tid, key FROM terms WHERE tid IN (SELECT unnest($1::INTEGER[]))"
+        keys = dict(run(sql, [sorted(constructs)]).fetchall())
         constructs = {tid for tid in constructs if tid in lists.first or is_blank_node(keys[tid])}
         constructs |= self._instances(CONSTRUCT_TYPES)
         facts: list[tuple[int, int, int, str, str]] = []
@@ -384,12 +379,11 @@ class _Entailment:
 
     def _names(self) -> None:
         """Makes facts of the names that questions can ask for: those in other languages, and other names."""
-        for (predicate, tag), relation in _name_relations(self.connection, self.options, self.table).items():
+        for predicate, tag, relation in _name_relations(self.connection, self.options, self.table):
             self._add(
                 f"SELECT subject, (SELECT tid FROM terms WHERE tag = 0 AND key = '{relation}') AS predicate, object, "
-                f"'names' AS kind, 'a name' AS reason "
-                f"FROM {self.table} JOIN terms ON tid = object WHERE predicate = {predicate} AND tag = {tag} "
-                f"AND subject NOT IN (SELECT predicate FROM {self.table})"
+                f"'names' AS kind, 'a name' AS reason FROM {self.table} JOIN terms ON tid = object "
+                f"WHERE predicate = {predicate} AND tag = {tag} AND subject NOT IN (SELECT predicate FROM {self.table})"
             )
 
     # -- plumbing ------------------------------------------------------------------------------------------------
@@ -412,10 +406,6 @@ class _Entailment:
             f"UNION SELECT subject FROM entailed WHERE stated AND predicate = {self.type} AND list_contains($1, object)"
         )
         return {tid for (tid,) in self.connection.execute(sql, [wanted]).fetchall()} if wanted else set()
-
-    def _keys(self, tids: Iterable[int]) -> list[tuple[int, str]]:
-        sql = "SELECT tid, key FROM terms WHERE tid IN (SELECT unnest($1::INTEGER[]))"
-        return self.connection.execute(sql, [sorted(tids)]).fetchall()
 
     def _take_out(self, where: str, rule: str) -> None:
         """Takes statements out, and counts them as left out under a rule."""

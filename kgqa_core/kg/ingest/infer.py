@@ -131,19 +131,15 @@ def _with_names(
     if not options.infer_types or options.literal:
         return options
     table, labels = "raw_distinct" if staged.distinct else "raw", [*map(bare_key, options.label_predicates)]
-    predicates = connection.execute(
-        f"SELECT key, tid FROM terms WHERE tid IN (SELECT DISTINCT predicate FROM {table}) AND key NOT IN "
-        "(SELECT unnest($1)) ORDER BY key",
-        [[*labels, *map(bare_key, (*options.alias_predicates, *options.description_predicates))]],
-    ).fetchall()
-    called = [(NAMING.index(end), key, tid) for key, tid in predicates
-              if (end := relation_name(key).casefold().removeprefix("has ")) in NAMING]  # fmt: skip
-    named = "SELECT subject FROM {table} JOIN terms ON tid = predicate WHERE list_contains($1, key)"
-    for _, key, tid in sorted(called):
+    named = f"SELECT subject FROM {table} JOIN terms ON tid = predicate WHERE list_contains($1, key)"
+    others = {*labels, *map(bare_key, (*options.alias_predicates, *options.description_predicates))}
+    sql = f"SELECT key, tid FROM terms WHERE tid IN (SELECT DISTINCT predicate FROM {table})"
+    called = [(relation_name(key).casefold().removeprefix("has "), key, tid)
+              for key, tid in connection.execute(sql).fetchall() if key not in others]  # fmt: skip
+    for _, key, tid in sorted((NAMING.index(name), key, tid) for name, key, tid in called if name in NAMING):
         [(things, values, labelled)] = connection.execute(
             "SELECT count(DISTINCT subject), count(DISTINCT object), count(DISTINCT subject) FILTER "
-            f"(subject IN ({named.format(table=table)})) FROM {table} "
-            f"WHERE predicate = {tid} AND object >= {staged.entities}",
+            f"(subject IN ({named})) FROM {table} WHERE predicate = {tid} AND object >= {staged.entities}",
             [labels],
         ).fetchall()
         if things >= FEWEST and SHARE * things <= values <= things / SHARE and labelled <= (1 - SHARE) * things:
@@ -155,6 +151,9 @@ def _with_names(
 
 def undecided(statements: pl.DataFrame, options: KgOptions, names: Sequence[str]) -> bool:
     """Whether statements that come or go may change what `infer` decides.  names: predicates of texts."""
+    naming = [key for key in statements["predicate"].unique() if key not in names and relation_name(key) in NAMING]
+    if naming and options.infer_types:
+        return True
     if not options.infer_values or "kind" not in statements.columns:
         return False
     text, datatype = pl.col("object"), pl.col("datatype") if "datatype" in statements.columns else pl.lit("")
@@ -300,17 +299,10 @@ class _Relations:
         """Dates of a format that is not ISO's; texts where day and month cannot be told apart."""
         told = len(formats) == 1
         text = f"strftime(strptime(key, {quoted(formats[0])}), '%Y-%m-%d'), '{XSD}date'" if told else f"key, '{STRING}'"
-        run = self._connection.execute
-        run(f"INSERT INTO conversions SELECT {predicate}, tid, {text} FROM relation_values")
+        self._connection.execute(f"INSERT INTO conversions SELECT {predicate}, tid, {text} FROM relation_values")
         self._changed = True
-        if told:
-            self._note(key, XSD + "date", total, 0, f"dates of the form {formats[0]}")
-            return
-        run("INSERT INTO inferred VALUES (?, ?, 0, ?)", [key, STRING, total])
-        [(example,)] = run("SELECT min(key) FROM relation_values").fetchall()
-        self._monitor.note(
-            f"{key_name(key)}: {example!r} may have its day or its month first, and no value tells which; all stay text"
-        )
+        what = f"dates of the form {formats[0]}" if told else f"dates, for {' and '.join(formats)} fit all"
+        self._note(key, XSD + "date" if told else STRING, told * total, (not told) * total, what)
 
     def _numbers(self, predicate: int, key: str, total: int, untyped: bool) -> None:
         """Numbers with units, in strings."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -274,24 +273,16 @@ class _Guess:
             self.notes.append(f"{name}.{column} has cells of several values, which are split at {separator!r}")
         datatype, format = self.tables[name].datatypes.get(column) or _kind(there), None
         if datatype == "date" and (formats := date_formats(there.str.replace(MIDNIGHT, ""))):
-            told = [text for text in formats if len(formats) == 1 or text in self._told]
-            datatype, format = ("date", told[0]) if len(told) == 1 else ("string", None)
-            self.notes.append(
-                f"{name}.{column} has dates of the form {format}" if format else
-                f"{name}.{column}: {there[0]!r} may have its day or its month first, and no value tells which, so "
-                f"it stays text; say `datatype: date, format: '{formats[0]}'` or '{formats[1]}' in the mapping"
-            )  # fmt: skip
+            each = (date_formats(values) for frame in self.frames.values() for values in frame)
+            told = {own[0] for own in [*each, formats] if len(own) == 1}.intersection(formats)
+            datatype, format = ("date", told.pop()) if len(told) == 1 else ("string", None)
+            what = f"are read by {format}" if format else f"fit {' and '.join(formats)}, so it stays text"
+            self.notes.append(f"{name}.{column}: its dates {what} (`format` in the mapping)")
         if datatype == "integer" and set(there.unique()) == {"0", "1"}:
             datatype = "boolean"
         if datatype == "string" and (self._repeats(column) or _are_names(column, there)):
             datatype = ENTITY_DATATYPE
         return ColumnMap(relation=relation, datatype=datatype, format=format, separator=separator)
-
-    @cached_property
-    def _told(self) -> frozenset[str]:
-        """The formats of dates in columns that can be read in one way only."""
-        fits = [date_formats(_split(frame[column])[0]) for frame in self.frames.values() for column in frame.columns]
-        return frozenset(formats[0] for formats in fits if len(formats) == 1)
 
     def _repeats(self, column: str) -> bool:
         """Whether the values of columns of text with this name are short words that come again."""
@@ -335,9 +326,8 @@ def _kind(values: pl.Series) -> str:
         return "boolean"
     if values.str.replace(MIDNIGHT, "").str.contains(_DATE).all():
         return "date"
-    if values.str.contains(_DATE_TIME).all():
-        return "dateTime"
-    return "date" if date_formats(values.str.replace(MIDNIGHT, "")) else "string"
+    other = "date" if date_formats(values.str.replace(MIDNIGHT, "")) else "string"
+    return "dateTime" if values.str.contains(_DATE_TIME).all() else other
 
 
 def _split(values: pl.Series) -> tuple[pl.Series, str | None]:

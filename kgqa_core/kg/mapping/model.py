@@ -109,9 +109,7 @@ def check_mapping(mapping: Mapping, headers: dict[str, list[str]], path: Path) -
                 kind = value.datatype
                 faults.append(f"{where}.datatype: {kind!r} is no datatype{nearest(kind, DATATYPES)}")
             if value.format and (value.datatype != "date" or "%" not in value.format):
-                faults.append(
-                    f"{where}.format: {value.format!r} is none of dates, as '%d/%m/%Y', or `datatype` is no date"
-                )
+                faults.append(f"{where}.format: {value.format!r} is no '%d/%m/%Y', or `datatype` is no date")
             if value.table is not None and value.table not in mapping.tables:
                 near = nearest(value.table, mapping.tables)
                 faults.append(f"{where}.table: there is no table {value.table!r}{near}")

@@ -15,7 +15,6 @@ from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.table_rows import TableColumn, TableShape, batch_of, with_decimal_commas
 from kgqa_core.kg.mapping.model import ColumnMap, Mapping, TableMap
 from kgqa_core.kg.mapping.sample import header_of, rows
-from kgqa_core.kg.text_dates import as_dates
 
 _TRUTH = {"1": "true", "0": "false", "yes": "true", "no": "false", "y": "true", "n": "false", "t": "true", "f": "false"}
 MIDNIGHT = r"[ T]00:00(:00(\.0+)?)?$"
@@ -122,7 +121,8 @@ def _one(value: pl.Expr, column: ColumnMap, mapping: Mapping) -> pl.Expr:
         return value.str.to_lowercase().replace(_TRUTH)
     if kind == "date":
         value = value.str.replace(MIDNIGHT, "")
-        return as_dates(value, column.format) if column.format else value
+        iso = value.str.to_date(column.format, strict=False).dt.to_string("iso") if column.format else None
+        return value if iso is None else pl.coalesce(iso, value)
     if kind == "dateTime":
         return value.str.replace(" ", "T", literal=True)
     return value

@@ -101,7 +101,7 @@ def test_dates_are_read_in_the_format_that_the_mapping_says(files, mapped):
     _, read = mapped(f"tables: {{people: {{file: people.csv, key: id, columns: {columns}}}}}")
     assert read == {("people 1", "born", "1815-04-03"), ("people 1", "died", "1852-05-04"),
                     ("people 2", "born", "1900-01-30"), ("people 3", "born", "soon")}  # fmt: skip
-    with pytest.raises(KgInputError, match="columns.born.format: '%d' is none of dates"):
+    with pytest.raises(KgInputError, match="columns.born.format: '%d' is no"):
         mapped("tables: {people: {file: people.csv, key: id, columns: {born: {format: '%d'}}}}")
 
 
