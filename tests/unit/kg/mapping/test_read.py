@@ -98,7 +98,8 @@ def test_what_a_mapping_says_is_read_and_what_it_does_not_list_is_left_out(mappe
 def test_dates_are_read_in_the_format_that_the_mapping_says(files, mapped):
     files[0].write_text("id,born,died\n1,3/4/1815,May 4 1852\n2,30/1/1900,\n3,soon,\n")
     columns = "{born: {datatype: date, format: '%d/%m/%Y'}, died: {datatype: date, format: '%b %d %Y'}}"
-    _, read = mapped(f"tables: {{people: {{file: people.csv, key: id, columns: {columns}}}}}")
+    books = "books: {file: books.csv, type: book, key: id}"
+    _, read = mapped(f"tables: {{people: {{file: people.csv, key: id, columns: {columns}}}, {books}}}")
     assert read == {("people 1", "born", "1815-04-03"), ("people 1", "died", "1852-05-04"),
                     ("people 2", "born", "1900-01-30"), ("people 3", "born", "soon")}  # fmt: skip
     with pytest.raises(KgInputError, match="columns.born.format: '%d' is no"):
