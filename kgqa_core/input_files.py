@@ -104,6 +104,7 @@ _OTHER_FILES: tuple[tuple[int, bytes, str, str], ...] = (
     (8, b"DUCK", "a DuckDB database", _TABLES),
     (0, b"\x89PNG\r\n", "an image", "name the data that it was made from"),
     (0, b"\x7fELF", "a program", "name a text file"),
+    (0, b"$HDT", "an HDT file", "write it as N-Triples, with `hdt2rdf FILE graph.nt`"),
     (0, b"ARROW1", "an Arrow file", "write it as Parquet"),
     (0, b"\x89HDF\r\n", "an HDF5 file", "write it as CSV or Parquet"),
     (0, b"\x93NUMPY", "a NumPy array", "write it as CSV or Parquet"),

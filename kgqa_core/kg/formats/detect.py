@@ -24,13 +24,19 @@ _PROLOGUE = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:prefix|base)\s+\S*\s*<)", r
 
 PACKED = {".gz", ".bgz", ".bz2", ".zst", ".zstd", ".xz"}
 
-_OWL = {
-    "OWL/XML": re.compile(r"<(?:owl:)?Ontology\s[^>]*http://www\.w3\.org/2002/07/owl#"),
-    "OWL's functional syntax": re.compile(r"^\s*(?:Prefix|Ontology)\s*\(", re.MULTILINE),
-    "Manchester syntax": re.compile(r"^\s*(?:Ontology|Class|Individual|ObjectProperty):\s", re.MULTILINE),
-    "OBO": re.compile(r"^format-version:\s", re.MULTILINE),
+_ROBOT = "robot convert --input {file} --output ontology.ttl"
+_NETWORKX = """python -c "import networkx as n; n.write_graphml(n.{read}('{{file}}'), 'graph.graphml')\""""
+_OTHERS = {
+    "an ontology in OWL/XML": (r"<(?:owl:)?Ontology\s[^>]*http://www\.w3\.org/2002/07/owl#", _ROBOT),
+    "an ontology in OWL's functional syntax": (r"^\s*(?:Prefix|Ontology)\s*\(", _ROBOT),
+    "an ontology in Manchester syntax": (r"^\s*(?:Ontology|Class|Individual|ObjectProperty):\s", _ROBOT),
+    "an ontology in OBO": (r"^format-version:\s", _ROBOT),
+    "a graph in GEXF": (r"<gexf\s", _NETWORKX.format(read="read_gexf")),
+    "a graph in GML": (r"^\s*graph\s*\[", _NETWORKX.format(read="read_gml")),
+    "a graph in Pajek's format": (r"^\*[Vv]ertices\s", _NETWORKX.format(read="read_pajek")),
+    "a graph in DOT": (r"^\s*(?:strict\s+)?(?:di)?graph\s[^\[<]*\{", _NETWORKX.format(read="nx_pydot.read_dot")),
 }
-"""Syntaxes of ontologies that are no RDF."""
+"""What is known and not read: how it is recognised, and the command that converts it."""
 
 _XML = ("<?xml", "<rdf:RDF", "<!DOCTYPE")
 _JSON = ("{", "[")
@@ -68,12 +74,10 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
         return most and FORMATS[name].specific, hint, round(shares[name], 1), -order.index(name)
 
     best = max(order, key=rank)
-    for form, begin in _OWL.items():
-        if (shares[best] < 0.5 or form == "OWL/XML") and begin.search("\n".join(sample)):
-            raise KgInputError(
-                f"{source.path} is an ontology in {form}, which we do not read; convert it to Turtle, with "
-                f"`robot convert --input {source.path.name} --output ontology.ttl`"
-            )
+    for form, (pattern, command) in _OTHERS.items():
+        if (shares[best] < 0.5 or pattern.startswith("<")) and re.search(pattern, "\n".join(sample), re.MULTILINE):
+            command = command.format(file=source.path.name)
+            raise KgInputError(f"{source.path} is {form}, which we do not read; convert it, with `{command}`")
     if not shares[columns.FORMAT.name] and (fault := columns.header_fault(sample, options, shares[best])):
         raise KgInputError(f"{source.path} {fault}")
     if not shares[tables.FORMAT.name] and (fault := tables.header_fault(sample, options, shares[best])):

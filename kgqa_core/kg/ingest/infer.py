@@ -151,11 +151,9 @@ def _with_names(
 
 def undecided(statements: pl.DataFrame, options: KgOptions, names: Sequence[str]) -> bool:
     """Whether statements that come or go may change what `infer` decides.  names: predicates of texts."""
-    naming = [key for key in statements["predicate"].unique() if key not in names and relation_name(key) in NAMING]
-    if naming and options.infer_types:
-        return True
-    if not options.infer_values or "kind" not in statements.columns:
-        return False
+    naming = any(relation_name(key) in NAMING for key in {*statements["predicate"]}.difference(names))
+    if (naming and options.infer_types) or not options.infer_values or "kind" not in statements.columns:
+        return naming and options.infer_types
     text, datatype = pl.col("object"), pl.col("datatype") if "datatype" in statements.columns else pl.lit("")
     like = text.str.contains(LIKE) & (text.str.len_bytes() <= LONGEST)
     untyped = (pl.col("kind") == TEXT) & (like | text.str.contains(_TYPED))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,20 @@ def test_an_ontology_in_another_syntax_is_named_with_the_command_that_converts_i
     path = tmp_path / "x.owl"
     path.write_text(text)
     with pytest.raises(KgInputError, match=f"is an ontology in {form}, .* `robot convert --input x.owl"):
+        read_by(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "read"),
+    [('<?xml version="1.0"?>\n<gexf xmlns="http://gexf.net/1.3" version="1.3">\n</gexf>\n', "GEXF", "n.read_gexf"),
+     ("graph [\n  directed 1\n  node [\n    id 0\n  ]\n]\n", "GML", "n.read_gml"),
+     ("*Vertices 2\n1 \"Ana\"\n2 \"Bo\"\n*Arcs\n1 2 1\n", "Pajek's format", "n.read_pajek"),
+     ("digraph G {\n  ana -> bo;\n}\n", "DOT", "n.nx_pydot.read_dot")],
+)  # fmt: skip
+def test_a_graph_in_another_form_is_named_with_the_command_that_converts_it(tmp_path, text, form, read):
+    path = tmp_path / "x.txt"
+    path.write_text(text)
+    with pytest.raises(KgInputError, match=re.escape(f"is a graph in {form}, ") + ".*" + re.escape(f"{read}('x.txt')")):
         read_by(path)
 
 
