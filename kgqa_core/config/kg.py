@@ -86,7 +86,8 @@ class KgOptions(Options):
     that are numbers with units (`135 MW`) get the number and the unit beside their text."""
     infer_types: bool = True
     """Where no types are stated, a relation of plain triples called `is a`, `instance of` or `type` gives them, or the
-    word that the names of things at an end of a relation end in, or that a file of them is called by."""
+    word that the names of things at an end of a relation end in, or that a file of them is called by.  Where things
+    have no label, relations called `name`, `title` and the like name them."""
     types_as_triples: bool = True
     """Keep type statements as triples too, so that retrieval can follow them."""
     languages: tuple[str, ...] = ("en", "")

@@ -60,7 +60,7 @@ PROPERTY_AXIOMS = (
 
 RELATION_NAMES = {
     SKOS + "broader": "is narrower than", SKOS + "narrower": "is broader than",
-    "http://schema.org/addressLocality": "city", "https://schema.org/addressLocality": "city",
+    "http://schema.org/addressLocality": "city",
 }  # fmt: skip
 """What relations are called whose keys say it the wrong way round, or in words that nobody uses."""
 
