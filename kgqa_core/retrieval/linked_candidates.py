@@ -38,9 +38,15 @@ def with_candidates(question: Question, mentions: Sequence[Linked], candidates: 
     """The question with the best candidates of its mentions as topics, whose keys are the mentions."""
     topics = set(question.topic_entities)
     linked = [(text, own[:candidates]) for text, own in mentions if own and own[0][0] in topics]
+    linked = [one for one in linked if not any(_is_part(one, other) for other in linked)]
     rows = [(text, entity, rho, number) for number, (text, own) in enumerate(linked) for entity, rho in own]
     if not rows:
         return question
     keys, entities, rhos, numbers = zip(*rows, strict=True)
     weights = tuple(min(1.0, max(0.0, rho)) for rho in rhos)
     return replace(question, topic_keys=keys, topic_entities=entities, topic_weights=weights, topic_mentions=numbers)
+
+
+def _is_part(one: Linked, other: Linked) -> bool:
+    """Whether a mention is a part of another one of the same entity, as *Nord* in *Hutte Nord*."""
+    return one[1][0][0] == other[1][0][0] and len(one[0]) < len(other[0]) and one[0] in other[0]

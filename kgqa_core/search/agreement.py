@@ -4,17 +4,16 @@ ranking it wants, and with what goes without saying."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import Aggregate, Arg, Compare, Entity, Form, Greater, Holds, Join, Nth
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.question_words import adjectives
+from kgqa_core.search.question_words import adjectives, entry_of
 from kgqa_core.search.words import WordCover
 
 RAREST = 8.0
@@ -47,6 +46,22 @@ class GrammarAgreement:
         ]
         signs = [sign for node in nodes_of(one.form) for sign in self._signs(node, words)]
         return usual, sum(told) / max(sum(map(abs, told)), 1), sum(signs) / max(len(signs), 1)
+
+    def reversed(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
+        """Candidates that have a relation between things of a kind in the other direction than the question says, where
+        one of the others has it in that one: places in `candidates`."""
+        told = [self._told_of(one, query, words) for one in candidates]
+        right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
+        return {n for n, signs in enumerate(told) if any(s < 0 and (r, key) in right for r, key, s in signs)}
+
+    def _told_of(self, one: Candidate, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
+        ends = [end for end in self._ends(one.form) if self.graph.head_type[end[1]] == self.graph.tail_type[end[1]]]
+        keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities} if ends else {}
+        return [
+            (relation, key, self._told(words, relation, words.slots[keys[key]], head))
+            for key, relation, head in ends
+            if keys.get(key) in words.slots
+        ]
 
     @cached_property
     def usual(self) -> list[float]:
@@ -85,7 +100,7 @@ class GrammarAgreement:
         """Roots of the words of a relation, each with what it says."""
         if relation not in self._roles:
             label = self.graph.labels[relation].lower()
-            entry = thesaurus().relation(label) or RelationEntry()
+            entry = entry_of(self.graph, relation)
             if phrase(label).is_verb:
                 texts = [(label, ACTIVE if label.endswith(" by") else VERB)]
             else:
@@ -113,14 +128,14 @@ class GrammarAgreement:
                 yield from self._end_told(_ENDS[op], step.relation, words)
 
     def _end_told(self, best: str, key: str, words: WordCover) -> Iterator[int]:
-        entry = thesaurus().relation(self.graph.labels[self.graph.memory.relation_ids[key]])
+        labels = entry_of(self.graph, self.graph.memory.relation_ids[key]).labels
         for n, word in enumerate(words.words):
             if word in LARGE or word in SMALL:
                 bound = word in ("most", "least") and n > 0 and words.words[n - 1] == "at"
                 yield 1 if ((word in LARGE) != bound) == (best == "max") else -1
             elif (sides := adjectives().get(word)) is not None:
                 every = frozenset[str]().union(*sides.values())
-                own = sides.get(entry.labels[0], every) if entry is not None else every
+                own = sides.get(labels[0], every) if labels else every
                 if len(own) == 1:
                     yield 1 if best in own else -1
 
@@ -133,7 +148,7 @@ def _is_head(words: list[str], n: int, slot: int, role: str) -> bool | None:
         return ((slot < n) == (role == VERB)) != passive
     owner = slot < n and (slot + 1 == n or words[slot + 1] in ("s", "'s", "’s"))
     if slot > n:
-        owner = "of" in between
+        owner = "of" in between or "than" in between
     elif not owner and "as" not in between and "of" not in words[n + 1 : n + 2]:
         return None
     return owner == (role == NOUN)

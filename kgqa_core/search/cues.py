@@ -18,6 +18,7 @@ from kgqa_core.search.question_words import question_words
 
 NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
 """Numbers as a query has them: masked, or in letters where a label of the graph has them so."""
+_POSSESSED = frozenset("have has had any a an".split())
 LOOKED_AT = 8
 """Things of an answer whose kinds are looked at."""
 LAST_YEAR = 3000
@@ -151,7 +152,15 @@ def _negated_alike(form: Form, cues: Cues, query: LabelQuery) -> bool:
     before = [number for index, number in indices if index < first]
     if "neither" in words or "nor" in words:
         return set(behind) <= out
+    if behind and not before and not out and words[0] == "not" and _of_verb(query.text, first, indices[0][0]):
+        return False
     return not out or not behind or behind[0] in out or bool(before and before[-1] in out)
+
+
+def _of_verb(text: str, first: int, slot: int) -> bool:
+    """Whether *not* is that of a verb whose object is a slot, as in `don't use x`; not `do not have an office in x`."""
+    between = text[first:slot].lower().split()[1:]
+    return len(between) <= 3 and _POSSESSED.isdisjoint(between)
 
 
 def _of_kind(candidate: Candidate, kind: str, graph: LabelGraph) -> bool:

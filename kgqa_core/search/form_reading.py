@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
-from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
+from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Join, Literal, Nth
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, has_value, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import SLOTS
-from kgqa_core.search.question_words import adjectives, kinds, other_types, question_words
+from kgqa_core.search.question_words import adjectives, entry_of, kinds, other_types, question_words
 from kgqa_core.search.reading import stem
 
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
@@ -162,12 +162,12 @@ class FormReader:
             return known is None or word in _SIZES
         asked = roots(query.text)
         for node in (*form.ranks, *form.compares):
-            label = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
-            entry = thesaurus().relation(label)
-            sides = known.get(entry.labels[0], frozenset()) if entry is not None else frozenset(BESTS)
+            relation = self.graph.memory.relation_ids[node.path[-1].relation]
+            labels = entry_of(self.graph, relation).labels
+            sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
             if (isinstance(node, Compare) and sides) or (not isinstance(node, Compare) and node.best in sides):
                 return True
-            if not sides and roots(label) & asked:
+            if not sides and roots(self.graph.labels[relation]) & asked:
                 return True
         return False
 
@@ -178,17 +178,14 @@ class FormReader:
                 return True
             if isinstance(getattr(node, "value", getattr(node, "of", None)), Literal):
                 relation = self.graph.memory.relation_ids[node.path[-1].relation]  # type: ignore[attr-defined]
-                entry = thesaurus().relation(self.graph.labels[relation])
-                if self.graph.dated[relation] > 0 or (entry is not None and entry.wh == "when"):
+                if self.graph.dated[relation] > 0 or entry_of(self.graph, relation).wh == "when":
                     return True
         return False
 
     def has_reasons(self, form: FormReading) -> bool:
         """Whether a relation or type of a form is a reason or a method, or is asked for by *why* or *how*."""
-        entries = [
-            thesaurus().relation(self.graph.labels[directed % self.graph.relations]) for directed in form.best.ways
-        ]
-        asks = [text for entry in entries if entry is not None for text in entry.ask]
+        entries = [entry_of(self.graph, directed % self.graph.relations) for directed in form.best.ways]
+        asks = [text for entry in entries for text in entry.ask]
         labels = form.labels.union(*(self.roots_of(directed)[0] for directed in form.best.ways))
         return not labels.isdisjoint(map(root, question_words()["reasons"])) or any(
             cues_of(text, yes_no=False).kind == "reason" for text in asks
@@ -231,7 +228,7 @@ class FormReader:
         if directed not in self._known:
             relation = directed % self.graph.relations
             label = self.graph.labels[relation]
-            entry = thesaurus().relation(label) or RelationEntry()
+            entry = entry_of(self.graph, relation)
             verbs = [text for pair in entry.verb for text in pair]
             named = roots(*self.wordings[directed], *entry.nouns, *verbs) - self._type_roots(self._ends(directed))
             others = (*entry.labels, *entry.active, *entry.passive, *entry.ask, *entry.back, *entry.more, *entry.less)

@@ -19,6 +19,7 @@ from kgqa_core.logic import forms
 from kgqa_core.logic.forms import Form, Step
 from kgqa_core.rewriting.phrases import phrase, plural
 from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.question_words import entry_of
 
 SLOTS = ("x", "y", "z", "w")
 """Words that stand for the mentions of a question, in the order of its text."""
@@ -59,14 +60,15 @@ class RelationWords:
     adjectives: tuple[str, str, str, str] = ("", "", "", "")
 
 
-def relation_words(label: str, head: str) -> RelationWords:
+def relation_words(label: str, head: str, entry: RelationEntry | None = None) -> RelationWords:
     """The words of a relation by its label.  head: what the types of the graph call its heads, "" where they do not.
+    entry: of the thesaurus, that of the label where it is None.
 
     >>> words = relation_words("directed by", "")
     >>> words.noun, words.predicate, words.head, relation_words("starred actors", "").noun
     ('director', 'directed by', 'film', 'actor')
     """
-    entry = thesaurus().relation(label) or RelationEntry()
+    entry = entry or thesaurus().relation(label) or RelationEntry()
     plain = _LEADING.sub("", label.lower())
     verb = phrase(label).is_verb and "-" not in label
     own = "" if verb or _NO_NOUN.search(plain) or _PARTICIPLE.fullmatch(plain) else plain
@@ -138,7 +140,7 @@ class Phrases:
 
     def __init__(self, graph: LabelGraph) -> None:
         self.graph = graph
-        words = [relation_words(label, graph.noun(relation)) for relation, label in enumerate(graph.labels)]
+        words = [relation_words(label, graph.noun(n), entry_of(graph, n)) for n, label in enumerate(graph.labels)]
         self.relation_words = [replace(word, head=head) for word, head in zip(words, _heads(graph, words), strict=True)]
 
     def write(self, form: Form, slots: Mapping[str, str]) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from kgqa_core.datasets.derived import thesaurus as thesaurus_file
-from kgqa_core.datasets.derived.thesaurus import thesaurus
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.datasets.files import packaged_yaml
 from kgqa_core.linking.english import type_words
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import BESTS
-from kgqa_core.search.graph import WORD
+from kgqa_core.search.graph import WORD, LabelGraph
 
 WORDS = Path(thesaurus_file.__file__).parent / "data" / "question_words.yaml"
 AGGREGATES = {"sum": "sums", "avg": "averages", "share": "shares", "group": "groups"}
@@ -42,6 +43,23 @@ def kinds() -> frozenset[str]:
 def other_types(label: str) -> tuple[str, ...]:
     """Other words for a type's label."""
     return tuple(word for word, labels in type_words().items() if label in labels)
+
+
+def entry_of(graph: LabelGraph, relation: int) -> RelationEntry:
+    """What the thesaurus has for a relation: of its label, of the measure that this ends with, or of any date."""
+    return _entry(graph.labels[relation], bool(graph.measured[relation] > 0.5), bool(graph.dated[relation] > 0.5))
+
+
+@cache
+def _entry(label: str, measured: bool, dated: bool) -> RelationEntry:
+    known, lists = thesaurus(), question_words()
+    entry = known.relation(label)
+    if entry is None and dated:
+        entry = known.relation("date")
+        entry = entry and replace(entry, nouns=(), ask=())
+    elif entry is None and measured:
+        entry = known.measure(label, lists["units"] | lists["stated_units"])
+    return entry or RelationEntry()
 
 
 def is_superlative(word: str) -> bool:

@@ -32,9 +32,12 @@ _NUMBERS = {
 _VALUE = re.compile(
     r"(?<![\w.])(?P<digits>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*"
     rf"(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})?\b(?!st\b|nd\b|rd\b|th\b)"
+    r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.(?:E\.)?|AD|A\.D\.|CE)(?!\w)))?"
     rf"|\b(?P<word>{'|'.join(_NUMBERS)})(?: (?P<word_scale>hundred|thousand|million|billion))?\b",
     re.IGNORECASE,
 )
+_LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
+"""The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
 _TOKEN = re.compile(r"(?<!\w)[+.@#]?\w[\w.+/:-]*")
 _NAME_WORD = re.compile(r"[^\W_](?:[\w.'’-]*\w)?|\S")
@@ -88,6 +91,7 @@ def read_query(
             slots.append(Slot(SLOTS[number], one.entities, mentioned.get(own, ""), named))
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     marked = words.read(marked) if words is not None else marked
+    marked = _LASTS.sub(r"\1lasted", marked)
     itself = _ITSELF.search(marked)
     if itself is not None and itself["thing"].lower() not in graph.label_words:
         marked = f"{marked[: itself.start()]}{'are there' if itself['has'] else 'there'}{marked[itself.end() :]}"
@@ -266,7 +270,9 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
                 return f" {same} "
         if found["digits"]:
             number = float(re.sub(r"[,' ]", "", found["digits"])) * _SCALES.get((found["scale"] or "").lower(), 1)
-            year = re.fullmatch(r"1\d{3}|20\d{2}", found["digits"]) and not found["scale"]
+            told = found["era"] or text[: found.start()].rstrip().lower().endswith(" year")
+            year = re.fullmatch(r"\d{1,4}" if told else r"1\d{3}|20\d{2}", found["digits"]) and not found["scale"]
+            number *= -1 if (found["era"] or "").startswith("B") else 1
         else:
             number, year = float(_NUMBERS[found["word"].lower()]), None
             number *= _SCALES.get((found["word_scale"] or "").lower(), 1)
@@ -274,7 +280,7 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
                 return found[0]
         values.append(Literal(f"{number:.10g}" if number % 1 else str(int(number)), f"{XSD}decimal"))
         if year:
-            values.append(Literal(found["digits"], f"{XSD}gYear"))
+            values.append(Literal(f"{'-' * (number < 0)}{found['digits']:0>4}", f"{XSD}gYear"))
         return f" {NUMBER} "
 
     return _VALUE.sub(mask, text), tuple(values[:MOST_VALUES])

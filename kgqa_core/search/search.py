@@ -243,7 +243,7 @@ class _Search:
                     yield self._plan(form, graph.members(index), self.none, cost=0.1)
             else:
                 form = Compare("ge", (graph.step(relation),), ONE, counted=True)
-                yield self._plan(form, heads, self.none, cost=0.15)
+                yield self._plan(form, heads, self._ends(self.none, heads), cost=0.15)
 
     # -- search ------------------------------------------------------------------------------------------------
 
@@ -356,6 +356,8 @@ class _Search:
         for index in self.wanted:
             if inside(nodes[:20], self.graph.members(index)):
                 cover = np.maximum(cover, self.words.types[index])
+        if self.words.nouns.any() and len(nodes) and not self.graph.typed(nodes[:20]).any():
+            cover = np.maximum(cover, self.words.nouns)
         return cover
 
     def _absent(self, beam: list[Plan]) -> Iterator[Plan]:
@@ -648,8 +650,8 @@ class _Search:
         things = [plan for plan in sets if plan.things and plan.chain != 0]
         if self._wants("count", self.words.count):
             for plan in things[:80]:
-                many = not plan.relations or len(plan.nodes) > 1 or graph.fan_out[plan.relations[-1]] > SINGLE
-                if many:
+                one = plan.chain > 0 and len(plan.nodes) == 1 and graph.fan_out[plan.relations[-1]] <= SINGLE
+                if not one or self.words.names(plan.relations[-1]):
                     cover = np.maximum(plan.cover, self.words.count)
                     yield self._extended(plan, Count(plan.form), NONE, cover, kind="count", value=len(plan.nodes))
         yield from self._aggregates(things)

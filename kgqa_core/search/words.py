@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.linking.english import singulars
-from kgqa_core.logic.forms import Arg, Compare, Count, Form, Greater, Minus, Nth
+from kgqa_core.logic.forms import BESTS, Aggregate, And, Arg, Compare, Count, Form, Greater, Join, Minus, Nth
 from kgqa_core.logic.memory import Ints
 from kgqa_core.search.candidates import Candidate, LabelQuery, computations, has_value, is_false, nodes_of
 from kgqa_core.search.form_reading import root
@@ -17,6 +18,8 @@ from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
 from kgqa_core.search.question_words import (
     AGGREGATES,
+    adjectives,
+    entry_of,
     grammar_of,
     is_superlative,
     other_types,
@@ -30,6 +33,7 @@ NEAR, SPAN = 0.45, 0.35
 LONGEST_VALUE = 4
 _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
+_DETERMINERS = frozenset("which what whose many all the every any of".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
 
 
@@ -44,6 +48,17 @@ class WordIndex:
             for word in roots:
                 self.relations.setdefault(word, []).append(relation)
         self._types: dict[int, frozenset[str]] = {}
+        self.measures: dict[str, list[int]] = {}
+        for word, sides in adjectives().items():
+            for relation in range(graph.relations):
+                labels = entry_of(graph, relation).labels
+                if labels and labels[0] in sides and graph.is_measure(relation):
+                    self.measures.setdefault(word, []).append(relation)
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """Words that types are called by."""
+        return frozenset[str]().union(*(self.type_words(index) for index in range(len(self.graph.type_labels))))
 
     def type_words(self, index: int) -> frozenset[str]:
         """Words that a type is called by."""
@@ -76,6 +91,7 @@ class WordCover:
         size = len(self.words)
         self.weights, self.slots = np.ones(size), dict[int, int]()
         self.rank, self.count, self.compare, self.away, self.value = (np.zeros(size) for _ in range(5))
+        self.nouns = np.zeros(size)
         self.aggregates = {how: np.zeros(size) for how in AGGREGATES}
         lists, grammar = question_words(), grammar_of(query.text)
         for n, word in enumerate(self.words):
@@ -98,8 +114,12 @@ class WordCover:
                 self.value[n] = 1
             elif how := next((how for how, name in AGGREGATES.items() if word in lists[name]), ""):
                 self.aggregates[how][n] = 1
-            elif word in grammar or word in CONTENT_FREE or not word:
+            elif all(part in grammar or part in CONTENT_FREE for part in word.split()):
                 self.weights[n] = 0.0
+            elif word == "year" and self.words[n + 1 : n + 2] == [NUMBER]:
+                self.value[n] = 1
+            elif not (roots[n] in index.relations or roots[n] in index.kinds):
+                self.nouns[n] = is_head(self.words, word)
         self.total = max(float(self.weights.sum()), 1.0)
         self.relations = np.clip((nearness - NEAR) / SPAN, 0.0, 1.0)
         for n, word in enumerate(self.words):
@@ -107,6 +127,7 @@ class WordCover:
                 self.relations[:, n] = 0.0
             elif self.weights[n]:
                 self.relations[index.relations.get(roots[n], []), n] = 1.0
+                self.relations[index.measures.get(word, []), n] = 1.0
         self.types = {
             number: np.array([float(word in index.type_words(number)) for word in roots]) for number, _ in query.types
         }
@@ -163,9 +184,29 @@ class WordCover:
         ):
             if has:
                 cover = np.maximum(cover, words)
+        if self.nouns.any() and is_untyped(one.form, self.index.graph):
+            cover = np.maximum(cover, self.nouns)
         for run in self.texts:
             if any(node == form for node in nodes for form, _ in run.values):
                 cover[run.first : run.last] = 1.0
         left = float(((1.0 - cover) * self.weights).max(initial=0.0))
         asked = bool(self.rank.any() or self.compare.any())
         return self.share(cover), left, 0.5 * (bool(self.rank.any()) and not ranks), 0.5 * (ranks and not asked)
+
+
+def is_head(words: Sequence[str], word: str) -> bool:
+    """Whether a word of a question stands where the noun for what it asks for, or for what it is about, does."""
+    n = words.index(word)
+    return (words[n - 1] if n else "which") in _DETERMINERS or (n > 1 and words[n - 2] in _BOUNDS)
+
+
+def is_untyped(form: Form, graph: LabelGraph) -> bool:
+    """Whether a graph has no type for the things that a form finds, counts or computes of: any noun may be theirs."""
+    while isinstance(form, (And, Minus, Arg, Nth, Count)) or (isinstance(form, Aggregate) and form.how not in BESTS):
+        form = form.parts[0] if isinstance(form, And) else form.of
+    if isinstance(form, Compare):
+        return bool(graph.head_type[graph.memory.relation_ids[form.path[-1].relation]] < 0)
+    if not isinstance(form, Join):
+        return False
+    directed = graph.inverse(graph.directed_relation(form.path[0]))
+    return graph.to_entities(directed) and graph.end_type(directed) < 0

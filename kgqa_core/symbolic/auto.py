@@ -56,7 +56,7 @@ UNCALIBRATED = 0.3
 UNREAD_MOST, UNREAD_SHARE = 0.2, 0.45
 """Confidence at most in an answer whose form leaves words unread that restrict it, which is below the threshold, too;
 what is left of the confidence where the words that are unread stand alone."""
-DESPITE_NONE = 0.6
+DESPITE_NONE = 0.5
 """Calibrated confidence from which on an answer is given though "no form" is likelier than it."""
 GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ FILES = tuple(Path(__file__).parent / "data" / name for name in ("thesaurus.yaml
 _LISTS = ("labels", "nouns", "passive", "active", "verb", "ask", "back", "most", "least", "more_than", "less_than",
           "more", "less")  # fmt: skip
 _WORD = re.compile(r"[^\W_]+")
+_BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
 _TEXTS = ("head", "tail", "wh")
 
 
@@ -63,6 +64,17 @@ class Thesaurus:
             if form in self.relations:
                 return self.relations[form]
         return None
+
+    def measure(self, label: str, units: Collection[str] = ()) -> RelationEntry | None:
+        """The entry of the measure that a longer label ends with, as of `unit price` and `top speed (km/h)`.
+
+        units: words behind it, as in `duration minutes`.
+        """
+        words = _BRACKETS.sub(" ", label.casefold().replace("-", " ")).partition(" of ")[0].split()
+        while words and words[-1] in units:
+            words.pop()
+        found = (self.relations.get(" ".join(words[start:])) for start in range(len(words)))
+        return next((entry for entry in found if entry is not None and (entry.most or entry.least)), None)
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:

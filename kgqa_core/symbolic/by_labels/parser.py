@@ -340,6 +340,8 @@ class LabelParser:
                 stated = [one for one in qualified if any(map(has_value, nodes_of(one.form)))]
                 if stated and (query.values or "according to" in query.text):  # which others leave unread
                     candidates = [one for one in candidates if any(map(has_value, nodes_of(one.form)))]
+                turned = self._agreement.reversed(candidates, query, fit.cover) if fit.cover is not None else ()
+                candidates = [one for place, one in enumerate(candidates) if place not in turned]
                 features = self.features(query, candidates, guess, fit)
                 kept = self._likeliest(features, most)
                 candidates = [*(candidates[place] for place in kept), *qualified]
