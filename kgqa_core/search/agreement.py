@@ -4,6 +4,7 @@ ranking it wants, and with what goes without saying."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -24,6 +25,8 @@ LARGE = frozenset("most highest best last latest top max maximum more greater hi
                   "beyond exceeding exceeds".split())  # fmt: skip
 SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
                   "until till".split())  # fmt: skip
+_WAYS = frozenset(("from", "to"))
+_VERBAL = re.compile(r"\w+ed\b.* (?:to|from|in|at|on|into|for|with)$")
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
@@ -89,7 +92,10 @@ class GrammarAgreement:
 
     def _told(self, words: WordCover, relation: int, slot: int, head: bool) -> int:
         """1 where the question has a thing at this end of a relation, -1 at the other one, 0 where it does not say."""
-        roles = self.roles(relation)
+        roles, before = self.roles(relation), words.words[slot - 1] if slot else ""
+        last = self.graph.labels[relation].lower().rpartition(" ")[2]
+        if {before, last} <= _WAYS:
+            return 1 if (before != last) == head else -1
         for n, word in enumerate(words.roots):
             if n != slot and word in roles:
                 told = _is_head(words.words, n, slot, roles[word])
@@ -101,7 +107,7 @@ class GrammarAgreement:
         if relation not in self._roles:
             label = self.graph.labels[relation].lower()
             entry = entry_of(self.graph, relation)
-            if phrase(label).is_verb:
+            if phrase(label).is_verb or _VERBAL.match(label):
                 texts = [(label, ACTIVE if label.endswith(" by") else VERB)]
             else:
                 texts = [(label, ROLE if label.endswith(" of") else NOUN)]

@@ -672,7 +672,9 @@ class _Search:
         grouped = asked.pop("group", None)
         if "share" in asked:
             yield from self._shares(things, asked.pop("share"))
-        for plan in [one for one in things if not one.ranked][:AGGREGATED]:
+        plain = [one for one in things if not one.ranked]
+        nearest = [one for one in plain if len(one.relations) <= 1][:AGGREGATED]  # the measure may explain most words
+        for plan in (*plain[:AGGREGATED], *(one for one in nearest if one not in plain[:AGGREGATED])):
             measures = self._measures(plan)
             measures = [one for one in measures if not one[1]][:3] + [one for one in measures if one[1]][:3]
             for how, words in asked.items():
