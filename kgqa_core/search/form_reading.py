@@ -157,8 +157,8 @@ class FormReader:
 
         The thesaurus has it for that relation or does not know one of them, or the question names the relation.
         """
-        known = adjectives().get(word)
-        if known is None or any(node.counted for node in (*form.ranks, *form.compares)):
+        known, nodes = adjectives().get(word), form.ranks or form.compares
+        if known is None or any(node.counted for node in nodes):
             return known is None or word in _SIZES
         asked = roots(query.text)
         for node in (*form.ranks, *form.compares):

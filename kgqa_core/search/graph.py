@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Generic, TypeVar
@@ -18,7 +19,7 @@ from kgqa_core.kg.names import BLANK_NODE, in_words, key_name, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
-from kgqa_core.logic.measures import TIME
+from kgqa_core.logic.measures import TIME, measure
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
 from kgqa_core.question_limits import check_time
 
@@ -26,6 +27,8 @@ TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-synt
 """Relations that state types, which `Class` stands for in the other direction."""
 MOST_ENDS = 60
 """Entities whose relations are looked up one by one; of more a sample."""
+MOST_MEASURED = 10_000
+"""Values of a relation whose units are looked at."""
 PURE, LEAST_TYPED = 0.85, 0.1
 """Share of a relation's typed heads that must have a type for it to stand for them, and of its heads that are typed."""
 LONGEST_TEXT, MOST_TEXTS = 24, 2_000_000
@@ -108,6 +111,7 @@ class LabelGraph:
         self._relations_of_sets = Memo[Ints]()
         self._known_values = Memo[tuple[Ints, NDArray[np.float64]]]()
         self._datatypes: dict[int, str] = {}
+        self._units: dict[int, tuple[set[str], list[str | None]]] = {}
         self._text_keys: dict[int, str] = {}
         self._read_types()
         self._read_ends()
@@ -374,6 +378,24 @@ class LabelGraph:
     def to_entities(self, directed: int) -> bool:
         """Whether a directed relation leads to entities."""
         return directed >= self.relations or bool(self.entity_tails[directed] > 0.5)
+
+    def in_unit(self, literal: Literal, directed: int) -> Literal | None:
+        """A number or date as what a relation leads to has it: of one without a unit in the only one of these; None
+        where they cannot be compared.
+        """
+        memory, own = self.memory, measure(literal)
+        if directed not in self._units:
+            tails = memory.tail[memory.relation == directed][:MOST_MEASURED]
+            rows = self.store.connection.execute(
+                "SELECT DISTINCT unit FROM entities WHERE number IS NOT NULL AND id IN (SELECT unnest($1::INTEGER[]))",
+                [tails.tolist()],
+            ).fetchall()
+            dims = np.unique(memory.dim[tails])
+            self._units[directed] = {memory.dimensions[dim] for dim in dims[dims >= 0]}, [unit for (unit,) in rows]
+        dimensions, units = self._units[directed]
+        if own is None or own.dim in dimensions:
+            return literal
+        return replace(literal, unit=units[0]) if own.dim == "" and len(units) == 1 and units[0] else None
 
     @cached_property
     def fan_out(self) -> NDArray[np.float64]:

@@ -7,7 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from kgqa_core.datasets.derived.thesaurus import thesaurus
+from kgqa_core.kg.text_numbers import units
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.english import singulars, type_words
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
@@ -30,12 +33,13 @@ _NUMBERS = {
     "million": 1_000_000, "billion": 1_000_000_000,
 }  # fmt: skip
 _VALUE = re.compile(
-    r"(?<![\w.])(?P<digits>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*"
+    r"(?P<sign>(?<=\s)[-−–])?(?<![\w.])(?P<digits>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*"
     rf"(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})?\b(?!st\b|nd\b|rd\b|th\b)"
     r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.(?:E\.)?|AD|A\.D\.|CE)(?!\w)))?"
     rf"|\b(?P<word>{'|'.join(_NUMBERS)})(?: (?P<word_scale>hundred|thousand|million|billion))?\b",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]+) (?:(?:no\.?|nr\.?|number) )?#?(?P<number>\d+)\b", re.IGNORECASE)
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
@@ -97,6 +101,8 @@ def read_query(
         marked = f"{marked[: itself.start()]}{'are there' if itself['has'] else 'there'}{marked[itself.end() :]}"
     rank = ordinal_in(marked)
     marked = corrected(marked, graph)
+    if len(slots) < MOST_SLOTS:
+        marked = _numbered(marked, slots, graph)
     if len(slots) < MOST_SLOTS:
         marked = _literal_slots(marked, slots, graph)
     masked, values = mask_values(marked, graph.label_words)
@@ -253,6 +259,26 @@ def _literal_slots(text: str, slots: list[Slot], graph: LabelGraph) -> str:
     return text
 
 
+def _numbered(text: str, slots: list[Slot], graph: LabelGraph) -> str:
+    """The text with a slot's word for the number of a thing behind its type, or behind the relation that has it, as in
+    `order 104`; the slots get it."""
+    for match in _NUMBERED.finditer(text):
+        words, number = singulars(match["word"].lower()), match["number"]
+        types = {index for form in words for index in graph.types_by_words.get(form, ())}
+        found = graph.store.resolve([number])[number] if types else []
+        own = [node for node in found if types.intersection(graph.types_of(node))]
+        keys = graph.store.entity_keys(own)
+        for relation in () if own else (n for n, label in enumerate(graph.labels) if label.lower() in words):
+            nodes = graph.texts.get(number, ())[:1]
+            heads = graph.follow(np.array(nodes, dtype=np.int64), relation + graph.relations) if nodes else ()
+            keys = graph.store.entity_keys([*heads] if len(heads) == 1 else nodes)
+        if keys:
+            word = next(word for word in SLOTS if all(word != slot.word for slot in slots))
+            slots.append(Slot(word, tuple((node, key, 1.0) for node, key in [*keys.items()][:3]), number))
+            return f"{text[: match.start()]}{word}{text[match.end() :]}"
+    return text
+
+
 def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Literal, ...]]:
     """The text with `n` for each number written in it, and these numbers; one of four digits may be a year too.
 
@@ -272,12 +298,17 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
             number = float(re.sub(r"[,' ]", "", found["digits"])) * _SCALES.get((found["scale"] or "").lower(), 1)
             told = found["era"] or text[: found.start()].rstrip().lower().endswith(" year")
             year = re.fullmatch(r"\d{1,4}" if told else r"1\d{3}|20\d{2}", found["digits"]) and not found["scale"]
-            number *= -1 if (found["era"] or "").startswith("B") else 1
+            number *= -1 if found["sign"] or (found["era"] or "").startswith("B") else 1
         else:
             number, year = float(_NUMBERS[found["word"].lower()]), None
             number *= _SCALES.get((found["word_scale"] or "").lower(), 1)
             if number == 1:
                 return found[0]
+        after = text[found.end() :].split()[:2]
+        spellings = (" ".join(after), *after[:1])
+        unit = next((units()[one] for one in (w.lower().strip(".,?!") for w in spellings) if one in units()), None)
+        if unit is not None:
+            values.append(Literal(f"{number * unit[2]:.15g}", f"{XSD}decimal", unit[1]))
         values.append(Literal(f"{number:.10g}" if number % 1 else str(int(number)), f"{XSD}decimal"))
         if year:
             values.append(Literal(f"{'-' * (number < 0)}{found['digits']:0>4}", f"{XSD}gYear"))

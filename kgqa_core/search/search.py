@@ -510,7 +510,10 @@ class _Search:
         for literal, ((relation, counted), (source, reached)) in product(
             self.query.values, zip(measures, hops, strict=True)
         ):
-            steps = (self.graph.step(relation),)
+            steps, fitting = (self.graph.step(relation),), literal if counted else self.graph.in_unit(literal, relation)
+            if fitting is None:
+                continue
+            literal = fitting
             for op in (*OPS, *(() if counted else ("eq",))):
                 own = self._fulfil(op, literal, nodes, source, reached, counted)
                 if own is None or (counted and not empty and len(own) == len(np.unique(source))):

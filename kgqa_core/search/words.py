@@ -110,7 +110,7 @@ class WordCover:
                 self.compare[n] = 1
             elif word in SLOTS:
                 self.slots[SLOTS.index(word)], self.weights[n] = n, 1.5
-            elif word == NUMBER:
+            elif word == NUMBER or (word in lists["units"] and n and self.words[n - 1] == NUMBER):
                 self.value[n] = 1
             elif how := next((how for how, name in AGGREGATES.items() if word in lists[name]), ""):
                 self.aggregates[how][n] = 1

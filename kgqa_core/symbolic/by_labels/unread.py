@@ -107,7 +107,7 @@ class UnreadWords:
         fixed = {*SLOTS, NUMBER}
         idle = [match.span() for match in idle_phrases().finditer(text.lower())]
         numbers = iter(_years(query))
-        untyped, words = is_untyped(best.form, self.reader.graph), [token.text for token in tokens]
+        untyped, asked = is_untyped(best.form, self.reader.graph), [token.text for token in tokens]
         behind = [*(token.text for token in tokens[1:]), ""]
         for before, token, after in zip([_Token("", 0, 0), *tokens], tokens, behind, strict=False):
             if token.text in SLOTS:
@@ -128,7 +128,7 @@ class UnreadWords:
                 )
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
                 kind = not form.typed and (before.text in _DETERMINERS or not kinds().isdisjoint(singulars(token.text)))
-                kind |= untyped and root(token.text) not in self.reader.types and is_head(words, token.text)
+                kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
@@ -168,6 +168,8 @@ class UnreadWords:
         how = next((how for how, name in AGGREGATES.items() if word in lists[name]), "")
         if how in computations(form.best.form):
             return READ
+        if word in lists["units"] and form.compares:
+            return GRAMMAR
         if word in lists["lexical"] or is_superlative(word) or (how and word not in lists["counting"]):
             return LEFT
         if word in lists["counting"]:

@@ -231,7 +231,7 @@ def test_least_confidence_is_the_callers_or_that_of_the_calibration(make: Callab
         assert bool(found.answers) is answered and (found.reason is None) is answered
         assert found.min_confidence == (0.5 if least is None else least)
         assert found.confidence is not None and (found.confidence >= found.min_confidence) is answered
-    for bias, answered in ((0.2, False), (5.0, True)):  # of what "no form" is likelier than, 0.55 and nearly sure
+    for bias, answered in ((-0.2, False), (5.0, True)):  # of what "no form" is likelier than, 0.45 and nearly sure
         lenient = Calibration((0.0,) * len(FLAT.weights), bias, 0.5)
         found = ask(make(form_is(CAPITAL), even + 1, lenient), "capital of Norland", "c0")
         assert bool(found.answers) is answered and found.confidence is not None
