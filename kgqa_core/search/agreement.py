@@ -14,7 +14,7 @@ from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.question_words import adjectives, entry_of
+from kgqa_core.search.question_words import adjectives, entry_of, question_words
 from kgqa_core.search.words import WordCover
 
 RAREST = 8.0
@@ -58,7 +58,11 @@ class GrammarAgreement:
         return {n for n, signs in enumerate(told) if any(s < 0 and (r, key) in right for r, key, s in signs)}
 
     def _told_of(self, one: Candidate, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
-        ends = [end for end in self._ends(one.form) if self.graph.head_type[end[1]] == self.graph.tail_type[end[1]]]
+        alike, mutual = self.graph.head_type == self.graph.tail_type, question_words()["mutual"]
+        ends = [
+            (key, relation, head) for key, relation, head in self._ends(one.form)
+            if alike[relation] and mutual.isdisjoint(WORD.findall(self.graph.labels[relation].lower()))
+        ]  # fmt: skip
         keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities} if ends else {}
         return [
             (relation, key, self._told(words, relation, words.slots[keys[key]], head))

@@ -654,7 +654,7 @@ class _Search:
         if self._wants("count", self.words.count):
             for plan in things[:80]:
                 one = plan.chain > 0 and len(plan.nodes) == 1 and graph.fan_out[plan.relations[-1]] <= SINGLE
-                if not one or self.words.names(plan.relations[-1]):
+                if not one or (self.words.count.any() and self.words.names(plan.relations[-1])):
                     cover = np.maximum(plan.cover, self.words.count)
                     yield self._extended(plan, Count(plan.form), NONE, cover, kind="count", value=len(plan.nodes))
         yield from self._aggregates(things)
