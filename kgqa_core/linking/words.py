@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from kgqa_core.linking.fold import fold
 
-_LISTS = """
+_LISTS = {
+    "English": """
 a an the this that these those here there i me my mine you your yours he him his she her hers it its we us our ours they
 them their theirs who whom whose which what when where why how is am are was were be been being do does did done doing
 has have had having will would shall should can could may might must and or but nor not no yes so if than then as at by
@@ -18,32 +19,68 @@ own only just also too very again ever never once still yet now name give tell s
 s t d ll re ve m pls plz please thx thanks hey hi hello ok okay lol btw u r ur im ive id youre hes shes theyre
 whats whos wheres whens hows thats theres dont doesnt didnt isnt arent wasnt werent cant couldnt wont wouldnt gimme
 lemme gonna wanna cuz coz ppl tho
+""",
+    "German": """
 der die das den dem des ein eine einer eines einem einen und oder aber nicht kein keine ist sind war waren wird werden
 wurde wurden hat haben hatte hatten sein ihre ihr ihm ihn er sie es wir ihr ich du wer was wann wo warum wie welche
 welcher welches welchem welchen von vom zu zum zur mit bei nach aus auf an am im in für durch über unter um vor seit als
 wenn dass auch nur noch schon sehr
+""",
+    "French": """
 le la les l un une des du de d et ou mais ne pas est sont était étaient a ont avait être avoir il elle ils elles on nous
 vous je tu ce cet cette ces son sa ses leur leurs qui que quoi quel quelle quels quelles quand où pourquoi comment dans
 en sur sous avec sans pour par au aux chez entre
+""",
+    "Spanish": """
 el la los las un una unos unas y o pero no es son era eran fue fueron ha han ser estar está están que quien quién qué
 cuál cuáles cuándo dónde cómo cuánto cuántos por para con sin de del al en su sus se lo le les
+""",
+    "Italian": """
 il lo la i gli le un uno una e o ma non è sono era erano fu furono ha hanno essere che chi cosa quale quali quando dove
 perché come quanto di del della dei delle da dal in nel nella con su per tra fra suo sua si
+""",
+    "Portuguese": """
 o a os as um uma e ou mas não é são era eram foi foram tem têm ser que quem qual quais quando onde como por para com sem
 de do da dos das em no na nos nas seu sua se
+""",
+    "Dutch": """
 de het een en of maar niet is zijn was waren wordt werd heeft hebben had die dat wie wat welke wanneer waar waarom hoe
 van voor met bij naar uit op aan in door over onder
+""",
+    "Swedish": """
 och eller men inte är var en ett den det som vem vad vilken när där hur av för med till från på i
+""",
+    "Russian": """
 и или но не в во на с со к ко о об от до по за из у для при что кто где когда как какой какая какие это был была были
+""",
+    "Chinese": """
 的 了 是 在 和 与 有 为 也 就 都 而 及 或 把 被 让 给 向 从 到 对 于 以
 上 下 中 里 个 位 名 年 月 日 号 时 哪 谁 几 多 少 吗 呢 吧 啊 什么 哪里 哪儿
 哪个 哪些 多少 什么时候 怎么 怎样 为什么 何时 何地 请问 其 这 那 这个 那个 我 你 他 她 它 我们 你们 他们 人
 国 会 场 地
+""",
+    "Japanese": """
 の は が を に へ と で も や か な だ です ます した して する ある いる 誰 何 どこ いつ なぜ どの
-"""
+""",
+}
 
-FUNCTION_WORDS = frozenset(key for word in _LISTS.split() if (key := fold(word)))
+_BY_LANGUAGE = {
+    name: frozenset(key for word in words.split() if (key := fold(word))) for name, words in _LISTS.items()
+}
+FUNCTION_WORDS = frozenset[str]().union(*_BY_LANGUAGE.values())
 """Folded words of grammar in some languages, Chinese and Japanese among them."""
+
+
+def language_of(text: str) -> str | None:
+    """The language whose words of grammar a text has most of, in English; None where two have as many, or none has two.
+
+    >>> language_of("In welcher Abteilung ist Heike Sand?"), language_of("Which city is in Spain?"), language_of("Oslo")
+    ('German', 'English', None)
+    """
+    words = set(fold(text).split())
+    counts = sorted(((len(words & own), name) for name, own in _BY_LANGUAGE.items()), reverse=True)
+    (most, name), (next_most, _) = counts[:2]
+    return name if most >= 2 and most > next_most else None
 
 
 def usualness(name: str) -> int:
