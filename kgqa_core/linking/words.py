@@ -64,9 +64,7 @@ och eller men inte är var en ett den det som vem vad vilken när där hur av f�
 """,
 }
 
-_BY_LANGUAGE = {
-    name: frozenset(key for word in words.split() if (key := fold(word))) for name, words in _LISTS.items()
-}
+_BY_LANGUAGE = {name: frozenset(key for word in words.split() if (key := fold(word))) for name, words in _LISTS.items()}
 FUNCTION_WORDS = frozenset[str]().union(*_BY_LANGUAGE.values())
 """Folded words of grammar in some languages, Chinese and Japanese among them."""
 
