@@ -65,6 +65,7 @@ from kgqa_core.runs.records import answering_run
 from kgqa_core.store.artifacts import Home
 from kgqa_core.symbolic.answer import listed, with_result
 from kgqa_core.symbolic.compute import Calculator, open_solver
+from kgqa_core.symbolic.conversation import Conversation
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.tracing import NO_TRACER, OnStep, QuestionTracer, StepClock
 from kgqa_core.types import Linked, Question, Retrieved
@@ -295,7 +296,8 @@ class System:
     def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:
         clock = StepClock()
         with self.turns, clock.step("linking"), time_limit(SECONDS):
-            linked = [self._link(question) for question in questions]
+            followed = {question.id: self._follow(question) for question in questions}
+            linked = [self._link(found[0] if (found := followed[one.id]) else one) for one in questions]
         batch = [question for question, _ in linked]
         for question in (one for one in batch if one.id in self.listeners):
             topics = answer_topics(self.store, question, self.store.names(question.topic_entities))
@@ -312,7 +314,11 @@ class System:
                     started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
                     corrections = self.calculator.solver.corrections
                     corrections.learn(self.confirmed(), lambda one: with_candidates(*self._link(one), CANDIDATES))
-                computed = [*self.calculator.compute(started, retrieved)]
+                whole = [index for index, one in enumerate(started) if followed[one.id] is None]
+                solved_now = self.calculator.compute([started[i] for i in whole], [retrieved[i] for i in whole])
+                computed = [found[1] if (found := followed[one.id]) else None for one in started]
+                for index, own in zip(whole, solved_now, strict=True):
+                    computed[index] = own
         for question, solved in zip(batch, computed, strict=True):
             if solved is not None and solved.form is not None and question.id in self.listeners:
                 named = {"form": str(solved.form), "named": str(by_name(solved.form, self.store))}
@@ -423,7 +429,16 @@ class System:
             return question, []
         if self.tagger is None:
             raise InputError("this system was opened without `mentions`; say what the question is about with `topics`")
-        return link_question(self.tagger, question, self.linking)
+        if not self.answerer.computes:
+            return link_question(self.tagger, question, self.linking)
+        linked, mentions = link_question(self.tagger, replace(question, dialogue=()), self.linking)
+        return replace(linked, dialogue=question.dialogue), mentions
+
+    def _follow(self, question: Question) -> tuple[Question, ComputedAnswer] | None:
+        """A question that refers back to its dialogue as it was read, and its answer; None for one that does not."""
+        if self.calculator is None or not self.answerer.computes or self.tagger is None:
+            return None
+        return Conversation(self.calculator.solver, self._link).follow(question)
 
     def _retrieve(
         self, retriever: Retriever | None, linked: Sequence[tuple[Question, list[Linked]]]

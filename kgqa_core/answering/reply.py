@@ -83,6 +83,7 @@ class Answer:
     (how many there are) and road (which part of `auto` proposed the form).  wording: the answer as the language model
     of `auto:MODEL` puts it, None without one.  effort: calls, tokens and steps of an answerer that explores the graph,
     None for others.  chooser: which plan the language model of `symbolic.chooser` chose, or why none; None without one.
+    understood: what a question that refers back to the dialogue was read as, None for a complete one.
     answerable: whether it is answered, None where no graph is read.  confidence: probability that the answer, given or
     withheld, is right, or, where an abstainer judges, that the graph holds it; never that of a decline; None where none
     was learnt or there is no answer to be sure of (entity not found, no fact).  calibrated: whether it was learnt.
@@ -115,6 +116,7 @@ class Answer:
     wording: str | None = None
     effort: Effort | None = None
     chooser: str | None = None
+    understood: str | None = None
     answerable: bool | None = None
     confidence: float | None = None
     calibrated: bool | None = None
@@ -219,7 +221,7 @@ class Answer:
     def _computed(self) -> dict[str, Any]:
         if self.operation is None:
             return {}
-        chosen = {} if self.chooser is None else {"chooser": self.chooser}
+        chosen = {name: one for name in ("chooser", "understood") if (one := getattr(self, name)) is not None}
         return {name: getattr(self, name) for name in _COMPUTED} | {"proof": list(self.proof)} | chosen
 
     def _verdict(self) -> dict[str, Any]:

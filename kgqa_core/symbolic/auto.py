@@ -23,13 +23,13 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
-from kgqa_core.logic.forms import And, Count, Form, Holds
+from kgqa_core.logic.forms import And, Compare, Count, Form, Holds, TimeConstraint, elements
 from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import from_path
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import SECONDS, next_question, time_limit
-from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, labels_of
+from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, labels_of, nodes_of
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER
 from kgqa_core.search.question_words import grammar_of, kinds, question_words
@@ -200,6 +200,23 @@ class AutoSolver:
             chosen = [(question, query, self._at_reading(question, choice)) for question, query, choice in chosen]
         named = self._named(chosen)
         return [self._answer(*one, named) for one in chosen]
+
+    def of_form(self, question: Question, form: Form, confidence: float) -> ComputedAnswer | None:
+        """The answer of a form that a question was read as, with what it says in words; None where it cannot be run."""
+        query = LabelQuery(question.text)
+        best = candidate_of(form, query, self.graph)
+        if best is None:
+            return None
+        choice = Choice(best, confidence, 0.0)
+        solved = self._answer(question, query, choice, self._named([(question, query, choice)]))
+        used = elements(form)
+        ids = {key: found[0] for key, found in self.store.resolve(used.entities).items() if found}
+        names = {key: self.store.names([i])[i] for key, i in ids.items()}
+        texts = {literal.text: literal.text for literal in used.literals}
+        said = re.sub(r"\b([\w ]+) that is (?=\1\b)", "", self.parser.phrases.write(form, texts | names))
+        values = (node.value.text for node in nodes_of(form) if isinstance(node, (Compare, TimeConstraint)))
+        said = re.sub(rf"\b{NUMBER}\b", lambda found: next(values, found[0]), said)
+        return replace(solved, topics=tuple(names.values()), understood=said)
 
     def _suggested(self, questions: Sequence[Question], solved: list[ComputedAnswer]) -> list[ComputedAnswer]:
         """The same, with names by which a declined question has an answer, one for the same words."""

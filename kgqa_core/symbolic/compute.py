@@ -171,5 +171,5 @@ class Calculator:
             "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
             "computed": self._told_apart(solved), "answers": tuple(solved.answers), "proof": tuple(texts),
             "proof_rows": len(solved.proof), "road": solved.road, "suggestions": solved.suggestions,
-            "readings": solved.readings, "chooser": solved.chooser,
+            "readings": solved.readings, "chooser": solved.chooser, "understood": solved.understood,
         }  # fmt: skip

@@ -38,7 +38,7 @@ class ComputedAnswer:
     the form, one of `types.ROADS`; reason, as of `Answer`, and missing, in words, where it declines; reject:
     why nothing was computed, where it took too long.  unnamed: blank nodes without a name that are left out.
     suggestions: what words that were not read may mean.  readings: as of `Answer`.  chooser: which plan
-    `symbolic.chooser` chose, or why none.
+    `symbolic.chooser` chose, or why none.  understood: what a question that refers back to another was read as.
     """
 
     question: str
@@ -62,6 +62,7 @@ class ComputedAnswer:
     suggestions: tuple[NameSuggestion, ...] = ()
     readings: tuple[OfferedReading, ...] = ()
     chooser: str | None = None
+    understood: str | None = None
 
 
 def read_computed(computed: Path, columns: Sequence[str]) -> pl.DataFrame:
