@@ -60,6 +60,11 @@ COMMANDS = (
         "Answer one question from a graph file, or with what a run trained, and show the facts behind it.",
     ),
     CommandRecord(
+        "chat",
+        "chat",
+        "Ask one question after the other on a terminal or a pipe; each may refer back: `and of Spain?`.",
+    ),
+    CommandRecord(
         "ask",
         "answer",
         "Answer a file of questions from a graph file (--kg), or with what a run trained.",

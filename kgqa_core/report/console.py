@@ -49,6 +49,8 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     text, *more = [reply["answer"] or "(no answer)"] if given else refusal_text(reply).split("\n")
     line = f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s"
     head = VisibleText.assemble((text, "bold green" if given else "bold yellow"), line, *(f"\n{one}" for one in more))
+    if reply.get("understood"):
+        head.append(f"\nunderstood as: {reply['understood']}", style="dim")
     if reply.get("readings"):
         head.append("\n(one with its proof: ask again with --reading NUMBER)", style="dim")
     if reply.get("wording"):

@@ -16,6 +16,8 @@ from kgqa_core.serving.messages import ChatMessage, ChatRequest, served_json
 _DECLINES = ("I am not sure", "I did not understand")
 CITED = 5
 """Triples of the proof that a text cites at most."""
+UNDERSTOOD = "\n(understood as: "
+"""What begins the line that says how a question that refers back was read."""
 
 
 def question_of(request: ChatRequest) -> Ask:
@@ -49,7 +51,7 @@ def _turn(message: ChatMessage) -> tuple[str, str]:
     text = message.text
     if message.role == "assistant":  # citations are no part of what was said, and an answer may be a long list
         end = "\n\n" if text.startswith(_DECLINES) else "\n\n[1] "
-        return "agent", text.split(end, 1)[0].replace(" [1]", "")[:CHARACTERS]
+        return "agent", text.split(end, 1)[0].split(UNDERSTOOD, 1)[0].replace(" [1]", "")[:CHARACTERS]
     return "user", text
 
 
@@ -57,15 +59,17 @@ def answer_text(answer: Answer) -> str:
     """What a chat shows: the answer with its proof as numbered citations, or why there is none."""
     if answer.answer is None or not answer.listed:
         why, *lines = refusal_text(answer.to_dict()).split("\n")
-        return "\n\n".join(filter(None, [f"{why[0].upper()}{why[1:]}.", "\n".join(lines)]))
+        end = "" if why.endswith("?") else "."
+        return "\n\n".join(filter(None, [f"{why[0].upper()}{why[1:]}{end}", "\n".join(lines)]))
     words = answer.wording or ", ".join(answer.listed)
     cited = answer.proof[:CITED]
+    read = f"{UNDERSTOOD}{answer.understood})" if answer.understood else ""
     if not cited:
-        return words
+        return words + read
     rest = answer.proof_rows - len(cited)
     lines = [f"[{number}] {text}" for number, text in enumerate(cited, start=1)]
     lines += [f"… and {rest:,} more"] if rest > 0 else []
-    return f"{words} [1]\n\n" + "\n".join(lines)
+    return f"{words} [1]{read}\n\n" + "\n".join(lines)
 
 
 def usage(ask: Ask, text: str) -> dict[str, int]:

@@ -160,8 +160,8 @@ class Conversation:
         if rest and ((len(names) == 1 and rest == _content(names[0])) or (lead and " ".join(rest) in self.graph.texts)):
             return read("replace")
         few = 0 < len(rest) <= WORDS and not names and not _ASKS.search(text)
-        if lead is not None and few and text == text.lower():
-            return read("relation")
+        if lead is not None and few:
+            return read("relation" if text == text.lower() else "replace")
         return replace(whole, mentions=mentions)
 
     def _is_own(self, match: re.Match[str], text: str, names: Sequence[str]) -> bool:
@@ -327,7 +327,7 @@ class Conversation:
         return with_candidates(question, mentions, CANDIDATES)
 
     def _sets(self, turn: _Turn) -> Iterator[_Set]:
-        """The sets of things of a form, the outermost first; the entities of a question without one, or of a yes or no."""
+        """The sets of things of a form, the outermost first; the entities of a question without one or of a yes or no."""
         form, question = turn.solved.form, turn.question
         whole = [] if form is None or isinstance(form, Holds) else [*_parts(form)]
         if not whole:
