@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.operation import kill_commands
-from benchmarks.tables import Rows, Table, conditions_line, late, percent, table
+from benchmarks.tables import MADE, Rows, Table, conditions_line, late, percent, table
 from kgqa_core.papers.grailqability.report import rule_of
 
 Json = Mapping[str, Any]
@@ -218,6 +218,13 @@ HEAD_START = (
 )
 
 
+DIALOGUES = (
+    f"{MADE} Set *{{set}}*, {{dialogues}} dialogues; wrong answers above .8: {{wrong_above[0.8][share]:.3f}}.",
+    Rows("graphs/*", "graph | right | 95 % | turns", "{key} | {share:.3f} | {low:.2f}–{high:.2f} | {n}"),
+    "All: {turns[share]:.3f} ({turns[low]:.2f}–{turns[high]:.2f}); the first turns: {first_turns[share]:.3f}.",
+)
+"""How often the second and third turns of dialogues are right."""
+
 TABLES = (
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", answerability_sets),
@@ -230,6 +237,8 @@ TABLES = (
     Table("data_sets", "docs/data_sets.md", "data_sets", late("benchmarks.questions.data_sets", "table")),
     Table("demo/sample", "README.md", "demo", late("benchmarks.operation.demo", "sample")),
     Table("demo/printed", "docs/demo.md", "demo", late("benchmarks.operation.demo", "printed")),
+    Table("dialogues", "docs/conversation.md", "dialogues", DIALOGUES),
+    Table("dialogues/dev", "docs/conversation.md", "dialogues_dev", DIALOGUES),
     Table("head_start_calibration", "docs/auto.md", "head_start_calibration", HEAD_START),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("linking", "docs/linking.md", "linking", linking),

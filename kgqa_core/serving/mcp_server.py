@@ -56,7 +56,8 @@ INSTRUCTIONS = """\
 Tools over one knowledge graph. `ask` answers a question in words, with the triples that prove the answer and the \
 confidence that it is right. Where it has none, `declined` says which of three it is: `not in this graph`, with what \
 is missing; `not understood`, with the words; or `not sure`, with `readings`, one of which can be chosen by its number \
-as `reading`. `schema` shows what there is, \
+as `reading`. A question that refers back (`and of Spain?`) needs the earlier ones in `dialogue`. `schema` shows what \
+there is, \
 `search_entities` finds keys by \
 name; `entity`, `neighbours` and `paths` show facts; `query` runs a logical form such as (JOIN (R capital) France), \
 (COUNT (TYPE city)) or (ARGMAX (TYPE city) population), with keys or unambiguous names; names with spaces stand in \
@@ -173,7 +174,10 @@ def mcp_server(
         ] = [],  # noqa: B006 - a default of the schema, never changed
         dialogue: Annotated[
             list[Annotated[str, Field(max_length=CHARACTERS)]],
-            Field(description="Earlier turns, oldest first, by the user and the agent in turns", max_length=TURNS),
+            Field(
+                description="Earlier turns that it may refer to, oldest first, by the user and the agent in turns",
+                max_length=TURNS,
+            ),
         ] = [],  # noqa: B006
         knowledge: Annotated[
             str, Field(description="RETRIEVER/FORMAT that is read; the system's own when empty", max_length=LONGEST)

@@ -327,7 +327,7 @@ class Conversation:
         return with_candidates(question, mentions, CANDIDATES)
 
     def _sets(self, turn: _Turn) -> Iterator[_Set]:
-        """The sets of things of a form, the outermost first; the entities of a question without one or of a yes or no."""
+        """The sets of things of a form, the outermost first; of a yes or no, and without one, the entities named."""
         form, question = turn.solved.form, turn.question
         whole = [] if form is None or isinstance(form, Holds) else [*_parts(form)]
         if not whole:

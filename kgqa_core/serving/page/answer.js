@@ -63,7 +63,8 @@ function questionLine(turn, actions) {
   parts.push(visible(text.slice(at), 4000));
   const placed = new Set(places.map(place => place.topic));
   const others = topics.filter(topic => !placed.has(topic));
-  return el("header", {class: "question"}, el("h2", {}, el("bdi", {}, parts)), below, others.length || turn.anyway || turn.reading ? el("p", {class: "chips"},
+  const read = turn.served?.understood;
+  return el("header", {class: "question"}, el("h2", {}, el("bdi", {}, parts)), read ? el("p", {class: "soft understood"}, "understood as: ", name(read, 400)) : null, below, others.length || turn.anyway || turn.reading ? el("p", {class: "chips"},
     others.map(topic => el("a", {class: "chip", href: `/entity?${new URLSearchParams({key: topic.key})}`}, "about ", name(topic.name, 80))),
     others.length && turn.earlier ? el("button", {type: "button", class: "plain small", title: "Without the earlier questions", onclick: () => actions.again(turn, {alone: true})}, "Ask on its own") : null,
     turn.reading ? el("span", {class: "chip"}, "read as: ", name(turn.words, 200)) : turn.anyway ? el("span", {class: "chip"}, "answered anyway") : null) : null);
