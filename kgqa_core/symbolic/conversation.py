@@ -68,7 +68,7 @@ class _Set(NamedTuple):
     nodes: Ints
 
 
-class _Turn(NamedTuple):
+class _EarlierQuestion(NamedTuple):
     """An earlier question, linked, and what was computed for it."""
 
     question: Question
@@ -76,7 +76,7 @@ class _Turn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _FollowUp:
     """A question, linked, with its mentions, and how it refers back.
 
     kind: `of them`, `rank`, `count`, `list`, `replace`, `relation` or `pronoun`; "" where it does not.  start, end: of
@@ -113,11 +113,11 @@ class Conversation:
         ids = {key: found[0] for key, found in self.solver.store.resolve(used).items() if found}
         return replace(question, topic_keys=tuple(ids), topic_entities=tuple(ids.values())), solved
 
-    def _turn(self, question: Question, texts: Sequence[str]) -> _Turn | None:
+    def _turn(self, question: Question, texts: Sequence[str]) -> _EarlierQuestion | None:
         """The last of earlier questions that was understood, read from the last one that is complete."""
         readings = [self._read(replace(question, text=text, dialogue=())) for text in texts]
         first = max((n for n, one in enumerate(readings) if not one.kind), default=0)
-        turn: _Turn | None = None
+        turn: _EarlierQuestion | None = None
         for reading in readings[first:]:
             own = with_candidates(reading.question, reading.mentions, CANDIDATES)
             solved = self._solved(reading, turn) if reading.kind else self.solver.solve([own])[0]
@@ -125,12 +125,12 @@ class Conversation:
                 if turn is not None and reading.kind == "replace":
                     used = forms.elements(solved.form).entities if solved.form is not None else ()
                     own = self._renamed(turn, reading, used) or own
-                turn = _Turn(own, solved)
+                turn = _EarlierQuestion(own, solved)
         return turn
 
     # -- how a question refers back ----------------------------------------------------------------------------
 
-    def _read(self, question: Question) -> _Reading:
+    def _read(self, question: Question) -> _FollowUp:
         linked, mentions = self.link(replace(question, dialogue=()))
         lead = _LEAD.match(question.text)
         start = lead.end() if lead is not None else 0
@@ -139,9 +139,9 @@ class Conversation:
         names = [name for name in names if not any(name != other and name in other for other in names)]
         names = [name for name in names if not _PRONOUN.fullmatch(name)]
         typed = bool(types_in(text, self.graph))
-        whole = _Reading(linked, [one for one in mentions if one[0] in names], "", start, len(question.text))
+        whole = _FollowUp(linked, [one for one in mentions if one[0] in names], "", start, len(question.text))
 
-        def read(kind: str, match: re.Match[str] | None = None, group: str | int = 0) -> _Reading:
+        def read(kind: str, match: re.Match[str] | None = None, group: str | int = 0) -> _FollowUp:
             span = match.span(group) if match is not None else (0, len(text))
             return replace(whole, kind=kind, start=start + span[0], end=start + span[1])
 
@@ -177,7 +177,7 @@ class Conversation:
 
     # -- what it means -----------------------------------------------------------------------------------------
 
-    def _solved(self, reading: _Reading, turn: _Turn | None) -> ComputedAnswer | None:
+    def _solved(self, reading: _FollowUp, turn: _EarlierQuestion | None) -> ComputedAnswer | None:
         """What is computed for a question that refers back; None for one that does not, or a fragment of nothing."""
         if not reading.kind or (turn is None and (reading.kind not in ("pronoun", "of them") or reading.mentions)):
             return None
@@ -188,18 +188,18 @@ class Conversation:
         why, least = f'what does "{words}" refer to?', self.solver.threshold
         return solved or ComputedAnswer(reading.question.id, "none", min_confidence=least, reason=UNREAD, missing=why)
 
-    def _count(self, reading: _Reading, turn: _Turn) -> ComputedAnswer | None:
+    def _count(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         form, members = turn.solved.form, next(self._sets(turn), None)
         if isinstance(form, Count):
             return self._given(reading, form, turn.solved)
         same = members is not None and members.form == form
         return self._given(reading, Count(members.form), turn.solved) if same and members is not None else None
 
-    def _list(self, reading: _Reading, turn: _Turn) -> ComputedAnswer | None:
+    def _list(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         form = turn.solved.form
         return None if form is None else self._given(reading, form.of if isinstance(form, Count) else form, turn.solved)
 
-    def _replace(self, reading: _Reading, turn: _Turn) -> ComputedAnswer | None:
+    def _replace(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         """The form before with another entity or text; where none is of its kind, the question before with its name."""
         graph, form, text = self.graph, turn.solved.form, turn.question.text
         new = [one for _, own in reading.mentions for one, _ in own[:CANDIDATES]]
@@ -223,7 +223,7 @@ class Conversation:
         again = self._renamed(turn, reading)
         return replace(self.solver.solve([again])[0], understood=again.text) if again is not None else None
 
-    def _renamed(self, turn: _Turn, reading: _Reading, used: Collection[str] = ()) -> Question | None:
+    def _renamed(self, turn: _EarlierQuestion, reading: _FollowUp, used: Collection[str] = ()) -> Question | None:
         """The question before with the name of this one for the last one that it has, but for those that are used."""
         question, keys = turn.question, self.solver.store.entity_keys(turn.question.topic_entities)
         named = zip(question.topic_entities, question.topic_keys, strict=False)
@@ -233,12 +233,12 @@ class Conversation:
         text = question.text.replace(old[-1], reading.mentions[0][0])
         return with_candidates(*self.link(Question(reading.question.id, text, language=question.language)), CANDIDATES)
 
-    def _of_them(self, reading: _Reading, turn: _Turn) -> ComputedAnswer | None:
+    def _of_them(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         sets = [*self._sets(turn)]
         members = next((one for one in sets if len(one.nodes) > 1), None) or next(iter(sets), None)
         return None if members is None else self._among(reading, members, turn.solved)
 
-    def _among(self, reading: _Reading, members: _Set, before: ComputedAnswer) -> ComputedAnswer | None:
+    def _among(self, reading: _FollowUp, members: _Set, before: ComputedAnswer) -> ComputedAnswer | None:
         """What is asked of a set: the question with the type of its members in place of the words, within the set."""
         if not (noun := self._noun(members)):
             return None
@@ -258,7 +258,7 @@ class Conversation:
             return replace(best, question=reading.question.id)
         return self._given(reading, self._within(best.form, members), best, before)
 
-    def _rank(self, reading: _Reading, turn: _Turn) -> ComputedAnswer | None:
+    def _rank(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         """The ranking before with the other end or by another measure, or one of the set before."""
         last, words = turn.solved.form, reading.words.lower().split()
         members = next((one for one in self._sets(turn) if len(one.nodes) > 1), None)
@@ -275,20 +275,20 @@ class Conversation:
         question = replace(reading.question, text=f"which {verb} the {reading.words}")
         return self._among(replace(reading, question=question, start=0, end=len("which")), members, turn.solved)
 
-    def _relation(self, reading: _Reading, turn: _Turn) -> ComputedAnswer | None:
+    def _relation(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         inner, start = [*self._sets(turn)], len(reading.words) + 4
         question = replace(reading.question, text=f"{reading.words} of it")
         reading = replace(reading, question=question, start=start, end=start + 2)
         return self._about(reading, [*inner[1:], *inner[:1]], turn)
 
-    def _pronoun(self, reading: _Reading, turn: _Turn) -> ComputedAnswer | None:
+    def _pronoun(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         sets, word = [*self._sets(turn)], reading.words.lower()
         single = [one for one in sets if len(one.nodes) == 1]
         if word != "there":
             sets = single if word not in _PLURAL else [one for one in sets if len(one.nodes) > 1] or single
         return self._about(reading, sets, turn)
 
-    def _about(self, reading: _Reading, sets: Sequence[_Set], turn: _Turn) -> ComputedAnswer | None:
+    def _about(self, reading: _FollowUp, sets: Sequence[_Set], turn: _EarlierQuestion) -> ComputedAnswer | None:
         """What is asked of one of some sets, the likeliest first: of several that with the fewest relations.
 
         The question is parsed with the name of a member.
@@ -316,7 +316,7 @@ class Conversation:
 
     # -- parts -------------------------------------------------------------------------------------------------
 
-    def _asked(self, reading: _Reading, text: str, more: Sequence[Linked] = (), number: int = 0) -> Question:
+    def _asked(self, reading: _FollowUp, text: str, more: Sequence[Linked] = (), number: int = 0) -> Question:
         """The question in other words, with its own mentions and more.  number: of the wording."""
         lead, mentions = _LEAD.match(text), [*reading.mentions, *more]
         topics = tuple(dict.fromkeys(own[0][0] for _, own in mentions if own))
@@ -326,7 +326,7 @@ class Conversation:
         )  # fmt: skip
         return with_candidates(question, mentions, CANDIDATES)
 
-    def _sets(self, turn: _Turn) -> Iterator[_Set]:
+    def _sets(self, turn: _EarlierQuestion) -> Iterator[_Set]:
         """The sets of things of a form, the outermost first; of a yes or no, and without one, the entities named."""
         form, question = turn.solved.form, turn.question
         whole = [] if form is None or isinstance(form, Holds) else [*_parts(form)]
@@ -372,7 +372,7 @@ class Conversation:
         for part in forms.children(form):
             yield from self._leaves(part, relation)
 
-    def _given(self, reading: _Reading, form: Form, *of: ComputedAnswer) -> ComputedAnswer | None:
+    def _given(self, reading: _FollowUp, form: Form, *of: ComputedAnswer) -> ComputedAnswer | None:
         """The answer of a form, as sure as those that it is made of; None where the form cannot be run."""
         sure = [one.confidence for one in of if one.confidence is not None and one.form is not None]
         return self.solver.of_form(reading.question, form, min(sure, default=1.0))
