@@ -220,7 +220,7 @@ HEAD_START = (
 
 DIALOGUES = (
     f"{MADE} Set *{{set}}*, {{dialogues}} dialogues; wrong answers above .8: {{wrong_above[0.8][share]:.3f}}.",
-    Rows("graphs/*", "graph | right | 95 % | turns", "{key} | {share:.3f} | {low:.2f}–{high:.2f} | {n}"),
+    Rows("graphs", "graph | right | 95 % | turns", "{key} | {share:.3f} | {low:.2f}–{high:.2f} | {n}"),
     "All: {turns[share]:.3f} ({turns[low]:.2f}–{turns[high]:.2f}); the first turns: {first_turns[share]:.3f}.",
 )
 """How often the second and third turns of dialogues are right."""
