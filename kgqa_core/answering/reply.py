@@ -271,10 +271,11 @@ def refusal_text(reply: Mapping[str, Any]) -> str:
     offers = [_offer(number, one) for number, one in enumerate(reply.get("readings", ()), start=1)]
     if reason == UNREAD:
         words = "“" + missing.replace(", ", "”, “") + "”" if missing else "the question"
+        words = missing if missing and missing.endswith("?") else words
         without = ["without these words it may mean:", *offers] if offers else []
         return "\n".join([f"I did not understand {words}", *meant, *without])
     if reason == UNSURE:
-        best = "" if offers else f": {reply.get('model_answer')}"
+        best = f": {answer}" if not offers and (answer := reply.get("model_answer")) else ""
         if sure is not None:
             best = f" (confidence {floor(100 * sure) / 100:.2f}, needs {reply['min_confidence']:.2f}){best}"
         return "\n".join([f"I am not sure{best}", *offers])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kgqa_core.errors import FormError, FormTimeout
+from kgqa_core.errors import FormError, FormTimeout, InputError
 from kgqa_core.logic import forms
 from kgqa_core.logic.forms import And, Arg, Class, Count, Entity, Form, Holds, Join, Literal, Nth, with_children
 from kgqa_core.logic.memory import Ints
@@ -35,7 +35,7 @@ ALIKE = 0.5
 """Share of the types of two entities that they have in common, from which on one may take the other's place."""
 _LEAD = re.compile(r"^\W*(?:(?:and|but|so|or|then|ok|okay|now|also|(?:what|how) about|same for)\b(?!-)[\s,]*)+", re.I)
 _OF_THEM = re.compile(
-    r"\b(?P<how>which|who|what|how many|any|many|some|all|one)(?: ones?)? (?:of|among) (?:them|these|those)\b", re.I
+    r"\b(?:which|who|what|how many|any|some|all)(?: ones?)? (?:of|among) (?:them|these|those)\b", re.I
 )
 _ONES = re.compile(r"^(?:which(?: ones?)?|what ones?)(?= (?:is|are|was|were|has|have|had|do|does|did|can)\b)", re.I)
 _PRONOUN = re.compile(
@@ -45,12 +45,8 @@ _PRONOUN = re.compile(
 )
 _IDLE = re.compile(r"\bit(?= (?:true|correct|possible|the case|that|is)\b)|(?<=\btime is )it\b", re.I)
 """`It` that stands for nothing."""
-_HOW_MANY = re.compile(
-    r"^how many(?: of (?:them|these|those)| (?:are|were) (?:there|they|those|these)| ones)*\W*$", re.I
-)
-_WHICH = re.compile(
-    r"^(?:which|who|what|list|show|name)(?: ones?| are (?:they|those)| exactly| them| those| all)*\W*$", re.I
-)
+_HOW_MANY = re.compile(r"^how many(?: (?:of )?(?:them|these|those)| (?:are|were)| there| they| ones)*\W*$", re.I)
+_WHICH = re.compile(r"^(?:which|who|what|list|show|name)(?: ones?| are| they| exactly| them| those| all)*\W*$", re.I)
 _BEST = re.compile(r"^(?:the )?(?P<rank>\w.*?)(?: ones?)?\W*$", re.I)
 _IS = re.compile(r" (?:is|are|was|were) (?:the |an? )?(?P<what>[^?!.]+?)\W*$", re.I)
 _ASKS = re.compile(r"\b(?:wh\w+|how|is|are|was|were|do|does|did|has|have|had|can)\b", re.I)
@@ -98,7 +94,8 @@ class Conversation:
     """Answers follow-up questions on the graph of a solver.  link: a question, without its dialogue."""
 
     def __init__(self, solver: AutoSolver, link: Callable[[Question], tuple[Question, list[Linked]]]) -> None:
-        self.solver, self.graph, self.link = solver, solver.graph, link
+        self.solver, self.graph, self.link = solver.at_reading(0), solver.graph, link
+        self.reading = solver.reading
 
     def follow(self, question: Question) -> tuple[Question, ComputedAnswer] | None:
         """A question that refers back with the entities of what it was read as, and its answer; None for others."""
@@ -109,16 +106,25 @@ class Conversation:
         solved = self._solved(reading, self._turn(question, asked) if reading.kind else None)
         if solved is None:
             return None
+        if self.reading:
+            raise InputError(
+                f"there is no reading {self.reading} of {question.text!r}, which refers back and offers none"
+            )
         used = forms.elements(solved.form).entities if solved.form is not None else ()
         ids = {key: found[0] for key, found in self.solver.store.resolve(used).items() if found}
-        return replace(question, topic_keys=tuple(ids), topic_entities=tuple(ids.values())), solved
+        return replace(question, topic_keys=tuple(ids), topic_entities=tuple(ids.values())), replace(
+            solved, readings=()
+        )
 
     def _turn(self, question: Question, texts: Sequence[str]) -> _EarlierQuestion | None:
         """The last of earlier questions that was understood, read from the last one that is complete."""
         readings = [self._read(replace(question, text=text, dialogue=())) for text in texts]
-        first = max((n for n, one in enumerate(readings) if not one.kind), default=0)
+        starts = [n for n, one in enumerate(readings) if not one.kind] or [0]
+        return next(filter(None, (self._last(readings[n:]) for n in reversed(starts))), None)
+
+    def _last(self, readings: Sequence[_FollowUp]) -> _EarlierQuestion | None:
         turn: _EarlierQuestion | None = None
-        for reading in readings[first:]:
+        for reading in readings:
             own = with_candidates(reading.question, reading.mentions, CANDIDATES)
             solved = self._solved(reading, turn) if reading.kind else self.solver.solve([own])[0]
             if solved is not None and (solved.form is not None or (turn is None and own.topic_entities)):
@@ -185,15 +191,14 @@ class Conversation:
         if turn is not None:
             solved = getattr(self, f"_{reading.kind.replace(' ', '_')}")(reading, turn)
         words = reading.words.split()[-1] if reading.kind == "of them" else reading.words
-        why, least = f'what does "{words}" refer to?', self.solver.threshold
+        why, least = f"what does “{words}” refer to?", self.solver.threshold
         return solved or ComputedAnswer(reading.question.id, "none", min_confidence=least, reason=UNREAD, missing=why)
 
     def _count(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         form, members = turn.solved.form, next(self._sets(turn), None)
-        if isinstance(form, Count):
-            return self._given(reading, form, turn.solved)
-        same = members is not None and members.form == form
-        return self._given(reading, Count(members.form), turn.solved) if same and members is not None else None
+        whole = Count(form) if form is not None and members is not None and members.form == form else None
+        form = form if isinstance(form, Count) else whole
+        return self._given(reading, form, turn.solved) if form is not None else None
 
     def _list(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         form = turn.solved.form
@@ -240,7 +245,7 @@ class Conversation:
 
     def _among(self, reading: _FollowUp, members: _Set, before: ComputedAnswer) -> ComputedAnswer | None:
         """What is asked of a set: the question with the type of its members in place of the words, within the set."""
-        if not (noun := self._noun(members)):
+        if not len(members.nodes) or not (noun := self._noun(members)):
             return None
         after, number = reading.question.text[reading.end :], reading.words.lower().startswith("how many")
         many = number or re.match(r" (?:are|were|have|do|(?!(?:is|has|was|does)\b)[a-z]+[^s\W]\b)", after)
@@ -254,9 +259,8 @@ class Conversation:
             asked.append(f"{what} {noun}")
         solved = self.solver.solve([self._asked(reading, text, number=n) for n, text in enumerate(asked)])
         best = max(solved, key=lambda one: (one.form is not None, one.confidence or 0.0))
-        if best.form is None:
-            return replace(best, question=reading.question.id)
-        return self._given(reading, self._within(best.form, members), best, before)
+        best = replace(best, question=reading.question.id)
+        return best if best.form is None else self._given(reading, self._within(best.form, members), best, before)
 
     def _rank(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
         """The ranking before with the other end or by another measure, or one of the set before."""
@@ -264,12 +268,12 @@ class Conversation:
         members = next((one for one in self._sets(turn) if len(one.nodes) > 1), None)
         if isinstance(last, (Arg, Nth)):
             members, word = _Set(last.of, self._nodes(last.of)), words[-1]
-            if word in _LARGEST | _SMALLEST:
+            if word in _LARGEST | _SMALLEST and not (_LARGEST | _SMALLEST).isdisjoint(_content(turn.question.text)):
                 n, best = ordinal_in(reading.words) or 1, "max" if word in _LARGEST else "min"
                 ranked: Form = Arg(best, last.of, last.path, last.counted)
                 ranked = Nth(n, best, last.of, last.path, last.counted) if n > 1 else ranked
                 return self._given(reading, ranked, turn.solved)
-        if members is None or not len(members.nodes):
+        if members is None:
             return None
         verb = "is" if is_superlative(words[-1]) else "has"
         question = replace(reading.question, text=f"which {verb} the {reading.words}")
