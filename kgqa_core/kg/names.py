@@ -140,14 +140,12 @@ def relation_name(key: str) -> str:
     >>> relation_name("directed_by"), relation_name("people.person.place_of_birth"), relation_name("hasMD5Hash")
     ('directed_by', 'people.person.place_of_birth', 'has MD5 hash')
     """
-    if key in RELATION_NAMES:
-        return RELATION_NAMES[key]
-    prefixed = re.match(r"[a-z][\w-]*:([A-Za-z_]\w*)$", key)
+    prefixed, given = re.match(r"[a-z][\w-]*:([A-Za-z_]\w*)$", key), key
     if prefixed and not key.startswith("urn:"):
         key = prefixed[1].replace("_", " ")
     elif re.match(_IRI, key):
         key = key_end(key)
-    return key if re.search(r"[./:]", key) else in_words(key)
+    return RELATION_NAMES.get(given) or (key if re.search(r"[./:]", key) else in_words(key))
 
 
 def word_parts(text: str) -> list[str]:

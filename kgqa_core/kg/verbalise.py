@@ -69,10 +69,11 @@ def cvt_names(entities: Iterable[int], nameless: Collection[int]) -> dict[int, s
     return names
 
 
-def find_nameless(store: KgStore, entities: Iterable[int]) -> frozenset[int]:
+def find_nameless(store: KgStore, entities: Iterable[int], heads: Collection[int] | None = None) -> frozenset[int]:
     """Those of some entities of a graph that are nameless; literals never are.
 
     A blank node is nameless too where the graph named its blank nodes by what they hold: a sentence says the parts.
+    With `heads`, of the facts that are told, only one among them: of others nothing says the parts.
     """
     wanted = sorted(set(entities))
     keys = {i: key for i, key in store.entity_keys(wanted).items() if is_nameless(key)}
@@ -84,7 +85,8 @@ def find_nameless(store: KgStore, entities: Iterable[int]) -> frozenset[int]:
     return frozenset(
         i
         for i, key in keys.items()
-        if i not in literals and (names[i] == key_name(key) or (named_by_parts and is_blank_node(key)))
+        if i not in literals
+        and (names[i] == key_name(key) or (named_by_parts and is_blank_node(key) and (heads is None or i in heads)))
     )
 
 
@@ -258,7 +260,8 @@ class Wording:
     def __init__(self, store: KgStore, triples: Sequence[int], qualifiers: bool = False) -> None:
         self._names = name_triples(store, triples)
         self._ends = {triple: (head, tail) for triple, (head, _, tail) in store.triples(triples).items()}
-        self._nameless = find_nameless(store, {end for pair in self._ends.values() for end in pair})
+        heads = {head for head, _ in self._ends.values()}
+        self._nameless = find_nameless(store, {end for pair in self._ends.values() for end in pair}, heads)
         self._qualifiers = name_qualifiers(store, triples) if qualifiers else {}
 
     def texts(self, facts: Sequence[tuple[int, int]]) -> list[str]:

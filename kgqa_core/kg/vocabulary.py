@@ -58,10 +58,8 @@ PROPERTY_AXIOMS = (
 )
 """What SKOS says of its relations."""
 
-RELATION_NAMES = {
-    SKOS + "broader": "is narrower than", SKOS + "narrower": "is broader than",
-    "http://schema.org/addressLocality": "city",
-}  # fmt: skip
+RELATION_NAMES = {SKOS + "broader": "is narrower than", SKOS + "narrower": "is broader than",
+                  "http://schema.org/addressLocality": "city"}  # fmt: skip
 """What relations are called whose keys say it the wrong way round, or in words that nobody uses."""
 
 LANGUAGES = dict(pair.split("=") for pair in (

@@ -81,8 +81,7 @@ def infer(connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Sta
     """Changes what was staged: terms, `raw`, and `text_numbers(tid, number, unit)`; notes what was guessed.
 
     `inferred(relation, datatype, parsed, left_as_text)` has a row for each relation that was changed; its datatype is
-    null where strings stay strings, `type` where it gives types, and `label` where it gives names.  Returns the options
-    with those relations.
+    null where strings stay strings, `type` or `label` where it gives these.  Returns the options with those relations.
     """
     run = connection.execute
     run("CREATE TABLE inferred(relation VARCHAR, datatype VARCHAR, parsed BIGINT, left_as_text BIGINT)")

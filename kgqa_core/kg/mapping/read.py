@@ -121,8 +121,8 @@ def _one(value: pl.Expr, column: ColumnMap, mapping: Mapping) -> pl.Expr:
         return value.str.to_lowercase().replace(_TRUTH)
     if kind == "date":
         value = value.str.replace(MIDNIGHT, "")
-        iso = value.str.to_date(column.format, strict=False).dt.to_string("iso") if column.format else None
-        return value if iso is None else pl.coalesce(iso, value)
+        dates = value.str.to_date(column.format or "%Y-%m-%d", strict=False).dt.to_string("iso")
+        return pl.coalesce(dates, value)
     if kind == "dateTime":
         return value.str.replace(" ", "T", literal=True)
     return value

@@ -15,6 +15,7 @@ from kgqa_core.kg.look.show import describe
 from kgqa_core.kg.names import key_end
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.delta import update
+from kgqa_core.kg.verbalise import Wording
 from kgqa_core.workspace import Workspace
 
 Make = Callable[..., tuple[KgStore, dict[str, Any]]]
@@ -181,6 +182,14 @@ def test_blank_nodes_are_called_by_what_they_hold(make: Make) -> None:
     )
     assert counts["blank_nodes_named"] == 1
     assert sorted(labels(store).values()) == ["9 Elm Court, Leeds, LS1", "Leeds"]
+    sql = "SELECT x.id FROM triples x JOIN relations r ON r.id = relation WHERE r.key IN ($1, $2) ORDER BY 1"
+    alone, both = (
+        [i for (i,) in store.connection.execute(sql, ["http://x/address", key]).fetchall()]
+        for key in ("", "http://x/street")
+    )
+    assert Wording(store, alone).texts([(alone[0], 1)]) == ["(m, address, 9 Elm Court, Leeds, LS1)"]
+    told = {"(m, address, CVT1)", "(CVT1, street, 9 Elm Court)"}
+    assert set(Wording(store, both).texts([(triple, 1) for triple in both])) == told
 
 
 def test_classes_without_a_name_in_the_wanted_languages_are_called_by_their_keys(make: Make) -> None:
