@@ -269,8 +269,9 @@ class _Guess:
             self.notes.append(f"{name}.{column} is left out ({omit})")
             return ColumnMap(relation=relation, omit=omit)
         there, separator = _split(there)
-        if separator:
-            self.notes.append(f"{name}.{column} has cells of several values, which are split at {separator!r}")
+        if separator or _split(there, (", ",))[1]:
+            how = f"which are split at {separator!r}" if separator else "which `separator: ', '` in the mapping splits"
+            self.notes.append(f"{name}.{column} has cells of several values, {how}")
         datatype, format = self.tables[name].datatypes.get(column) or _kind(there), None
         if datatype == "date" and (formats := date_formats(there.str.replace(MIDNIGHT, ""))):
             each = (date_formats(values) for frame in self.frames.values() for values in frame)
@@ -330,10 +331,10 @@ def _kind(values: pl.Series) -> str:
     return "dateTime" if values.str.contains(_DATE_TIME).all() else other
 
 
-def _split(values: pl.Series) -> tuple[pl.Series, str | None]:
+def _split(values: pl.Series, separators: Sequence[str] = SEPARATORS) -> tuple[pl.Series, str | None]:
     """The values of a column, and what stands between those of a cell; they are short and come again in other cells."""
     values = values.drop_nulls()
-    for separator in SEPARATORS:
+    for separator in separators:
         cells = values.filter(values.str.contains(separator, literal=True))
         if not len(cells) or len(cells) < 0.05 * len(values):
             continue

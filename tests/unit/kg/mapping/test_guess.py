@@ -115,6 +115,12 @@ def test_cells_of_several_values_are_found_by_parts_that_come_again():
     columns = mapping(films=text).tables["films"].columns
     assert (columns["directors"].separator, columns["directors"].datatype) == ("; ", "entity")
     assert columns["plot"].separator is None
+    frame = pl.DataFrame({"title": ["Dust", "Tea", "Sea"], "by": ["Ana, Bo", "Bo", "Ana"], "plot": ["1, 2", "a", "b"]})
+    found, notes = guess([Table("films", "films.csv", frame)])
+    assert found.tables["films"].columns["by"].separator is None
+    assert [note for note in notes if "`separator: ', '` in the mapping splits" in note] == [
+        "films.by has cells of several values, which `separator: ', '` in the mapping splits"
+    ]
 
 
 def test_placeholders_are_found_and_do_not_hide_a_datatype():
