@@ -185,7 +185,8 @@ class Conversation:
 
     def _solved(self, reading: _FollowUp, turn: _EarlierQuestion | None) -> ComputedAnswer | None:
         """What is computed for a question that refers back; None for one that does not, or a fragment of nothing."""
-        if not reading.kind or (turn is None and (reading.kind not in ("pronoun", "of them") or reading.mentions)):
+        alone = reading.kind not in ("pronoun", "of them") or (reading.mentions and not _OF_THEM.match(reading.words))
+        if not reading.kind or (turn is None and alone):
             return None
         solved: ComputedAnswer | None = None
         if turn is not None:
