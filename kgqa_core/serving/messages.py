@@ -174,7 +174,7 @@ def issued(served: Served, earlier_turns: int = 0) -> IssuedAnswer:
     which the client gave or earlier turns named, would teach.
     """
     answer, topics, form = served.answer, [topic.key for topic in served.answer.topics], served.answer.form
-    if not all(_names(answer.question, topic) for topic in answer.topics):
+    if answer.understood or not all(_names(answer.question, topic) for topic in answer.topics):
         topics, form = [], None
     return IssuedAnswer(answer.question, topics, answer.listed, form, served.run, served.trace, earlier_turns)
 
