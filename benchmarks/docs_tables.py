@@ -48,6 +48,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("data_sets", "benchmarks/questions/data_sets.py"),
     ResultFile("delta", "benchmarks/graph/delta.py"),
     ResultFile("demo", "benchmarks/operation/demo.py"),
+    ResultFile("dialogues", "benchmarks/answers/dialogues.py"),
     ResultFile("dialogues_dev", "benchmarks/answers/dialogues.py"),
     ResultFile("dkg_follow", "benchmarks/graph/dkg_follow.py", False),
     ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", False),

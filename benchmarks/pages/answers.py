@@ -237,6 +237,7 @@ TABLES = (
     Table("data_sets", "docs/data_sets.md", "data_sets", late("benchmarks.questions.data_sets", "table")),
     Table("demo/sample", "README.md", "demo", late("benchmarks.operation.demo", "sample")),
     Table("demo/printed", "docs/demo.md", "demo", late("benchmarks.operation.demo", "printed")),
+    Table("dialogues", "docs/conversation.md", "dialogues", DIALOGUES),
     Table("dialogues/dev", "docs/conversation.md", "dialogues_dev", DIALOGUES),
     Table("head_start_calibration", "docs/auto.md", "head_start_calibration", HEAD_START),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
