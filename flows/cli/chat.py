@@ -16,9 +16,12 @@ from kgqa_core.report.terminal import VisibleText
 from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
+    from kgqa_core.answering.reply import Answer
     from kgqa_core.kg.store import KgStore
 
-HELP = "Ask in words; `/new` forgets what was asked, TAB completes names of the graph, `/quit` or Ctrl-D ends."
+HELP = """\
+Ask in words; `/new` forgets what was asked, TAB completes names of the graph, a number takes the reading of that \
+number, `/quit` or Ctrl-D ends."""
 HISTORY, KEPT = "chat_history", 1_000
 """Lines of earlier chats in the home, and how many."""
 COMPLETED, LONGEST = 20, 5
@@ -37,6 +40,7 @@ def chat(session: Session, choice: SystemChoice, graph: GraphChoice) -> None:
         system = open_system(home, run, choice)
     person = sys.stdin.isatty()
     dialogue: list[tuple[str, str]] = []
+    answer: Answer | None = None
     refused = 0
     if person and not session.as_json:
         out.print(HELP, highlight=False, soft_wrap=True)
@@ -50,9 +54,16 @@ def chat(session: Session, choice: SystemChoice, graph: GraphChoice) -> None:
             if text.startswith("/"):
                 err.print(HELP, highlight=False, soft_wrap=True)
                 continue
-            started = time.monotonic()
+            started, asked = time.monotonic(), system
+            if (
+                answer is not None
+                and text.rstrip(".)").isdigit()
+                and 0 < int(text.rstrip(".)")) <= len(answer.readings)
+            ):
+                asked, text = system.at_reading(int(text.rstrip(".)"))), answer.question
+                del dialogue[-2:]
             try:
-                answer = system.ask(text, dialogue=dialogue[-TURNS:])
+                answer = asked.ask(text, dialogue=dialogue[-TURNS:])
             except KgqaError as fault:
                 refused += 1
                 _show(
