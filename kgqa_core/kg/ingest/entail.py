@@ -102,9 +102,9 @@ def _vocabulary(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 def _name_relations(
     connection: duckdb.DuckDBPyConnection, options: KgOptions, source: str
 ) -> list[tuple[int, int, str]]:
-    """(predicate, tag, relation) of names that are facts, too: `Portuguese name`, of aliases `other name`."""
+    """(predicate, tag, relation) of names that are facts, too: `Portuguese name`, of aliases `other name`, as IRIs."""
     roles = dict.fromkeys(map(bare_key, options.label_predicates), "")
-    roles |= dict.fromkeys(map(bare_key, options.alias_predicates), "other name")
+    roles |= dict.fromkeys(map(bare_key, options.alias_predicates), "urn:kgqa:other%20name")
     rows = connection.execute(
         "SELECT predicate, g.tag, any_value(p.key), any_value(lower(g.datatype[2:])), count(*) "
         f"FROM {source} JOIN terms p ON p.tid = predicate JOIN terms t ON t.tid = object JOIN tags g ON g.tag = t.tag "
@@ -112,7 +112,7 @@ def _name_relations(
         [list(roles)],
     ).fetchall()
     wanted = {language.casefold().partition("-")[0] for language in options.languages}
-    called = {tag: f"{language} name" for tag, language in LANGUAGES.items() if tag not in wanted}
+    called = {tag: f"urn:kgqa:{language}%20name" for tag, language in LANGUAGES.items() if tag not in wanted}
     named = [(p, tag, roles[key] or called.get(language.partition("-")[0], "")) for p, tag, key, language, _ in rows]
     return [row for row in named if row[2]] if sum(row[-1] for row in rows) <= MAX_NAMES else []
 
