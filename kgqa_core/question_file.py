@@ -25,7 +25,6 @@ from kgqa_core.workspace import Workspace
 
 BATCH = 64
 """Questions that are answered together; a killed run answers at most so many again."""
-NO_ENTITY = "no entity of the graph was found in its text; name one in topic_entities"
 FILE = "answered.jsonl"
 """One row of `Answer.to_row` a question."""
 
@@ -86,8 +85,7 @@ def merge(workspace: Workspace, parts: Sequence[Path]) -> dict[str, Any]:
 def answer_batch(system: System, batch: Sequence[Question]) -> list[Answer]:
     """The answers of a system to questions of a file, in their order.
 
-    A question is rejected where it names a topic that the graph has not, or where none is linked in its text, unless
-    the graph is held to answer it all the same.
+    A question is rejected where it names a topic that the graph has not, unless it is answered all the same.
     """
     reads_graph = system.retriever is not None
     if not reads_graph:
@@ -97,8 +95,8 @@ def answer_batch(system: System, batch: Sequence[Question]) -> list[Answer]:
     answers = []
     for question in batch:
         answer = answered.get(question.id) or Answer(question.id, question.text, None, knowledge=system.knowledge)
-        if reads_graph and not (answer.topics or answer.answerable or answer.reject):
-            answer = replace(answer, reject=unknown.get(question.id) or NO_ENTITY)
+        if reads_graph and question.id in unknown:
+            answer = replace(answer, reject=unknown[question.id])
         answers.append(answer)
     return answers
 
@@ -115,7 +113,14 @@ def write_answers(claim: FileClaim, out: Path, questions: Path, answered: Path, 
     with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     rejects = [{"id": row["id"], "reason": row["reject"]} for row in rows if row["reject"]]
-    return {"answered": len(rows) - len(rejects), "out": str(out), "rejects": rejects, "run_id": run_id}
+    declined = Counter(row["declined"] for row in rows if row.get("declined"))
+    return {
+        "answered": len(rows) - len(rejects),
+        "declined": dict(sorted(declined.items())),
+        "out": str(out),
+        "rejects": rejects,
+        "run_id": run_id,
+    }
 
 
 def _counts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -288,7 +288,10 @@ def answer(
     if session.as_json:
         print_json(result)
     else:
-        common.out.print(f"{result['answered']:,} answers in {out}; {len(result['rejects'])} questions were rejected")
+        kinds = "".join(f", {number:,} {kind}" for kind, number in result["declined"].items())
+        common.out.print(
+            f"{result['answered']:,} answers in {out}{kinds}; {len(result['rejects'])} questions were rejected"
+        )
         for reject in result["rejects"][:10]:
             common.out.print(f"  {reject['id']}: {reject['reason']}")
 

@@ -119,6 +119,10 @@ class AbstentionJudge:
         assert judgement is not None
         strange = [judgement.missing] if judgement.missing else []
         reason = self.explainer.explain(evidence, judgement.reason, strange) if judgement.reason is not None else None
+        if (
+            reason is not None and reason.kind == FACT and judgement.missing
+        ):  # of its own form, not of a retriever's path
+            reason = Reason(FACT, judgement.missing)
         sure, least = judgement.confidence, judgement.min_confidence
         return Verdict(sure, sure is not None, reason is None, reason, least)
 

@@ -66,7 +66,7 @@ PROPOSED = 12
 """Paths of a retriever, and forms of a parser, that become candidates."""
 
 
-CAPITALS = re.compile(r"(?<=[\w,] )[A-Z][\w-]+(?: [A-Z][\w-]+)*")
+CAPITALS = re.compile(r"(?<=[\w,] )[A-Z][\w-]*(?: [A-Z][\w-]*)*")
 """Words in capitals within a text."""
 
 
@@ -409,13 +409,14 @@ class AutoSolver:
         """What of a question the graph does not have, one of `types.REASONS` or TYPE, and that in words."""
         best = choice.best
         if best is not None and choice.empty and choice.share > choice.none:
-            labels = labels_of(best.form, self.graph)
-            return FACT, labels[0] if labels else None
+            return FACT, PlanSentences(self.parser, [choice]).of(choice)["asks for"]
         if name := self._unknown(question, query):
             return ENTITY, name
         missing = self._strange(query, best)
-        for word in (missing or "").split():
-            if not kinds().isdisjoint(singulars(word.lower())) and stem(word.lower()) not in self.graph.label_words:
+        words = (missing or "").split()
+        for word, behind in zip(words, [*words[1:], ""], strict=True):  # the last of a compound says what it is
+            whole = f"{word} {behind}" not in query.text and stem(word.lower()) not in self.graph.label_words
+            if whole and not kinds().isdisjoint(singulars(word.lower())):
                 return TYPE, word
         return RELATION, missing
 
@@ -432,18 +433,22 @@ class AutoSolver:
     def _unknown(self, question: Question, query: LabelQuery) -> str | None:
         """A name in a question that the graph does not have: words in capitals within it, or, where it has no mention
         at all, of no usual English."""
-        words = WORD.findall(query.text)
-        if not query.slots and not query.types:
-            names = [word for word in words if word.lower() not in CONTENT_FREE and not usualness(word.lower())]
-            if names:
-                return " ".join(names)
-        if grammar_of(query.text) is not question_words()["grammar"] or not any(map(str.islower, words[1:])):
+        words, own = WORD.findall(query.text), self.graph.label_words
+        if grammar_of(query.text) is question_words()["grammar"] and any(map(str.islower, words[1:])):
+            known = " ".join([*question.topic_keys, *(name for slot in query.slots for name in slot.names)]).lower()
+            runs = [
+                run for run in CAPITALS.findall(question.text)
+                if len(run) > 1 and run.lower() not in self.graph.texts
+                and any(word not in known and stem(word) not in own for word in run.lower().split())
+            ]  # fmt: skip
+            there = self.store.resolve(runs)
+            if runs := [run for run in runs if not there[run]]:
+                return max(runs, key=len)
+        if query.slots or query.types:
             return None
-        known = " ".join([*question.topic_keys, *(name for slot in query.slots for name in slot.names)]).lower()
-        for run in CAPITALS.findall(question.text):
-            if any(word not in known and stem(word) not in self.graph.label_words for word in run.lower().split()):
-                return str(run)
-        return None
+        plain = (word for word in words if word.isalpha() and word.lower() not in CONTENT_FREE)
+        names = [word for word in plain if not usualness(word.lower())]
+        return " ".join(names) or None
 
     def _strange(self, query: LabelQuery, best: Candidate | None) -> str | None:
         """The words of a question that neither grammar nor the best form accounts for."""
