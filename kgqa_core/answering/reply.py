@@ -288,5 +288,5 @@ def _offer(number: int, reading: Mapping[str, Any]) -> str:
     shown = list(reading["answers"])
     found = ", ".join(shown) or "none"
     more = f" and {reading['rows'] - len(shown):,} more" if reading["rows"] > len(shown) > 0 else ""
-    sure = "" if reading["confidence"] is None else f" ({reading['confidence']:.2f})"
+    sure = "" if reading["confidence"] is None else f" ({floor(100 * reading['confidence']) / 100:.2f})"
     return f"{number}. {reading['words']}: {found}{more}{sure}"

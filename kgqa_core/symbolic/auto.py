@@ -414,9 +414,10 @@ class AutoSolver:
             return ENTITY, name
         missing = self._strange(query, best)
         words = (missing or "").split()
-        for word, behind in zip(words, [*words[1:], ""], strict=True):  # the last of a compound says what it is
-            whole = f"{word} {behind}" not in query.text and stem(word.lower()) not in self.graph.label_words
-            if whole and not kinds().isdisjoint(singulars(word.lower())):
+        for word, behind in zip(words, [*words[1:], "?"], strict=False):  # the last of a compound says what it is
+            asked = re.search(rf"\b(?:which|how many|all|every) {re.escape(word)}\b", query.text, re.IGNORECASE)
+            kind = f"{word} {behind}" not in query.text and not kinds().isdisjoint(singulars(word.lower()))
+            if (asked or kind) and stem(word.lower()) not in self.graph.label_words:
                 return TYPE, word
         return RELATION, missing
 

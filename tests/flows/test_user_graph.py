@@ -105,8 +105,8 @@ def test_answer_keeps_good_questions_and_lists_the_rejects(own: tuple[Path, Outc
     assert all(answers[row["id"]]["answer"] for row in rows)
     assert answers["bare"]["facts"] == answers[rows[0]["id"]]["facts"]
     reasons = {reject["id"]: reject["reason"] for reject in outcome.json["rejects"]}
-    assert set(reasons) == {"lost", "empty"}
-    assert "Atlantis" in reasons["lost"] and "topic_entities" in reasons["empty"]
+    assert set(reasons) == {"lost"} and "Atlantis" in reasons["lost"]
+    assert answers["empty"]["declined"] == "not in this graph" and answers["empty"]["reject"] is None
 
 
 def test_kg_show_and_report_use_the_newest_run(own: tuple[Path, Outcome]) -> None:

@@ -110,7 +110,7 @@ function notHere(turn, actions) {
   const readings = served.readings ?? [];
   const offer = (one, index) => el("li", {}, el("button", {type: "button", class: "plain reading", title: "Show this answer with its proof", onclick: () => actions.again(turn, {reading: index + 1, words: one.words})},
     el("span", {}, name(one.words, 300)), el("span", {class: "strong"}, name(one.answers.join(", ") || "none", 300), one.rows > one.answers.length && one.answers.length ? ` and ${count(one.rows - one.answers.length, "more", "more")}` : ""),
-    el("span", {class: "soft"}, typeof one.confidence === "number" ? percent(one.confidence) : "")));
+    el("span", {class: "soft"}, typeof one.confidence === "number" ? percent(Math.floor(100 * one.confidence) / 100) : "")));
   const meant = one => el("p", {}, say(one.words), ": did you mean ", turn.question.includes(one.words) ? el("button", {type: "button", class: "plain small", onclick: () => actions.again(turn, {question: turn.question.replace(one.words, () => one.name)})}, name(one.name, 80)) : say(one.name),
     "? As a line of the names file: ", el("code", {}, visible(one.line, 300)));
   return [el("p", {class: "not-here"}, refused(turn)),

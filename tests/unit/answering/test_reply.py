@@ -36,12 +36,12 @@ def test_a_decline_is_of_one_of_three_kinds_which_its_record_its_text_and_a_tabl
     assert (unsure.declined, replace(unsure, reason=UNREAD).declined) == ("not sure", "not understood")
     assert GIVEN.declined is replace(unsure, reject="late").declined is None and "declined" not in GIVEN.to_dict()
     assert refusal_text(unsure.to_dict()) == f"I am not sure (confidence 0.21, needs 0.40): {MARKUP}"
-    shown = "I am not sure (confidence 0.21, needs 0.40)\n1. who leads it: A, B and 1 more (0.22)"
+    shown = "I am not sure (confidence 0.21, needs 0.40)\n1. who leads it: A, B and 1 more (0.21)"
     assert offered.decline == refusal_text(offered.to_dict()) == shown
     unread = refusal_text(replace(offered, reason=UNREAD, missing="old").to_dict())
     assert (
         unread
-        == "I did not understand “old”\nwithout these words it may mean:\n1. who leads it: A, B and 1 more (0.22)"
+        == "I did not understand “old”\nwithout these words it may mean:\n1. who leads it: A, B and 1 more (0.21)"
     )
     assert Answers([unsure, GIVEN]).to_polars()["declined"].to_list() == ["not sure", None]
 

@@ -184,6 +184,7 @@ def test_what_is_not_in_the_graph_is_a_name_a_type_or_a_relation(make: Callable[
     for text, reason, missing in (
         ("what is the capital of Norland in Middle Earth", ENTITY, "Middle Earth"),
         ("airports of Norland", TYPE, "airports"),
+        ("which crew works in Norland", TYPE, "crew"),
         ("capital anthem of Norland", RELATION, "anthem"),
     ):
         found = ask(solver, text, "c0")
@@ -199,7 +200,7 @@ def test_words_of_the_best_form_are_not_missing(graph: LabelGraph, make: Callabl
 
 def test_form_that_finds_nothing_is_declined_as_a_missing_fact(make: Callable[..., AutoSolver]) -> None:
     found = ask(make(form_is("(JOIN directed_by p12)")), "films directed by Mia Stone", "p12")
-    assert (found.reason, found.missing, found.answers, found.confidence) == (FACT, "directed by", (), None)
+    assert (found.reason, found.missing, found.answers, found.confidence) == (FACT, "film directed by Mia Stone", (), None)
     counted = ask(make(form_is("(COUNT (JOIN directed_by p12))")), "how many films did Mia Stone direct", "p12")
     assert counted.reason == FACT
 
