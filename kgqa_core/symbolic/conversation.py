@@ -43,8 +43,10 @@ _PRONOUN = re.compile(
     r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bif )\bthere\b(?! (?:is|are|was|were|an?|any|be)\b)",
     re.I,
 )
-_IDLE = re.compile(r"\bit(?= (?:true|correct|possible|the case|that|is)\b)|(?<=\btime is )it\b", re.I)
-"""`It` that stands for nothing."""
+_IDLE = re.compile(
+    r"\bit(?= (?:true|correct|possible|the case|that|is)\b)|(?<=\btime is )it\b|(?<=\bwhere )they\b", re.I
+)
+"""`It` that stands for nothing, and `they` for people."""
 _HOW_MANY = re.compile(r"^how many(?: (?:of )?(?:them|these|those)| (?:are|were)| there| they| ones)*\W*$", re.I)
 _WHICH = re.compile(r"^(?:which|who|what|list|show|name)(?: ones?| are| they| exactly| them| those| all)*\W*$", re.I)
 _BEST = re.compile(r"^(?:the )?(?P<rank>\w.*?)(?: ones?)?\W*$", re.I)
@@ -153,7 +155,7 @@ class Conversation:
 
         if _HOW_MANY.match(text) or _WHICH.match(text):
             return read("count" if text[:1].lower() == "h" else "list")
-        if match := _OF_THEM.search(text) or (None if typed else _ONES.match(text)):
+        if match := _OF_THEM.search(text) or (None if typed or (names and " or " in text) else _ONES.match(text)):
             return read("of them", match)
         best = _BEST.match(text)
         ranks = best is not None and any(map(is_superlative, best["rank"].lower().split()))
@@ -176,7 +178,7 @@ class Conversation:
         idle = _IDLE.match(text, match.start()) is not None
         inside = any(text.find(name) <= match.start() < text.find(name) + len(name) for name in names)
         typed = match["own"] is not None and bool(types_in(before, self.graph))
-        there = any(re.search(rf"\b(?:in|at|on|from) (?:the )?{re.escape(name)}", after) for name in names)
+        there = any(re.search(rf"\b(?:in|at|on|from)\b.* {re.escape(name)}", after) for name in names)
         return (
             idle or inside or typed or any(name in before for name in names) or (there and match[0].lower() == "they")
         )

@@ -57,8 +57,8 @@ CAPITAL = "What is the capital of Norland?"
         ((NEIGHBOURS, "how many are there?"), "which ones?", {"Sudria", "Estmark", "Westria"}),
         ((NEIGHBOURS,), "their capitals", {"Barrow", "Corvin", "Dunmere"}),
         ((NEIGHBOURS, "what are their capitals?"), "who are their mayors?", {"Ben Low", "Cid Moor", "Dora Vane"}),
-        ((NEIGHBOURS,), "which of them has the largest population?", {"Estmark"}),
-        ((NEIGHBOURS, "which of them has the largest population?"), "and the smallest?", {"Westria"}),
+        ((NEIGHBOURS,), "which of them has the largest area?", {"Sudria"}),
+        ((NEIGHBOURS, "which of them has the largest area?"), "and the smallest?", {"Westria"}),
         ((NEIGHBOURS,), "which of them border Sudria?", {"Estmark"}),
         (("Does Norland border Sudria?",), "and Westria?", {"no"}),
     ],
@@ -73,7 +73,12 @@ def test_a_follow_up_is_answered_over_the_form_before(
 
 @pytest.mark.parametrize(
     ("before", "text"),
-    [(CAPITAL, "What is the capital of Westria?"), (NEIGHBOURS, "Which country has the largest area?")],
+    [
+        (CAPITAL, "What is the capital of Westria?"),
+        (NEIGHBOURS, "Which country has the largest area?"),
+        (NEIGHBOURS, "Which is larger, Westria or Sudria?"),
+        (CAPITAL, "What do they drink in the city of Barrow?"),
+    ],
 )
 def test_nothing_of_a_dialogue_changes_a_complete_question(system: System, before: str, text: str) -> None:
     alone, later = system.ask(text), asked(system, before, text)
