@@ -49,7 +49,7 @@ def chat(session: Session, choice: SystemChoice, graph: GraphChoice) -> None:
             if text in ("/quit", "/exit"):
                 break
             if text == "/new":
-                dialogue.clear()
+                dialogue, answer = [], None
                 continue
             if text.startswith("/"):
                 err.print(HELP, highlight=False, soft_wrap=True)
