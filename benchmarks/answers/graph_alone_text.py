@@ -66,7 +66,7 @@ def answers_in(printed: str) -> list[str] | None:
             break
         head.append(block[0])
     text = " ".join(head)
-    if "not in this graph: " in text:
+    if any(words in text for words in ("not in this graph: ", "I did not understand ", "I am not sure ")):
         return None
     text = re.sub(r"^linked .*\(ρ \d\.\d\d\)\s+", "", text)
     return AFTER_ANSWER.split(text, maxsplit=1)[0].split(", ")

@@ -172,10 +172,7 @@ def transcripts(rows: list[dict[str, Any]], replies: list[Answer], number: int) 
     for place in sorted(random.Random(SEED).sample(range(len(rows)), min(number, len(rows)))):
         row, reply = rows[place], replies[place]
         good = is_exact(row, reply) if row["answerable"] else reply.answer is None
-        answered = (
-            ", ".join(reply.listed[:5])
-            or f"not in this graph: {reply.reason}: {reply.missing} (nearest: {reply.nearest})"
-        )
+        answered = ", ".join(reply.listed[:5]) or str(reply.decline).partition("\n")[0]
         sure = "-" if reply.confidence is None else f"{reply.confidence:.2f}"
         print(f"{'right' if good else 'WRONG'}  {row['question']}\n       {answered}   confidence {sure}, {reply.form}")
         if not good:
