@@ -167,10 +167,8 @@ class Conversation:
         rest = _content(text)
         if rest and ((len(names) == 1 and rest == _content(names[0])) or (lead and " ".join(rest) in self.graph.texts)):
             return read("replace")
-        few = 0 < len(rest) <= WORDS and not names and not _ASKS.search(text)
-        if lead is not None and few:
-            return read("relation" if text == text.lower() else "replace")
-        return replace(whole, mentions=mentions)
+        few = lead is not None and 0 < len(rest) <= WORDS and not names and not _ASKS.search(text)
+        return read("relation" if text == text.lower() else "replace") if few else replace(whole, mentions=mentions)
 
     def _is_own(self, match: re.Match[str], text: str, names: Sequence[str]) -> bool:
         """Whether a pronoun stands for something in its own question, or for nothing, or is in a name."""
@@ -242,8 +240,7 @@ class Conversation:
         return with_candidates(*self.link(Question(reading.question.id, text, language=question.language)), CANDIDATES)
 
     def _of_them(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
-        sets = [*self._sets(turn)]
-        members = next((one for one in sets if len(one.nodes) > 1), None) or next(iter(sets), None)
+        members = max(self._sets(turn), key=lambda one: len(one.nodes) > 1, default=None)
         return None if members is None else self._among(reading, members, turn.solved)
 
     def _among(self, reading: _FollowUp, members: _Set, before: ComputedAnswer) -> ComputedAnswer | None:
@@ -283,9 +280,10 @@ class Conversation:
         return self._among(replace(reading, question=question, start=0, end=len("which")), members, turn.solved)
 
     def _relation(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
-        inner, start = [*self._sets(turn)], len(reading.words) + 4
-        question = replace(reading.question, text=f"{reading.words} of it")
-        reading = replace(reading, question=question, start=start, end=start + 2)
+        inner, at = [*self._sets(turn)], len(reading.words) + 4
+        reading = replace(
+            reading, question=replace(reading.question, text=f"{reading.words} of it"), start=at, end=at + 2
+        )
         return self._about(reading, [*inner[1:], *inner[:1]], turn)
 
     def _pronoun(self, reading: _FollowUp, turn: _EarlierQuestion) -> ComputedAnswer | None:
