@@ -270,9 +270,8 @@ def refusal_text(reply: Mapping[str, Any]) -> str:
     meant = [f"{one['words']}: did you mean {one['name']}?  {one['line']}" for one in reply.get("suggestions", ())]
     offers = [_offer(number, one) for number, one in enumerate(reply.get("readings", ()), start=1)]
     if reason == UNREAD:
-        words = (
-            "“" + missing.replace(", ", "”, “") + "”" if missing and missing[-1] != "?" else missing or "the question"
-        )
+        words = missing or "the question"
+        words = f"“{words.replace(', ', '”, “')}”" if missing and missing[-1] != "?" else words
         without = ["without these words it may mean:", *offers] if offers else []
         return "\n".join([f"I did not understand {words}", *meant, *without])
     if reason == UNSURE:

@@ -185,12 +185,11 @@ class Conversation:
 
     def _solved(self, reading: _FollowUp, turn: _EarlierQuestion | None) -> ComputedAnswer | None:
         """What is computed for a question that refers back; None for one that does not, or a fragment of nothing."""
-        alone = reading.kind not in ("pronoun", "of them") or (reading.mentions and not _OF_THEM.match(reading.words))
-        if not reading.kind or (turn is None and alone):
+        them = _OF_THEM.match(reading.words) is not None or (reading.kind == "pronoun" and not reading.mentions)
+        if not reading.kind or (turn is None and not them):
             return None
-        solved: ComputedAnswer | None = None
-        if turn is not None:
-            solved = getattr(self, f"_{reading.kind.replace(' ', '_')}")(reading, turn)
+        found = getattr(self, f"_{reading.kind.replace(' ', '_')}")
+        solved: ComputedAnswer | None = found(reading, turn) if turn is not None else None
         words = reading.words.split()[-1] if reading.kind == "of them" else reading.words
         why, least = f"what does “{words}” refer to?", self.solver.threshold
         return solved or ComputedAnswer(reading.question.id, "none", min_confidence=least, reason=UNREAD, missing=why)
