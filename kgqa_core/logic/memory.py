@@ -47,18 +47,22 @@ class MemoryGraph:
         self.relation_ids: dict[str, int] = {key: i for i, key in rows}
         self.relations = max((i for i, _ in rows), default=0) + 1
         self.entities = int(run("SELECT coalesce(max(id), -1) + 1 FROM entities").fetchall()[0][0])
-        forward = head * self.relations + relation
-        order = np.lexsort((tail, forward))
-        self.head, self.relation, self.tail = head[order], relation[order], tail[order]
-        self._forward = forward[order]
-        self._back = np.lexsort((self.head, self.relation, self.tail))
-        self._backward = (self.tail * self.relations + self.relation)[self._back]
+        self.index(head, relation, tail)
         self.literal: NDArray[np.bool_] = np.zeros(self.entities, dtype=np.bool_)
         self.literal[run("SELECT id FROM entities WHERE kind = 'literal'").fetchnumpy()["id"]] = True
         self._values()
         named = run("SELECT key, id FROM entities WHERE kind = 'entity' ORDER BY key").pl()
         self._keys, self._ids = named["key"], named["id"].to_numpy()
         self._types: dict[str, Ints] = {}
+
+    def index(self, head: Ints, relation: Ints, tail: Ints) -> None:
+        """Makes these triples those of the graph."""
+        forward = head * self.relations + relation
+        order = np.lexsort((tail, forward))
+        self.head, self.relation, self.tail = head[order], relation[order], tail[order]
+        self._forward = forward[order]
+        self._back = np.lexsort((self.head, self.relation, self.tail))
+        self._backward = (self.tail * self.relations + self.relation)[self._back]
 
     def _values(self) -> None:
         measured = measured_sql("(SELECT id, id AS node FROM entities)")

@@ -20,7 +20,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.measures import TIME, measure
-from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
+from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, joined_ranges
 from kgqa_core.question_limits import check_time
 
 TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"})
@@ -95,9 +95,9 @@ class LabelGraph:
     [relations].
     """
 
-    def __init__(self, store: KgStore) -> None:
+    def __init__(self, store: KgStore, memory: MemoryGraph | None = None) -> None:
         self.store = store
-        self.memory = MemoryGraph(store)
+        self.memory = memory or MemoryGraph(store)
         self.answering = PathGraph(self.memory)
         memory = self.memory
         self.relations = memory.relations
@@ -156,7 +156,7 @@ class LabelGraph:
         """The type that most of these ends of each relation have (-1: none), and its share of those that have any."""
         counts = self._type_rows[end + 1] - self._type_rows[end]
         relation = np.repeat(self.memory.relation, counts)
-        types = self._types[_slices(self._type_rows[end], counts)]
+        types = self._types[joined_ranges(self._type_rows[end], counts)]
         size = max(len(self.type_ids), 1)
         pairs, numbers = np.unique(relation * size + types, return_counts=True)
         order = np.lexsort((pairs, numbers))
@@ -197,7 +197,7 @@ class LabelGraph:
         results = []
         for end, shift in ((memory.head, 0), (memory.tail, self.relations)):
             counts = self._type_rows[end + 1] - self._type_rows[end]
-            types = self._types[_slices(self._type_rows[end], counts)]
+            types = self._types[joined_ranges(self._type_rows[end], counts)]
             pairs = np.unique(np.repeat(memory.relation + shift, counts) * size + types)
             by_type: dict[int, NDArray[np.int64]] = {}
             order = np.argsort(pairs % size, kind="stable")
@@ -263,11 +263,8 @@ class LabelGraph:
 
     def _relations_of(self, node: int) -> NDArray[np.int64]:
         if node not in self._relations_of_nodes:
-            memory, parts = self.memory, []
-            for index, shift in ((memory._forward, 0), (memory._backward, self.relations)):
-                low, high = np.searchsorted(index, (node * self.relations, (node + 1) * self.relations))
-                parts.append(np.unique(index[low:high] - node * self.relations) + shift)
-            self._relations_of_nodes[node] = np.concatenate(parts)
+            leaving, reaching = self.memory.around(node)
+            self._relations_of_nodes[node] = np.concatenate((leaving, reaching + self.relations))
         return self._relations_of_nodes[node]
 
     def values(self, nodes: Ints, directed: int, counted: bool) -> tuple[Ints, NDArray[np.float64]]:
@@ -452,10 +449,3 @@ def words_of(label: str) -> str:
     if " " in label.strip():
         return " ".join(label.replace("_", " ").split())
     return " ".join(in_words(word) for word in _SEPARATORS.sub(" ", label).split()) or label
-
-
-def _slices(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Indices of the slices that begin at `starts` and have `counts` items, one after the other."""
-    total = int(counts.sum())
-    before = np.concatenate(([0], np.cumsum(counts)[:-1])) if len(counts) else np.zeros(0, dtype=np.int64)
-    return np.repeat(starts - before, counts) + np.arange(total)

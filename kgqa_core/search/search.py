@@ -126,10 +126,17 @@ class FormSearch:
         fit: likeness [2 * relations] of each directed relation, and the cover of the question's words by them.
         kinds: log of each of `KINDS`.
         """
-        return _Search(self, query, fit, kinds).candidates()
+        return PlanSearch(self, query, fit, kinds).candidates()
 
 
-class _Search:
+class PlanSearch:
+    """The search for one question: `plans` by their forms.
+
+    followed: relations that are followed in a level, and at least of plans about the same mentions.
+    """
+
+    followed = FOLLOWED, 16
+
     def __init__(self, owner: FormSearch, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> None:
         self.owner, self.graph, self.query, self.kinds = owner, owner.graph, query, kinds
         self.likeness: Floats = fit.likeness
@@ -249,6 +256,11 @@ class _Search:
 
     def candidates(self) -> list[Candidate]:
         """The best plans as candidates."""
+        self.run()
+        return self._made()
+
+    def run(self) -> None:
+        """Makes the plans."""
         beam = self._items()
         for plan in beam:
             self._keep(plan)
@@ -268,7 +280,6 @@ class _Search:
         finals = self._finals()
         for plan in finals:
             self._keep(plan)
-        return self._made()
 
     def _keep(self, plan: Plan) -> bool:
         """Whether a plan is better than those of its form, and than those that find and explain the same."""
@@ -328,7 +339,7 @@ class _Search:
         for _, _, plan, relation in rows:
             key = plan.group
             counts[key] = counts.get(key, 0) + 1
-            if done >= FOLLOWED and counts[key] > 16:
+            if done >= self.followed[0] and counts[key] > self.followed[1]:
                 continue
             done += 1
             yield from self._followed(plan, relation)

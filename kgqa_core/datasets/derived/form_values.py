@@ -51,11 +51,6 @@ class SlotValue:
     time: forms.Literal | None = None
     string: forms.Literal | None = None
 
-    @property
-    def literals(self) -> tuple[forms.Literal, ...]:
-        """What it may be."""
-        return tuple(one for one in (self.number, self.time, self.string) if one is not None)
-
 
 def values_in(text: str) -> list[SlotValue]:
     """The dates, numbers, years and quoted strings that a text names, at most `VALUES`.

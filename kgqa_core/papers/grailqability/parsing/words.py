@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from kgqa_core.kg.names import word_parts
+from kgqa_core.search.graph import WORD
+from kgqa_core.search.reading import stem
 
-_WORD = re.compile(r"[^\W_]+")
 _DOTTED = re.compile(r"[a-z_0-9]+(\.[a-z_0-9]+)+")
 
 
@@ -28,20 +29,6 @@ def key_words(label: str) -> str:
     return in_words(label.rpartition(".")[2] if _DOTTED.fullmatch(label) else label)
 
 
-def stem(word: str) -> str:
-    """A word in lower case without an ending of plurals.
-
-    >>> stem("countries"), stem("cities"), stem("Boxes"), stem("class")
-    ('country', 'city', 'box', 'class')
-    """
-    low = word.lower()
-    if low.endswith("ies") and len(low) > 4:
-        return low[:-3] + "y"
-    if low.endswith(("xes", "ches", "shes", "sses")):
-        return low[:-2]
-    return low[:-1] if low.endswith("s") and not low.endswith(("ss", "us", "is")) and len(low) > 3 else low
-
-
 def stems(text: str) -> list[str]:
     """The stems of the words of a text, in their order."""
-    return [stem(word) for word in _WORD.findall(text)]
+    return [stem(word) for word in WORD.findall(text.lower())]

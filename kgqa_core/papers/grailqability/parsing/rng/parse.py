@@ -14,8 +14,10 @@ from kgqa_core.datasets.derived.form_values import as_stored
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.logic.schema import Schema
 from kgqa_core.nn.device import pick_device
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples
+from kgqa_core.papers.grailqability.parsing.item_retriever import items_of
 from kgqa_core.papers.grailqability.parsing.item_training import load_retriever
 from kgqa_core.papers.grailqability.parsing.parsed_forms import (
     ParsedForm,
@@ -31,7 +33,6 @@ from kgqa_core.papers.grailqability.parsing.rng.generated_forms import named, pr
 from kgqa_core.papers.grailqability.parsing.rng.ranker import (
     FormTexts,
     RankedForms,
-    label_words,
     load_ranker,
     rank,
     ranked_kinds,
@@ -63,11 +64,13 @@ class RngParser:
         self.enumerator = Enumerator(store, self.graph, options, types=types)
         if (model_folder / RETRIEVER).is_dir():
             retriever = load_retriever(model_folder / RETRIEVER, pick_device(options.device, "parsing.rng"))
-            self.enumerator.retrieved = RetrievedItems(retriever, store, self.enumerator.ways)
+            self.enumerator.retrieved = RetrievedItems(
+                retriever, items_of(store, Schema.read(store)), self.enumerator.summary
+            )
         self.readings = Readings(self.enumerator, options)
-        labels = label_words(self.enumerator, store)
-        self.ranker = load_ranker(model_folder, WordOverlap(sorted(labels.values())), options.device)
-        self.forms = FormTexts(self.ranker, self.enumerator, labels)
+        overlap = WordOverlap(sorted(self.enumerator.labels.values()))
+        self.ranker = load_ranker(model_folder, overlap, options.device)
+        self.forms = FormTexts(self.ranker, self.enumerator)
         self.generator = None
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)

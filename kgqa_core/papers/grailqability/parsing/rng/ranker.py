@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from kgqa_core.kg.store import KgStore
 from kgqa_core.logic import forms as logical
 from kgqa_core.logic.forms import Form, Steps
 from kgqa_core.nn.device import pick_device
@@ -302,27 +301,23 @@ def rank(
     return [ranked[number] for number in where]
 
 
-def label_words(enumerator: Enumerator, store: KgStore) -> dict[str, str]:
-    """The words of the graph's types and relations, by key."""
-    return enumerator.class_words | dict(zip(store.relation_keys(), store.relation_names(), strict=True))
-
-
-def form_words(enumerator: Enumerator, labels: Mapping[str, str], first: int = 0) -> list[str]:
-    """What is read of every form met so far, by number, from a first one on.  labels: from `label_words`."""
-    return [NO_FORM_TEXT if form is None else in_words(form, labels) for form in enumerator.forms.forms[first:]]
+def form_words(enumerator: Enumerator, first: int = 0) -> list[str]:
+    """What is read of every form met so far, by number, from a first one on."""
+    forms = enumerator.forms.forms[first:]
+    return [NO_FORM_TEXT if form is None else in_words(form, enumerator.labels) for form in forms]
 
 
 class FormTexts:
-    """Every form that an enumerator has met, each read once.  labels: from `label_words`."""
+    """Every form that an enumerator has met, each read once."""
 
-    def __init__(self, ranker: FormRanker, enumerator: Enumerator, labels: Mapping[str, str]) -> None:
-        self.ranker, self.enumerator, self.labels = ranker, enumerator, labels
+    def __init__(self, ranker: FormRanker, enumerator: Enumerator) -> None:
+        self.ranker, self.enumerator = ranker, enumerator
         self._ids: list[list[int]] = []
         self._words = ranker.read_forms([]).words
 
     def read(self) -> ReadTexts:
         """All of them, by number."""
-        new = form_words(self.enumerator, self.labels, len(self._ids))
+        new = form_words(self.enumerator, len(self._ids))
         if new:
             more = self.ranker.read_forms(new)
             self._ids.extend(more.ids)
@@ -331,6 +326,7 @@ class FormTexts:
 
 
 _OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
+_BESTS = {"max": "largest", "min": "smallest"}
 _PLACES = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
@@ -374,11 +370,11 @@ def in_words(form: Form, labels: Mapping[str, str]) -> str:
             case logical.Count(of=of):
                 return f"number of {words(of)}"
             case logical.Arg(best=best, of=of):
-                return f"{_best(best)} {measure(node)} among {words(of)}"
+                return f"{_BESTS[best]} {measure(node)} among {words(of)}"
             case logical.Nth(n=n, best=best, of=of):
-                return f"{_PLACES.get(n, str(n))} {_best(best)} {measure(node)} among {words(of)}"
+                return f"{_PLACES.get(n, str(n))} {_BESTS[best]} {measure(node)} among {words(of)}"
             case logical.Greater(one=one, other=other, best=best):
-                return f"{'larger' if best == 'max' else 'smaller'} {measure(node)} {words(one)} or {words(other)}"
+                return f"{_BESTS[best].removesuffix('st')}r {measure(node)} {words(one)} or {words(other)}"
             case logical.Compare(op=op, value=value):
                 return f"whose {measure(node)} is {_OPS[op]} {words(value)}"
             case logical.TimeConstraint(of=of, path=steps, value=value):
@@ -388,7 +384,3 @@ def in_words(form: Form, labels: Mapping[str, str]) -> str:
         raise AssertionError(node)
 
     return words(form)
-
-
-def _best(best: str) -> str:
-    return "largest" if best == "max" else "smallest"

@@ -17,7 +17,7 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample
-from kgqa_core.papers.grailqability.parsing.rng.enumerate import NO_FORM, Enumerator, Pool
+from kgqa_core.papers.grailqability.parsing.rng.enumerate import NO_FORM, Enumerator, Named, Pool
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import whole_of
 from kgqa_core.papers.grailqability.parsing.rng.slots import (
     ENTITIES,
@@ -29,7 +29,6 @@ from kgqa_core.papers.grailqability.parsing.rng.slots import (
     views_of,
     whole_text,
 )
-from kgqa_core.papers.grailqability.parsing.rng.typed_forms import Named
 
 Ints = NDArray[np.int64]
 
@@ -101,7 +100,6 @@ class Readings:
     def of_all(self, examples: Iterable[ParseExample]) -> list[Reading]:
         """The readings of some questions, in their order."""
         selected = list(examples)
-        self.enumerator.know([topic.key for example in selected for topic in example.topics])
         if self.enumerator.retrieved is not None:
             self.enumerator.retrieved.know([whole_of(example, self.options) for example in selected])
         return [self.of(example) for example in selected]

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgqa_core.config import RngOptions
-from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.parser import parse
 from kgqa_core.nn.checkpoint import TrainingState
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample
-from kgqa_core.papers.grailqability.parsing.item_retriever import ItemRetriever, Items, gold_items, items_of
+from kgqa_core.papers.grailqability.parsing.item_retriever import ItemRetriever, Items, gold_items
 from kgqa_core.papers.grailqability.parsing.item_training import ItemTexts, fit_retriever
 from kgqa_core.papers.grailqability.parsing.rng.slots import MENTIONS, mentions_of, whole_text
-from kgqa_core.papers.grailqability.parsing.rng.ways import Ways
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.workspace import Workspace
 
 RETRIEVER = "retriever"
@@ -35,12 +34,10 @@ BLOCK = 1000
 class RetrievedItems:
     """What a retriever finds of each question, relations and types by number."""
 
-    def __init__(self, retriever: ItemRetriever, store: KgStore, ways: Ways) -> None:
-        self.retriever, self.items = retriever, items_of(store, ways.schema)
-        index = {key: number for number, key in enumerate(ways.keys)}
-        self._relations = np.array([index[key] for key in self.items.relations], dtype=np.int64)
-        of_class = {key: number for number, key in enumerate(ways.classes)}
-        self._classes = [of_class.get(key, -1) for key in self.items.classes]
+    def __init__(self, retriever: ItemRetriever, items: Items, graph: LabelGraph) -> None:
+        self.retriever, self.items, ids = retriever, items, graph.memory.relation_ids
+        self._relations = np.array([ids[key] for key in items.relations], dtype=np.int64)
+        self._classes = [graph.type_of_key.get(key, -1) for key in items.classes]
         self._found: dict[str, tuple[NDArray[np.int64], NDArray[np.float64], frozenset[int]]] = {}
 
     def know(self, texts: Sequence[str]) -> None:
@@ -61,17 +58,10 @@ class RetrievedItems:
                 indices = self._relations[best.indices[row].numpy()]
                 self._found[text] = (indices, best.values[row].double().numpy(), frozenset(named - {-1}))
 
-    def relations(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The likeliest relations of a question, and how likely each is, in [0, 1]."""
-        if text not in self._found:
-            self.know([text])
-        return self._found[text][:2]
-
-    def types(self, text: str) -> frozenset[int]:
-        """The likeliest types of a question."""
-        if text not in self._found:
-            self.know([text])
-        return self._found[text][2]
+    def of(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float64], frozenset[int]]:
+        """The likeliest relations of a question, how likely each is, in [0, 1], and its likeliest types."""
+        self.know([text])
+        return self._found[text]
 
 
 def whole_of(example: ParseExample, options: RngOptions) -> str:

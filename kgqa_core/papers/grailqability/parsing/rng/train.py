@@ -28,6 +28,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Elements, Form, elements
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
+from kgqa_core.logic.schema import Schema
 from kgqa_core.monitor import Monitor
 from kgqa_core.nn.checkpoint import TrainingState, key_of
 from kgqa_core.nn.device import pick_device, seeded
@@ -45,7 +46,6 @@ from kgqa_core.papers.grailqability.parsing.rng.ranker import (
     RankNetwork,
     ReadTexts,
     form_words,
-    label_words,
     rank,
     save_ranker,
 )
@@ -116,17 +116,17 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: RngOptions
         few = options.model_copy(update=least)
         enumerator = Enumerator(store, MemoryGraph(store), few, types=types)
         sha = hashlib.sha256((examples / FILE).read_bytes())
-        if options.retriever_epochs and _wide(enumerator, selected):
-            items = items_of(store, enumerator.ways.schema)
+        starts = (enumerator.starts(topic.key) for example in selected for topic in example.topics)
+        if options.retriever_epochs and any(map(enumerator.wide, starts)):
+            items = items_of(store, Schema.read(store))
             retriever, first = fit_items(workspace.sub(RETRIEVER), selected, items, options, seed, sha.hexdigest())
-            enumerator.retrieved = RetrievedItems(retriever, store, enumerator.ways)
+            enumerator.retrieved = RetrievedItems(retriever, items, enumerator.summary)
             retriever_recall = dev_of_best(first)
         workspace.monitor.note("candidate forms are enumerated")
         read = Readings(enumerator, options).of_all(selected)
-        labels = label_words(enumerator, store)
-        words = form_words(enumerator, labels)
+        words = form_words(enumerator)
     forms = FormInventory(
-        words, WordOverlap(sorted(labels.values())), [_schema_items(form) for form in enumerator.forms.forms]
+        words, WordOverlap(sorted(enumerator.labels.values())), [_schema_items(form) for form in enumerator.forms.forms]
     )
     split = {example.id: example.split for example in selected}
     by_split = {name: [reading for reading in read if split[reading.id] == name] for name in ("train", "dev")}
@@ -190,13 +190,6 @@ def with_types(selected: Sequence[ParseExample]) -> bool:
     """Whether forms with conditions on types are candidates."""
     forms = dict.fromkeys(example.form for example in selected if example.form is not None and example.split == "train")
     return any(elements(parse(form)).classes for form in forms)
-
-
-def _wide(enumerator: Enumerator, selected: Sequence[ParseExample]) -> bool:
-    """Whether some topic has too many paths for all to be tried."""
-    keys = {topic.key for example in selected for topic in example.topics}
-    enumerator.know(sorted(keys))
-    return any(enumerator.wide(enumerator.starts(key)) for key in keys)
 
 
 def _schema_items(form: Form | None) -> frozenset[str]:

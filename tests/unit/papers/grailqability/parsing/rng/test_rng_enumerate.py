@@ -26,7 +26,6 @@ def store(world):
 
 def forms_of(store, topics, view=None, **options):
     enumerator = Enumerator(store, MemoryGraph(store), RngOptions(**options))
-    enumerator.know(topics)
     starts = tuple(enumerator.starts(topic) for topic in topics)
     pool = enumerator.pool(starts, view or View("", tuple(range(len(topics)))))
     return {str(enumerator.forms.forms[number]) for number in pool.numbers}, pool.cut

@@ -10,9 +10,9 @@ from kgqa_core.config import GeneratorOptions, RngOptions
 from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import elements
-from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.parser import parse
+from kgqa_core.logic.schema import Schema
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.papers.grailqability.parsing.item_retriever import items_of
 from kgqa_core.papers.grailqability.parsing.rng.generate import as_text
@@ -20,7 +20,7 @@ from kgqa_core.papers.grailqability.parsing.rng.generated_forms import readable,
 from kgqa_core.papers.grailqability.parsing.rng.parse import predict
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RetrievedItems, fit_items, whole_of
 from kgqa_core.papers.grailqability.parsing.rng.train import train
-from kgqa_core.papers.grailqability.parsing.rng.ways import Ways
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
 from tests.support.models import Listener
@@ -146,17 +146,17 @@ def test_a_retriever_finds_relations_and_types_by_their_places_in_the_graph(worl
     selected = [one for one in read_examples(world.all_examples) if one.known]
     options = OPTIONS.model_copy(update={"retriever_epochs": 30})
     with KgStore.open(world.kg) as store:
-        ways = Ways(store, MemoryGraph(store), "schema", types=True)
-        items = items_of(store, ways.schema)
+        graph = LabelGraph(store)
+        items = items_of(store, Schema.read(store))
         retriever, _ = fit_items(Workspace(tmp_path, monitor=Listener()), selected, items, options, 5, "k")
-        retrieved = RetrievedItems(retriever, store, ways)
+        retrieved = RetrievedItems(retriever, items, graph)
         right = total = 0
         for one in selected:
             if one.form is None:
                 continue
-            places, likely = retrieved.relations(whole_of(one, options))
+            places, likely, _ = retrieved.of(whole_of(one, options))
             assert likely.min() >= 0 and likely.max() <= 1 and list(likely) == sorted(likely, reverse=True)
             wanted = set(elements(parse(one.form)).relations)
-            right += wanted <= {ways.keys[place] for place in places[:3].tolist()}
+            right += wanted <= {graph.keys[place] for place in places[:3].tolist()}
             total += 1
     assert right > 0.8 * total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from kgqa_core.config import RngOptions
@@ -10,7 +9,7 @@ from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
 from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
 from kgqa_core.papers.grailqability.parsing.rng.readings import Readings
-from kgqa_core.papers.grailqability.parsing.rng.ways import FACTS, Ways
+from kgqa_core.papers.grailqability.parsing.rng.slots import View
 from kgqa_core.papers.grailqability.parsing.word_overlap import NEAR, RelationLikeness
 from tests.support.graphs import small_graph
 
@@ -24,21 +23,22 @@ def test_a_relation_is_like_a_question_that_has_its_words_or_words_with_the_same
 
 
 def test_likely_paths_are_those_of_the_questions_words_and_of_the_topics_facts():
+    options = RngOptions(max_paths=10, likely_paths=10)
     with small_graph() as store:
-        ways = Ways(store, MemoryGraph(store), "schema", types=True)
-        starts = ways.starts("es")
-        number = {key: n for n, key in enumerate(ways.keys)}
-        assert ways.paths(starts) == len(starts) + sum(len(ways.longer((way,))) for way in starts)
-        likeness = np.zeros(ways.relations)
-        likeness[[number["capital"], number["population"]]] = 1.0
-        one, two = ways.likeliest(starts, likeness, 8, "es")
-        first, paths = ways.facts("es")
-    inverse = number["borders"] + ways.relations
-    assert first.tolist() == [inverse]  # fr borders es, and nothing leaves es
-    assert inverse * 2 * ways.relations + number["capital"] in paths
-    assert one[0] == (number["capital"],) and two[0] == (number["capital"], number["population"])
-    assert (inverse, number["capital"]) in two and FACTS < 1
-    assert len(one) == 2 and len(one) + len(two) <= 8
+        enumerator = Enumerator(store, MemoryGraph(store), options)
+        starts = (enumerator.starts("es"),)
+        assert enumerator.wide(starts[0])
+        pools = {
+            text: [
+                str(enumerator.forms.forms[n]) for n in enumerator.pool(starts, View(text, (0,)), keys=("es",)).numbers
+            ]
+            for text in ("population of the capital of it", "rivers of it")
+        }
+    said, other = pools.values()
+    assert "(JOIN (R population) (JOIN (R capital) <[E1]>))" in said
+    assert said.index("(JOIN (R capital) <[E1]>)") < said.index("(JOIN (R borders) <[E1]>)")
+    assert "(JOIN borders <[E1]>)" in other  # fr borders es, and nothing leaves es
+    assert other.index("(JOIN borders <[E1]>)") < other.index("(JOIN (R capital) <[E1]>)")
 
 
 def test_a_large_schema_is_cut_to_likely_paths_and_still_has_the_form_that_the_words_say():

@@ -1,0 +1,111 @@
+"""A graph in short, for what may be asked of it: all things with the same types and relations are one.
+
+These are the characteristic sets of Neumann and Moerkotte (2011).  A search over it finds every form that is possible,
+whatever facts are missing, for a thing may be all that things like it are.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.vocabulary import RDF_TYPE, RDFS
+from kgqa_core.logic.memory import Ints, MemoryGraph, joined_ranges
+from kgqa_core.search.graph import LabelGraph
+
+TYPE_RELATIONS = frozenset((RDF_TYPE, RDFS + "subClassOf", "P31", "P279", "type.object.type"))
+"""Relations that say what type a thing has; where forms have conditions on types, paths do not go along them."""
+
+
+class SummaryGraph(LabelGraph):
+    """The same relations and types over nodes that stand for many things, or for all values of one dimension.
+
+    node_of [entities]: the node of each thing.  many [2 * relations]: whether some thing has several of it.  valued:
+    relations that lead to values.  types: whether what states types is left out.
+    """
+
+    def __init__(self, store: KgStore, whole: MemoryGraph, *, types: bool) -> None:
+        super().__init__(store, whole)
+        size = self.relations
+        self.many: NDArray[np.bool_] = np.zeros(2 * size, dtype=np.bool_)
+        for shift, keys in ((0, whole._forward), (size, whole._backward)):
+            self.many[keys[1:][keys[1:] == keys[:-1]] % size + shift] = True
+        own = ~np.isin(whole.relation, [i for key, i in whole.relation_ids.items() if types and key in TYPE_RELATIONS])
+        head, relation, tail = whole.head[own], whole.relation[own], whole.tail[own]
+        has = np.unique(np.concatenate((head * 2 * size + relation, tail * 2 * size + relation + size)))
+        draw = np.random.default_rng(0).integers(2**63, size=2 * size + len(self.type_ids), dtype=np.uint64)
+        alike: NDArray[np.uint64] = np.zeros(whole.entities, dtype=np.uint64)
+        np.add.at(alike, has // (2 * size), draw[has % (2 * size)])
+        np.add.at(alike, np.repeat(np.arange(whole.entities), np.diff(self._type_rows)), draw[2 * size + self._types])
+        alike[whole.literal] = whole.dim[whole.literal].astype(np.int64) + 2
+        _, first, self.node_of, sizes = np.unique(alike, return_index=True, return_inverse=True, return_counts=True)
+        self.memory = copy(whole)
+        self.memory.entities, self.memory.literal, self.memory.dim = len(first), whole.literal[first], whole.dim[first]
+        nodes = len(first)
+        triples = np.unique((self.node_of[head] * size + relation) * nodes + self.node_of[tail])
+        self.memory.index(triples // nodes // size, triples // nodes % size, triples % nodes)
+        counts = np.diff(self._type_rows)[first]
+        self._types = self._types[joined_ranges(self._type_rows[first], counts)]
+        self._type_rows = np.concatenate(([0], np.cumsum(counts)))
+        self.triples = np.bincount(self.memory.relation, minlength=size)
+        self._read_ends()
+        self.measured, self.entity_tails = np.ceil(self.measured), np.ceil(self.entity_tails)
+        self.is_type[:] = False
+        self.valued = np.unique(self.memory.relation[self.memory.literal[self.memory.tail]])
+        rows = [self.types_of(node) for node in range(nodes)]
+        ends = np.cumsum([0, *map(len, rows)])
+        self._sizes, places = sizes, np.array([t for own in rows for t in own], dtype=np.int64)
+        self._typed = csr_array((np.ones(len(places)), places, ends), shape=(nodes, len(self.type_ids)))
+        self._by_type = self._typed.tocsc()
+        self._end_types: dict[bytes, list[int]] = {}
+        self._measures: dict[tuple[bytes, int], list[tuple[int, ...]]] = {}
+
+    def _relations_of_set(self, nodes: Ints, end_type: int) -> Ints:
+        leaving, reaching = self.memory.around_all(nodes)
+        return np.concatenate((leaving, reaching + self.relations))
+
+    def members(self, type_index: int) -> Ints:
+        """Nodes of things of a type or of one below it, ascending."""
+        first, last = self._by_type.indptr[type_index : type_index + 2]
+        return self._by_type.indices[first:last].astype(np.int64)
+
+    def end_types(self, nodes: Ints) -> list[int]:
+        """Types of what some nodes stand for, those of most of it first and of those the smallest."""
+        key = nodes.tobytes()
+        if key not in self._end_types:
+            counts = self._sizes[nodes] @ self._typed[nodes]
+            order = np.lexsort((self._sizes @ self._typed, -counts))
+            self._end_types[key] = order[: np.count_nonzero(counts)].tolist()
+        return self._end_types[key]
+
+    def measures(self, nodes: Ints, steps: int) -> list[tuple[int, ...]]:
+        """Paths of up to so many relations that lead from some nodes to numbers and dates."""
+        key = (nodes.tobytes(), steps)
+        if key not in self._measures:
+            ways = self.directed_relations(nodes).tolist()
+            made: list[tuple[int, ...]] = [(way,) for way in ways if self.is_measure(way)]
+            for way in ways if steps > 1 else ():
+                if self.to_entities(way):
+                    made += [(way, *rest) for rest in self.measures(self.follow(nodes, way), steps - 1)]
+            self._measures[key] = made
+        return self._measures[key]
+
+    def like(self, entity: int, *, facts: bool) -> Ints:
+        """Nodes of the things that have a type of an entity's; of one without, of those that have a relation of its.
+
+        facts: its own node alone.
+        """
+        node = int(self.node_of[entity])
+        if facts:
+            return np.array([node])
+        first, last = self._type_rows[node : node + 2]
+        if last > first:
+            direct = np.isin(self._types, self._types[first:last])
+            return np.unique(np.repeat(np.arange(len(self._sizes)), np.diff(self._type_rows))[direct])
+        memory, own = self.memory, self.directed_relations(np.array([node]))
+        leaving = memory.head[np.isin(memory.relation, own)]
+        return np.union1d(leaving, memory.tail[np.isin(memory.relation + self.relations, own)])
