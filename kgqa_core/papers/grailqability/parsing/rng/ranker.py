@@ -326,7 +326,7 @@ class FormTexts:
 
 
 _OPS = {"lt": "less than", "le": "at most", "gt": "more than", "ge": "at least"}
-_BESTS = {"max": "largest", "min": "smallest"}
+_BESTS = {"max": ("largest", "larger"), "min": ("smallest", "smaller")}
 _PLACES = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
@@ -370,11 +370,11 @@ def in_words(form: Form, labels: Mapping[str, str]) -> str:
             case logical.Count(of=of):
                 return f"number of {words(of)}"
             case logical.Arg(best=best, of=of):
-                return f"{_BESTS[best]} {measure(node)} among {words(of)}"
+                return f"{_BESTS[best][0]} {measure(node)} among {words(of)}"
             case logical.Nth(n=n, best=best, of=of):
-                return f"{_PLACES.get(n, str(n))} {_BESTS[best]} {measure(node)} among {words(of)}"
+                return f"{_PLACES.get(n, str(n))} {_BESTS[best][0]} {measure(node)} among {words(of)}"
             case logical.Greater(one=one, other=other, best=best):
-                return f"{_BESTS[best].removesuffix('st')}r {measure(node)} {words(one)} or {words(other)}"
+                return f"{_BESTS[best][1]} {measure(node)} {words(one)} or {words(other)}"
             case logical.Compare(op=op, value=value):
                 return f"whose {measure(node)} is {_OPS[op]} {words(value)}"
             case logical.TimeConstraint(of=of, path=steps, value=value):
