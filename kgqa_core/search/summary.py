@@ -62,7 +62,8 @@ class SummaryGraph(LabelGraph):
         self._typed = csr_array((np.ones(len(places)), places, ends), shape=(nodes, len(self.type_ids)))
         self._by_type = self._typed.tocsc()
         self._end_types: dict[bytes, list[int]] = {}
-        self._measures: dict[tuple[bytes, int], list[tuple[int, ...]]] = {}
+        self._beside: dict[int, Ints] = {}
+        self._long: dict[int, list[tuple[int, ...]]] = {}
 
     def _relations_of_set(self, nodes: Ints, end_type: int) -> Ints:
         leaving, reaching = self.memory.around_all(nodes)
@@ -82,17 +83,20 @@ class SummaryGraph(LabelGraph):
             self._end_types[key] = order[: np.count_nonzero(counts)].tolist()
         return self._end_types[key]
 
-    def measures(self, nodes: Ints, steps: int) -> list[tuple[int, ...]]:
-        """Paths of up to so many relations that lead from some nodes to numbers and dates."""
-        key = (nodes.tobytes(), steps)
-        if key not in self._measures:
-            ways = self.directed_relations(nodes).tolist()
-            made: list[tuple[int, ...]] = [(way,) for way in ways if self.is_measure(way)]
-            for way in ways if steps > 1 else ():
-                if self.to_entities(way):
-                    made += [(way, *rest) for rest in self.measures(self.follow(nodes, way), steps - 1)]
-            self._measures[key] = made
-        return self._measures[key]
+    def beside(self, way: int) -> Ints:
+        """Directed relations of what a directed relation leads to."""
+        if way not in self._beside:
+            ends = self.memory.head if way >= self.relations else self.memory.tail
+            self._beside[way] = self.directed_relations(np.unique(ends[self.memory.relation == way % self.relations]))
+        return self._beside[way]
+
+    def long_measures(self, way: int) -> list[tuple[int, ...]]:
+        """Numbers and dates two relations away from what a directed relation leads to."""
+        if way not in self._long:
+            measures, steps = np.flatnonzero(self.measured), filter(self.to_entities, self.beside(way).tolist())
+            pairs = ((step, np.intersect1d(self.beside(step), measures).tolist()) for step in steps)
+            self._long[way] = [(step, by) for step, found in pairs for by in found]
+        return self._long[way]
 
     def like(self, entity: int, *, facts: bool) -> Ints:
         """Nodes of the things that have a type of an entity's; of one without, of those that have a relation of its.

@@ -89,7 +89,6 @@ class Enumerator:
             for stem in stems(self.class_words[key])[-1:]:
                 self._heads.setdefault(stem, []).append(number)
         self._pools: dict[tuple[object, ...], Pool] = {}
-        self._paths: dict[bytes, int] = {}
         self._starts: dict[int, Ints] = {}
 
     def named(self, text: str, whole: str) -> Named:
@@ -118,11 +117,9 @@ class Enumerator:
 
     def wide(self, starts: Ints) -> bool:
         """Whether a topic has too many paths of one relation and of two for all to be tried."""
-        key, graph = starts.tobytes(), self.summary
-        if key not in self._paths:
-            ways = graph.directed_relations(starts).tolist() if len(starts) else []
-            self._paths[key] = sum(1 + len(graph.directed_relations(graph.follow(starts, way))) for way in ways)
-        return self.options.hops > 1 and self._paths[key] > self.options.max_paths
+        ways = self.summary.directed_relations(starts).tolist() if len(starts) else []
+        paths = sum(1 + len(self.summary.beside(way)) for way in ways)
+        return self.options.hops > 1 and paths > self.options.max_paths
 
     def pool(
         self, starts: tuple[Ints, ...], view: View, named: Named = frozenset(), alone: bool = False,
@@ -163,12 +160,11 @@ class Enumerator:
             likeness[places] = np.maximum(likeness[places], likely)
         there = np.zeros(2 * len(likeness))
         for entity in self.graph.know(keys).values():
-            nodes = self.summary.node_of[[entity]]
-            for steps in (1, 2):
-                ways = self.summary.directed_relations(nodes)
-                there[ways] = np.maximum(there[ways], FACTS / steps)
-                near = [self.summary.follow(nodes, way) for way in ways.tolist()]
-                nodes = np.unique(np.concatenate([NONE, *near]))
+            node = self.summary.node_of[[entity]]
+            own = self.summary.directed_relations(node)
+            near = [self.summary.follow(node, way) for way in own.tolist()]
+            further = self.summary.directed_relations(np.unique(np.concatenate([NONE, *near])))
+            there[further], there[own] = np.maximum(there[further], FACTS / 2), FACTS
         return np.tile(likeness, 2) + there
 
     def _values(self, view: View) -> dict[Literal, Ints]:

@@ -48,8 +48,7 @@ class SlotSearch(PlanSearch):
         self.starts, self.values, self.options, self.types = starts, values, options, types
         self.all = likeness is None
         self.named = frozenset(named)
-        weighed = () if starts and self.all else sorted(self.named)
-        query = LabelQuery("", (), tuple((index, 1.0) for index in weighed), None, tuple(values))
+        query = LabelQuery("", (), () if starts else tuple((index, 1.0) for index in named), None, tuple(values))
         ways = 2 * owner.graph.relations
         cover = WordCover(WordIndex(owner.graph, ()), query, np.zeros((ways, 0)))
         fit = SimpleNamespace(likeness=np.zeros(ways) if likeness is None else likeness, cover=cover)
@@ -119,7 +118,9 @@ class SlotSearch(PlanSearch):
             return
         long = len(plan.relations) > 1
         for of in (plan, *self._typed(plan, FEW)) if self.types or not long else ():
-            for by, best in product(self.graph.measures(of.nodes, 1 + of.texts), BESTS):
+            ways = self.graph.directed_relations(of.nodes).tolist()
+            measures: list[tuple[int, ...]] = [(way,) for way in ways if self.graph.is_measure(way)]
+            for by, best in product(measures + self.graph.long_measures(of.last) * of.texts, BESTS):
                 steps = tuple(map(self.graph.step, by))
                 ranked: list[Form] = [forms.Arg(best, of.form, steps)]
                 if len(by) == 1 and not long and (plan.relations or self.named):
