@@ -172,10 +172,11 @@ class SlotSearch(PlanSearch):
 
     def _compare(self) -> Iterator[Plan]:
         graph = self.graph
+        first, second = map(forms.Entity, ENTITIES)
         one, other = map(graph.directed_relations, self.starts)
         for way in np.intersect1d(one, other).tolist():
             counted = not graph.is_measure(way)
             if not counted or (graph.many[way] and graph.to_entities(way)):
                 for best in BESTS:
-                    form = forms.Greater(*map(forms.Entity, ENTITIES), (graph.step(way),), best, counted)
+                    form = forms.Greater(first, second, (graph.step(way),), best, counted)
                     yield self._plan(form, NONE, self.none, relations=(way,), slots=(0, 1), value=True)
