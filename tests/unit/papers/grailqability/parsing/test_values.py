@@ -25,7 +25,7 @@ from tests.support.graphs import small_graph
 def test_a_value_is_read_as_people_write_it(text, found, literal):
     values = values_in(text)
     assert (values[0].text if values else None) == found
-    assert not values or values[0].literals[0].text == literal
+    assert not values or (values[0].number or values[0].time or values[0].string).text == literal
 
 
 def test_a_number_gets_the_datatype_that_its_relation_has_in_the_graph():
