@@ -220,8 +220,11 @@ def ways_of(form: Form, graph: LabelGraph) -> tuple[int, ...]:
 
 
 def slots_of(form: Form, query: LabelQuery) -> tuple[int, ...]:
-    """Numbers of the mentions that a form names an entity of."""
-    keys = {node.key for node in nodes_of(form) if isinstance(node, Entity)}
+    """Numbers of the mentions that a form names an entity or a text of."""
+    nodes = nodes_of(form)
+    keys = {
+        node.key if isinstance(node, Entity) else node.text for node in nodes if isinstance(node, (Entity, Literal))
+    }
     return tuple(n for n, slot in enumerate(query.slots) if any(key in keys for _, key, _ in slot.entities))
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
+import numpy as np
+
 from kgqa_core.datasets.derived.thesaurus import thesaurus
-from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Join, Literal, Nth
-from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, has_value, labels_of, nodes_of
+from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Holds, Join, Literal, Minus, Nth
+from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import SLOTS
@@ -77,6 +79,11 @@ class FormReading:
         return any(has_value(node) for node in nodes_of(self.best.form))
 
     @cached_property
+    def takes_away(self) -> bool:
+        """Whether it leaves something out."""
+        return any(isinstance(node, Minus) or is_false(node) for node in nodes_of(self.best.form))
+
+    @cached_property
     def leads_to_one(self) -> bool:
         """Whether it goes from a mention along relations to one thing, which little can narrow."""
         path = all(isinstance(node, (Join, Entity)) for node in nodes_of(self.best.form))
@@ -104,6 +111,9 @@ class FormReader:
         types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
         words = roots(*texts).union(*(self.roots_of(directed)[1] for directed in best.ways))
         topics = {index for slot in used for index in self.graph.types_of(slot.entities[0][0])}
+        found = best.nodes[:LOOKED_AT].tolist() if best.nodes is not None else []
+        if found:
+            words |= self._type_roots(set.intersection(*(set(self.graph.types_of(node)) for node in found)))
         words |= self._type_roots(types | set(best.types) | topics)
         indices, labels = (types | set(best.types) | topics) - {-1}, self.graph.type_labels
         twice = {
@@ -121,7 +131,8 @@ class FormReader:
         """How many relations of a form no word names, nor are plain from the things at both of their ends.
 
         asked: roots of the question; rest: without the noun of what it asks for, which names nothing on the path to it.
-        learnt: keys of the relations that its words stand for in training questions.
+        learnt: keys of the relations that its words stand for in training questions.  Of a yes none is
+        counted, of a no about things that are tied otherwise every one that no word names.
         """
         graph, measured = (
             self.graph,
@@ -132,7 +143,12 @@ class FormReader:
         inner = [step for node in joins for step in node.path[1:]]
         inner += [step for node in joins if isinstance(node.of, Join) for step in node.of.path]
         inside = {graph.directed_relation(step) % graph.relations for step in inner}
-        number = 0
+        number, tied = 0, False
+        if isinstance(form.best.form, Holds):
+            if form.best.value:
+                return 0  # both ends are named
+            near = {one for slot in used for one in graph.neighbours(slot.entities[0][0])}
+            tied = any(slot.entities[0][0] in near for slot in used)  # perhaps they ask for this
         for directed in {*form.best.ways} - measured:
             relation = directed % graph.relations
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
@@ -143,6 +159,9 @@ class FormReader:
             worded = (named - self._type_roots({*ends}) - _no_names()) & asked
             if worded or -1 in ends or graph.keys[relation] in learnt:
                 continue
+            if tied:
+                number += 1
+                continue
             same = (graph.head_type == ends[0]) & (graph.tail_type == ends[1])
             same |= (graph.head_type == ends[1]) & (graph.tail_type == ends[0])
             same &= graph.triples != graph.triples[relation]  # itself, and one that says the same backwards
@@ -151,6 +170,20 @@ class FormReader:
             known = directed >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
             number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
         return number
+
+    def is_all_of_type(self, best: Candidate, query: LabelQuery) -> bool:
+        """Whether a form finds, by one relation, all things of the type asked for to which a mention has any."""
+        if best.nodes is None or len(best.ways) != 1 or len(best.slots) != 1:
+            return False
+        entity = query.slots[best.slots[0]].entities[0][0]
+        ends = [
+            self.graph.follow(np.array([entity]), one)
+            for one in self.graph.directed_relations(np.array([entity])).tolist() if self.graph.to_entities(one)
+        ]  # fmt: skip
+        every = np.unique(np.concatenate(ends)) if ends else best.nodes[:0]
+        return any(
+            np.array_equal(every[among(every, self.graph.members(index))], best.nodes) for index, _ in query.types
+        )
 
     def measures(self, word: str, form: FormReading, query: LabelQuery) -> bool:
         """Whether an adjective or adverb fits what a form ranks or compares by.

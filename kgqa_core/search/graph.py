@@ -376,6 +376,12 @@ class LabelGraph:
         """Whether a directed relation leads to entities."""
         return directed >= self.relations or bool(self.entity_tails[directed] > 0.5)
 
+    def neighbours(self, node: int) -> list[int]:
+        """Entities that a node has a relation to, or that have one to it, at most `MOST_ENDS` of each."""
+        memory = self.memory
+        ends = (memory.tail[memory.head == node], memory.head[memory.tail == node])
+        return [one for end in ends for one in end[~memory.literal[end]][:MOST_ENDS].tolist()]
+
     def in_unit(self, literal: Literal, directed: int) -> Literal | None:
         """A number or date as what a relation leads to has it: of one without a unit in the only one of these; None
         where they cannot be compared.

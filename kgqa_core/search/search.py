@@ -796,15 +796,23 @@ class PlanSearch:
                 holds = contains(entity, plan.nodes)
                 if not holds and plan.relations and not self._like(plan, entity):
                     continue
-                cover = plan.cover.copy()
+                cover, form = plan.cover.copy(), plan.form
                 if number in self.words.slots:
                     cover[self.words.slots[number]] = 1.0
-                made = self._extended(plan, Holds(plan.form, Entity(key)), NONE, cover, kind="yes/no", value=holds)
+                if not holds and isinstance(form, Class) and (ties := self._ties(entity, form)):
+                    form, holds = Or((form, *ties)), True
+                made = self._extended(plan, Holds(form, Entity(key)), NONE, cover, kind="yes/no", value=holds)
                 made.slots = (*plan.slots, number)
                 made.rho *= rho / best
                 made.missing = plan.missing
                 made.score = self._score(made)
                 yield made
+
+    def _ties(self, entity: int, kind: Class) -> list[Form]:
+        """How an entity is tied to a type that it does not have, as a country to its form of government."""
+        memory, node = self.graph.memory, int(self.graph.type_ids[self.graph.type_of_key[kind.key]])
+        relations = memory.relation[(memory.head == entity) & (memory.tail == node)]
+        return [Join((self.graph.step(one),), Entity(kind.key)) for one in np.unique(relations).tolist()]
 
     def _like(self, plan: Plan, entity: int) -> bool:
         end = self.graph.end_type(plan.last) if plan.last >= 0 else -1

@@ -22,7 +22,7 @@ import torch
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Nth
-from kgqa_core.search.candidates import Candidate, LabelQuery, computations
+from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, computations
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import FormReader, FormReading, root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
@@ -117,7 +117,8 @@ class UnreadWords:
                     before.text in _BEFORE_DATES or after in ("", *grammar)
                 )  # fmt: skip
                 wrong = (year and not self.reader.is_dated(form)) or (before.text == "in" and form.compares)
-                token.state = READ if form.valued and not wrong else LEFT
+                first = any(isinstance(node, Nth) and node.first for node in form.ranks)
+                token.state = READ if (form.valued and not wrong) or first else LEFT
             elif token.text in ("number", "numbers") and before.state == READ:
                 token.state = READ
             elif any(start <= token.start < end for start, end in idle):
@@ -132,7 +133,10 @@ class UnreadWords:
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
-        if doubtful:
+        for n in doubtful:
+            if text[tokens[n].start].isupper() and self._belongs(tokens, n, used):
+                tokens[n].state = READ
+        if doubtful := [n for n in doubtful if tokens[n].state == LEFT]:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
         if "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):
@@ -141,13 +145,11 @@ class UnreadWords:
         head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
         learnt = {relation for token in words for relation in self.learnt.get(root(token.text), ())}
-        unnamed = self.reader.unnamed(form, used, roots(text), rest, learnt) > sum(
-            token.state == LIKELY for token in tokens
-        )
+        likely = sum(token.state == LIKELY for token in tokens)
+        unnamed = self.reader.unnamed(form, used, roots(text), rest, learnt) > likely
+        unnamed = unnamed and not self.reader.is_all_of_type(best, query)
         bound = any(token.state == LEFT and not token.alone for token in tokens)
-        return Unread(
-            (*reasons, *_runs(text, tokens), *([""] if unnamed > 0 else [])), bool(reasons or unnamed > 0 or bound)
-        )
+        return Unread((*reasons, *_runs(text, tokens), *([""] if unnamed else [])), bool(reasons or unnamed or bound))
 
     def _state(self, word: str, before: str, form: FormReading, query: LabelQuery) -> str:
         """What accounts for a word by itself and the one before it, grammar left aside."""
@@ -172,6 +174,8 @@ class UnreadWords:
             return GRAMMAR
         if word in lists["lexical"] or is_superlative(word) or (how and word not in lists["counting"]):
             return LEFT
+        if word in lists["negations"] and form.takes_away:
+            return GRAMMAR
         if word in lists["counting"]:
             return GRAMMAR if form.number or form.ranks or word in ("much", "many", "how") else LEFT
         if root(word) in form.words or (
@@ -185,6 +189,17 @@ class UnreadWords:
         if word in lists["units"]:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
+
+    def _belongs(self, tokens: Sequence[_Token], n: int, used: Sequence[Slot]) -> bool:
+        """Whether a word beside a mention is in the name of what this has a relation to, as in `y , Massachusetts`."""
+        around = {token.text for token in tokens[max(n - 2, 0) : n + 3]}
+        graph = self.reader.graph
+        for slot in used:
+            if slot.word in around:
+                near = graph.neighbours(slot.entities[0][0])
+                if root(tokens[n].text) in roots(*graph.store.names(near).values()):
+                    return True
+        return False
 
     def _is_learnt(self, word: str, form: FormReading) -> bool:
         """Whether training questions have a word with relations of the form alone, or, but for types, with any."""
@@ -282,7 +297,7 @@ def _is_fixed(word: str, before: str, form: FormReading) -> bool:
 def _years(query: LabelQuery) -> Iterator[bool]:
     """Of each number of a text whether it may be a year."""
     for value, after in zip(query.values, (*query.values[1:], None), strict=False):
-        if not value.datatype.endswith("gYear"):
+        if value.unit is None and not value.datatype.endswith("gYear"):
             yield after is not None and after.datatype.endswith("gYear")
 
 
