@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kgqa_core.logic.forms import Arg, Compare, Form, Greater, Minus, Nth
+from kgqa_core.linking.english import singulars
+from kgqa_core.logic.forms import Aggregate, Arg, Compare, Form, Greater, Minus, Nth
 from kgqa_core.logic.measures import TIME
 from kgqa_core.search.candidates import OR, Candidate, LabelQuery, is_false, nodes_of, slots_of
-from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.graph import LONGEST_TYPE, LabelGraph
 from kgqa_core.search.question_words import question_words
 
 NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
@@ -125,8 +126,17 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph
         )
     ):
         return False
+    if cues.kind == "which" and isinstance(candidate.form, Aggregate) and _wants_thing(query.text, graph):
+        return False
     certain = all(graph.memory.is_certain(node) for node in nodes_of(candidate.form) if isinstance(node, Greater))
     return certain and _negated_alike(candidate.form, cues, query) and _of_kind(candidate, cues.kind, graph)
+
+
+def _wants_thing(text: str, graph: LabelGraph) -> bool:
+    """Whether a type follows *which*: an answer is one of its things, and no value of theirs."""
+    behind = text.lower().partition("which ")[2].split()[:LONGEST_TYPE]
+    spans = (" ".join(behind[: n + 1]) for n in range(len(behind)))
+    return any(form in graph.types_by_words for span in spans for form in singulars(span))
 
 
 def _takes_first(form: Form) -> bool:
