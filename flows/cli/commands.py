@@ -130,7 +130,7 @@ COMMANDS = (
     CommandRecord(
         "improve",
         "improve",
-        "Ask a home's questions again, and list those without a sure answer by what is wrong, with what mends each.",
+        "Ask a home's questions again, and list those without a sure reply by what is wrong, with what mends each.",
     ),
     CommandRecord(
         "feedback", "feedback_app", "Verdicts on answers: list, confirm, quarantine, remove, import, export."

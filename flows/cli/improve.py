@@ -48,7 +48,7 @@ def improve(
         Path | None, typer.Option("--questions", help="Question file to ask, too.", show_default=False)
     ] = None,
 ) -> None:
-    """Ask a home's questions again, and list those without a sure answer by what is wrong, with what mends each.
+    """Ask a home's questions again, and list those without a sure reply by what is wrong, with what mends each.
 
     Its questions are those that its server answered lately, and those that the run declined.
     """

@@ -41,32 +41,33 @@ class GrammarAgreement:
         """Of a candidate how usual the relations are that no word names, below 0; whether the direction of its
         relations is that of the words for them, and whether its rankings want the end that the words want, -1 to 1."""
         usual = sum(self.usual[way] for way in one.ways if not words.names(way))
-        keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities}
-        told = [
-            self._told(words, relation, words.slots[keys[key]], head)
-            for key, relation, head in self._ends(one.form)
-            if keys.get(key) in words.slots
-        ]
+        told = [sign for _, _, sign in self._directions(one.form, query, words)]
         signs = [sign for node in nodes_of(one.form) for sign in self._signs(node, words)]
         return usual, sum(told) / max(sum(map(abs, told)), 1), sum(signs) / max(len(signs), 1)
 
     def reversed(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
         """Candidates that have a relation between things of a kind in the other direction than the question says, where
         one of the others has it in that one: places in `candidates`."""
-        told = [self._told_of(one, query, words) for one in candidates]
+        told = [
+            [one for one in self._directions(candidate.form, query, words) if self.directed[one[0]]]
+            for candidate in candidates
+        ]
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
         return {n for n, signs in enumerate(told) if any(s < 0 and (r, key) in right for r, key, s in signs)}
 
-    def _told_of(self, one: Candidate, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
-        alike, mutual = self.graph.head_type == self.graph.tail_type, question_words()["mutual"]
-        ends = [
-            (key, relation, head) for key, relation, head in self._ends(one.form)
-            if alike[relation] and mutual.isdisjoint(WORD.findall(self.graph.labels[relation].lower()))
-        ]  # fmt: skip
-        keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities} if ends else {}
+    @cached_property
+    def directed(self) -> list[bool]:
+        """Of each relation whether it is between things of a kind, and does not hold in both directions."""
+        mutual, ends = question_words()["mutual"], zip(self.graph.head_type, self.graph.tail_type, strict=True)
+        names = (WORD.findall(label.lower()) for label in self.graph.labels)
+        return [bool(a == b) and mutual.isdisjoint(words) for (a, b), words in zip(ends, names, strict=True)]
+
+    def _directions(self, form: Form, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
+        """(relation, key, sign) of each mention at an end of a relation, as `_told` gives it."""
+        keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities}
         return [
             (relation, key, self._told(words, relation, words.slots[keys[key]], head))
-            for key, relation, head in ends
+            for key, relation, head in self._ends(form)
             if keys.get(key) in words.slots
         ]
 

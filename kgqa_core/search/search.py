@@ -521,17 +521,17 @@ class PlanSearch:
         for literal, ((relation, counted), (source, reached)) in product(
             self.query.values, zip(measures, hops, strict=True)
         ):
-            steps, fitting = (self.graph.step(relation),), literal if counted else self.graph.in_unit(literal, relation)
-            if fitting is None:
+            steps = (self.graph.step(relation),)
+            own_unit = literal if counted else self.graph.in_unit(literal, relation)
+            if own_unit is None:
                 continue
-            literal = fitting
             for op in (*OPS, *(() if counted else ("eq",))):
-                own = self._fulfil(op, literal, nodes, source, reached, counted)
+                own = self._fulfil(op, own_unit, nodes, source, reached, counted)
                 if own is None or (counted and not empty and len(own) == len(np.unique(source))):
                     continue
                 if not (len(own) or empty or self.words.names(relation)):
                     continue
-                yield Join(steps, literal) if op == "eq" else Compare(op, steps, literal, counted), own, relation
+                yield Join(steps, own_unit) if op == "eq" else Compare(op, steps, own_unit, counted), own, relation
 
     def _fulfil(
         self, op: str, literal: Literal, nodes: Ints, source: Ints, reached: Ints, counted: bool

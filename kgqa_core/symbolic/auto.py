@@ -62,6 +62,8 @@ GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""
 LIKELY_ENOUGH = 0.5
 """Share of the default threshold from which on the best answer may be right, and the graph is not said to lack it."""
+SUGGESTED = 400
+"""Characters of a question at most for whose words others are suggested."""
 PROPOSED = 12
 """Paths of a retriever, and forms of a parser, that become candidates."""
 
@@ -220,7 +222,8 @@ class AutoSolver:
 
     def _suggested(self, questions: Sequence[Question], solved: list[ComputedAnswer]) -> list[ComputedAnswer]:
         """The same, with names by which a declined question has an answer, one for the same words."""
-        declined = [n for n, one in enumerate(solved) if one.missing and one.reason in (ENTITY, RELATION, TYPE, UNREAD)]
+        short = [n for n, question in enumerate(questions) if len(question.text) <= SUGGESTED]
+        declined = [n for n in short if solved[n].missing and solved[n].reason in (ENTITY, RELATION, TYPE, UNREAD)]
         tried = [
             (n, *pair) for n in declined for pair in self.suggestions.of(questions[n].text, solved[n].missing or "")
         ]

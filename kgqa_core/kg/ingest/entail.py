@@ -103,6 +103,8 @@ def _name_relations(
     connection: duckdb.DuckDBPyConnection, options: KgOptions, source: str
 ) -> list[tuple[int, int, str]]:
     """(predicate, tag, relation) of names that are facts, too: `Portuguese name`, of aliases `other name`, as IRIs."""
+    if connection.execute("SELECT 1 FROM terms WHERE tag = 0 AND regexp_matches(key, '^P[0-9]+$') LIMIT 1").fetchone():
+        return []  # Wikidata's: in hundreds of languages, and none in its other formats
     roles = dict.fromkeys(map(bare_key, options.label_predicates), "")
     roles |= dict.fromkeys(map(bare_key, options.alias_predicates), "urn:kgqa:other%20name")
     rows = connection.execute(

@@ -133,8 +133,11 @@ class UnreadWords:
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
-        for n in doubtful:
-            if text[tokens[n].start].isupper() and self._belongs(tokens, n, used):
+        named = [n for n in doubtful if text[tokens[n].start].isupper()]
+        beside = {slot.word: self._beside(slot) for slot in used} if named else {}
+        for n in named:
+            around = {token.text for token in tokens[max(n - 2, 0) : n + 3]}
+            if any(word in around and root(tokens[n].text) in names for word, names in beside.items()):
                 tokens[n].state = READ
         if doubtful := [n for n in doubtful if tokens[n].state == LEFT]:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
@@ -190,16 +193,10 @@ class UnreadWords:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
 
-    def _belongs(self, tokens: Sequence[_Token], n: int, used: Sequence[Slot]) -> bool:
-        """Whether a word beside a mention is in the name of what this has a relation to, as in `y , Massachusetts`."""
-        around = {token.text for token in tokens[max(n - 2, 0) : n + 3]}
+    def _beside(self, slot: Slot) -> set[str]:
+        """Roots of the names of what a mention has a relation to, as `y , Massachusetts` has one of them."""
         graph = self.reader.graph
-        for slot in used:
-            if slot.word in around:
-                near = graph.neighbours(slot.entities[0][0])
-                if root(tokens[n].text) in roots(*graph.store.names(near).values()):
-                    return True
-        return False
+        return roots(*graph.store.names(graph.neighbours(slot.entities[0][0])).values())
 
     def _is_learnt(self, word: str, form: FormReading) -> bool:
         """Whether training questions have a word with relations of the form alone, or, but for types, with any."""

@@ -85,6 +85,7 @@ RECIPES: dict[str, Recipe] = {
     "run": Recipe({"kg": "facts.tsv", "questions": "questions.jsonl"}, QUICK, flow=True),
     "forecast": Recipe({"kg": "facts.tsv", "questions": "questions.jsonl"}, QUICK, flow=True),
     "ask": Recipe({"question": "Where does Kasi live?", "topic": "Kasi", "run_id": "asked"}, loads=True),
+    "chat": Recipe({"run_id": "asked"}, loads=True),
     "completion": Recipe(),
     "answer": Recipe({"run_id": "asked"}, flow=True),
     "evaluate": Recipe({"kg": "kg"}),
