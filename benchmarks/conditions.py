@@ -13,6 +13,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 PROFILES = ROOT / "flows" / "profiles"
 DATA = Path(os.environ.get("KGQA_SHARED_DATA") or ROOT.parent / "shared" / "data")
 """Published data sets, graphs and question files, beside the checkout."""
+MEASURED = ("kgqa_core", "tasks", "flows", "benchmarks", "tools", "tests", "pyproject.toml", "constraints.txt",
+            ":!*.md", ":!benchmarks/results")  # fmt: skip
+"""What figures depend on, as git names paths: not the pages, nor the results that the run before wrote."""
 
 
 def conditions(seed: int, root: Path = ROOT) -> dict[str, Any]:
@@ -20,18 +23,23 @@ def conditions(seed: int, root: Path = ROOT) -> dict[str, Any]:
 
     `KGQA_COMMIT` names the commit of a copy of the tree without its history.
     """
-    git = ["git", "-C", str(root)]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=False
-    ).stdout
+    commit = _git(root, "rev-parse", "HEAD").strip()
     return {
         "seed": seed,
-        "commit": commit + (" with changes" if changed.strip() else "") or os.environ.get("KGQA_COMMIT", ""),
+        "commit": commit + (" with changes" if changes(root) else "") or os.environ.get("KGQA_COMMIT", ""),
         "date": datetime.now(UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "threads": os.environ.get("OMP_NUM_THREADS"),
     }
+
+
+def changes(root: Path = ROOT) -> list[str]:
+    """Files that figures depend on and that are not as the commit of a checkout has them; none without its history."""
+    return [line[3:] for line in _git(root, "status", "--porcelain", "--", *MEASURED).splitlines()]
+
+
+def _git(root: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False).stdout
 
 
 def commit_name(commit: str) -> str:

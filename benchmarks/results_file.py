@@ -12,10 +12,13 @@ import ast
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+
+from benchmarks.conditions import RESULTS, changes
 
 CONDITIONS = ("conditions/seed", "conditions/commit", "conditions/date", "conditions/cores", "conditions/threads")
 """The fields of `benchmarks.conditions.conditions`, where a document has them at its top."""
@@ -27,7 +30,14 @@ def fields_below(place: str) -> tuple[str, ...]:
 
 
 def write(path: Path, document: Any, fields: Sequence[str], sort_keys: bool = False) -> None:
-    """Writes a document whole; what its script did not declare is written all the same and named on stderr."""
+    """Writes a document whole; what its script did not declare is written all the same and named on stderr.
+
+    Raises SystemExit for a file of benchmarks/results where the tree has changes: what was measured is then in the
+    system's folder for temporary files.
+    """
+    changed = changes() if path.resolve().parent == RESULTS else []
+    if changed:
+        path, refused = Path(tempfile.mkdtemp(prefix="kgqa-refused-")) / path.name, path.name
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(".tmp")
     scratch.write_text(
@@ -36,6 +46,11 @@ def write(path: Path, document: Any, fields: Sequence[str], sort_keys: bool = Fa
     os.replace(scratch, path)
     for problem in problems(json.loads(path.read_text(encoding="utf-8")), fields):
         print(f"{path.name}: {problem}", file=sys.stderr)
+    if changed:
+        raise SystemExit(
+            f"{refused} is not written, for nobody could measure again what a tree with changes gave: commit "
+            f"{', '.join(changed[:3])}{' …' if len(changed) > 3 else ''} and run again.  What was measured is in {path}"
+        )
 
 
 def problems(document: Any, fields: Sequence[str]) -> list[str]:

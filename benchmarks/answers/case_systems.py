@@ -4,12 +4,14 @@
 
 JOBS is a JSON list in a file; a job has a name, a question file, and the folder of a home (and a run's id), or graph
 files and settings from which a run in HOME makes a system.  A line of JSON is printed for each job: its answers, or why
-its graph was refused.  After SECONDS no further job begins.  It imports the checkout's code alone and writes no result
+its graph was refused.  `without_thesaurus` in a job: without the entries of the thesaurus that match a relation of its
+graph.  After SECONDS no further job begins.  It imports the checkout's code alone and writes no result
 (benchmarks/answers/cases.py does).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -35,6 +37,19 @@ def system_of(job: dict[str, Any], session: Session) -> tuple[str | None, System
     return run, System.from_run(home, run)
 
 
+def leaving_out(job: dict[str, Any], stack: contextlib.ExitStack) -> None:
+    """Leaves out the entries of the thesaurus for a job's graph, where it says so, until the stack is closed."""
+    if not job.get("without_thesaurus"):
+        return
+    from benchmarks.answers.thesaurus import without_entries, without_entries_of
+
+    if "home" in job:
+        stack.enter_context(without_entries(System.from_run(job["home"], job.get("run")).store))
+    else:
+        profile = choose_profile(None, [Path(file) for file in job["files"]], settings=job["settings"])
+        stack.enter_context(without_entries_of(profile.kg))
+
+
 def answers(system: System, questions: Path) -> list[dict[str, Any]]:
     """What a system answers to a question file, and how it judged the answers."""
     replies = []
@@ -55,8 +70,10 @@ def main() -> None:
         if time.monotonic() - began > float(seconds):
             break
         try:
-            run, system = system_of(job, session)
-            result: dict[str, Any] = {"run": run, "replies": answers(system, Path(job["questions"]))}
+            with contextlib.ExitStack() as stack:
+                leaving_out(job, stack)
+                run, system = system_of(job, session)
+                result: dict[str, Any] = {"run": run, "replies": answers(system, Path(job["questions"]))}
         except KgqaError as fault:
             result = {"refused": str(fault)}
         except Exception as fault:  # a defect of the checkout, which is a result too

@@ -1,6 +1,6 @@
 """Answers the questions of small graphs, each with a system made of its files, and counts wrong answers by confidence.
 
-    python -m benchmarks.answers.cases CASES --work DIR [--only NAME …] [--root CHECKOUT] …
+    python -m benchmarks.answers.cases CASES --work DIR [--only NAME …] [--root CHECKOUT] [--without-thesaurus] …
     python -m benchmarks.answers.cases --ask QUESTIONS=HOME … --work DIR [--root CHECKOUT] [--queue COMMAND]
         [--out FILE]
 
@@ -9,7 +9,8 @@ says with which settings it is read.  The system is that of `kgqa run --kg FILES
 a graph that is refused the message is the result.  --ask: answers question files with finished homes in place of these.
 Answers stay in DIR/COMMIT and are not asked for again.  --root: a checkout whose code runs.  --queue: a command that
 each process is given to, such as one that waits for its turn on the machine; a process begins no
-further graph after --seconds.
+further graph after --seconds.  --without-thesaurus: each graph is read and answered without the entries of the
+thesaurus that match its relations (benchmarks/answers/thesaurus.py), in homes of their own.
 """
 
 from __future__ import annotations
@@ -159,10 +160,11 @@ def main() -> None:
     parser.add_argument("--queue", type=shlex.split, default=())
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--without-thesaurus", action="store_true")
     given = parser.parse_args()
     root = given.root.resolve()
     made = conditions(7, root)
-    work = given.work.resolve() / made["commit"][:7]
+    work = given.work.resolve() / (made["commit"][:7] + ("-without" if given.without_thesaurus else ""))
     work.mkdir(parents=True, exist_ok=True)
     jobs: list[dict[str, Any]] = []
     for folder in sorted(path for path in given.cases.resolve().iterdir() if path.is_dir()) if given.cases else ():
@@ -170,10 +172,13 @@ def main() -> None:
     for questions, _, home in (pair.partition("=") for pair in given.ask):
         name = "/".join((*Path(questions).with_suffix("").parts[-2:], Path(home).name))
         jobs.append({"name": name, "questions": str(Path(questions).resolve()), "home": str(Path(home).resolve())})
+    for job in jobs:
+        job["without_thesaurus"] = given.without_thesaurus
     answered = run(jobs, work, root, given.queue, given.seconds)
     graphs = {job["name"]: result(job, answered[job["name"]]) for job in jobs}
     total = counts([row for graph in graphs.values() for row in graph["questions"]])
     settings = SETTINGS if given.cases else ()  # of the systems that are made here
+    settings = (*settings, *["without the thesaurus's entries of the graph"] * given.without_thesaurus)
     whole = {"benchmark": "cases", "conditions": made, "settings": settings, "total": total, "graphs": graphs}
     if given.out is not None:
         results_file.write(given.out, whole, FIELDS)

@@ -1,20 +1,23 @@
 """Shows that a graph alone is enough: from its file through `kgqa run` to `kgqa ask`, as a transcript with times.
 
     python -m benchmarks.answers.graph_alone NAME --work DIR [--shared ../shared] [--few 20 | --questions FILE]
-        [--set key=value …] [--out benchmarks/results/graph_alone_NAME.md]
+        [--set key=value …] [--without-thesaurus] [--out benchmarks/results/graph_alone_NAME.md]
         [--json benchmarks/results/graph_alone.json]
 
 NAME: tsv (200 lines, made by the test suite), wikidata_mini, metaqa.  The system is made by one `kgqa run --kg …` in
 DIR/home-NAME and asked six questions, two of which the graph does not answer, each in a process of its own.
 --few N: N own questions train beside those made from the graph (home-NAME_few), hand-written for tsv, else drawn by
 seed 7 from the training split of the graph's question set.  --questions: a question file in place of these.
---set: settings of the run, as of `kgqa run`.  Times of a run are those of new work where the home is not there yet;
-what was cached is marked in the transcript.  Neither the transcript nor the JSON has paths of this machine.
+--set: settings of the run, as of `kgqa run`.  --without-thesaurus: run and questions without the entries of the
+thesaurus that match a relation of the graph (home-NAME_without, benchmarks/answers/thesaurus.py).  Times of a run are
+those of new work where the home is not there yet; what was cached is marked in the transcript.  Neither the transcript nor the
+JSON has paths of this machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -28,8 +31,10 @@ from typing import Any
 from benchmarks import results_file
 from benchmarks.answers.graph_alone_data import GRAPHS, jsonl
 from benchmarks.answers.graph_alone_text import as_expected, command, transcript, trim_ask, trim_run, without_paths
+from benchmarks.answers.thesaurus import without_entries_of
 from benchmarks.conditions import RESULTS, ROOT, conditions
 from benchmarks.results_file import fields_below
+from flows.cli._session import choose_profile
 
 FIELDS = (
     *fields_below("results/*"), "benchmark", "results/*/asks/...", "results/*/description", "results/*/few",
@@ -143,6 +148,7 @@ def main() -> None:
     own.add_argument("--few", type=int, default=0)
     own.add_argument("--questions", type=Path)
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--without-thesaurus", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--json", type=Path, default=results / "graph_alone.json")
     given = parser.parse_args()
@@ -151,7 +157,14 @@ def main() -> None:
     given.questions = given.questions and given.questions.resolve()
     shared = (given.shared / "data" if (given.shared / "data").is_dir() else given.shared).resolve()
     title = given.name + ("_few" if given.few or given.questions else "")
-    entry = measure(title, given, work, shared)
+    with contextlib.ExitStack() as stack:
+        if given.without_thesaurus:
+            title += "_without"
+            graph = GRAPHS[given.name]
+            stack.enter_context(
+                without_entries_of(choose_profile(None, graph.paths(shared, work), settings=graph.settings).kg)
+            )
+        entry = measure(title, given, work, shared)
     write(title, entry, given.out or results / f"graph_alone_{title}.md", given.json)
 
 

@@ -1,13 +1,15 @@
 """Answers a hand-written set of people's questions with the system of a finished run, and scores it.
 
     python -m benchmarks.answers.people SET GRAPH --home DIR [--run ID] [--out FILE] [--transcripts N]
-    python -m benchmarks.answers.people SET GRAPH=DIR GRAPH=DIR … [--out FILE]
+    python -m benchmarks.answers.people SET GRAPH=DIR GRAPH=DIR … [--out FILE] [--without-thesaurus]
 
 SET is a folder of benchmarks/people and GRAPH a file in it; the run must have been made over that graph.  Figures, as
 JSON: exact (the complete answer and nothing else), named (a gold answer is among the answers), declined of what the
 graph cannot answer, wrongly declined of what it can, wrong with a high confidence, the calibration error of the
 confidence, by type and by road, the share whose right answer one of the ten best plans finds (what a chooser may
 reach), and the time of a question; of several graphs these are of all questions together, and `graphs` has them apart.
+--without-thesaurus: each graph is answered without the entries of the thesaurus that match its relations
+(benchmarks/answers/thesaurus.py); what the run trained stays.
 A locked set is run once: from a clean tree, since its figures carry date and commit, and without --transcripts, which
 prints that many questions, drawn by seed 7, with what was answered.
 """
@@ -20,11 +22,10 @@ import json
 import math
 import random
 import re
-import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ FIELDS = (
     "set", "graph", "model", "knowledge", "commit", "date", "questions", "answerable", "exact/...",
     "gold_answer_named/...", "declined_of_unanswerable/...", "wrongly_declined/...", "confidence/...",
     "exact_by_type/...", "exact_by_style/...", "right_by_road/...", "reasons/...", "seconds/*",
-    "?wrong_above/...", "?exact_if_empty/...", "?among_ten/...", "?graphs/...",
+    "?thesaurus", "?wrong_above/...", "?exact_if_empty/...", "?among_ten/...", "?graphs/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
 
@@ -216,6 +217,18 @@ def ask(
     return rows, replies, seconds
 
 
+@contextlib.contextmanager
+def thesaurus_of(home: Path | str, run: str | None, without: bool) -> Iterator[None]:
+    """The whole thesaurus, or with `without` that without the entries for the graph of a run."""
+    if not without:
+        yield
+        return
+    from benchmarks.answers.thesaurus import without_entries
+
+    with without_entries(System.from_run(Home(Path(home)), run).store):
+        yield
+
+
 def main() -> None:
     """Reads the command line, answers, scores and writes."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -225,6 +238,7 @@ def main() -> None:
     parser.add_argument("--run", default=None)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--transcripts", type=int, default=0)
+    parser.add_argument("--without-thesaurus", action="store_true")
     options = parser.parse_args()
     homes = {name: home or options.home for name, _, home in (pair.partition("=") for pair in options.graphs)}
     names = sorted(path.stem for path in (PEOPLE / options.set).glob("*.jsonl"))
@@ -237,18 +251,21 @@ def main() -> None:
             parser.error(f"{options.set} is a test set whose questions nobody looks at: leave out --transcripts")
         if conditions(SEED)["commit"].endswith("with changes"):
             parser.error(f"{options.set} is run from a clean tree: commit the changes first")
-    asked = {name: ask(rows_of(options.set, name), Path(home), options.run) for name, home in homes.items()}
-    ten = {name: ceiling(asked[name][0], Path(home), options.run) for name, home in homes.items()}
+    asked, ten = {}, {}
+    for name, home in homes.items():
+        with thesaurus_of(home, options.run, options.without_thesaurus):
+            asked[name] = ask(rows_of(options.set, name), Path(home), options.run)
+            ten[name] = ceiling(asked[name][0], Path(home), options.run)
     apart = {name: measure(*own) | {"among_ten": share(ten[name])} for name, own in asked.items()}
     rows, replies, seconds = ([item for own in asked.values() for item in own[part]] for part in range(3))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     made = {
         "set": options.set,
         "graph": ", ".join(homes),
         "model": replies[0].model,
         "knowledge": replies[0].knowledge,
-        "commit": commit.stdout.strip(),
-        "date": datetime.now(UTC).date().isoformat(),
+        "commit": conditions(SEED)["commit"],
+        "thesaurus": "without the entries of the graph" if options.without_thesaurus else "whole",
+        "date": conditions(SEED)["date"],
         **measure(rows, replies, seconds),
         "among_ten": share([good for own in ten.values() for good in own]),
         **({"graphs": apart} if len(asked) > 1 else {}),

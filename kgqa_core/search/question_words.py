@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from kgqa_core.datasets.derived import thesaurus as thesaurus_file
-from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, Thesaurus, thesaurus
 from kgqa_core.datasets.files import packaged_yaml
 from kgqa_core.linking.english import type_words
 from kgqa_core.linking.words import FUNCTION_WORDS
@@ -47,12 +47,13 @@ def other_types(label: str) -> tuple[str, ...]:
 
 def entry_of(graph: LabelGraph, relation: int) -> RelationEntry:
     """What the thesaurus has for a relation: of its label, of the measure that this ends with, or of any date."""
-    return _entry(graph.labels[relation], bool(graph.measured[relation] > 0.5), bool(graph.dated[relation] > 0.5))
+    measured, dated = bool(graph.measured[relation] > 0.5), bool(graph.dated[relation] > 0.5)
+    return _entry(thesaurus(), graph.labels[relation], measured, dated)
 
 
 @cache
-def _entry(label: str, measured: bool, dated: bool) -> RelationEntry:
-    known, lists = thesaurus(), question_words()
+def _entry(known: Thesaurus, label: str, measured: bool, dated: bool) -> RelationEntry:
+    lists = question_words()
     entry = known.relation(label)
     if entry is None and dated:
         entry = known.relation("date")
@@ -81,12 +82,16 @@ def grammar_of(text: str) -> frozenset[str]:
     return words if len(foreign) > len(english & words - _SHARED) else english
 
 
-@cache
 def adjectives() -> dict[str, dict[str, frozenset[str]]]:
     """Adjectives of rankings and comparisons: of each the first labels of the relations that it measures, and whether
     it wants the largest or the smallest value of each."""
+    return _adjectives(thesaurus())
+
+
+@cache
+def _adjectives(known: Thesaurus) -> dict[str, dict[str, frozenset[str]]]:
     results: dict[str, dict[str, frozenset[str]]] = {}
-    for entry in thesaurus().relations.values():
+    for entry in known.relations.values():
         for best, texts in zip(BESTS, ((*entry.most, *entry.more_than), (*entry.least, *entry.less_than)), strict=True):
             for word in set(WORD.findall(" ".join(texts).lower())) - _PLAIN:
                 sides = results.setdefault(word, {})

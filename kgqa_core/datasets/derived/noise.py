@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kgqa_core.config.generated_questions import NoiseOptions
 from kgqa_core.datasets.derived import noise_words as lists
-from kgqa_core.datasets.derived.thesaurus import thesaurus
+from kgqa_core.datasets.derived.thesaurus import Thesaurus, thesaurus
 
 
 class TextPiece(NamedTuple):
@@ -157,12 +157,12 @@ def synonyms(parts: Pieces, rng: random.Random) -> Pieces:
         (number, match)
         for number, part in enumerate(parts)
         if not part.mention
-        for match in _synonym_pattern().finditer(part.text)
+        for match in _synonym_pattern(thesaurus()).finditer(part.text)
     ]
     if not matches:
         return parts
     number, match = rng.choice(matches)
-    text, word = parts[number].text, rng.choice(_synonym_table()[match[0].casefold()])
+    text, word = parts[number].text, rng.choice(_synonym_table(thesaurus())[match[0].casefold()])
     return (*parts[:number], TextPiece(text[: match.start()] + word + text[match.end() :]), *parts[number + 1 :])
 
 
@@ -256,9 +256,8 @@ _NUMERAL, _SHORT = _words(lists.NUMERALS), _words(lists.ABBREVIATIONS)
 
 
 @cache
-def _synonym_table() -> Mapping[str, Sequence[str]]:
+def _synonym_table(book: Thesaurus) -> Mapping[str, Sequence[str]]:
     """Word → other words: nouns of relations, types in one and several, and general words."""
-    book = thesaurus()
     table: dict[str, list[str]] = {}
     for label, entry in book.relations.items():
         if label in entry.nouns:
@@ -272,8 +271,8 @@ def _synonym_table() -> Mapping[str, Sequence[str]]:
 
 
 @cache
-def _synonym_pattern() -> re.Pattern[str]:
-    return _words(dict.fromkeys(_synonym_table(), ""))
+def _synonym_pattern(book: Thesaurus) -> re.Pattern[str]:
+    return _words(dict.fromkeys(_synonym_table(book), ""))
 
 
 def _several(noun: str) -> str:

@@ -1,12 +1,14 @@
-"""English words for relations and types that are common in ontologies, keyed by the words of a label.
+"""Hand-written words for relations and types that are common in ontologies, keyed by the words of a label.
 
-`data/thesaurus.yaml` is written from general knowledge of English: it belongs to no graph and no question set.
+They were written with the relations of graphs that are scored in view (docs/test_sets.md).  Evaluations therefore give
+their figures without the entries of the scored graph, too: `Thesaurus.without`, which the variable WITHOUT switches on.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,6 +19,8 @@ from kgqa_core.errors import ConfigError
 
 FILES = tuple(Path(__file__).parent / "data" / name for name in ("thesaurus.yaml", "thesaurus_zh.yaml"))
 """English, and Chinese."""
+WITHOUT = "KGQA_THESAURUS_WITHOUT"
+"""The environment variable that names a file of relation names, one a line, whose entries are left out."""
 _LISTS = ("labels", "nouns", "passive", "active", "verb", "ask", "back", "most", "least", "more_than", "less_than",
           "more", "less")  # fmt: skip
 _WORD = re.compile(r"[^\W_]+")
@@ -49,9 +53,12 @@ class RelationEntry:
     wh: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Thesaurus:
-    """relations: label → entry.  types: singular label → other words for it.  words: word → other words."""
+    """relations: label → entry.  types: singular label → other words for it.  words: word → other words.
+
+    It is equal to itself alone, so that what is derived from one can be cached by it.
+    """
 
     relations: Mapping[str, RelationEntry]
     types: Mapping[str, tuple[str, ...]]
@@ -59,11 +66,24 @@ class Thesaurus:
 
     def relation(self, label: str) -> RelationEntry | None:
         """The entry of a relation's label in plain words, in any case and with or without a leading `has` or `is`."""
-        key = " ".join(label.casefold().replace("-", " ").replace(",", "").split())
-        for form in (key, key.removeprefix("has "), key.removeprefix("is ")):
-            if form in self.relations:
-                return self.relations[form]
-        return None
+        return next((self.relations[form] for form in _forms(label) if form in self.relations), None)
+
+    def without(self, names: Iterable[str]) -> Thesaurus:
+        """This thesaurus without each entry that matches one of these names: those of the relations of a scored graph.
+
+        An entry matches where `relation` gives it for a name by any of its labels, and that of a measure where a label
+        of it is whole words of the name, as `price` of `unit price`.  What remains gives nothing for any of the names.
+        names: labels and keys, in plain words.  Types and general words stay.
+        """
+        named = list(names)
+        forms = {form for name in named for form in _forms(name)}
+        padded = [f" {' '.join(_BRACKETS.sub(' ', name.casefold().replace('-', ' ')).split())} " for name in named]
+        matching = {
+            id(entry) for label, entry in self.relations.items()
+            if label in forms or ((entry.most or entry.least) and any(f" {label} " in name for name in padded))
+        }  # fmt: skip
+        rest = {label: entry for label, entry in self.relations.items() if id(entry) not in matching}
+        return Thesaurus(rest, self.types, self.words)
 
     def measure(self, label: str, units: Collection[str] = ()) -> RelationEntry | None:
         """The entry of the measure that a longer label ends with, as of `unit price` and `top speed (km/h)`.
@@ -90,10 +110,26 @@ class Thesaurus:
         return self.types.get(label.casefold(), ())
 
 
-@cache
 def thesaurus() -> Thesaurus:
-    """The packaged thesaurus."""
-    return read_thesaurus(*FILES)
+    """The packaged thesaurus, without the entries that match a name in the file of the variable WITHOUT, if it is set.
+
+    Raises ConfigError where that file cannot be read.
+    """
+    return _packaged(os.environ.get(WITHOUT, ""))
+
+
+@cache
+def _packaged(names: str) -> Thesaurus:
+    if not names:
+        return read_thesaurus(*FILES)
+    try:
+        lines = Path(names).read_text(encoding="utf-8").splitlines()
+    except OSError as fault:
+        raise ConfigError(
+            f"{WITHOUT} names {names!r}, which cannot be read ({fault.strerror}); "
+            "name a file of relation names, one a line, or unset it"
+        ) from fault
+    return _packaged("").without(lines)
 
 
 def read_thesaurus(*paths: Path) -> Thesaurus:
@@ -112,6 +148,12 @@ def read_thesaurus(*paths: Path) -> Thesaurus:
         types += table.get("types", [])
         words += table.get("words", [])
     return Thesaurus(relations, _groups(types), _groups(words))
+
+
+def _forms(label: str) -> tuple[str, ...]:
+    """A label as entries are looked up by it: as it is, and without a leading `has` or `is`."""
+    key = " ".join(label.casefold().replace("-", " ").replace(",", "").split())
+    return key, key.removeprefix("has "), key.removeprefix("is ")
 
 
 def _entry(row: Mapping[str, Any], path: Path) -> RelationEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,11 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.answers.thesaurus import without_entries
+from kgqa_core.datasets.derived.thesaurus import WITHOUT, RelationEntry, Thesaurus, thesaurus
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Join, Literal
 from kgqa_core.logic.parser import parse
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.phrases import MOST_HEADS, MOST_OTHERS, Phrases, relation_words
+from kgqa_core.search.question_words import adjectives, entry_of
 from tests.support.graphs import random_graph, small_graph, store_of
 from tests.support.label_graph import X, way_of
 from tests.support.question_graph import build_graph
@@ -182,6 +186,23 @@ def test_other_wordings_are_few_distinct_and_have_slots() -> None:
     assert "what did x direct" in relation_words("directed by", "").back
     assert "谁导演了x" in relation_words("导演", "").ahead and "x导演了什么" in relation_words("导演", "").back
     assert relation_words("zorp", "").ahead == relation_words("zorp", "").back == ()
+
+
+def test_without_the_entries_of_a_graph_its_relations_have_the_words_of_their_labels_alone(
+    graph: LabelGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undated = [n for n in range(graph.relations) if not graph.dated[n]]  # any date is later or earlier than another
+    whole, known = Phrases(graph).relation_words, adjectives()
+    assert "populous" in known and any("who directed x" in words.ahead for words in whole)
+    with without_entries(graph.store):
+        left = Phrases(graph).relation_words
+        assert {entry_of(graph, n) for n in undated} == {RelationEntry()}
+        assert "populous" not in adjectives() and thesaurus().relation("currency") is not None
+        monkeypatch.setattr("kgqa_core.search.phrases.entry_of", lambda *_: RelationEntry())
+        monkeypatch.setattr(Thesaurus, "relation", lambda *_: None)
+        plain = Phrases(graph).relation_words
+    assert [left[n] for n in undated] == [plain[n] for n in undated]
+    assert adjectives() == known and WITHOUT not in os.environ
 
 
 def test_wordings_of_a_direction_begin_with_that_of_the_phrases(graph: LabelGraph) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kgqa_core.datasets.derived.thesaurus import FILES, read_thesaurus, thesaurus
+from kgqa_core.datasets.derived.thesaurus import FILES, WITHOUT, read_thesaurus, thesaurus
 from kgqa_core.errors import ConfigError
 from kgqa_core.metrics.normalise import is_cjk
 
@@ -68,3 +68,40 @@ def test_packaged_thesaurus_has_both_languages() -> None:
 def test_whole_questions_name_their_topic_once(path: Path) -> None:
     for label, entry in read_thesaurus(path).relations.items():
         assert all(text.count("<x>") == 1 for text in (*entry.ask, *entry.back)), label
+
+
+def test_without_the_names_of_a_graph_no_lookup_gives_an_entry_for_one_of_them() -> None:
+    book = read_thesaurus(*FILES)
+    measures = {f"total {label} of x" for label, entry in book.relations.items() if entry.most}
+    for names in (["directed by", "unit price (eur)", "HAS Genre"], [*book.relations], measures):
+        rest = book.without(names)
+        assert not [name for name in names if rest.relation(name) or rest.measure(name)]
+        assert rest.types == book.types and set(rest.relations) < set(book.relations)
+    assert {entry.labels[0] for entry in book.relations.values()} - {
+        entry.labels[0] for entry in book.without(["Directed-by", "unit price", "zorp"]).relations.values()
+    } == {"director", "price"}, "an entry goes with all its labels, and no other goes"
+    assert dict(book.without([]).relations) == dict(book.relations)
+
+
+def test_what_a_left_out_entry_says_changes_nothing(tmp_path: Path) -> None:
+    rest: list[dict[str, object]] = [{"labels": ["capital"], "nouns": ["capital"]}]
+    one, other = (
+        read_thesaurus(written(tmp_path / f"{noun}.yaml", [{"labels": ["boss", "chief"], "nouns": [noun]}, *rest]))
+        for noun in ("head", "tsar")
+    )
+    assert one.vocabulary != other.vocabulary
+    left = one.without(["chief"]), other.without(["chief"])
+    assert dict(left[0].relations) == dict(left[1].relations) and left[0].vocabulary == left[1].vocabulary
+
+
+def test_a_variable_names_the_file_of_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("directed by\n首都\n", encoding="utf-8")
+    whole = thesaurus()
+    monkeypatch.setenv(WITHOUT, str(names))
+    assert thesaurus() is thesaurus() and thesaurus().relation("directed by") is thesaurus().relation("省会") is None
+    monkeypatch.setenv(WITHOUT, str(tmp_path / "no.txt"))
+    with pytest.raises(ConfigError, match=rf"{WITHOUT} names '.*no\.txt', which cannot be read .* unset it"):
+        thesaurus()
+    monkeypatch.delenv(WITHOUT)
+    assert thesaurus() is whole
