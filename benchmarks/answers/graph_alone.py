@@ -10,8 +10,8 @@ DIR/home-NAME and asked six questions, two of which the graph does not answer, e
 seed 7 from the training split of the graph's question set.  --questions: a question file in place of these.
 --set: settings of the run, as of `kgqa run`.  --without-thesaurus: run and questions without the entries of the
 thesaurus that match a relation of the graph (home-NAME_without, benchmarks/answers/thesaurus.py).  Times of a run are
-those of new work where the home is not there yet; what was cached is marked in the transcript.  Neither the transcript nor the
-JSON has paths of this machine.
+those of new work where the home is not there yet; what was cached is marked in the transcript.  Neither the
+transcript nor the JSON has paths of this machine.
 """
 
 from __future__ import annotations
