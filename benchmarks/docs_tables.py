@@ -61,6 +61,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("ingest", "benchmarks/graph/ingest.py", False),
     ResultFile("kg_subset", "benchmarks/graph/kg_subset.py"),
     ResultFile("kill_commands", "benchmarks/operation/kill_commands.py"),
+    ResultFile("languages", "benchmarks/answers/languages.py"),
     ResultFile("linking", "benchmarks/answers/linking.py", False),
     ResultFile("llm", "benchmarks/models/llm.py", False),
     ResultFile("logic", "benchmarks/graph/logic.py", False),

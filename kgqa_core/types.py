@@ -68,6 +68,13 @@ UNREAD: Declined = "not understood"
 UNSURE: Declined = "not sure"
 """The three kinds of a decline: what is asked for is missing, for one of the reasons above; words of the question were
 not read; or there is an answer whose confidence is too low.  The last two are reasons themselves."""
+OTHER_LANGUAGE = "the question: it seems to be in {}, and this system reads English."
+"""What is not understood of a question in another language, where no words of that are read."""
+
+
+def is_sentence(missing: str | None) -> bool:
+    """Whether what is not understood is said as it stands, and does not list words of the question."""
+    return missing is None or missing.endswith("?") or missing.startswith("the question: ")
 
 
 ROADS = ("labels", "retriever", "parser")

@@ -17,7 +17,7 @@ from flows.cli.ask import open_system
 from kgqa_core.errors import InputError
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.store.artifacts import Home
-from kgqa_core.types import ABSENT, ENTITY, FACT, RELATION, TYPE, UNREAD, UNSURE, Question
+from kgqa_core.types import ABSENT, ENTITY, FACT, RELATION, TYPE, UNREAD, UNSURE, Question, is_sentence
 
 if TYPE_CHECKING:
     from kgqa_core.answering.reply import Answer
@@ -122,9 +122,9 @@ def fixes(weak: list[Answer], guesses: Mapping[str, list[str]]) -> dict[str, Any
 
 def _fix(one: Answer) -> str:
     """What mends a question, with the line of a names file to fill in."""
-    if not one.missing or one.reason not in FIXES:
+    if is_sentence(one.missing) or one.reason not in FIXES:
         return "a correction"
-    words = one.missing.split(", ") if one.reason == UNREAD else [one.missing]
+    words = str(one.missing).split(", ") if one.reason == UNREAD else [one.missing]
     return "; ".join(FIXES[one.reason].format(words=word, near=one.nearest or "…") for word in words)
 
 

@@ -8,7 +8,7 @@ from html import escape
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from kgqa_core.types import ABSENT, UNREAD, UNSURE, Declined, NameSuggestion, OfferedReading
+from kgqa_core.types import ABSENT, UNREAD, UNSURE, Declined, NameSuggestion, OfferedReading, is_sentence
 
 if TYPE_CHECKING:
     import polars as pl
@@ -271,7 +271,7 @@ def refusal_text(reply: Mapping[str, Any]) -> str:
     offers = [_offer(number, one) for number, one in enumerate(reply.get("readings", ()), start=1)]
     if reason == UNREAD:
         words = missing or "the question"
-        words = f"“{words.replace(', ', '”, “')}”" if missing and missing[-1] != "?" else words
+        words = words if is_sentence(missing) else f"“{words.replace(', ', '”, “')}”"
         without = ["without these words it may mean:", *offers] if offers else []
         return "\n".join([f"I did not understand {words}", *meant, *without])
     if reason == UNSURE:

@@ -64,21 +64,9 @@ och eller men inte är var en ett den det som vem vad vilken när där hur av f�
 """,
 }
 
-_BY_LANGUAGE = {name: frozenset(key for word in words.split() if (key := fold(word))) for name, words in _LISTS.items()}
-FUNCTION_WORDS = frozenset[str]().union(*_BY_LANGUAGE.values())
+BY_LANGUAGE = {name: frozenset(key for word in words.split() if (key := fold(word))) for name, words in _LISTS.items()}
+FUNCTION_WORDS = frozenset[str]().union(*BY_LANGUAGE.values())
 """Folded words of grammar in some languages, Chinese and Japanese among them."""
-
-
-def language_of(text: str) -> str | None:
-    """The language whose words of grammar a text has most of, in English; None where two have as many, or none has two.
-
-    >>> language_of("In welcher Abteilung ist Heike Sand?"), language_of("Which city is in Spain?"), language_of("Oslo")
-    ('German', 'English', None)
-    """
-    words = set(fold(text).split())
-    counts = sorted(((len(words & own), name) for name, own in _BY_LANGUAGE.items()), reverse=True)
-    (most, name), (next_most, _) = counts[:2]
-    return name if most >= 2 and most > next_most else None
 
 
 def usualness(name: str) -> int:

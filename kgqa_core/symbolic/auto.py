@@ -21,6 +21,7 @@ from kgqa_core.errors import FormError, FormTimeout, InputError, QuestionTimeout
 from kgqa_core.kg.names import is_unnamed
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.english import singulars
+from kgqa_core.linking.languages import ENGLISH, are_in, language_of
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import And, Compare, Count, Form, Holds, TimeConstraint, elements
@@ -45,7 +46,20 @@ from kgqa_core.symbolic.chooser import NAMES, PlanChooser, PlanSentences, confid
 from kgqa_core.symbolic.corrections import ConfirmedForms
 from kgqa_core.symbolic.suggestions import NameSuggestions
 from kgqa_core.symbolic.tables import ComputedAnswer
-from kgqa_core.types import ENTITY, FACT, OFFERED, RELATION, ROADS, TYPE, UNREAD, UNSURE, OfferedReading, Question
+from kgqa_core.types import (
+    ENTITY,
+    FACT,
+    OFFERED,
+    OTHER_LANGUAGE,
+    RELATION,
+    ROADS,
+    TYPE,
+    UNREAD,
+    UNSURE,
+    OfferedReading,
+    Question,
+    is_sentence,
+)
 
 log = logging.getLogger("kgqa")
 
@@ -224,6 +238,7 @@ class AutoSolver:
         """The same, with names by which a declined question has an answer, one for the same words."""
         short = [n for n, question in enumerate(questions) if len(question.text) <= SUGGESTED]
         declined = [n for n in short if solved[n].missing and solved[n].reason in (ENTITY, RELATION, TYPE, UNREAD)]
+        declined = [n for n in declined if not is_sentence(solved[n].missing)]
         tried = [
             (n, *pair) for n in declined for pair in self.suggestions.of(questions[n].text, solved[n].missing or "")
         ]
@@ -293,6 +308,12 @@ class AutoSolver:
             min_confidence=self.threshold,
             chooser=f"{self.chooser.model.name}: {choice.verdict}" if self.chooser and choice.verdict else None,
         )
+        if (
+            (choice.ranked or not choice.best)
+            and choice.verdict is None
+            and (language := self._unread_language(question.text))
+        ):
+            return replace(made, confidence=None, reason=UNREAD, missing=OTHER_LANGUAGE.format(language))
         if not sure or best is None:
             kind, missing = self._reason(question, query, choice)
             if (verdict := choice.verdict) is not None and verdict.place < 0:
@@ -337,6 +358,12 @@ class AutoSolver:
             road=best.road,
             unnamed=unnamed,
         )
+
+    def _unread_language(self, text: str) -> str | None:
+        """The language of a text where its words are not read, for the graph has no labels in it; None at threshold 0,
+        where all that is found is answered."""
+        language = language_of(text) if self.threshold else None
+        return None if language in (None, ENGLISH) or are_in(self.graph.label_words, language) else language
 
     def _left(self, query: LabelQuery, choice: Choice, named: _Named) -> Unread:
         """Words of a question that its best form leaves unread; among them those for a number or a date, where none of

@@ -32,7 +32,7 @@ export function turnCard(turn, actions) {
 
 /** Whether a turn has an answer. */
 export function refused(turn) {
-  const {declined, missing} = turn.served, words = missing?.endsWith("?") ? visible(missing, 200) : missing ? `“${visible(missing, 200).replaceAll(", ", "”, “")}”` : "the question";
+  const {declined, missing} = turn.served, words = /^the question: |\?$/.test(missing ?? "") ? visible(missing, 200) : missing ? `“${visible(missing, 200).replaceAll(", ", "”, “")}”` : "the question";
   return declined === UNREAD ? `I did not understand ${words}` : declined === UNSURE ? "I am not sure" : declined ? "Not in this graph" : "No answer";
 }
 export function answered(turn) { return Boolean(turn.served) && turn.served.answer !== null && turn.served.answer !== undefined && turn.served.answerable !== false; }

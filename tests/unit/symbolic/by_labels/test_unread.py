@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kgqa_core.answering.reply import Answer
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.search.candidates import Candidate
@@ -255,3 +256,12 @@ def test_person_is_read_where_one_asks_who_and_the_union_of_two_is_an_answer(ask
     forms = ("(OR (JOIN (R directed_by) f0) (JOIN (R directed_by) f1))",)
     found = ask("the person that directed f0 or the person that directed f1", "f0", "f1", forms=forms)
     assert found.reason is None and len(found.answers) == 2
+
+
+@pytest.mark.parametrize("text", ["Was ist die Hauptstadt von Norland?", "Norland 的首都是哪里？"])
+def test_a_question_in_another_language_than_the_labels_is_not_understood(ask: Ask, text: str) -> None:
+    found = ask(text, "c0", forms=(CAPITAL,))
+    assert (found.answers, found.reason, found.confidence, found.readings) == ((), "not understood", None, ())
+    answer = Answer("q", text, None, answerable=False, reason=found.reason, missing=found.missing)
+    assert (answer.decline or "").startswith("I did not understand the question: it seems to be in ")
+    assert ask(text, "c0", forms=(CAPITAL,), least=0.0).reason != "not understood"  # all that is found is answered
