@@ -14,7 +14,7 @@ from flows.cli import _session as common
 from flows.cli._graph import built_folder
 from flows.cli._options import KgOption, RunOption
 from flows.cli._session import HomeTableSession, print_json
-from kgqa_core.runs.records import newest_run, stage_artifact
+from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
@@ -104,9 +104,10 @@ def _options(record: dict[str, Any] | None, given: dict[str, Any]) -> LinkingOpt
 
 def _opened(kg: Path | None, record: dict[str, Any] | None, mentions: Path | None) -> tuple[Path, Path]:
     """Folders of the graph and of its mention dictionary: the one given, found in the home, or made there."""
+    from kgqa_core.runs.home_names import named_graph
     from tasks.kg import graph_in
 
-    graph = graph_in(kg or Path()) if record is None else stage_artifact(record, "kg")
+    graph = graph_in(kg or Path()) if record is None else named_graph(Home.current(), record)
     if mentions is not None:
         return graph.folder, mentions
     return graph.folder, common.mentions_folder(Home.current(), graph, record)

@@ -48,6 +48,14 @@ class ListenOptions:
     ] = None
     timeout: Annotated[float, typer.Option(help="Seconds for an answer, waiting included.", min=0.1)] = 120.0
     queue: Annotated[int, typer.Option(help="Questions that wait at most.", min=1)] = 256
+    allow_naming: Annotated[
+        bool | None,
+        typer.Option(
+            "--allow-naming/--no-naming",
+            help="Let clients give names to what the graph has [where only this machine reaches the server].",
+            show_default=False,
+        ),
+    ] = None
     body_kb: Annotated[int, typer.Option(help="Size of a request at most, in KB.", min=1)] = 1024
 
 
@@ -91,6 +99,7 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, g
         timeout_seconds=listen.timeout,
         trace_share=choice.trace_share,
         record=record if graph.kg else None,
+        naming=listen.allow_naming,
         key=secrets.token_hex(32),
     )
     options.http()

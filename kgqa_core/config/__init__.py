@@ -33,7 +33,7 @@ from kgqa_core.config.parsing import DecodeOptions, GeneratorOptions, ParsingOpt
 from kgqa_core.config.passages import PassagesOptions
 from kgqa_core.config.profile import Profile, known_keys
 from kgqa_core.config.questions import QuestionsOptions, QuestionSource
-from kgqa_core.config.read import make_profile, parse_settings, read_profile, recorded_profile
+from kgqa_core.config.read import make_profile, parse_profile, parse_settings, read_profile, recorded_profile
 from kgqa_core.config.renamed import new_name, recorded_options, upgrade
 from kgqa_core.config.retrieval import (
     HopPathOptions,
@@ -115,6 +115,7 @@ __all__ = [
     "WritingOptions",
     "known_keys",
     "make_profile",
+    "parse_profile",
     "parse_settings",
     "new_name",
     "read_profile",

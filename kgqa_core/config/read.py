@@ -94,7 +94,11 @@ def recorded_profile(record: Mapping[str, Any]) -> Profile:
 
 def read_profile(path: Path) -> dict[str, Any]:
     """The nested mapping of a profile file.  Raises ConfigError."""
-    text = read_document(path, ConfigError, MAX_PROFILE, "sections such as kg and questions")
+    return parse_profile(read_document(path, ConfigError, MAX_PROFILE, "sections such as kg and questions"), path)
+
+
+def parse_profile(text: str, path: Path | str) -> dict[str, Any]:
+    """The nested mapping of the text of a profile.  path: what it is called.  Raises ConfigError."""
     try:
         nodes = _nodes(yaml.compose(text, yaml.SafeLoader), {})
         if nodes > MAX_NODES:

@@ -5,10 +5,12 @@ A form may name things by a label, an alias or an id of another graph instead of
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 from typing import Any
 
 from kgqa_core.errors import FormError, nearest
@@ -25,6 +27,34 @@ from kgqa_core.logic.typed import typed
 
 _SHOWN = 5
 """Meanings that an error names."""
+_SPARQL = re.compile(
+    r"\s*(?:#[^\n]*\n\s*)*(?:PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE|INSERT|DELETE)\b", re.IGNORECASE
+)
+_LONGEST, _DEEPEST = 5000, 24
+"""Characters of a query in SPARQL, and brackets in brackets; deeper ones cost its parser minutes."""
+
+
+def read_form(text: str) -> Form:
+    """The form that an s-expression or a query in SPARQL writes.  Raises FormError, also for SPARQL beyond forms."""
+    if not _SPARQL.match(text):
+        return parse(text)
+    depth = list(accumulate({"(": 1, "{": 1, ")": -1, "}": -1}.get(sign, 0) for sign in text))
+    if len(text) > _LONGEST or max(depth, default=0) > _DEEPEST:
+        raise FormError(f"a query in SPARQL may have {_LONGEST:,} characters and {_DEEPEST} brackets in each other")
+    from kgqa_core.logic.sparql import from_sparql  # with rdflib
+    from kgqa_core.logic.sparql_query import Outside
+
+    try:
+        return from_sparql(text)
+    except RecursionError:
+        raise FormError(
+            "this SPARQL has too many patterns that hang on each other; leave some out, or use SQL"
+        ) from None
+    except Outside as fault:
+        raise FormError(
+            f"this SPARQL has {fault.reason}, which logical forms cannot say; ask for one variable by triple patterns, "
+            "FILTER, UNION, MINUS, COUNT or ORDER BY with LIMIT, or use SQL"
+        ) from None
 
 
 def by_key(form: Form, store: KgStore) -> Form:
@@ -134,11 +164,11 @@ def tabled(store: KgStore, result: Result, named: Mapping[int, str]) -> list[tup
 
 
 def look_up(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS) -> Lookup:
-    """Read and run an s-expression.
+    """Read and run an s-expression, or a query in SPARQL that one can say.
 
     limit: most answers, and most triples of proof.  Raises FormError and FormTimeout.
     """
-    form = by_key(parse(text), store)
+    form = by_key(read_form(text), store)
     start = time.perf_counter()
     result = execute(form, store, rows=limit, seconds=seconds)
     elapsed = time.perf_counter() - start
@@ -179,6 +209,6 @@ def look(store: KgStore, text: str, *, limit: int = 50, seconds: float = SECONDS
 
 def sql_of(store: KgStore, text: str, *, limit: int = 50) -> dict[str, Any]:
     """The query that `look` runs for an s-expression: `{form, sql, parameters}`; nothing is run."""
-    form = by_key(parse(text), store)
+    form = by_key(read_form(text), store)
     query = compile_sql(form, store, rows=limit, proof=True)
     return {"form": str(form), "sql": query.sql, "parameters": list(query.parameters)}

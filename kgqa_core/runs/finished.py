@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ def system_parts(
 ) -> SystemParts:
     """The parts of the system that a finished run made, without a mention dictionary (see `mentions_of_run`).
 
+    The graph has the names that the home gives it.
+
     knowledge: `retriever/format` that it reads; the run's first that answers a user's question when absent.
     min_confidence: that the graph holds the answer, below which it is not given; the run's own, or its abstainer's
     threshold, when absent.
@@ -76,6 +79,8 @@ def system_parts(
     if min_confidence is not None:
         least = profile.abstention.model_copy(update={"min_confidence": min_confidence})
         profile = profile.model_copy(update={"abstention": least})
+    from kgqa_core.runs.home_names import named_graph
+
     retriever, form = _knowledge(record, profile, knowledge)
     name = f"{retriever}/{form}"
 
@@ -85,7 +90,7 @@ def system_parts(
     spec = TRAINED.get(retriever)
     abstainer, others = _abstention(record, name)
     return SystemParts(
-        kg=folder("kg"),
+        kg=named_graph(home, record).folder,
         dkg=folder("dkg"),
         knowledge=name,
         profile=profile,
@@ -103,9 +108,12 @@ def mentions_of_run(
     home: Home, record: Mapping[str, Any], monitor: Monitor = QUIET, compute: ComputeMentions | None = None
 ) -> Path:
     """The mention dictionary of a run's graph: the run's own, or else as `mentions_of_graph` gives it."""
-    if stage_with_artifact(record, "mentions"):
+    from kgqa_core.runs.home_names import named_graph
+
+    graph = named_graph(home, record, monitor)
+    if stage_with_artifact(record, "mentions") and graph == stage_artifact(record, "kg"):
         return stage_artifact(record, "mentions").folder
-    return mentions_of_graph(home, stage_artifact(record, "kg"), monitor, compute)
+    return mentions_of_graph(home, graph, monitor, compute)
 
 
 def mentions_of_graph(
@@ -153,6 +161,14 @@ def filled(
         return fill(Workspace(out, work, home.cache, monitor))
 
     return home.compute(kind, key, compute, {"stage": kind, "made_of": made_of}, monitor)[0]
+
+
+@cache
+def build_code() -> str:
+    """Digest of the source files that a build of a graph or of its arrays runs."""
+    root = Path(__file__).parents[1]
+    files = sorted(file for room in ("dkg", "kg") for file in (root / room).rglob("*.py"))
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
 
 def with_mentions(parts: SystemParts, mentions: Path) -> SystemParts:

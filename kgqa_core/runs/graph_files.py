@@ -7,10 +7,8 @@ outcome and of the code that reads them: a file that has changed gives a new bui
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,8 @@ from kgqa_core.kg.ingest.sources import named_files, tables_in
 from kgqa_core.kg.remote.registry import graph_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.runs.finished import filled, mentions_of_graph
+from kgqa_core.runs.finished import build_code, filled, mentions_of_graph
+from kgqa_core.runs.home_names import with_names
 from kgqa_core.spool import regular_file
 from kgqa_core.store.artifacts import ArtifactRef, Home, hash_path, verify
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
@@ -50,7 +49,7 @@ def graph_record(
     kg = built_graph(home, profile.kg, monitor)
 
     def made(kind: str, fill: Callable[[Workspace, Path], Mapping[str, Any]], **parts: Any) -> ArtifactRef:
-        parts |= {"inputs": {"kg": kg.digest}, "code": _code()}
+        parts |= {"inputs": {"kg": kg.digest}, "code": build_code()}
         return filled(home, kind, parts, lambda workspace: fill(workspace, kg.folder), monitor)
 
     refs = {
@@ -71,12 +70,7 @@ def built_graph(home: Home, options: KgOptions, monitor: Monitor = QUIET) -> Art
             raise KgInputError(f"{folder} holds an artifact of kind {ref.kind}, not a graph")
         if options.names == OwnNames():
             return ref
-        from kgqa_core.kg.build import resource_faults
-        from kgqa_core.kg.ingest.own_names import add_names
-
-        parts = {"inputs": {"kg": ref.digest}, "options": options.names.decisive(), "code": _code()}
-        with resource_faults(home.root, options):
-            return filled(home, "kg", parts, lambda space: add_names(space.out, ref.folder, options.names), monitor)
+        return with_names(home, ref, options.names, monitor)
     read = {name: Path(file).expanduser() for name, file in options.reading_files().items()}
     sources = [*named_files(options.files, options), views_source(options)]
     read |= {f"file {number}": source.path for number, source in enumerate(sources) if source is not None}
@@ -91,7 +85,7 @@ def built_graph(home: Home, options: KgOptions, monitor: Monitor = QUIET) -> Art
     with contextlib.ExitStack() as stack:  # closed before what was built is published under the digests
         stack.enter_context(unchanged(read.values(), KgInputError))
         outside = {name: hash_path(regular_file(path, KgInputError)) for name, path in read.items()}
-        parts = {"outside": outside, "options": options.decisive(), "code": _code()}
+        parts = {"outside": outside, "options": options.decisive(), "code": build_code()}
         return filled(home, "kg", parts, fill, monitor)
 
 
@@ -113,11 +107,3 @@ def _label_parser(workspace: Workspace, kg: Path) -> Mapping[str, Any]:
     texts = [text for directed in range(2 * graph.relations) for text in phrases.wordings(directed)]
     keep_phrases(workspace.out, texts)
     return {"wordings": len(texts)}
-
-
-@cache
-def _code() -> str:
-    """Digest of the source files that a build runs."""
-    root = Path(__file__).parents[1]
-    files = sorted(file for room in ("dkg", "kg") for file in (root / room).rglob("*.py"))
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()

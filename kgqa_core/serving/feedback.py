@@ -212,6 +212,11 @@ class FeedbackStore:
             cursor = connection.execute(f"INSERT INTO verdicts ({names}) VALUES ({marks})", row)
         return replace(feedback, number=int(cursor.lastrowid or 0), trace=answer.trace)
 
+    def admit(self, client: str) -> None:
+        """Counts one more change by a client that is no verdict.  Raises FeedbackRefused (429)."""
+        with self._writing() as connection:
+            self._count(connection, client)
+
     @staticmethod
     def _count(connection: sqlite3.Connection, client: str) -> None:
         """Counts one more verdict of a client.  Raises FeedbackRefused (429) where there are too many."""
@@ -223,7 +228,7 @@ class FeedbackStore:
         for (condition, values), (limit, span) in zip(counts, limits.FEEDBACK_LIMITS, strict=True):
             [count] = connection.execute(f"SELECT total(count) FROM posts WHERE {condition}", values).fetchone()
             if count >= limit:
-                raise FeedbackRefused(429, f"there may be {limit:,} verdicts {span}; give this one later")
+                raise FeedbackRefused(429, f"there may be {limit:,} verdicts and names {span}; give this one later")
         connection.execute(
             "INSERT INTO posts VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1", [client, minute]
         )

@@ -234,6 +234,16 @@ class FormResult(GraphRecord):
     seconds: float
 
 
+@dataclass(frozen=True)
+class TableRecord(GraphRecord):
+    """Rows of a statement in SQL: values as JSON has them, others as text.  more: there are more rows."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    more: bool
+    seconds: float
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}

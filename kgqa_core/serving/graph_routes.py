@@ -10,7 +10,14 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from kgqa_core.serving import limits
-from kgqa_core.serving.graph_records import EntityPage, FormResult, NeighbourhoodRecord, PathsRecord, SearchResult
+from kgqa_core.serving.graph_records import (
+    EntityPage,
+    FormResult,
+    NeighbourhoodRecord,
+    PathsRecord,
+    SearchResult,
+    TableRecord,
+)
 from kgqa_core.serving.graph_view import Direction, GraphView
 from kgqa_core.serving.thread_gate import ThreadGate
 
@@ -34,13 +41,25 @@ def gated(view: Callable[[], GraphView], gate: ThreadGate, seconds: float) -> Lo
 
 
 class QueryRequest(BaseModel):
-    """A logical form (docs/logic.md); things may be named by label.  limit: answers, and triples of proof."""
+    """A logical form (docs/logic.md), or a SELECT or ASK of SPARQL that one can say; things may be named by label.
+
+    limit: answers, and triples of proof.
+    """
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"form": "(JOIN (R capital) <New Zealand>)", "limit": 20}]}
     )
 
     form: Annotated[str, Field(min_length=1, max_length=limits.LONGEST_FORM)]
+    limit: Annotated[int, Field(ge=1, le=limits.MOST_ROWS)] = 50
+
+
+class SqlRequest(BaseModel):
+    """A statement in SQL over the tables that `SHOW TABLES` lists.  limit: rows."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"statement": "SHOW TABLES"}]})
+
+    statement: Annotated[str, Field(min_length=1, max_length=limits.LONGEST_FORM)]
     limit: Annotated[int, Field(ge=1, le=limits.MOST_ROWS)] = 50
 
 
@@ -83,3 +102,7 @@ def add_graph_routes(app: FastAPI, look: Look) -> None:
     @app.post("/query", summary="What a logical form denotes, with its proof")
     async def query(request: QueryRequest) -> FormResult:
         return await look(lambda graph: graph.query(request.form, request.limit))
+
+    @app.post("/sql", summary="Rows of a statement in SQL, which can only read the graph")
+    async def sql(request: SqlRequest) -> TableRecord:
+        return await look(lambda graph: graph.sql(request.statement, request.limit))

@@ -19,6 +19,7 @@ import duckdb
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.shortest import relation_paths
 from kgqa_core.errors import FormTimeout, GraphMismatch, InputError
+from kgqa_core.kg.look.query import limited_query
 from kgqa_core.kg.look.search import with_words
 from kgqa_core.kg.look.stats import schema
 from kgqa_core.kg.store import KgStore
@@ -39,6 +40,7 @@ from kgqa_core.serving.graph_records import (
     SchemaRecord,
     SearchMatch,
     SearchResult,
+    TableRecord,
 )
 from kgqa_core.serving.graph_search import names_like, nearest_names
 from kgqa_core.serving.neighbours import RULE, chosen_edges
@@ -219,7 +221,7 @@ class GraphView:
         )
 
     def query(self, form: str, limit: int = 50, seconds: float | None = None) -> FormResult:
-        """What a logical form denotes, with the triples that prove it; things may be named by label.
+        """What a logical form or a query in SPARQL denotes, with its proof; things may be named by label.
 
         limit: answers, and triples of proof.  seconds: most time, that of the view at most.
         Raises FormError, an InputError, for a form that cannot be read or does not fit the graph, and FormTimeout.
@@ -241,6 +243,16 @@ class GraphView:
             why=looked_up.why,
             seconds=looked_up.seconds,
         )
+
+    def sql(self, statement: str, limit: int = 50) -> TableRecord:
+        """The rows of a statement in SQL, which reads the tables of the graph and nothing else.
+
+        limit: rows.  Raises InputError for what is refused, with DuckDB's message, and FormTimeout.
+        """
+        _limit("limit", limit, limits.MOST_ROWS)
+        begun = time.monotonic()
+        found = limited_query(self._store.path, statement, limit=limit, seconds=self.seconds)
+        return TableRecord(**found, seconds=round(time.monotonic() - begun, 4))
 
     # -- parts -------------------------------------------------------------------------------------------------
 

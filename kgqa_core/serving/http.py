@@ -46,6 +46,7 @@ from kgqa_core.serving.limits import GRAPH_CALLS, TOKEN_VARIABLE
 from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
 from kgqa_core.serving.metrics import Metrics
+from kgqa_core.serving.name_routes import add_name_routes
 from kgqa_core.serving.page.routes import add_page_routes
 from kgqa_core.serving.service import Served, Service
 from kgqa_core.serving.thread_gate import ThreadGate
@@ -68,7 +69,7 @@ class HttpOptions:
     body_kb: of a request's body.  body_seconds: in which it must come.  timeout_seconds: for an answer, waiting
     included.  hosts: names beside loopback's addresses that `Host` may have; None takes any.  token: that requests
     must bear; None asks for none.  proof: what `/ready` answers to a client's challenge.  proxies: addresses and
-    networks whose `X-Forwarded-For` names the client.
+    networks whose `X-Forwarded-For` names the client.  naming: whether clients may change the home's names.
     """
 
     body_kb: int = 1024
@@ -78,6 +79,7 @@ class HttpOptions:
     token: str | None = None
     proof: Callable[[str], str] | None = None
     proxies: Sequence[str] = ()
+    naming: bool = False
 
 
 def create_app(
@@ -120,6 +122,7 @@ def create_app(
     _ask_routes(app, service, options, metrics)
     _chat_routes(app, service, options, metrics)
     add_graph_routes(app, look)
+    add_name_routes(app, service, feedback, options.token, writable=options.naming and feedback is not None)
     if feedback is not None:
         _feedback_routes(app, feedback, options.token, metrics, on_feedback)
     _state_routes(app, service, metrics, options.proof)
@@ -144,7 +147,8 @@ STREAM: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
 WAITS = (400, 503, 504)
 STATUSES = {
     "/ask": (*WAITS, 429, 502), "/v1/chat": (*WAITS, 404, 429, 502), "/v1/models": (503,), "/entities": WAITS,
-    "/paths": WAITS, "/query": WAITS, "/feedback": (400, 404, 409, 429),
+    "/paths": WAITS, "/query": WAITS, "/sql": WAITS, "/feedback": (400, 404, 409, 429),
+    "/names": (*WAITS, 429),
 }  # fmt: skip
 """Errors of the routes that begin so, beside those of every route and of every body."""
 

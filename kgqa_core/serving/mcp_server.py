@@ -30,6 +30,7 @@ from kgqa_core.serving.graph_records import (
     PathsRecord,
     SchemaRecord,
     SearchResult,
+    TableRecord,
 )
 from kgqa_core.serving.limits import (
     GRAPH_CALLS,
@@ -89,8 +90,8 @@ def mcp_server(
     graph_gate: ThreadGate | None = None,
     on_start: Callable[[], None] | None = None,
 ) -> MCPServer:
-    """A server with the tools `schema`, `search_entities`, `entity`, `neighbours`, `paths`, `query` and `ask`, with the
-    resources `kgqa://graph` and `kgqa://entity/KEY`, and with prompts.
+    """A server with the tools `schema`, `search_entities`, `entity`, `neighbours`, `paths`, `query`, `sql` and `ask`,
+    with the resources `kgqa://graph` and `kgqa://entity/KEY`, and with prompts.
 
     view: the graph, or what gives the one that is looked into now; it may wait for one that is still being opened,
     while the protocol's handshake is answered, and raise TimeoutError.  ask: answers questions; called from
@@ -163,8 +164,15 @@ def mcp_server(
         ],
         limit: Annotated[int, Field(description="Most answers, and most triples of proof", ge=1, le=MOST_ROWS)] = 25,
     ) -> FormResult:
-        """Run a logical form on the graph: its answers or its value, and the triples that prove them."""
+        """Run a logical form or SPARQL on the graph: its answers or its value, and the triples that prove them."""
         return await look(lambda graph: graph.query(form, limit))
+
+    async def sql(
+        statement: Annotated[str, Field(description="For example SHOW TABLES", max_length=LONGEST_FORM)],
+        limit: Annotated[int, Field(description="Most rows", ge=1, le=MOST_ROWS)] = 25,
+    ) -> TableRecord:
+        """Run a statement in SQL over the tables of the graph, which can only be read."""
+        return await look(lambda graph: graph.sql(statement, limit))
 
     async def ask_system(
         question: Annotated[str, Field(min_length=1, max_length=CHARACTERS)],
@@ -201,7 +209,7 @@ def mcp_server(
         with _told(f"there is no answer after {bounds.ask_seconds:g} s; ask again, or a simpler question"):
             return await ask_gate.run(run, bounds.ask_seconds)
 
-    tools = [_tool(function) for function in (schema, search_entities, entity, neighbours, paths, query)]
+    tools = [_tool(function) for function in (schema, search_entities, entity, neighbours, paths, query, sql)]
     server: MCPServer = _without_log_handlers(
         lambda: MCPServer(
             "kgqa",

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa_core.config import Profile
 from kgqa_core.parent import end_with_parent
-from kgqa_core.serving.addresses import check_proxies, host_names
+from kgqa_core.serving.addresses import check_proxies, host_names, is_loopback
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.guard import Guard, error_body, serve_token
 from kgqa_core.serving.home_server import prove
@@ -47,7 +47,8 @@ class ServeOptions:
     workers: processes; each has the networks for itself, and shares the memory-mapped graph.  connections: at once, of
     a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, proxies, body_kb, body_seconds,
     timeout_seconds: as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when
-    absent.  record: as of `SystemSource`.  key: by which the server proves that it is the home's.
+    absent.  record: as of `SystemSource`.  naming: clients may change names of the graph; where only this machine
+    reaches the server, when absent.  key: by which the server proves that it is the home's.
     """
 
     home: str
@@ -68,6 +69,7 @@ class ServeOptions:
     timeout_seconds: float = 120.0
     trace_share: float | None = None
     record: dict[str, Any] | None = None
+    naming: bool | None = None
     key: str = field(default="", repr=False)
 
     def service(self, hooks: ServeHooks | None = None) -> Service:
@@ -94,7 +96,11 @@ class ServeOptions:
         hosts, token = host_names(self.host, self.hosts), serve_token(self.host)
         check_proxies(self.proxies)
         proof = partial(prove, self.key, Path(self.home)) if self.key else None
-        return HttpOptions(self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token, proof, self.proxies)
+        alone = is_loopback(self.host) and not self.hosts and not self.proxies
+        naming = alone if self.naming is None else self.naming
+        return HttpOptions(
+            self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token, proof, self.proxies, naming
+        )
 
 
 @dataclass(frozen=True)

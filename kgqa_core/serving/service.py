@@ -102,10 +102,11 @@ class _Waiting:
 
 @dataclass
 class _Opened:
-    """The systems of one run, by knowledge; None is the server's own.  view: looks into its graph.  tracer: keeps
-    traces of its answers."""
+    """The systems of one run, by knowledge; None is the server's own.  names: digest of those that the home gives its
+    graph.  view: looks into its graph.  tracer: keeps traces of its answers."""
 
     run: str
+    names: str
     name: str
     systems: dict[str | None, System]
     view: GraphView | None
@@ -140,6 +141,8 @@ class Service:
         self._some = threading.Condition()
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._renewing = threading.Lock()
+        self._failed: tuple[str, str] | None = None
 
     def start(self, on_view: Callable[[GraphView | None], None] | None = None) -> None:
         """Opens the system and begins to answer.  Raises what `SystemSource.open` raises.
@@ -185,6 +188,11 @@ class Service:
     def name(self) -> str:
         """What clients call the system: the name of its graph."""
         return self._system().name
+
+    @property
+    def names(self) -> str:
+        """Digest of the home's names that the graph of the system has, as of `SystemSource.names`."""
+        return self._system().names
 
     @property
     def system(self) -> System:
@@ -260,10 +268,11 @@ class Service:
         return self._opened
 
     def _open(self, run: str, on_view: Callable[[GraphView | None], None] | None = None) -> _Opened:
+        names = self.source.names(run)
         system, view = self.source.open(run, on_view)
         if system.model is None and system.words is None:  # the first question of all costs a second, and no money
             system.ask(WARMING)
-        return _Opened(run, self.source.name(run), {None: system}, view, self.source.tracer(run))
+        return _Opened(run, names, self.source.name(run), {None: system}, view, self.source.tracer(run))
 
     # -- the answering threads
 
@@ -360,26 +369,35 @@ class Service:
     # -- the following thread
 
     def _follow(self) -> None:
-        failed = None
         while not self._ended.wait(self.poll_seconds):
+            self.renew()
+
+    def renew(self) -> None:
+        """Opens what is to answer now, where that is another run or the names of its graph have changed.
+
+        Where it cannot be opened, what answers goes on, and `fault` says why.
+        """
+        with self._renewing:
             run = None
             try:
                 run = self.source.current()
-                if run == failed:
-                    continue
-                failed = None
-                if run == self.run:
+                current = run, self.source.names(run)
+                if current == self._failed:
+                    return
+                self._failed = None
+                if current == (self.run, self._system().names):
                     self.fault = None
-                    continue
+                    return
+                self._failed = current
                 opened = self._open(run)
             except Exception as fault:
-                failed, before = run, self.fault
+                before = self.fault
                 what = f"run {run} cannot be opened" if run is not None else "it is unknown which run is to answer"
                 self.fault = f"{what}, and run {self.run} goes on: {fault}"
                 if self.fault != before:
                     log.warning("%s", self.fault, exc_info=not isinstance(fault, KgqaError))
-                continue
-            self.fault = None
+                return
+            self.fault = self._failed = None
             log.info("run %s answers from now on, in place of %s", opened.run, self.run)
             self._opened = opened
             self.swaps += 1

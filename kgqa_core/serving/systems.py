@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kgqa_core.config import Profile
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.runs.finished import SystemParts, mentions_of_run, system_parts, with_mentions
+from kgqa_core.runs.home_names import names_file
 from kgqa_core.runs.records import answering_run, champion_run, default_run, is_champion, newest_run
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.store.artifacts import Home
@@ -90,6 +93,13 @@ class SystemSource:
     def tracer(self, run: str) -> QuestionTracer:
         """What keeps traces of the answers of a run's system."""
         return NO_TRACER if self.tracer_of is None else self.tracer_of(self.record_of(run))
+
+    def names(self, run: str) -> str:
+        """Digest of the names that the home gives to the graph of a run; empty without any."""
+        path = names_file(self.home, self.record_of(run))
+        with suppress(FileNotFoundError):
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        return ""
 
     def name(self, run: str) -> str:
         """What the system of a run is called by clients: the name of its graph."""

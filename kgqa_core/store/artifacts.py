@@ -32,7 +32,7 @@ from kgqa_core.store.digest import (
     hash_file,
     hash_path,
 )
-from kgqa_core.store.files import storage_faults, write_json
+from kgqa_core.store.files import storage_faults, write_json, write_text
 from kgqa_core.store.home import (
     FOLDERS,
     check_new,
@@ -53,6 +53,7 @@ log = logging.getLogger("kgqa")
 __all__ = [
     "MANIFEST", "VOLATILE", "ArtifactRef", "Home", "canonical_json", "content_digest", "hash_file", "hash_path",
     "read_manifest", "storage_faults", "sync_folder", "verify", "write_json", "write_manifest",
+    "write_text",
 ]  # fmt: skip
 SCHEMA_VERSION = 1
 PARTS = "-part"

@@ -153,9 +153,14 @@ def _elsewhere(fault: OSError, root: Path) -> Path | None:
 
 def write_json(path: Path, value: Any, mode: int = 0o666) -> None:
     """Write JSON with sorted keys, whole or not at all.  mode: of the file, less the umask."""
+    write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, default=str), mode)
+
+
+def write_text(path: Path, text: str, mode: int = 0o666) -> None:
+    """Write a text, whole or not at all.  mode: of the file, less the umask."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     temporary.touch(mode)
-    temporary.write_text(json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, default=str), encoding="utf-8")
+    temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
 
 

@@ -24,7 +24,7 @@ from tests.support.command import ROOT, environment
 from tests.support.films_home import films_home
 from tests.support.forked_command import forked_kgqa
 
-TOOLS = {"schema", "search_entities", "entity", "neighbours", "paths", "query", "ask"}
+TOOLS = {"schema", "search_entities", "entity", "neighbours", "paths", "query", "sql", "ask"}
 INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
@@ -88,6 +88,7 @@ def test_a_client_on_stdio_uses_every_tool(home: Path, mode: str) -> None:
             "neighbours": {"name": director, "limit": 3},
             "paths": {"start": film, "end": director},
             "query": {"form": "(JOIN (R <http://x/directed_by>) <http://x/f0>)"},
+            "sql": {"statement": "SELECT count(*) AS n FROM triples"},
             "ask": {"question": f"Who directed {film}?"},
         }
         results = {tool: await client.call_tool(tool, arguments) for tool, arguments in given.items()}
@@ -106,6 +107,7 @@ def test_a_client_on_stdio_uses_every_tool(home: Path, mode: str) -> None:
     assert len(found["neighbours"]["edges"]) == 3 and found["neighbours"]["left_out"]
     assert found["paths"]["hops"] == 1
     assert [node["name"] for node in found["query"]["answers"]] == [director] and len(found["query"]["proof"]) == 1
+    assert found["sql"]["columns"] == ["n"] and found["sql"]["rows"][0][0] > 0
     assert found["ask"]["topics"][0]["name"] == film and found["ask"]["facts"] and found["ask"]["seconds"] > 0
     assert found["always"]["answerable"] is True and found["always"]["min_confidence"] == 0
 

@@ -99,6 +99,12 @@ class EchoSource:
     def tracer(self, run: str) -> Any:
         return self.traced_by
 
+    def record_of(self, run: str) -> dict[str, Any]:
+        return {"profile": {"kg": {"name": "toy"}}}
+
+    def names(self, run: str) -> str:
+        return ""
+
     def name(self, run: str) -> str:
         return "toy"
 

@@ -62,10 +62,11 @@ def give_names(
     return {META: known | {"hide": names.hide}}
 
 
-def add_names(out: Path, old: Path, names: OwnNames) -> dict[str, Any]:
+def add_names(out: Path, old: Path, names: OwnNames, monitor: Monitor | None = None) -> dict[str, Any]:
     """Copies a built graph into the folder `out`, with names beside those that it has; its counts.
 
-    Raises KgInputError for names of what it does not have, for relations to hide, and for an overlay.
+    monitor: as of `give_names`.  Raises KgInputError for names of what it does not have, for relations to hide, and
+    for an overlay.
     """
     with KgStore.open(old) as store:
         path, meta, base = store.path, store.meta, store.base
@@ -77,7 +78,7 @@ def add_names(out: Path, old: Path, names: OwnNames) -> dict[str, Any]:
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"ATTACH {quoted(file)} AS kg; CREATE TABLE terms(key VARCHAR)")
         options = KgOptions.model_validate({**meta["options"], "names": names})
-        known = give_names(connection, file, options, None)[META]
+        known = give_names(connection, file, options, monitor)[META]
         for section, given in own.items():
             if section != "hide":
                 given |= {key: [*dict.fromkeys((*given.get(key, ()), *words))] for key, words in known[section].items()}

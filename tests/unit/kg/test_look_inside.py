@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 from kgqa_core.config import KgOptions
-from kgqa_core.errors import InputError, OutputError
+from kgqa_core.errors import FormTimeout, InputError, OutputError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.formats.rdf_quads import REIFIES
 from kgqa_core.kg.look.dump import dump
 from kgqa_core.kg.look.paths import shortest_paths
-from kgqa_core.kg.look.query import query
+from kgqa_core.kg.look.query import limited_query, query
 from kgqa_core.kg.look.search import resolve_one, search
 from kgqa_core.kg.look.stats import statistics
 from kgqa_core.kg.store import SCHEMA, KgStore
@@ -256,6 +256,25 @@ def test_sql_reads_the_graph_and_nothing_else(towns: KgStore, tmp_path: Path) ->
     assert frame.height == 1 and not (tmp_path / "out.csv").exists() and not (tmp_path / "other.duckdb").exists()
     with duckdb.connect(str(towns.path), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM triples").fetchone() == (6,)
+
+
+def test_sql_of_others_than_the_owner_has_limits_of_rows_time_memory_and_output(towns: KgStore) -> None:
+    path = towns.path
+    found = limited_query(
+        path, "SELECT id, 1 / 0, DATE '2020-01-01', repeat('é', 3000), 2::HUGEINT ** 70 FROM triples", limit=2
+    )
+    assert found["rows"][0][:3] == [0, "inf", "2020-01-01"] and len(found["rows"]) == 2 and found["more"]
+    assert found["rows"][0][3] == "é" * 2000 + "…" and isinstance(found["rows"][0][4], float)
+    with pytest.raises(FormTimeout, match="took longer than 3 s"):
+        limited_query(path, "SELECT count(*) FROM range(100000000000) a, range(100000) b", limit=1, seconds=3)
+    for statement, message in (
+        ("SELECT repeat('x', 3000000000)", "memory"),
+        ("SELECT i, repeat('y', 2000) FROM range(5000) t(i)", "more than 4 MB"),
+        ("COPY triples TO 'out.csv'", "only this graph can be read"),
+        ("SELECT '" + "x" * 20_000 + "'", "give at most 20,000"),
+    ):
+        with pytest.raises(InputError, match=message):
+            limited_query(path, statement, limit=10_000)
 
 
 def test_a_rebuilt_export_has_the_same_reading_account(make: Make, tmp_path: Path) -> None:

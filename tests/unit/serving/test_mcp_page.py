@@ -18,10 +18,10 @@ EXAMPLES = list(EXAMPLE.finditer(PAGE.read_text(encoding="utf-8")))
 
 def test_every_tool_has_an_example() -> None:
     tools = [example["tool"] for example in EXAMPLES]
-    assert tools == ["schema", "search_entities", "entity", "neighbours", "paths", "query", "ask"]
+    assert tools == ["schema", "search_entities", "entity", "neighbours", "paths", "query", "sql", "ask"]
 
 
-@pytest.mark.parametrize("place", range(6), ids=lambda place: EXAMPLES[place]["tool"])
+@pytest.mark.parametrize("place", range(7), ids=lambda place: EXAMPLES[place]["tool"])
 def test_an_example_returns_what_the_page_shows(view: GraphView, place: int) -> None:
     example = EXAMPLES[place]
     server = mcp_server(view, lambda *given: Answer("1", "", ""))
@@ -29,7 +29,7 @@ def test_an_example_returns_what_the_page_shows(view: GraphView, place: int) -> 
 
 
 def test_the_example_of_ask_has_the_fields_of_its_record() -> None:
-    result = json.loads(EXAMPLES[6]["result"])
+    result = json.loads(EXAMPLES[7]["result"])
     assert list(result) == list(AskResult.model_fields) and result["answers"] == ["Norland City"]
 
 

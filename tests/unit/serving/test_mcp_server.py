@@ -35,7 +35,7 @@ from tests.support.question_graph import X
 from tests.support.served import listening
 from tests.support.served_graph import HOSTILE
 
-TOOLS = ["schema", "search_entities", "entity", "neighbours", "paths", "query", "ask"]
+TOOLS = ["schema", "search_entities", "entity", "neighbours", "paths", "query", "sql", "ask"]
 SECRET = "a-token-of-enough-characters"
 
 
@@ -175,6 +175,13 @@ def test_a_question_is_answered_with_its_proof_and_bounded_facts(server: MCPServ
         ("entity", {"name": "Norland", "relation": "captal"}, "relation 'captal'.*did you mean 'capital'"),
         ("query", {"form": "(JION a b)"}, "no operator 'JION'; did you mean 'JOIN'"),
         ("query", {"form": "(COUNT"}, "character 1.*never closed|never closed"),
+        (
+            "query",
+            {"form": "SELECT * WHERE { ?a ?b ?c }"},
+            "a variable relation, which logical forms cannot say.*use SQL",
+        ),
+        ("sql", {"statement": "SELECT * FROM facts"}, "facts does not exist.*Tables are entities"),
+        ("sql", {"statement": "COPY triples TO 'out.csv'"}, "only this graph can be read"),
         ("query", {"form": "x" * 20_001}, "at most 20000 characters"),
         ("search_entities", {"text": "a", "limit": 1000}, "less than or equal to 100.*1000"),
         ("search_entities", {"text": " "}, "is empty"),

@@ -11,7 +11,7 @@ import pytest
 
 from kgqa_core.runs.graph_files import graph_record
 from kgqa_core.serving.feedback import FeedbackStore
-from kgqa_core.serving.http import create_app
+from kgqa_core.serving.http import HttpOptions, create_app
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home
@@ -32,7 +32,7 @@ def test_the_calls_of_the_page_get_what_it_shows(tmp_path: Path) -> None:
     assert found is not None
     shown = re.findall(r"^# → (.*)$", found["calls"], re.MULTILINE)
     calls = re.sub(r"^# → .*$", "echo; echo ::next", found["calls"], flags=re.MULTILINE)
-    with listening(create_app(service, feedback=FeedbackStore(tmp_path / "serve"))) as url:
+    with listening(create_app(service, HttpOptions(naming=True), FeedbackStore(tmp_path / "serve"))) as url:
         script = f"set -eu -o pipefail\nurl={url}\n{calls}"
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
