@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,10 @@ from kgqa_core.config import PASSAGES, TOPICS, Knowledge, Profile, recorded_prof
 from kgqa_core.errors import ArtifactError, InputError, nearest
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED
+from kgqa_core.runs.builds import filled
+from kgqa_core.runs.home_names import named_graph
 from kgqa_core.runs.records import stage_artifact, stage_with_artifact
-from kgqa_core.store.artifacts import ArtifactRef, Home, canonical_json, read_manifest, verify
+from kgqa_core.store.artifacts import ArtifactRef, Home, read_manifest, verify
 from kgqa_core.workspace import Workspace
 
 log = logging.getLogger("kgqa")
@@ -79,8 +79,6 @@ def system_parts(
     if min_confidence is not None:
         least = profile.abstention.model_copy(update={"min_confidence": min_confidence})
         profile = profile.model_copy(update={"abstention": least})
-    from kgqa_core.runs.home_names import named_graph
-
     retriever, form = _knowledge(record, profile, knowledge)
     name = f"{retriever}/{form}"
 
@@ -108,8 +106,6 @@ def mentions_of_run(
     home: Home, record: Mapping[str, Any], monitor: Monitor = QUIET, compute: ComputeMentions | None = None
 ) -> Path:
     """The mention dictionary of a run's graph: the run's own, or else as `mentions_of_graph` gives it."""
-    from kgqa_core.runs.home_names import named_graph
-
     graph = named_graph(home, record, monitor)
     if stage_with_artifact(record, "mentions") and graph == stage_artifact(record, "kg"):
         return stage_artifact(record, "mentions").folder
@@ -148,27 +144,6 @@ def _compute_mentions(home: Home, monitor: Monitor, kg: ArtifactRef) -> Artifact
         return build(workspace, kg=kg.folder)
 
     return filled(home, "mentions", {"inputs": inputs}, fill, monitor)
-
-
-def filled(
-    home: Home, kind: str, parts: Mapping[str, Any], fill: Callable[[Workspace], Mapping[str, Any]], monitor: Monitor
-) -> ArtifactRef:
-    """The artifact that is made of these parts: found in the home, or filled now."""
-    made_of = {"stage": kind, **parts}
-    key = hashlib.sha256(canonical_json(made_of).encode()).hexdigest()
-
-    def compute(out: Path, work: Path) -> Mapping[str, Any]:
-        return fill(Workspace(out, work, home.cache, monitor))
-
-    return home.compute(kind, key, compute, {"stage": kind, "made_of": made_of}, monitor)[0]
-
-
-@cache
-def build_code() -> str:
-    """Digest of the source files that a build of a graph or of its arrays runs."""
-    root = Path(__file__).parents[1]
-    files = sorted(file for room in ("dkg", "kg") for file in (root / room).rglob("*.py"))
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
 
 def with_mentions(parts: SystemParts, mentions: Path) -> SystemParts:

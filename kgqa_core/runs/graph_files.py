@@ -20,7 +20,8 @@ from kgqa_core.kg.ingest.sources import named_files, tables_in
 from kgqa_core.kg.remote.registry import graph_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.runs.finished import build_code, filled, mentions_of_graph
+from kgqa_core.runs.builds import build_code, filled
+from kgqa_core.runs.finished import mentions_of_graph
 from kgqa_core.runs.home_names import with_names
 from kgqa_core.spool import regular_file
 from kgqa_core.store.artifacts import ArtifactRef, Home, hash_path, verify

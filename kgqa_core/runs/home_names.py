@@ -14,9 +14,8 @@ import yaml
 
 from kgqa_core.config import KgOptions, OwnNames, make_profile, parse_profile, read_profile
 from kgqa_core.errors import InputError
-from kgqa_core.kg.ingest.own_names import add_names
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.runs.finished import build_code, filled
+from kgqa_core.runs.builds import build_code, filled
 from kgqa_core.runs.records import stage_artifact
 from kgqa_core.store.artifacts import ArtifactRef, Home, storage_faults, write_text
 
@@ -53,7 +52,8 @@ def with_names(
 
     noted: names of what the graph does not have go to the monitor; else, raises KgInputError, as `add_names`.
     """
-    from kgqa_core.kg.build import resource_faults
+    from kgqa_core.kg.build import resource_faults  # with DuckDB
+    from kgqa_core.kg.ingest.own_names import add_names
 
     parts = {"inputs": {"kg": ref.digest}, "options": names.decisive(), "code": build_code()}
     told = monitor if noted else None
