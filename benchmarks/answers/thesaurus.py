@@ -1,12 +1,13 @@
-"""Answers development questions from a graph alone, with the hand-written thesaurus and without its entries for it.
+"""Answers development questions from a graph alone, with the thesaurus and without what of it is made for the graph.
 
     python -m benchmarks.answers.thesaurus --work DIR [--shared ../shared] [--only NAME …] [--most 300]
         [--json benchmarks/results/thesaurus.json]
 
 Sets: people's questions over Atlas and wikidata_mini (benchmarks/people/dev), MetaQA's dev questions by hops and
 SimpleQuestions' valid questions.  The packaged head start answers; nothing is trained.  *without*: no entry of the
-thesaurus that matches a relation of the graph by label or key is there (`Thesaurus.without`); types, general words and
-what the head start learnt with the whole thesaurus stay.
+thesaurus that matches a relation of the graph by label or key is there (`Thesaurus.without`), so that its relations
+have Wikidata's other names; types, general words and what the head start learnt with the whole thesaurus stay.
+*neither*: without these names, too, so that relations have the words of their labels alone.
 
 exact: of the answerable questions, with an interval (95 %).  declined: of the answerable ones.  wrong_above: of all
 questions, those answered wrongly with a confidence above 0.8.  entries: of the thesaurus, and how many match.
@@ -21,6 +22,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from benchmarks import results_file
 from benchmarks.answers.auto_figures import is_exact, reply_of
@@ -33,12 +35,14 @@ from kgqa_core.datasets.derived.thesaurus import WITHOUT, thesaurus
 from kgqa_core.kg.build import build as build_kg
 from kgqa_core.kg.names import relation_name
 from kgqa_core.kg.store import KgStore
+from kgqa_core.search import question_words
 from kgqa_core.search.graph import words_of
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 
-FIELDS = (*CONDITIONS, "benchmark", "most", "sets/*/entries/*", "sets/*/with/...", "sets/*/without/...")
+FIELDS = (*CONDITIONS, "benchmark", "most", "sets/*/entries/*", "sets/*/with/...", "sets/*/without/...",
+          "sets/*/neither/...")  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
 
 SEED = 7
@@ -120,6 +124,10 @@ def compare(work: Work, name: str) -> dict[str, Any]:
     whole, made = entries(), {"with": figures(work, name)}
     with KgStore.open(work.kg(graph)) as store, without_entries(store):
         made["without"], left = figures(work, name), entries()
+        with mock.patch.object(question_words, "public_names", lambda _: None):
+            question_words._entry.cache_clear()
+            made["neither"] = figures(work, name)
+        question_words._entry.cache_clear()
     return {"entries": {"all": whole, "matching": whole - left}, **made}
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from kgqa_core.datasets.derived import thesaurus as thesaurus_file
-from kgqa_core.datasets.derived.thesaurus import RelationEntry, Thesaurus, thesaurus
+from kgqa_core.datasets.derived.thesaurus import RelationEntry, Thesaurus, public_names, thesaurus
 from kgqa_core.datasets.files import packaged_yaml
 from kgqa_core.linking.english import type_words
 from kgqa_core.linking.words import FUNCTION_WORDS
@@ -46,7 +46,10 @@ def other_types(label: str) -> tuple[str, ...]:
 
 
 def entry_of(graph: LabelGraph, relation: int) -> RelationEntry:
-    """What the thesaurus has for a relation: of its label, of the measure that this ends with, or of any date."""
+    """What the thesaurus has for a relation: of its label, of the measure that this ends with, or of any date.
+
+    A relation whose label has no entry has the other names of Wikidata's property of that name.
+    """
     measured, dated = bool(graph.measured[relation] > 0.5), bool(graph.dated[relation] > 0.5)
     return _entry(thesaurus(), graph.labels[relation], measured, dated)
 
@@ -54,13 +57,17 @@ def entry_of(graph: LabelGraph, relation: int) -> RelationEntry:
 @cache
 def _entry(known: Thesaurus, label: str, measured: bool, dated: bool) -> RelationEntry:
     lists = question_words()
-    entry = known.relation(label)
-    if entry is None and dated:
+    if (entry := known.relation(label)) is not None:
+        return entry
+    if dated:
         entry = known.relation("date")
         entry = entry and replace(entry, nouns=(), ask=())
-    elif entry is None and measured:
+    elif measured:
         entry = known.measure(label, lists["units"] | lists["stated_units"])
-    return entry or RelationEntry()
+    names = public_names(label) or RelationEntry()
+    return (
+        replace(entry, nouns=(*names.nouns, *entry.nouns), passive=names.passive, verb=names.verb) if entry else names
+    )
 
 
 def is_superlative(word: str) -> bool:

@@ -1,11 +1,13 @@
-"""Hand-written words for relations and types that are common in ontologies, keyed by the words of a label.
+"""Words for relations and types that are common in ontologies, keyed by the words of a label: by hand, and Wikidata's.
 
-They were written with the relations of graphs that are scored in view (docs/test_sets.md).  Evaluations therefore give
-their figures without the entries of the scored graph, too: `Thesaurus.without`, which the variable WITHOUT switches on.
+The hand-written entries were written with the relations of graphs that are scored in view (docs/test_sets.md).
+Evaluations therefore give their figures without the entries of the scored graph, too: `Thesaurus.without`, which the
+variable WITHOUT switches on.  A relation without an entry has the other names that Wikidata's properties have.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -19,6 +21,8 @@ from kgqa_core.errors import ConfigError
 
 FILES = tuple(Path(__file__).parent / "data" / name for name in ("thesaurus.yaml", "thesaurus_zh.yaml"))
 """English, and Chinese."""
+PUBLIC = FILES[0].with_name("relation_names.tsv.gz")
+"""Labels and aliases of Wikidata's properties (CC0); tools/relation_names.py writes it."""
 WITHOUT = "KGQA_THESAURUS_WITHOUT"
 """The environment variable that names a file of relation names, one a line, whose entries are left out."""
 _LISTS = ("labels", "nouns", "passive", "active", "verb", "ask", "back", "most", "least", "more_than", "less_than",
@@ -130,6 +134,28 @@ def _packaged(names: str) -> Thesaurus:
             "name a file of relation names, one a line, or unset it"
         ) from fault
     return _packaged("").without(lines)
+
+
+def public_names(label: str) -> RelationEntry | None:
+    """Other names of a relation by its label: those of Wikidata's property with that label, else with that alias."""
+    names = _public()
+    return next((names[form] for form in _forms(label) if form in names), None)
+
+
+@cache
+def _public() -> Mapping[str, RelationEntry]:
+    """The packaged names: nouns, participles and verbs of each property, by its label and by each of them."""
+    by_label: dict[str, RelationEntry] = {}
+    for line in gzip.decompress(PUBLIC.read_bytes()).decode().splitlines():
+        label, *columns = line.split("\t")
+        nouns, passive, verbs = (tuple(filter(None, column.split("|"))) for column in columns)
+        pairs = [verb.partition("~") for verb in verbs]
+        by_label[label] = RelationEntry(nouns=nouns, passive=passive, verb=tuple((one, many) for one, _, many in pairs))
+    results = dict(by_label)
+    for entry in by_label.values():
+        for name in (*entry.nouns, *entry.passive, *(one for one, _ in entry.verb)):
+            results.setdefault(name, entry)
+    return results
 
 
 def read_thesaurus(*paths: Path) -> Thesaurus:

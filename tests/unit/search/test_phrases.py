@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.answers.thesaurus import without_entries
-from kgqa_core.datasets.derived.thesaurus import WITHOUT, RelationEntry, Thesaurus, thesaurus
+from kgqa_core.datasets.derived.thesaurus import WITHOUT, RelationEntry, Thesaurus, public_names, thesaurus
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Join, Literal
 from kgqa_core.logic.parser import parse
@@ -188,7 +188,7 @@ def test_other_wordings_are_few_distinct_and_have_slots() -> None:
     assert relation_words("zorp", "").ahead == relation_words("zorp", "").back == ()
 
 
-def test_without_the_entries_of_a_graph_its_relations_have_the_words_of_their_labels_alone(
+def test_without_the_entries_of_a_graph_its_relations_have_no_words_written_by_hand(
     graph: LabelGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undated = [n for n in range(graph.relations) if not graph.dated[n]]  # any date is later or earlier than another
@@ -196,9 +196,10 @@ def test_without_the_entries_of_a_graph_its_relations_have_the_words_of_their_la
     assert "populous" in known and any("who directed x" in words.ahead for words in whole)
     with without_entries(graph.store):
         left = Phrases(graph).relation_words
-        assert {entry_of(graph, n) for n in undated} == {RelationEntry()}
+        others = [public_names(label) or RelationEntry() for label in graph.labels]
+        assert [entry_of(graph, n) for n in undated] == [others[n] for n in undated]
         assert "populous" not in adjectives() and thesaurus().relation("currency") is not None
-        monkeypatch.setattr("kgqa_core.search.phrases.entry_of", lambda *_: RelationEntry())
+        monkeypatch.setattr("kgqa_core.search.phrases.entry_of", lambda _, n: others[n])
         monkeypatch.setattr(Thesaurus, "relation", lambda *_: None)
         plain = Phrases(graph).relation_words
     assert [left[n] for n in undated] == [plain[n] for n in undated]
@@ -215,7 +216,7 @@ def test_wordings_of_a_direction_begin_with_that_of_the_phrases(graph: LabelGrap
     ahead, back = phrases.wordings(way_of(graph, "directed_by")), phrases.wordings(way_of(graph, "directed_by", True))
     assert ahead[0] == "director" and "who directed x" in ahead and "what did x direct" not in ahead
     assert back[0] == "film directed by" and "what did x direct" in back and "who directed x" not in back
-    assert phrases.wordings(way_of(graph, "call_sign")) == ("call sign",)
+    assert phrases.wordings(way_of(graph, "call_sign")) == ("call sign", "call letters")  # of Wikidata's property
     assert phrases.wordings(way_of(graph, "call_sign", True)) == ("station with call sign",)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from kgqa_core.datasets.derived.thesaurus import FILES, WITHOUT, read_thesaurus, thesaurus
+from kgqa_core.datasets.derived.thesaurus import FILES, PUBLIC, WITHOUT, public_names, read_thesaurus, thesaurus
 from kgqa_core.errors import ConfigError
 from kgqa_core.metrics.normalise import is_cjk
+from tools.relation_names import lines
 
 
 def written(path: Path, relations: list[dict[str, object]], **more: object) -> Path:
@@ -105,3 +108,30 @@ def test_a_variable_names_the_file_of_what_is_left_out(tmp_path: Path, monkeypat
         thesaurus()
     monkeypatch.delenv(WITHOUT)
     assert thesaurus() is whole
+
+
+def test_other_names_of_relations_are_those_of_wikidatas_properties() -> None:
+    entry = public_names("place of birth")
+    assert entry is public_names("Birthplace") is public_names("has birth location")
+    assert entry is not None and entry.nouns[0] == "place of birth" and "born in" in entry.passive
+    assert not entry.labels and not entry.ask, "labels are keys of the thesaurus"
+    borders = public_names("shares border with")
+    assert borders is not None and ("borders", "border") in borders.verb and "bordered by" in borders.passive
+    assert public_names("zorp") is public_names("VIAF ID") is None
+
+
+def test_packaged_names_are_what_the_tool_makes(shared_data: Path) -> None:
+    rows = (shared_data / "relation_names" / "wikidata_properties.jsonl").read_text(encoding="utf-8").splitlines()
+    made = lines(json.loads(row) for row in rows)
+    assert gzip.decompress(PUBLIC.read_bytes()).decode().splitlines() == made and len(made) > 1000
+
+
+def test_a_name_of_two_relations_is_that_of_the_one_with_more_statements() -> None:
+    rows = [
+        {"id": "P1", "datatype": "Item", "label": "author", "aliases": ["writer", "made by", "X2", "by"],
+         "count_2020": 9},
+        {"id": "P2", "datatype": "Item", "label": "editor", "aliases": ["writer", "Author", "edits texts"]},
+        {"id": "P3", "datatype": "ExternalId", "label": "number", "aliases": ["code"]},
+        {"id": "P4", "label": "height", "aliases": []},
+    ]  # fmt: skip
+    assert lines(rows) == ["author\tauthor|writer\tmade by\t", "editor\teditor|edits texts\t\t"]
