@@ -1,4 +1,6 @@
-"""How good a reader is on what training did not draw: `python -m tools.builtin_reader.evaluate --model FOLDER`.
+"""How good a reader is on what training did not draw.
+
+    python -m tools.builtin_reader.evaluate --model FOLDER [--each 100] [--json benchmarks/results/builtin.json]
 
 Answers are right when they are exactly the expected ones.  A rewriting is judged by its facts: it is faithful when
 every name of the facts stands in it as it is written and nothing stands in it that is neither a name, a word of a
@@ -18,6 +20,9 @@ from random import Random
 
 from tokenizers import Tokenizer
 
+from benchmarks import results_file
+from benchmarks.conditions import conditions
+from benchmarks.results_file import CONDITIONS
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import rewrite_prompt, spaced_triples
@@ -29,6 +34,8 @@ from tools.builtin_reader.names import Names
 from tools.builtin_reader.sentences import MIDDLE, Fact, tell, words
 
 log = logging.getLogger("kgqa.builtin")
+FIELDS = (*CONDITIONS, "each", "scores/*")
+"""What the result file holds (benchmarks/results_file.py)."""
 
 JOINING = frozenset("the of is are and as for its has have was were s".split())
 WORD = re.compile(r"[^\s.,:()'_-]+")
@@ -105,12 +112,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--model", type=Path, required=True, help="published folder")
     parser.add_argument("--each", type=int, default=100, help="samples of every form, family and language")
+    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     model = HFModel(given.model, device="cpu", name="builtin")
     pieces = tokens.letter_pieces(Tokenizer.from_file(str(given.model / "tokenizer.json")))
     scores = answers(model, pieces, given.each) | rewritings(model, pieces, given.each)
-    log.info("%s", json.dumps({name: round(score, 3) for name, score in scores.items()}, indent=1, ensure_ascii=False))
+    rounded = {name: round(score, 3) for name, score in scores.items()}
+    log.info("%s", json.dumps(rounded, indent=1, ensure_ascii=False))
+    if given.json is not None:
+        found = {"conditions": conditions(SECOND.seed), "each": given.each, "scores": rounded}
+        results_file.write(given.json, found, FIELDS)
 
 
 if __name__ == "__main__":
