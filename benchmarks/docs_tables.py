@@ -34,45 +34,47 @@ class ResultFile:
     name: str
     script: str
     """From the root of the repository; its FIELDS say what it writes."""
-    records_commit: bool = True
-    """False where the file was made before its script wrote its conditions; goes with the next run."""
+    since: str = ""
+    """Where the file was made before its script wrote its conditions: the commit that it came with, so that it was made
+    at or before that; goes with the next run."""
 
 
 RESULTS: tuple[ResultFile, ...] = (
-    ResultFile("abstention", "benchmarks/answers/abstention.py", False),
-    ResultFile("answerability", "benchmarks/papers/answerability.py", False),
+    ResultFile("abstention", "benchmarks/answers/abstention.py", "a7353cc, 2026-11-22"),
+    ResultFile("answerability", "benchmarks/papers/answerability.py", "fd418cf, 2026-11-22"),
     ResultFile("artifact_digests", "benchmarks/operation/artifact_digests.py"),
     ResultFile("auto", "benchmarks/answers/auto.py"),
-    ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", False),
+    ResultFile("builtin", "tools/builtin_reader/evaluate.py"),
+    ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", "2896250, 2026-11-23"),
     ResultFile("connectors", "benchmarks/graph/connectors.py"),
     ResultFile("data_sets", "benchmarks/questions/data_sets.py"),
     ResultFile("delta", "benchmarks/graph/delta.py"),
     ResultFile("demo", "benchmarks/operation/demo.py"),
     ResultFile("dialogues", "benchmarks/answers/dialogues.py"),
     ResultFile("dialogues_dev", "benchmarks/answers/dialogues.py"),
-    ResultFile("dkg_follow", "benchmarks/graph/dkg_follow.py", False),
-    ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", False),
-    ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", False),
+    ResultFile("dkg_follow", "benchmarks/graph/dkg_follow.py", "4e97671, 2026-11-20"),
+    ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", "4e97671, 2026-11-20"),
+    ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", "4e97671, 2026-11-20"),
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
     ResultFile("first_answer", "benchmarks/operation/first_answer.py"),
     ResultFile("forecast", "benchmarks/models/forecast.py"),
     ResultFile("graph_alone", "benchmarks/answers/graph_alone.py"),
     ResultFile("head_start_calibration", "tools/head_start/calibrate.py"),
-    ResultFile("ingest", "benchmarks/graph/ingest.py", False),
+    ResultFile("ingest", "benchmarks/graph/ingest.py"),
     ResultFile("kg_subset", "benchmarks/graph/kg_subset.py"),
     ResultFile("kill_commands", "benchmarks/operation/kill_commands.py"),
     ResultFile("languages", "benchmarks/answers/languages.py"),
-    ResultFile("linking", "benchmarks/answers/linking.py", False),
-    ResultFile("llm", "benchmarks/models/llm.py", False),
-    ResultFile("logic", "benchmarks/graph/logic.py", False),
+    ResultFile("linking", "benchmarks/answers/linking.py", "05696d7, 2026-11-22"),
+    ResultFile("llm", "benchmarks/models/llm.py", "22ac7a2, 2026-11-20"),
+    ResultFile("logic", "benchmarks/graph/logic.py", "8f83bf9, 2026-11-22"),
     ResultFile("long_questions", "benchmarks/serving/long_questions.py"),
-    ResultFile("ltgen", "benchmarks/papers/ltgen.py", False),
-    ResultFile("operations", "benchmarks/operation/operations.py", False),
+    ResultFile("ltgen", "benchmarks/papers/ltgen.py", "a81719e, 2026-11-22"),
+    ResultFile("operations", "benchmarks/operation/operations.py", "2ce5c47, 2026-11-22"),
     ResultFile("parsers", "benchmarks/papers/parsers.py"),
-    ResultFile("passages", "benchmarks/answers/passages.py", False),
+    ResultFile("passages", "benchmarks/answers/passages.py"),
     ResultFile("people_dev_atlas", "benchmarks/answers/people.py"),
     ResultFile("real_sets", "benchmarks/answers/real_sets.py"),
-    ResultFile("relation_ranking", "benchmarks/papers/relation_ranking.py", False),
+    ResultFile("relation_ranking", "benchmarks/papers/relation_ranking.py", "2852f8b, 2026-11-22"),
     ResultFile("dkg_peers", "benchmarks/graph/dkg_peers.py"),
     ResultFile("large_graph", "benchmarks/graph/large_graph.py"),
     ResultFile("gpu", "benchmarks/models/gpu.py"),
@@ -81,6 +83,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("serve_clients", "benchmarks/serving/serve_clients.py"),
     ResultFile("serve_faults", "benchmarks/serving/serve_faults.py"),
     ResultFile("sparql_road", "benchmarks/questions/sparql_road.py"),
+    ResultFile("thesaurus", "benchmarks/answers/thesaurus.py"),
     ResultFile("times", "benchmarks/operation/times.py"),
     ResultFile("training", "benchmarks/models/training.py"),
     ResultFile("unread", "benchmarks/answers/cases.py"),
@@ -88,7 +91,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("unread2_5303c6b", "benchmarks/answers/cases.py"),
     ResultFile("unread_5303c6b", "benchmarks/answers/cases.py"),
     ResultFile("whole_table", "benchmarks/answers/whole_table.py"),
-    ResultFile("wikidata_json", "benchmarks/graph/wikidata_json.py", False),
+    ResultFile("wikidata_json", "benchmarks/graph/wikidata_json.py"),
 )
 
 
@@ -96,12 +99,12 @@ TABLES: tuple[Table, ...] = (*answers.TABLES, *graph.TABLES, *performance.TABLES
 
 WITHOUT_RESULT: Mapping[str, str] = {
     "docs/atlas.md": "counts of the bundled questions, which the code makes from a seed",
-    "docs/model_cards/builtin.md": "tools/builtin_reader/evaluate.py prints them; the weights of before are not kept",
-    "docs/model_cards/hop_path.md": "tests/scoreboard holds the figures with their tolerances",
-    "docs/model_cards/rigel.md": "tests/scoreboard holds the figures with their tolerances",
     "docs/security.md": "status codes",
 }
 """Pages that still have tables of figures that no result file holds, and why; the list may only become shorter."""
+
+REBASED = frozenset({"49a9a7e", "6fcf8a8", "999a90a", "c3c88b0", "ec38b30", "efa9a78"})
+"""Commits of result files that are in no history, since they were rebased before they were published; no more."""
 
 COMMIT = re.compile(r"[0-9a-f]{7,40}( with changes)?")
 BLOCK = re.compile(r"<!-- table: (?P<name>[^>]+?) -->\n(?P<text>.*?)<!-- end -->\n", re.DOTALL)
@@ -128,9 +131,21 @@ def rendered(page: str) -> str:
     def replaced(match: re.Match[str]) -> str:
         table = own[match["name"]]
         made = table.write(load(table.result) if table.result else None).strip("\n")
-        return f"<!-- table: {table.name} -->\n{made}\n<!-- end -->\n"
+        marked = "".join(f"\n\n{mark}" for mark in marks(table.result) if mark not in made)
+        return f"<!-- table: {table.name} -->\n{made}{marked}\n<!-- end -->\n"
 
     return BLOCK.sub(replaced, text)
+
+
+def marks(result: str) -> list[str]:
+    """What stands below each table of a result file whose figures cannot be made again exactly."""
+    if not result:
+        return []
+    file = next(one for one in RESULTS if one.name == result)
+    changed = sorted({commit_name(commit) for commit in _commits(load(result)) if commit.endswith(" with changes")})
+    return [f"*Of an unknown commit, at or before {file.since}.*"] * bool(file.since) + [
+        f"*In part of a tree with changes that were not kept: {commit}.*" for commit in changed
+    ]
 
 
 RESULTS_PAGE = "docs/evaluation.md"
@@ -140,8 +155,10 @@ def result_files() -> str:
     """Every result file with its script and the commits that its figures were made at."""
     rows = []
     for one in RESULTS:
-        commits = sorted({commit_name(commit) for commit in _commits(load(one.name))})
-        rows.append((f"`{one.name}.json`", f"`{one.script}`", ", ".join(commits) or "not recorded"))
+        names = {commit_name(commit) for commit in _commits(load(one.name))}
+        commits = sorted(f"{name} (rebased since)" if name in REBASED else name for name in names)
+        unknown = f"not recorded: {one.since} or before"
+        rows.append((f"`{one.name}.json`", f"`{one.script}`", ", ".join(commits) or unknown))
     return table(("file", "made by", "commit"), rows)
 
 
@@ -163,15 +180,16 @@ def faults() -> list[str]:
     for one in RESULTS:
         fields = results_file.declared(ROOT / one.script)
         for problem in results_file.problems(load(one.name), fields):
-            if one.records_commit or not re.fullmatch(r"lacks '(.*/)?(conditions/.*|commit)'", problem):
+            if not one.since or not re.fullmatch(r"lacks '(.*/)?(conditions/.*|commit)'", problem):
                 found.append(f"{one.name}.json: {problem} ({one.script})")
         commits = set(_commits(load(one.name)))
         found += [
             f"{one.name}.json: {commit!r} is no commit that a script writes" for commit in sorted(commits)
             if not COMMIT.fullmatch(commit)
         ]  # fmt: skip
-        if one.records_commit and not commits:
-            found.append(f"{one.name}.json: records no commit ({one.script})")
+        if bool(one.since) == bool(commits):
+            does = f"records its commit, so that nothing is to say of {one.since!r}" if commits else "records no commit"
+            found.append(f"{one.name}.json: {does} ({one.script})")
     return found
 
 

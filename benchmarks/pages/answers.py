@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import yaml
+
+from benchmarks.conditions import ROOT
 from benchmarks.operation import kill_commands
 from benchmarks.tables import MADE, Rows, Table, conditions_line, late, percent, table
 from kgqa_core.papers.grailqability.report import rule_of
@@ -225,7 +228,61 @@ DIALOGUES = (
 )
 """How often the second and third turns of dialogues are right."""
 
+BOARDS = ROOT / "tests" / "scoreboard"
+SETS = {"people, atlas": "people, Atlas", "people, wikidata_mini": "people, `wikidata_mini`"}
+VARIANTS = {"with": "all", "without": "without the graph's entries", "neither": "nor Wikidata's names"}
+
+
+def thesaurus(found: Json) -> str:
+    """What is answered with and without the words for the relations of the graph that is scored."""
+    rows = []
+    for name, row in found["sets"].items():
+        matching = f"{row['entries']['matching']} of {row['entries']['all']}"
+        for variant, title in VARIANTS.items():
+            own = row[variant]
+            exact = "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own["exact"])
+            shares = [f"{own[figure]['share']:.3f}" for figure in ("declined", "wrong_above")]
+            rows.append((SETS.get(name, name), matching, title, own["questions"], exact, *shares))
+    head = ("questions", "entries of the graph", "words", "n", "exact [95 %]", "declined wrongly", "wrong above .8")
+    return f"{table(head, rows)}\n{conditions_line(found['conditions'])}\n"
+
+
+def builtin(found: Json) -> str:
+    """Held-out scores of the builtin model."""
+    scores = found["scores"]
+    names = [name.removeprefix("triples ") for name in scores if name.startswith("triples ")]
+    shown = [(form, name) for name in names for form in ("triples", "sentences")]
+    cells = {pair: f"{scores[' '.join(pair)]:.2f}" if " ".join(pair) in scores else "–" for pair in shown}
+    read = [(name.replace(" zh", ", Chinese"), cells["triples", name], cells["sentences", name]) for name in names]
+    parts = ("exact", "faithful", "all names", "nothing invented")
+    told = [
+        (language, *(f"{scores[f'{form}: {part}']:.2f}" for part in parts))
+        for form, language in (("rewrite", "English"), ("rewrite zh", "Chinese"))
+    ]
+    return (
+        f"{found['each']} samples of each; {conditions_line(found['conditions'])}\n\n"
+        f"{table(('questions', 'from triples', 'from sentences'), read)}\n"
+        f"{table(('telling triples', 'as expected', 'faithful', 'all names', 'nothing invented'), told)}"
+    )
+
+
+def scoreboard(_: None, name: str) -> str:
+    """What a retriever has to score in the slow tests, and what it scored when that was set."""
+    rows = []
+    for path in sorted(BOARDS.glob("*.yaml")):
+        board = yaml.safe_load(path.read_text(encoding="utf-8"))
+        rows += [
+            (board["profile"], one.get("group", "all"), one["metric"], one["at_least"], one["measured"])
+            for one in board["scores"] if one["experiment"] == f"{name}/-/-"
+        ]  # fmt: skip
+    return table(("profile", "questions", "metric", "at least", "measured"), rows)
+
+
 TABLES = (
+    Table("builtin", "docs/model_cards/builtin.md", "builtin", builtin),
+    Table("scoreboard/hop_path", "docs/model_cards/hop_path.md", "", partial(scoreboard, name="hop_path")),
+    Table("scoreboard/rigel", "docs/model_cards/rigel.md", "", partial(scoreboard, name="rigel")),
+    Table("thesaurus", "docs/auto.md", "thesaurus", thesaurus),
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", answerability_sets),
     Table("answerability/atlas", "docs/answerability.md", "answerability", partial(parsers, name="atlas")),

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import DATA
+from benchmarks.conditions import DATA, conditions
+from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import (
     KgOptions,
     LlmOptions,
@@ -44,7 +45,7 @@ from kgqa_core.workspace import Workspace
 from tests.support.chat_server import ServerProcess
 
 FIELDS = (
-    "conditions/seed", "conditions/per_level", "conditions/cores", "conditions/load/*", "conditions/python",
+    *CONDITIONS, "conditions/per_level", "conditions/load/*", "conditions/python",
     "*/draw/*", "*/levels/...", "*/draw_seconds", "*/qa/...", "*/conv/...",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
@@ -173,7 +174,7 @@ def main() -> None:
     os.environ.setdefault("OPENAI_API_KEY", "none")
     result: dict[str, Any] = {
         "conditions": {
-            "seed": SEED, "per_level": given.per_level, "cores": os.cpu_count(), "load": os.getloadavg(),
+            **conditions(SEED), "per_level": given.per_level, "load": os.getloadavg(),
             "python": platform.python_version(),
         }
     }  # fmt: skip
