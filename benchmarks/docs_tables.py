@@ -84,6 +84,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("serve_faults", "benchmarks/serving/serve_faults.py"),
     ResultFile("sparql_road", "benchmarks/questions/sparql_road.py"),
     ResultFile("thesaurus", "benchmarks/answers/thesaurus.py"),
+    ResultFile("translated", "benchmarks/answers/translated.py"),
     ResultFile("times", "benchmarks/operation/times.py"),
     ResultFile("training", "benchmarks/models/training.py"),
     ResultFile("unread", "benchmarks/answers/cases.py"),

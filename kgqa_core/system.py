@@ -294,8 +294,10 @@ class System:
         )
 
     def _answer(self, questions: Sequence[Question], traces: dict[str, str] | None) -> list[Answer]:
-        clock = StepClock()
+        clock, given_texts = StepClock(), {question.id: question.text for question in questions}
         with self.turns, clock.step("linking"), time_limit(SECONDS):
+            questions = [self._in_english(question) for question in questions]
+            english = {one.id: one.text for one in questions if one.text != given_texts[one.id]}
             followed = {question.id: self._follow(question) for question in questions}
             linked = [self._link(found[0] if (found := followed[one.id]) else one) for one in questions]
         batch = [question for question, _ in linked]
@@ -313,7 +315,9 @@ class System:
                 if self.answerer.computes:
                     started = [with_candidates(question, mentions, CANDIDATES) for question, mentions in linked]
                     corrections = self.calculator.solver.corrections
-                    corrections.learn(self.confirmed(), lambda one: with_candidates(*self._link(one), CANDIDATES))
+                    corrections.learn(
+                        self.confirmed(), lambda one: with_candidates(*self._link(self._in_english(one)), CANDIDATES)
+                    )
                 whole = [index for index, one in enumerate(started) if followed[one.id] is None]
                 solved_now = self.calculator.compute([started[i] for i in whole], [retrieved[i] for i in whole])
                 computed = [found[1] if (found := followed[one.id]) else None for one in started]
@@ -349,7 +353,7 @@ class System:
         answers = [
             Answer(
                 id=given.question.id,
-                question=given.question.text,
+                question=given_texts[given.question.id],
                 output=output,
                 model=model,
                 knowledge=self.knowledge,
@@ -370,7 +374,7 @@ class System:
                 if self.writer.spec.passages
                 else None,
                 wording=wording,
-                **reply,
+                **({"understood": english.get(given.question.id)} | {k: v for k, v in reply.items() if v is not None}),
                 **verdict,
             )
             for given, own, one, output, wording, verdict, reply in zip(
@@ -417,6 +421,24 @@ class System:
         for index, completion in zip(results, completions, strict=True):
             wordings[index] = parse_output(completion.text, self.answering.template) or None
         return wordings
+
+    def _in_english(self, question: Question) -> Question:
+        """A question and its dialogue in English, where the extra for its language is installed and `auto` answers."""
+        if (
+            self.calculator is None
+            or not self.answerer.computes
+            or ((translator := self.calculator.solver.translator) is None)
+        ):
+            return question
+
+        def read(text: str) -> str:
+            if (language := translator.language_of(text)) is None:
+                return text
+            _, mentions = self._link(Question(question.id, text))
+            return translator.english(text, language, mentions)
+
+        dialogue = tuple((role, read(text) if role == "user" else text) for role, text in question.dialogue)
+        return replace(question, text=read(question.text), dialogue=dialogue)
 
     def _link(self, question: Question) -> tuple[Question, list[Linked]]:
         """The question with its topics, and all candidates of its mentions where these were linked."""

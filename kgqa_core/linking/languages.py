@@ -16,6 +16,7 @@ diesen jeder jede jedes alle allen aller beide beiden beim ins ans seine seiner 
 ihres einige mehr weniger meisten wenigsten zwischen gegen ohne bis während seit heißt hieß heißen liegt liegen kann
 können konnte soll muss darf mir uns euch mich sich damals jemals zuletzt zuerst ersten erste erster nenne zeige zeig
 sag nenn bitte gewesen worden etwa denn sowie sowohl kommt kam lebt starb geboren gehört größte höchste jüngste
+man spricht sprechen gesprochen
 """,
     "French": """
 quelles lequel laquelle lesquels lesquelles combien cette ceux celle celui s n c j m t qu y aux plus moins tous toutes

@@ -21,7 +21,7 @@ from kgqa_core.errors import FormError, FormTimeout, InputError, QuestionTimeout
 from kgqa_core.kg.names import is_unnamed
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.english import singulars
-from kgqa_core.linking.languages import ENGLISH, are_in, language_of
+from kgqa_core.linking.languages import ENGLISH, are_in, language_of, script_language
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import And, Compare, Count, Form, Holds, TimeConstraint, elements
@@ -46,6 +46,7 @@ from kgqa_core.symbolic.chooser import NAMES, PlanChooser, PlanSentences, confid
 from kgqa_core.symbolic.corrections import ConfirmedForms
 from kgqa_core.symbolic.suggestions import NameSuggestions
 from kgqa_core.symbolic.tables import ComputedAnswer
+from kgqa_core.symbolic.translate import CODES, EXTRA_LANGUAGES, translator_of
 from kgqa_core.types import (
     ENTITY,
     FACT,
@@ -125,6 +126,7 @@ class AutoSolver:
         self.parser = LabelParser(self.graph, LabelScorer(model.network, model.phrases), model.hops, model.words)
         self.corrections = ConfirmedForms(self.parser)
         self.suggestions = NameSuggestions(self.parser)
+        self.translator = translator_of(self.graph)
 
     @property
     def default_threshold(self) -> float:
@@ -313,7 +315,8 @@ class AutoSolver:
             and choice.verdict is None
             and (language := self._unread_language(question.text))
         ):
-            return replace(made, confidence=None, reason=UNREAD, missing=OTHER_LANGUAGE.format(language))
+            extra = EXTRA_LANGUAGES if language in CODES and self.translator is None else ""
+            return replace(made, confidence=None, reason=UNREAD, missing=OTHER_LANGUAGE.format(language) + extra)
         if not sure or best is None:
             kind, missing = self._reason(question, query, choice)
             if (verdict := choice.verdict) is not None and verdict.place < 0:
@@ -372,6 +375,9 @@ class AutoSolver:
         if best is None or ranked is None or choice.empty:
             return Unread()
         left, cues = self.parser.unread(ranked, best), self.parser.cues(query)
+        if (other := script_language(query.text)) and not are_in(self.graph.label_words, other):
+            strange = [word for word in query.text.split() if script_language(word)]
+            left = Unread((*(word for word in left.words if word not in strange), *strange), True)
         if cues.kind not in ("number", "time") or best.nodes is None:
             return left
         names = (named.names.get(node, "0") for node in best.nodes.tolist())
