@@ -25,7 +25,7 @@ from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.extras import EXTRAS
 from kgqa_core.linking.english import demonyms, type_words
 from kgqa_core.linking.fold import fold
-from kgqa_core.linking.languages import ENGLISH, are_in, language_of
+from kgqa_core.linking.languages import are_in, language_of
 from kgqa_core.linking.words import FUNCTION_WORDS, usual_words, usualness
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.types import Linked
@@ -59,7 +59,7 @@ _ENGLISH = re.compile(r"(<[^<>]+>)")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
 
-class Table(NamedTuple):
+class WordTable(NamedTuple):
     """A language's words and phrases in lower case → English, and patterns with what takes their place."""
 
     words: Mapping[str, str]
@@ -67,14 +67,14 @@ class Table(NamedTuple):
 
 
 @cache
-def table(code: str) -> Table:
+def table(code: str) -> WordTable:
     """The packaged table of a language."""
     text = (Path(__file__).parent / "languages" / f"{code}.yaml").read_text(encoding="utf-8")
     read: dict[str, Any] = yaml.load(text, yaml.BaseLoader)  # which reads `no` and `on` as words
     words = {
         word.replace("_", " ").lower(): english for english, texts in read["words"].items() for word in texts.split()
     }
-    return Table(words, [(re.compile(one, re.IGNORECASE), put) for one, put in read["patterns"]])
+    return WordTable(words, [(re.compile(one, re.IGNORECASE), put) for one, put in read["patterns"]])
 
 
 @cache
@@ -158,7 +158,7 @@ class QuestionTranslator:
     def language_of(self, text: str) -> str | None:
         """The language of a text that can be put into English; of a few words that tell none that whose lists have most
         of them, where English has fewer."""
-        if (found := language_of(text)) not in (None, ENGLISH):
+        if (found := language_of(text)) is not None:
             return found if found in CODES and not are_in(self.graph.label_words, found) else None
         words = [word for word in _TOKEN.findall(text) if word[-1].isalpha()]
         strange = [word for word in words if not usualness(word.lower())]
@@ -236,12 +236,12 @@ class QuestionTranslator:
                 yield piece[rest:]
 
     def _longest(
-        self, words: Sequence[str], code: str, own: Table, mentions: Mapping[str, str]
+        self, words: Sequence[str], code: str, own: WordTable, mentions: Mapping[str, str]
     ) -> tuple[int, str | None]:
         """How many of the first words a list has, or are a compound with *de*, and their English; None where none."""
         run = next((n for n, word in enumerate(words) if not word[-1].isalnum()), len(words))
         compound = " ".join(words[:3])
-        if run > 2 and words[1].lower() in _OF and self._lookup(words[2:3], code, Table({}, ()), mentions) is None:
+        if run > 2 and words[1].lower() in _OF and self._lookup(words[2:3], code, WordTable({}, ()), mentions) is None:
             english = self._nearest(compound, code, True, COMPOUND)
             if english and " " in english:
                 return 3, english
@@ -251,7 +251,7 @@ class QuestionTranslator:
                 return size, english
         return 1, None
 
-    def _lookup(self, words: Sequence[str], code: str, own: Table, mentions: Mapping[str, str]) -> str | None:
+    def _lookup(self, words: Sequence[str], code: str, own: WordTable, mentions: Mapping[str, str]) -> str | None:
         """The English of words that a list has, None where none has."""
         whole = " ".join(words)
         low = whole.lower()
