@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.answers import case_systems
 from benchmarks.answers.people import PEOPLE, is_exact, main, measure
 from benchmarks.answers.people_sets import OPERATIONS, check
 from kgqa_core.answering.reply import Answer
+from kgqa_core.datasets.derived.thesaurus import thesaurus
 
 
 def row(kind: str | None, *answers: str) -> dict[str, Any]:
@@ -99,3 +102,17 @@ def test_a_locked_set_is_run_from_a_clean_tree(
     with pytest.raises(SystemExit):
         main()
     assert "run from a clean tree" in capsys.readouterr().err
+
+
+def test_a_case_is_answered_without_the_entries_for_its_graph(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text("name,boss,team\nAna,Dee,Red\nBo,Ana,Red\nCy,Ana,Blue\n", encoding="utf-8")
+    job = {"files": [str(table)], "settings": [], "without_thesaurus": True}
+    assert thesaurus().relation("boss") is not None
+    with contextlib.ExitStack() as stack:
+        case_systems.leaving_out(job, stack)
+        assert thesaurus().relation("boss") is None and thesaurus().relation("capital") is not None
+    assert thesaurus().relation("boss") is not None
+    with contextlib.ExitStack() as stack:
+        case_systems.leaving_out(job | {"without_thesaurus": False}, stack)
+        assert thesaurus().relation("boss") is not None
