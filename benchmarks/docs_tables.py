@@ -68,7 +68,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("llm", "benchmarks/models/llm.py", "22ac7a2, 2026-11-20"),
     ResultFile("logic", "benchmarks/graph/logic.py", "8f83bf9, 2026-11-22"),
     ResultFile("long_questions", "benchmarks/serving/long_questions.py"),
-    ResultFile("ltgen", "benchmarks/papers/ltgen.py", "a81719e, 2026-11-22"),
+    ResultFile("ltgen", "benchmarks/papers/ltgen.py"),
     ResultFile("operations", "benchmarks/operation/operations.py", "2ce5c47, 2026-11-22"),
     ResultFile("parsers", "benchmarks/papers/parsers.py"),
     ResultFile("passages", "benchmarks/answers/passages.py"),
