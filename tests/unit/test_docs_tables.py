@@ -130,7 +130,7 @@ def test_commits_of_result_files_are_in_the_history() -> None:
         pytest.skip("no whole history is here to look commits up in")
     history = {commit[:7] for commit in listed.split()}
     recorded = {commit[:7] for one in docs.RESULTS for commit in docs._commits(docs.load(one.name))}
-    assert recorded - history == docs.REBASED, "land the code first, then measure: a rebase makes another commit of it"
+    assert recorded - history <= docs.REBASED, "land the code first, then measure: a rebase makes another commit of it"
 
 
 def test_an_entry_is_dropped_whole(tmp_path: Path) -> None:
