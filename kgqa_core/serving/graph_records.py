@@ -219,19 +219,27 @@ class FormResult(GraphRecord):
     """What a logical form denotes.
 
     form: with the graph's keys for what was named by label.  value: a number, or yes or no, of the forms that give one;
-    unit: the name of its unit.  answers: of a table the name of each is `name: value`.  proof: the triples that the
-    answers rest on.  more: there are more answers or triples.  why: what cannot be, where there is no answer and the
-    types of the graph say so.
+    unit: the name of its unit.  answers: of a table the name of each is `name: value`.  values: of a table the value of
+    each.  proof: the triples that the answers rest on.  more: there are more answers or triples.  why: what cannot be,
+    where there is no answer and the types of the graph say so.
     """
 
     form: str
     value: bool | float | None
     unit: str | None
     answers: tuple[NodeRecord, ...]
+    values: tuple[str, ...]
     proof: tuple[FactRecord, ...]
     more: bool
     why: str | None
     seconds: float
+
+
+@dataclass(frozen=True)
+class TypesRecord(GraphRecord):
+    """Names of the types of nodes, by id."""
+
+    types: dict[int, tuple[str, ...]]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +41,7 @@ from kgqa_core.serving.graph_records import (
     SearchMatch,
     SearchResult,
     TableRecord,
+    TypesRecord,
 )
 from kgqa_core.serving.graph_search import names_like, nearest_names
 from kgqa_core.serving.neighbours import RULE, chosen_edges
@@ -83,6 +84,10 @@ class GraphView:
     def close(self) -> None:
         """Let the graph go; calls that are under way fail."""
         self._store.close()
+
+    def store(self) -> KgStore:
+        """The graph, through a connection of the caller's own, who closes it."""
+        return self._store.for_thread()
 
     # -- what can be called ------------------------------------------------------------------------------------
 
@@ -162,6 +167,12 @@ class GraphView:
                 others=tuple(nodes[other] for other in others[:OTHERS]),
             )
 
+    def types(self, ids: Sequence[int]) -> TypesRecord:
+        """Names of the types of nodes, by id.  Raises InputError for more ids than a picture has."""
+        _limit("ids", len(ids), limits.MOST_SHOWN)
+        known = range(self._dkg.entities)
+        return TypesRecord({i: self._arrays.type_names(i) for i in ids if i in known})
+
     def neighbourhood(self, name: str, limit: int = 50) -> NeighbourhoodRecord:
         """An entity with its neighbours, for a picture; at most `limit` edges, chosen by `rule`.
 
@@ -238,6 +249,7 @@ class GraphView:
             value=looked_up.result.value,
             unit=looked_up.unit,
             answers=tuple(replace(nodes[i], name=text) for i, text in answers),
+            values=tuple(text.removeprefix(f"{nodes[i].name}: ") for i, text in answers if looked_up.result.rows),
             proof=proof,
             more=looked_up.result.truncated,
             why=looked_up.why,

@@ -14,6 +14,7 @@ import asyncio
 import hmac
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,10 @@ from kgqa_core.errors import ConfigError
 from kgqa_core.serving.addresses import header_name, is_loopback, same_origin
 from kgqa_core.serving.limits import TOKEN_VARIABLE
 
-OPEN_PATHS = ("/health", "/ready", "/", "/entity", "/docs", "/openapi.json")
+OPEN_PATHS = ("/health", "/ready", "/", "/entity", "/console", "/docs", "/openapi.json")
 """Paths that need no token: probes have none, and learn nothing; the pages are the same for all, and ask for it."""
+_OF_GRAPH = re.compile(r"^/g/[^/]+(?:/|$)")
+"""What the path of one of several graphs begins with."""
 LEAST_TOKEN = 16
 """Characters of a token."""
 SHOWN = 100
@@ -221,7 +224,7 @@ def token_guard(
 
 
 def _needs_no_token(scope: Scope) -> bool:
-    path = scope["path"]
+    path = _OF_GRAPH.sub("/", scope["path"])
     return path in OPEN_PATHS or (path.startswith(ASSETS) and "/" not in path[len(ASSETS) :])
 
 

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -88,16 +88,45 @@ def create_app(
     feedback: FeedbackStore | None = None,
     metrics: Metrics | None = None,
     on_feedback: Callable[[Feedback], None] | None = None,
+    graphs: Mapping[str, Service] | None = None,
 ) -> Guard:
     """The ASGI application over a service, which it starts and closes with itself.
 
     feedback: keeps what people say of answers; None takes none.  on_feedback: is told of each that is kept, such as a
-    tracker; a fault of it is logged.
+    tracker; a fault of it is logged.  graphs: services of several graphs by name, `service` among them; each has all
+    routes below `/g/NAME`, too, and is a model of the chat protocol.
     """
     options, metrics = options or HttpOptions(), metrics or Metrics()
-
-    limits = McpLimits(ask_seconds=options.timeout_seconds)
     gate = ThreadGate("calls that look into the graph", GRAPH_CALLS, GRAPH_WAITING)
+    graphs = graphs or {}
+    make = partial(
+        _application, options=options, feedback=feedback, metrics=metrics, on_feedback=on_feedback, gate=gate,
+        names=tuple(graphs),
+    )  # fmt: skip
+    mounted = {name: make(one, graphs={name: one}) for name, one in graphs.items()}
+    app = make(service, graphs=graphs, mounted=mounted)
+    return token_guard(
+        ProxyHeadersMiddleware(Counted(app, metrics), list(options.proxies)),  # type: ignore[arg-type]
+        token=options.token,
+        hosts=options.hosts,
+        body_bytes=options.body_kb * 1024,
+        body_seconds=options.body_seconds,
+    )
+
+
+def _application(
+    service: Service,
+    options: HttpOptions,
+    feedback: FeedbackStore | None,
+    metrics: Metrics,
+    on_feedback: Callable[[Feedback], None] | None,
+    gate: ThreadGate,
+    graphs: Mapping[str, Service],
+    names: tuple[str, ...],
+    mounted: Mapping[str, FastAPI] | None = None,
+) -> FastAPI:
+    """All routes over one service.  names: of all graphs.  mounted: applications of single graphs, below `/g/NAME`."""
+    limits, mounted = McpLimits(ask_seconds=options.timeout_seconds), mounted or {}
     look = gated(lambda: service.view, gate, options.timeout_seconds)
     mcp = McpEndpoint(mcp_server(lambda: service.view, service.answer, limits=limits, graph_gate=gate))
 
@@ -106,7 +135,10 @@ def create_app(
         if not service.started:
             await asyncio.to_thread(service.start)
         try:
-            async with mcp.running():
+            async with contextlib.AsyncExitStack() as stack:
+                await stack.enter_async_context(mcp.running())
+                for one in mounted.values():
+                    await stack.enter_async_context(one.router.lifespan_context(one))
                 yield
         finally:
             await asyncio.to_thread(service.close, CLOSE_SECONDS)
@@ -120,25 +152,22 @@ def create_app(
     app.router.routes.append(mcp.route())
     _answer_faults(app)
     _ask_routes(app, service, options, metrics)
-    _chat_routes(app, service, options, metrics)
+    _chat_routes(app, service, graphs, options, metrics)
     add_graph_routes(app, look)
-    add_name_routes(app, service, feedback, options.token, writable=options.naming and feedback is not None)
+    naming = options.naming and feedback is not None
+    add_name_routes(app, service, feedback, options.token, writable=naming)
     if feedback is not None:
         _feedback_routes(app, feedback, options.token, metrics, on_feedback)
     _state_routes(app, service, metrics, options.proof)
-    add_page_routes(
-        app,
-        lambda: service.view,
-        look,
-        lambda: {"graph": service.name, "run": service.run, "feedback": feedback is not None},
-    )
-    return token_guard(
-        ProxyHeadersMiddleware(Counted(app, metrics), list(options.proxies)),  # type: ignore[arg-type]
-        token=options.token,
-        hosts=options.hosts,
-        body_bytes=options.body_kb * 1024,
-        body_seconds=options.body_seconds,
-    )
+
+    def state() -> dict[str, Any]:
+        known = {"feedback": feedback is not None, "naming": naming, "graphs": names}
+        return {"graph": service.name, "run": service.run, **known}
+
+    add_page_routes(app, lambda: service.view, look, state, service.examples)
+    for name, one in mounted.items():
+        app.mount(f"/g/{name}", one)
+    return app
 
 
 DESCRIPTION = "Answers to questions from a knowledge graph, with their proof and confidence, or why there is none."
@@ -202,31 +231,37 @@ def _ask_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: M
         return JSONResponse({"answers": answers, "rejects": rejects})
 
 
-def _chat_routes(app: FastAPI, service: Service, options: HttpOptions, metrics: Metrics) -> None:
+def _chat_routes(
+    app: FastAPI, service: Service, graphs: Mapping[str, Service], options: HttpOptions, metrics: Metrics
+) -> None:
+    def models() -> dict[str, Service]:
+        return {f"kgqa/{name}": one for name, one in (graphs or {service.name: service}).items()}
+
     @app.post(
         "/v1/chat/completions", summary="OpenAI's chat protocol, plain and streaming",
         response_model=messages.ChatReply, responses=STREAM,
     )  # fmt: skip
     async def chat_completion(request: messages.ChatRequest, sent: Request) -> Response:
         question = question_of(request)
-        known = f"kgqa/{service.name}"
-        if request.model not in ("", known, "kgqa", service.name):
-            message = f"model {request.model!r} is not here; there is {known}"
+        name = service.name if request.model in ("", "kgqa") else request.model.removeprefix("kgqa/")
+        known = f"kgqa/{name}"
+        if (asked := models().get(known)) is None:
+            message = f"model {request.model!r} is not here; there is {', '.join(models())}"
             return _error(404, message, "model_not_found")
         identity, created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         if request.stream:
             counted = request.stream_options is not None and request.stream_options.include_usage
             show = partial(chunks, identity, created, known, question, counted)
-            return await _stream(service, question, options, metrics, sent, show)
-        [outcome] = await _served(service, [question], options, metrics, sent)
+            return await _stream(asked, question, options, metrics, sent, show)
+        [outcome] = await _served(asked, [question], options, metrics, sent)
         served = _answered(outcome)
         record = messages.served_json(served)
         return JSONResponse(completion(identity, created, known, question, served.answer, record))
 
-    @app.get("/v1/models", summary="The one model: the graph's name", response_model=messages.ModelList)
+    @app.get("/v1/models", summary="The models: a graph each, by name", response_model=messages.ModelList)
     async def list_models() -> dict[str, Any]:
-        model = {"id": f"kgqa/{service.name}", "object": "model", "created": 0, "owned_by": "kgqa", "run": service.run}
-        return {"object": "list", "data": [model]}
+        head = {"object": "model", "created": 0, "owned_by": "kgqa"}
+        return {"object": "list", "data": [{"id": name, **head, "run": one.run} for name, one in models().items()]}
 
 
 def _feedback_routes(

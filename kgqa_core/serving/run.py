@@ -47,7 +47,8 @@ class ServeOptions:
     workers: processes; each has the networks for itself, and shares the memory-mapped graph.  connections: at once, of
     a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, proxies, body_kb, body_seconds,
     timeout_seconds: as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when
-    absent.  record: as of `SystemSource`.  naming: clients may change names of the graph; where only this machine
+    absent.  record: as of `SystemSource`.  graphs: such records of further
+    graphs, by name.  naming: clients may change names of the graph; where only this machine
     reaches the server, when absent.  key: by which the server proves that it is the home's.
     """
 
@@ -69,6 +70,7 @@ class ServeOptions:
     timeout_seconds: float = 120.0
     trace_share: float | None = None
     record: dict[str, Any] | None = None
+    graphs: dict[str, dict[str, Any]] = field(default_factory=dict)
     naming: bool | None = None
     key: str = field(default="", repr=False)
 
@@ -84,7 +86,13 @@ class ServeOptions:
     def app(self, hooks: ServeHooks | None = None, service: Service | None = None) -> Guard:
         """The application.  service: started already; its own when absent."""
         on_feedback = hooks.on_feedback if hooks is not None else None
-        return create_app(service or self.service(hooks), self.http(), self.feedback(), on_feedback=on_feedback)
+        service, graphs = service or self.service(hooks), dict[str, Service]()
+        if self.graphs:
+            graphs = {service.source.name(service.source.current()): service}
+            for name, record in self.graphs.items():
+                further = replace(self, run=None, knowledge=None, record=record)
+                graphs[name] = further.service(hooks)
+        return create_app(service, self.http(), self.feedback(), on_feedback=on_feedback, graphs=graphs)
 
     def feedback(self) -> FeedbackStore | None:
         """Where feedback is kept; None in a home that cannot be written."""

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -22,6 +23,7 @@ from kgqa_core.errors import InputError, KgqaError, ServerBusy
 from kgqa_core.linking.questions import dialogue_turns
 from kgqa_core.question_limits import question_fault
 from kgqa_core.serving.ask_record import Ask
+from kgqa_core.serving.examples import MOST_TRIPLES, example_questions
 from kgqa_core.serving.feedback import confirmed_questions
 from kgqa_core.serving.graph_view import GraphView
 from kgqa_core.serving.systems import SystemSource
@@ -31,6 +33,8 @@ from kgqa_core.types import Question
 
 log = logging.getLogger("kgqa")
 
+EXAMPLES = "examples"
+"""The client of questions that are made from the graph."""
 WARMING = "What is this?"
 """A question that is asked before any client's, so that what is loaded at the first use is there."""
 MOST_KNOWLEDGE = 4
@@ -111,6 +115,7 @@ class _Opened:
     systems: dict[str | None, System]
     view: GraphView | None
     tracer: QuestionTracer
+    examples: tuple[str, ...] | None = None
 
 
 class Service:
@@ -141,7 +146,7 @@ class Service:
         self._some = threading.Condition()
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._renewing = threading.Lock()
+        self._renewing, self._examining = threading.Lock(), threading.Lock()
         self._failed: tuple[str, str] | None = None
 
     def start(self, on_view: Callable[[GraphView | None], None] | None = None) -> None:
@@ -261,6 +266,26 @@ class Service:
     def answer(self, ask: Ask) -> Answer:
         """The answer alone: an `ask_record.AskSystem`."""
         return self.ask(ask).answer
+
+    def examples(self) -> tuple[str, ...]:
+        """Questions that the system answers rightly, made from its graph when they are first wanted.
+
+        There are none of a large graph, or where answers are not computed, and may cost money.
+        """
+        opened = self._system()
+        system, view = opened.systems[None], opened.view
+        if view is None or view.counts["triples"] > MOST_TRIPLES or getattr(system, "calculator", None) is None:
+            return ()
+        with self._examining:
+            if opened.examples is None:
+                with suppress(InputError), closing(view.store()) as store:
+                    opened.examples = example_questions(store, self._examined)
+            return opened.examples or ()
+
+    def _examined(self, texts: Sequence[str]) -> list[Answer]:
+        """Answers to questions of our own, a few at a time beside those of clients."""
+        futures = [self.submit([Ask(text)], EXAMPLES)[0] for text in texts]
+        return [future.result(STUCK_SECONDS * 3).answer for future in futures]
 
     def _system(self) -> _Opened:
         if self._opened is None:

@@ -141,6 +141,42 @@ def test_a_server_of_a_graph_file_answers_and_ask_finds_it(tmp_path: Path, graph
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_server_of_several_graphs_answers_each_below_its_name(tmp_path: Path, graph: Path, workers: int) -> None:
+    other = tmp_path / "other.tsv"
+    other.write_text("Bo Lind\twrote\tNight Ferry\n", encoding="utf-8")
+    words = ("--graph", f"books={graph}", "--graph", f"ferries={other}", "--workers", str(workers))
+    with served(tmp_path / "home", *words) as running:
+        assert running.call("/ask", {"question": QUESTION})["answer"] == "Ada Stone"
+        asked = {"question": "Who wrote Night Ferry?"}
+        assert running.call("/g/ferries/ask", asked)["answer"] == "Bo Lind"
+        assert running.call("/g/books/ask", asked)["answer"] is None
+        assert [one["id"] for one in running.call("/v1/models")["data"]] == ["kgqa/books", "kgqa/ferries"]
+        given = running.call("/g/ferries/names", {"lines": "relations: {wrote: [penned]}"})
+        assert given["active"] and running.call("/g/books/names")["names"] == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--graph", "books"), "is not NAME=FILE"),
+        (("--graph", "a/b=x.tsv"), "is not NAME=FILE"),
+        (("--graph", "books=absent.tsv"), "there is no graph file absent.tsv"),
+        (("--graph", "a=GRAPH", "--graph", "b=absent.tsv"), "there is no graph file absent.tsv"),
+        (("--kg", "GRAPH", "--graph", "graph=GRAPH"), "has the name of the graph that is served already"),
+    ],
+)
+def test_graphs_that_cannot_be_served_are_named(
+    tmp_path: Path, graph: Path, given: tuple[str, ...], message: str
+) -> None:
+    named = tmp_path / "graph.tsv"
+    named.write_text("Bo Lind\twrote\tNight Ferry\n", encoding="utf-8")
+    words = [word.replace("GRAPH", str(named)) for word in given]
+    done = forked_kgqa("serve", "--home", str(tmp_path / "home"), "--port", "0", *words)
+    assert done.code == 2 and message in " ".join(done.err.split()), done.err
+
+
+@pytest.mark.slow
 def test_agents_ask_a_graph_file(tmp_path: Path, graph: Path) -> None:
     words = ["-m", "flows.cli", "mcp", "--kg", str(graph), "--home", str(tmp_path / "home")]
     started = StdioServerParameters(command=sys.executable, args=words, env=environment(), cwd=ROOT)

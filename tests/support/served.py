@@ -91,7 +91,7 @@ class EchoSource:
         self.opened: list[tuple[str, str | None]] = []
         self.looked_into: Any = None
         self.traced_by: Any = NO_TRACER
-        self.home = Home(Path("no-home"))
+        self.home, self.called = Home(Path("no-home")), "toy"
 
     def current(self) -> str:
         return self.run
@@ -106,7 +106,7 @@ class EchoSource:
         return ""
 
     def name(self, run: str) -> str:
-        return "toy"
+        return self.called
 
     def open(self, run: str, on_view: Any = None) -> tuple[EchoSystem, Any]:
         if on_view is not None:

@@ -1,9 +1,11 @@
 // One turn of the conversation: the question with its mentions, the answer, and what it rests on.
 
-import {announce, count, el, lines, name, nodeLink, percent, triple, visible} from "./dom.js";
+import {BASE, address, announce, count, el, lines, name, nodeLink, percent, triple, visible} from "./dom.js";
 import {get, request} from "./api.js";
 import {Picture, ofFacts} from "./picture.js";
 import {feedbackBox} from "./feedback.js";
+import {give, given, nameForm} from "./names.js";
+import {table, takeAlong} from "./table.js";
 
 const PROOF = 100, LISTED = 20, PATHS_TO = 4, CANDIDATES = 6;
 const UNREAD = "not understood", UNSURE = "not sure";  // kinds of a decline; the third is "not in this graph"
@@ -20,6 +22,7 @@ export function turnCard(turn, actions) {
     answer.append(el("p", {class: "bad", role: "alert"}, visible(turn.fault, 1000)), el("button", {type: "button", class: "plain", onclick: () => actions.again(turn, {})}, "Ask again"));
     return card;
   }
+  if (turn.named) card.insertBefore(given(turn.named, () => actions.again(turn, {named: null})), answer);
   if (known) writeAnswers(answer, served, new Map());
   else answer.append(...notHere(turn, actions));
   const nodes = new Map();
@@ -65,7 +68,7 @@ function questionLine(turn, actions) {
   const others = topics.filter(topic => !placed.has(topic));
   const read = turn.served?.understood;
   return el("header", {class: "question"}, el("h2", {}, el("bdi", {}, parts)), read ? el("p", {class: "soft understood"}, "understood as: ", name(read, 400)) : null, below, others.length || turn.anyway || turn.reading ? el("p", {class: "chips"},
-    others.map(topic => el("a", {class: "chip", href: `/entity?${new URLSearchParams({key: topic.key})}`}, "about ", name(topic.name, 80))),
+    others.map(topic => el("a", {class: "chip", href: address(topic.key)}, "about ", name(topic.name, 80))),
     others.length && turn.earlier ? el("button", {type: "button", class: "plain small", title: "Without the earlier questions", onclick: () => actions.again(turn, {alone: true})}, "Ask on its own") : null,
     turn.reading ? el("span", {class: "chip"}, "read as: ", name(turn.words, 200)) : turn.anyway ? el("span", {class: "chip"}, "answered anyway") : null) : null);
 }
@@ -95,13 +98,32 @@ async function candidates(turn, topic, button, below, actions) {
 
 // -- the answer
 
-function writeAnswers(answer, served, byName) {
+function writeAnswers(answer, served, byName, values = null) {
+  const take = values ? takeAlong(values.columns, values.rows, served, "answers") : takeAlong(["answer"], (served.answers?.length ? served.answers : [served.answer]).map(text => [text]), served, "answers");
+  if (values) { answer.replaceChildren(table(values.columns, values.rows, "Answers"), take, ...(served.wording ? [el("p", {class: "text"}, el("bdi", {}, lines(served.wording)))] : [])); return; }
   const listed = served.answers?.length ? served.answers : [served.answer];
   const item = text => el("li", {}, byName.has(text) ? nodeLink(byName.get(text)) : listed.length > 1 ? name(text, 300) : el("bdi", {class: "text"}, lines(text)));
   const shown = listed.slice(0, LISTED), rest = listed.slice(LISTED);
   answer.replaceChildren(el("ul", {class: listed.length > 1 ? "answers several" : "answers"}, shown.map(item)),
     ...(rest.length ? [el("details", {}, el("summary", {}, `${count(rest.length, "more answer")}`), el("ul", {class: "answers several"}, rest.map(item)))] : []),
-    ...(served.wording ? [el("p", {class: "text"}, el("bdi", {}, lines(served.wording)))] : []));
+    ...(served.wording ? [el("p", {class: "text"}, el("bdi", {}, lines(served.wording)))] : []), take);
+}
+
+/** Answers with a value each, as columns and rows: those of a form that is a table, else values that the proof has of every answer; null where there are none. */
+function valuesOf(found) {
+  if (found.answers.length < 2) return null;
+  if (found.values.length) return {columns: ["name", "value"], rows: found.answers.map((node, place) => [{...node, name: node.name.slice(0, -found.values[place].length - 2)}, found.values[place]])};
+  const byRelation = new Map();
+  for (const fact of found.proof) if (fact.tail.kind === "literal") {
+    const own = byRelation.get(fact.relation.key) ?? {label: (fact.relation.name || fact.relation.key).replaceAll("_", " "), values: new Map()};
+    byRelation.set(fact.relation.key, own);
+    own.values.set(fact.head.id, [...(own.values.get(fact.head.id) ?? []), fact.tail]);
+  }
+  const columns = [...byRelation.values()].filter(one => found.answers.every(node => one.values.get(node.id)?.length === 1));
+  if (!columns.length) return null;
+  const rows = found.answers.map(node => [node, ...columns.map(one => one.values.get(node.id)[0])]);
+  const size = row => Number.parseFloat(row[1].key.replaceAll(",", ""));
+  return {columns: ["answer", ...columns.map(one => one.label)], rows: rows.every(row => Number.isFinite(size(row))) ? rows.sort((a, b) => size(b) - size(a)) : rows};
 }
 
 function notHere(turn, actions) {
@@ -112,11 +134,19 @@ function notHere(turn, actions) {
     el("span", {}, name(one.words, 300)), el("span", {class: "strong"}, name(one.answers.join(", ") || "none", 300), one.rows > one.answers.length && one.answers.length ? ` and ${count(one.rows - one.answers.length, "more", "more")}` : ""),
     el("span", {class: "soft"}, typeof one.confidence === "number" ? percent(Math.floor(100 * one.confidence) / 100) : "")));
   const meant = one => el("p", {}, say(one.words), ": did you mean ", turn.question.includes(one.words) ? el("button", {type: "button", class: "plain small", onclick: () => actions.again(turn, {question: turn.question.replace(one.words, () => one.name)})}, name(one.name, 80)) : say(one.name),
-    "? As a line of the names file: ", el("code", {}, visible(one.line, 300)));
+    "? ", actions.naming ? el("button", {type: "button", class: "plain small", onclick: event => named(event.target, one)}, "Always read it so") : "", el("span", {class: "soft"}, " As a line of the names file: "), el("code", {}, visible(one.line, 300)));
+  const renamed = change => actions.again(turn, {named: change});
+  async function named(button, one) {
+    button.disabled = true;
+    try { const reply = await give(one.line); renamed({word: one.words, means: one.name, lines: one.line, file: reply.file}); }
+    catch (fault) { button.after(el("span", {class: "bad", role: "alert"}, visible(fault.message, 400))); }
+  }
+  const unread = declined === UNREAD && served.missing ? served.missing.split(", ").filter(word => turn.question.includes(word)) : [];
+  const teach = actions.naming && unread.length ? el("details", {}, el("summary", {}, "Say what it means"), unread.slice(0, 3).map(word => nameForm(word, actions.schema, renamed))) : null;
   return [el("p", {class: "not-here"}, refused(turn)),
     declined && declined !== UNREAD && served.reason !== UNSURE ? el("p", {}, visible(served.reason, 400), served.missing ? [": ", say(served.missing)] : "", ". ", served.nearest ? ["Nearest in the graph: ", say(served.nearest), ". "] : "") : null,
     ...(served.suggestions ?? []).map(meant),
-    ...(readings.length ? [el("p", {}, declined === UNREAD ? "Without these words it may mean:" : "It may mean one of these:"), el("ol", {class: "readings"}, readings.map(offer))] : []), anyway].filter(Boolean);
+    ...(readings.length ? [el("p", {}, declined === UNREAD ? "Without these words it may mean:" : "It may mean one of these:"), el("ol", {class: "readings"}, readings.map(offer))] : []), teach, anyway].filter(Boolean);
 }
 
 function verdict(turn) {
@@ -143,18 +173,19 @@ function svgBar(value, least) {
 
 async function show(turn, answer, evidence, nodes, actions) {
   const {served} = turn, texts = served.proof?.length ? served.proof : [];
-  let facts = [], marks = {}, picture = null, proved = false;
+  let facts = [], marks = {}, picture = null, proved = false, values = null;
   if (!actions.view) { if (texts.length) evidence.append(proofOfTexts(texts, served.proof_rows)); return; }
   if (served.form && answered(turn)) {
     const found = await request("/query", {form: served.form, limit: PROOF}).catch(fault => { if (fault.status === 0) throw fault; return null; });
     if (found) {
       facts = found.proof; proved = facts.length > 0;
+      if (found.answers.length === (served.answers?.length ?? 0)) values = valuesOf(found);
       for (const node of found.answers) { nodes.set(node.name, node); marks[node.id] = "answer"; }
       if (found.why) evidence.append(el("p", {class: "soft"}, visible(found.why)));
     }
   }
   if (!facts.length && answered(turn)) facts = await chains(served, nodes, marks);
-  if (nodes.size) writeAnswers(answer, served, nodes);
+  if (nodes.size) writeAnswers(answer, served, nodes, values);
   const topics = new Set((served.topics ?? []).map(topic => topic.key));
   if (facts.length) {
     evidence.append(el("h3", {}, proved ? "Proof" : "How topic and answer are connected"), el("ul", {class: "facts"}, facts.slice(0, 12).map(fact => el("li", {}, triple(fact)))));
@@ -165,6 +196,7 @@ async function show(turn, answer, evidence, nodes, actions) {
     picture = new Picture("The proof as a picture");
     evidence.append(picture.box);
     picture.add(drawn.nodes, drawn.edges, null, marks);
+    picture.learnTypes();
   } else {
     if (texts.length) evidence.append(proofOfTexts(texts, served.proof_rows));
     const [topic] = served.topics ?? [];
@@ -210,7 +242,7 @@ function proofOfTexts(texts, rows) {
 
 function how(served) {
   const parts = [];
-  if (served.form) parts.push(el("h3", {}, "Logical form"), el("pre", {tabindex: "0"}, lines(served.form)));
+  if (served.form) parts.push(el("h3", {}, "Logical form"), el("pre", {tabindex: "0"}, lines(served.form)), el("p", {}, el("a", {href: `${BASE}/console?${new URLSearchParams({form: served.form})}`}, "Open in the console")));
   if (served.entities?.length) parts.push(el("h3", {}, "Candidates of the retriever"), el("ol", {class: "scores"}, served.entities.slice(0, 10).map(one =>
     el("li", {}, el("span", {class: "number"}, one.score.toFixed(3)), name(one.name, 120)))));
   if (served.facts?.length) parts.push(el("h3", {}, "Retrieved triples"), el("ol", {class: "scores"}, served.facts.slice(0, 20).map(fact =>

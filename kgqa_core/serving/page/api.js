@@ -1,6 +1,6 @@
 // Requests to this server.  A token, where it wants one, is kept in this tab only and sent as `Authorization`.
 
-import {el, stored, store} from "./dom.js";
+import {BASE, el, stored, store} from "./dom.js";
 
 const KEY = "kgqa-token";
 let asking = null;
@@ -17,7 +17,7 @@ export async function request(path, body, signal) {
     if (body !== undefined) headers["Content-Type"] = "application/json";
     let reply;
     try {
-      reply = await fetch(path, {method: body === undefined ? "GET" : "POST", headers, signal, credentials: "omit", redirect: "error",
+      reply = await fetch(BASE + path, {method: body === undefined ? "GET" : "POST", headers, signal, credentials: "omit", redirect: "error",
         body: body === undefined ? undefined : JSON.stringify(body)});
     } catch (fault) {
       if (fault.name === "AbortError") throw fault;

@@ -1,5 +1,8 @@
 // Elements from text.  Nothing here or elsewhere on the page reads markup: names, questions and outputs are text.
 
+/** What the addresses of a graph begin with: nothing, or `/g/NAME` of one of several. */
+export const BASE = location.pathname.match(/^\/g\/[^/]+(?=\/|$)/)?.[0] ?? "";
+
 const SVG = "http://www.w3.org/2000/svg";
 const LONGEST = 400;
 const PROPERTIES = new Set(["value", "checked", "disabled", "open", "hidden", "tabIndex"]);
@@ -43,7 +46,7 @@ export function name(text, longest) { return el("bdi", {}, visible(text, longest
 
 /** Address of an entity's page. */
 export function address(key, more = {}) {
-  return `/entity?${new URLSearchParams({key, ...more})}`;
+  return `${BASE}/entity?${new URLSearchParams({key, ...more})}`;
 }
 
 /** A node of the graph: a link to its page, or the text of a literal. */
@@ -80,12 +83,11 @@ export function percent(value) { return value > 0 && value < 0.01 ? "< 1 %" : va
 
 export function count(number, one, many = `${one}s`) { return `${number.toLocaleString("en")} ${number === 1 ? one : many}`; }
 
-/** A value in the storage of this tab; null where there is none or storage is switched off. */
-export function stored(key) { try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; } }
+/** A value in the storage of this tab, or of this browser; null where there is none or storage is switched off. */
+export function stored(key, place = "sessionStorage") { try { return JSON.parse(window[place].getItem(key)); } catch { return null; } }
 
-export function store(key, value) {
+export function store(key, value, place = "sessionStorage") {
   try {
-    if (value === null) sessionStorage.removeItem(key); else sessionStorage.setItem(key, JSON.stringify(value));
+    if (value === null) window[place].removeItem(key); else window[place].setItem(key, JSON.stringify(value));
   } catch { /* it is full or switched off: what is shown stays */ }
 }
-

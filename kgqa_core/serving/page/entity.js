@@ -1,8 +1,9 @@
 // The page of an entity: its address has what is shown, so that back, reload and bookmarks work.
 
-import {address, count, el, name, nodeLink, qualifiers, relationName, visible} from "./dom.js";
+import {BASE, address, count, el, name, nodeLink, qualifiers, relationName, visible} from "./dom.js";
 import {get} from "./api.js";
 import {Picture} from "./picture.js";
+import {given, nameForm} from "./names.js";
 
 const PAGE = 25, ALIASES = 12, RELATIONS = 12;
 
@@ -29,6 +30,7 @@ export async function entityPage(main, server) {
         entity.datatype ? [el("dt", {}, "Datatype"), el("dd", {}, visible(entity.datatype, 300))] : null,
         found.aliases.length ? [el("dt", {}, "Also called"), el("dd", {}, aliases(found))] : null,
         found.others.length ? [el("dt", {}, "Same name"), el("dd", {}, found.others.map((other, place) => [place ? ", " : "", nodeLink(other)]))] : null)),
+    server.naming && entity.kind === "entity" ? naming(entity) : null,
     entity.kind === "entity" ? picture.box : null,
     el("div", {class: "sides"}, side(found, "out"), side(found, "in")));
   if (entity.kind === "entity") {
@@ -39,6 +41,14 @@ export async function entityPage(main, server) {
       if (around.total > around.edges.length) picture.about.append(el("span", {class: "soft"}, `${around.edges.length} of ${count(around.total, "fact")} are drawn.`));
     } else picture.box.remove();
   }
+}
+
+/** A form that gives the entity another name, folded. */
+function naming(entity) {
+  const box = el("details", {}, el("summary", {}, "Give it another name")), thing = {key: entity.key, name: entity.name || entity.key};
+  const show = latest => box.append(latest ? given(latest, () => { box.lastChild.remove(); show(null); }) : nameForm("", null, one => { box.lastChild.remove(); show(one); }, thing));
+  show(null);
+  return box;
 }
 
 function aliases(found) {
@@ -57,7 +67,7 @@ function side(found, way) {
   const link = (changes, text, more = {}) => {
     const next = new URLSearchParams(location.search);
     for (const [own, value] of Object.entries(changes)) if (value === null) next.delete(own); else next.set(own, value);
-    return el("a", {href: `/entity?${next}#${way}`, ...more}, text);
+    return el("a", {href: `${BASE}/entity?${next}#${way}`, ...more}, text);
   };
   box.id = way;
   const chip = one => link({[`${way}_relation`]: one.key, [`${way}_offset`]: null}, [relationName(one), ` ${one.count.toLocaleString("en")}`], {class: "chip", "aria-current": one.key === relation ? "true" : null});

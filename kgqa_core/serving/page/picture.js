@@ -6,7 +6,10 @@
 import {address, announce, count, el, svg, visible} from "./dom.js";
 import {get} from "./api.js";
 
-const WIDTH = 900, NARROW = 460, HEIGHTS = [[3, 200], [8, 340], [Infinity, 520]], REST = 105, MOST = 150, EXPANDED = 12, DOUBLE = 260, STILL = matchMedia("(prefers-reduced-motion: reduce)"), PHONE = matchMedia("(max-width: 36rem)");
+const WIDTH = 900, NARROW = 460, HEIGHTS = [[3, 200], [8, 340], [Infinity, 520]], REST = 105, MOST = 150, EXPANDED = 12, KINDS = 12, DOUBLE = 260, STILL = matchMedia("(prefers-reduced-motion: reduce)"), PHONE = matchMedia("(max-width: 36rem)");
+
+/** What a node is filtered by; empty where its types are not known yet. */
+const kindOf = node => node.kind === "literal" ? "value" : node.types ? node.types[0] ?? "no type" : "";
 
 /** A picture.  Its `box` is the element; `add` takes nodes and edges as `/page/neighbourhood` has them. */
 export class Picture {
@@ -21,10 +24,11 @@ export class Picture {
       "aria-label": `${label}. Arrow keys go from node to node, Enter shows the neighbours of a node, O opens it, plus and minus zoom.`},
       svg("defs", {}, svg("marker", {id: this.arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto"},
         svg("path", {d: "M0 0 8 4 0 8z", class: "arrowhead"}))), this.ground);
+    this.kinds = el("div", {class: "kinds", role: "group", "aria-label": "Types that are shown", hidden: true}); this.without = new Set();
     this.about = el("div", {class: "about"}, el("span", {class: "soft"}, "Click a node for its neighbours, twice to open it; drag, and zoom with wheel or pinch."));
     const button = (sign, name, act) => el("button", {type: "button", class: "plain", "aria-label": name, title: name, onclick: act}, sign);
     this.box = el("figure", {class: "picture"}, this.drawing, el("div", {class: "tools"},
-      button("+", "Zoom in", () => this.zoom(1.3)), button("−", "Zoom out", () => this.zoom(1 / 1.3)), button("⤢", "Show all", () => this.fit())), this.about);
+      button("+", "Zoom in", () => this.zoom(1.3)), button("−", "Zoom out", () => this.zoom(1 / 1.3)), button("⤢", "Show all", () => this.fit())), this.kinds, this.about);
     this.listen();
   }
 
@@ -48,10 +52,42 @@ export class Picture {
       this.edges.set(id, edge);
       this.drawEdge(edge);
     }
-    this.spread();
+    this.spread(); this.drawKinds();
     this.heat = 1; this.moved = this.moved && near !== null;
     this.settle();
     return refused;
+  }
+
+  /** Types of nodes that came without, as those of a proof do. */
+  async learnTypes() {
+    const untyped = [...this.nodes.values()].filter(node => node.kind !== "literal" && !node.types);
+    if (!untyped.length) return;
+    const {types} = await get(`/page/types?${untyped.map(node => `id=${node.id}`).join("&")}`).catch(() => ({types: {}}));
+    for (const node of untyped) node.types = types[node.id] ?? [];
+    this.drawKinds();
+  }
+
+  /** A button for each type, which hides its nodes and shows them again. */
+  drawKinds() {
+    const counts = new Map();
+    for (const node of this.nodes.values()) if (kindOf(node)) counts.set(kindOf(node), (counts.get(kindOf(node)) ?? 0) + 1);
+    this.kinds.hidden = counts.size < 2;
+    this.kinds.replaceChildren(...[...counts].sort((a, b) => b[1] - a[1]).slice(0, KINDS).map(([kind, number]) => {
+      const button = el("button", {type: "button", class: "chip", "aria-pressed": String(!this.without.has(kind)), onclick: () => {
+        if (this.without.has(kind)) this.without.delete(kind); else this.without.add(kind);
+        button.setAttribute("aria-pressed", String(!this.without.has(kind)));
+        announce(`${visible(kind, 40)} ${this.without.has(kind) ? "hidden" : "shown"}`);
+        this.filter();
+      }}, el("bdi", {}, visible(kind, 40)), ` ${number}`);
+      return button;
+    }));
+    this.filter();
+  }
+
+  filter() {
+    for (const node of this.nodes.values()) { node.away = this.without.has(kindOf(node)); node.element.classList.toggle("away", node.away); }
+    for (const edge of this.edges.values()) for (const part of [edge.line, edge.text]) part.classList.toggle("away", this.nodes.get(edge.head).away || this.nodes.get(edge.tail).away);
+    if (this.focused?.away) this.select(null);
   }
 
   /** Gives the drawing room for so many nodes; what is there stays in its middle. */
@@ -213,7 +249,7 @@ export class Picture {
     const release = event => { fingers.delete(event.pointerId); this.release(event.type === "pointerup"); };
     for (const name of ["pointerup", "pointercancel"]) this.drawing.addEventListener(name, release);
     this.drawing.addEventListener("keydown", event => this.key(event));
-    this.drawing.addEventListener("focus", () => { if (!this.focused && this.drawing.matches(":focus-visible")) this.select([...this.nodes.values()][0]); });
+    this.drawing.addEventListener("focus", () => { if (!this.focused && this.drawing.matches(":focus-visible")) this.select([...this.nodes.values()].find(node => !node.away) ?? null); });
   }
 
   press(event, node) {
@@ -256,12 +292,13 @@ export class Picture {
   }
 
   step_to(x, y) {
-    const from = this.focused ?? [...this.nodes.values()][0];
+    const from = this.focused ?? [...this.nodes.values()].find(node => !node.away);
+    if (!from) return;
     if (!this.focused) { this.select(from); return; }
     let best = null, least = Infinity;
     for (const node of this.nodes.values()) {
       const dx = node.x - from.x, dy = node.y - from.y, along = dx * x + dy * y, off = Math.abs(dx * y) + Math.abs(dy * x);
-      if (node !== from && along > 1 && along + 2 * off < least) { best = node; least = along + 2 * off; }
+      if (!node.away && node !== from && along > 1 && along + 2 * off < least) { best = node; least = along + 2 * off; }
     }
     if (best) this.select(best);
   }

@@ -19,8 +19,9 @@ from kgqa_core.errors import InputError
 from kgqa_core.serving.graph_routes import Look, Name
 from kgqa_core.serving.graph_view import Direction, GraphView
 from kgqa_core.serving.guard import ASSETS
-from kgqa_core.serving.limits import MOST_FACTS, MOST_SHOWN
+from kgqa_core.serving.limits import MOST_FACTS, MOST_ROWS, MOST_SHOWN
 from kgqa_core.serving.page.api_page import api_page
+from kgqa_core.serving.thread_gate import ThreadGate
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".html": "text/html", ".svg": "image/svg+xml"}
 """Files of this folder that are served, by their ending."""
@@ -29,6 +30,8 @@ RULES = (
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 """Content security policy: what comes from this server, and no text ever becomes markup or code."""
+EXAMPLES_SECONDS, EXAMPLES_WAITING = 120.0, 16
+"""In which questions are made from a graph, and pages that wait for them."""
 HEADERS = {
     "Content-Security-Policy": RULES,
     "X-Content-Type-Options": "nosniff",
@@ -41,18 +44,25 @@ HEADERS = {
 
 
 def add_page_routes(
-    app: FastAPI, view: Callable[[], GraphView], look: Look, state: Callable[[], Mapping[str, Any]]
+    app: FastAPI,
+    view: Callable[[], GraphView],
+    look: Look,
+    state: Callable[[], Mapping[str, Any]],
+    examples: Callable[[], tuple[str, ...]],
 ) -> None:
     """Adds the page.
 
     view: gives the view of the graph that answers now.  look: calls it.  state: what the page says of the server.
+    examples: gives questions that it answers.
     """
+    examined = ThreadGate("calls for examples", 1, EXAMPLES_WAITING)
     contents = {
         entry.name: entry.read_bytes() for entry in files(__package__).iterdir() if _ending(entry.name) in TYPES
     }
 
     @app.get("/", include_in_schema=False)
     @app.get("/entity", include_in_schema=False)
+    @app.get("/console", include_in_schema=False)
     def page(request: Request) -> Response:
         return _file(request, "page.html", contents["page.html"])
 
@@ -87,6 +97,18 @@ def add_page_routes(
         return await look(
             lambda graph: graph.entity(key, limit=limit, offset=offset, direction=direction, relation=relation)
         )
+
+    @app.get("/page/start", include_in_schema=False)
+    async def start() -> JSONResponse:
+        return await look(lambda graph: graph.schema(MOST_ROWS))
+
+    @app.get("/page/examples", include_in_schema=False)
+    async def questions() -> dict[str, tuple[str, ...]]:
+        return {"questions": await examined.run(examples, EXAMPLES_SECONDS)}
+
+    @app.get("/page/types", include_in_schema=False)
+    async def types(id: Annotated[list[int], Query(min_length=1, max_length=MOST_SHOWN)]) -> JSONResponse:
+        return await look(lambda graph: graph.types(id))
 
     @app.get("/page/neighbourhood", include_in_schema=False)
     async def neighbourhood(key: Name, limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 25) -> JSONResponse:

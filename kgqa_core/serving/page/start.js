@@ -1,8 +1,9 @@
 // What every page has: search, colours, and the view that belongs to its address.
 
-import {address, el, name, visible} from "./dom.js";
+import {BASE, address, el, name, visible} from "./dom.js";
 import {get} from "./api.js";
 import {askPage} from "./ask.js";
+import {consolePage} from "./console.js";
 import {entityPage, searchAddress} from "./entity.js";
 import {entityField} from "./search.js";
 
@@ -22,10 +23,19 @@ function colours() {
   show();
 }
 
+/** Which of several graphs is asked; each has an address of its own. */
+function chooser(server) {
+  const select = el("select", {"aria-label": "Graph", onchange: () => location.assign(`/g/${encodeURIComponent(select.value)}/`)},
+    server.graphs.map(one => el("option", {value: one, selected: one === server.graph || null}, visible(one, 40))));
+  return select;
+}
+
 async function start() {
   colours();
   const server = await get("/page/state");
-  document.getElementById("graph").replaceChildren(name(server.graph, 40));
+  document.querySelector(".brand").setAttribute("href", `${BASE}/`);
+  document.getElementById("graph").replaceChildren(server.graphs?.length > 1 ? chooser(server) : name(server.graph, 40));
+  if (server.graph_view) document.getElementById("console").replaceChildren(el("a", {href: `${BASE}/console`}, "Console"));
   document.title = `${visible(server.graph, 60)} – kgqa`;
   if (server.graph_view) {
     const field = entityField({label: "Search entities", placeholder: "Search entities", choose: match => location.assign(address(match.key)), submit: text => location.assign(searchAddress(text))});
@@ -34,7 +44,8 @@ async function start() {
       if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.target.closest("input, textarea, dialog")) { event.preventDefault(); field.input.focus(); }
     });
   }
-  await (location.pathname === "/entity" ? entityPage(main, server) : askPage(main, server));
+  const pages = {"/entity": entityPage, "/console": consolePage};
+  await (pages[location.pathname.slice(BASE.length)] ?? askPage)(main, server);
 }
 
 start().catch(fault => {

@@ -455,3 +455,54 @@ def test_a_traced_answer_says_its_trace_and_feedback_on_it_is_told(tmp_path: Pat
         given = {"answer_id": replies[0]["answer_id"], "verdict": "up"}
         assert client.post("/feedback", json=given).status_code == 201, "a tracker that is away loses nothing"
     assert [reply.get("trace") for reply in replies] == ["tr-1", None, "tr-3"] and told == ["tr-1"]
+
+
+@contextmanager
+def two_graphs(**options: Any) -> Iterator[TestClient]:
+    services = {}
+    for name in ("films", "lands"):
+        source = EchoSource(one=EchoSystem(reply=lambda question, name=name: f"{question.text} of {name}"))  # type: ignore[misc]
+        source.called = name
+        services[name] = Service(source, poll_seconds=600)  # type: ignore[arg-type]
+    app = create_app(services["films"], HttpOptions(**options), graphs=services)
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as client:
+        yield client
+
+
+def test_several_graphs_have_addresses_and_model_names_of_their_own() -> None:
+    asked, chat = {"question": "q"}, {"messages": [{"role": "user", "content": "q"}]}
+    with two_graphs() as client:
+        for path, answer in (("/ask", "q of films"), ("/g/films/ask", "q of films"), ("/g/lands/ask", "q of lands")):
+            assert client.post(path, json=asked).json()["answer"] == answer, path
+        assert [one["id"] for one in client.get("/v1/models").json()["data"]] == ["kgqa/films", "kgqa/lands"]
+        assert [one["id"] for one in client.get("/g/lands/v1/models").json()["data"]] == ["kgqa/lands"]
+        for model, name in (("", "films"), ("kgqa", "films"), ("kgqa/lands", "lands"), ("lands", "lands")):
+            reply = client.post("/v1/chat/completions", json={**chat, "model": model}).json()
+            assert (reply["model"], reply["kgqa"]["answer"]) == (f"kgqa/{name}", f"q of {name}"), model
+            with client.stream("POST", "/v1/chat/completions", json={**chat, "model": model, "stream": True}) as lines:
+                assert f"q of {name}" in "".join(lines.iter_lines())
+        status, message = error(client.post("/v1/chat/completions", json={**chat, "model": "kgqa/other"}))
+        assert status == 404 and "there is kgqa/films, kgqa/lands" in message
+        assert client.post("/g/lands/v1/chat/completions", json={**chat, "model": "kgqa/films"}).status_code == 404
+        state = client.get("/g/lands/page/state").json()
+        assert (state["graph"], state["graphs"]) == ("lands", ["films", "lands"])
+        assert client.get("/g/lands/ready").json()["graph"] == "lands" and client.get("/g/other/ask").status_code == 404
+        assert client.get("/g/lands").url.path == "/g/lands/" and "<title>kgqa" in client.get("/g/lands/entity").text
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": "ask", "arguments": {"question": "q"}}}  # fmt: skip
+        accept = {"Accept": "application/json, text/event-stream"}
+        for path, answer in (("/mcp", "q of films"), ("/g/lands/mcp", "q of lands")):
+            reply = client.post(path, json=call, headers=accept).json()
+            assert reply["result"]["structuredContent"]["answer"] == answer
+
+
+def test_every_graph_of_several_needs_the_token_and_its_page_asks_for_it() -> None:
+    with two_graphs(token="a-token-of-this-test") as client:
+        for path in ("/g/lands/", "/g/lands", "/g/lands/entity", "/g/lands/console", "/g/lands/assets/page.css"):
+            assert client.get(path).status_code == 200, path
+        for path in ("/g/lands/page/state", "/g/lands/v1/models", "/g/lands/g/lands/", "/g/", "/g//ask"):
+            assert client.get(path).status_code == 401, path
+        assert client.post("/g/lands/ask", json={"question": "q"}).status_code == 401
+        assert (
+            client.post("/g/lands/ask", json={"question": "q"}, headers={"Origin": "http://e.test"}).status_code == 403
+        )

@@ -353,7 +353,8 @@ def harmless(page: Browser) -> None:
     styles = f"{inside}.filter(one => one.hasAttribute('style')).map(one => one.getAttribute('style'))"
     assert page.run(f"{styles}.every(style => /^--letters: [0-9.]+;$/.test(style))"), "the zoom of a picture alone"
     assert page.run(
-        f"{inside}.filter(one => one.localName === 'a').every(one => one.href.startsWith(location.origin + '/entity?'))"
+        f"{inside}.filter(one => one.localName === 'a')"
+        ".every(one => /^[/](entity|console)[?]/.test(one.href.slice(location.origin.length)))"
     )
 
 

@@ -61,7 +61,8 @@ def test_a_token_is_needed_for_data_and_not_for_the_page_that_asks_for_it() -> N
     with serving(token="secret") as client:
         for path in ("/", "/entity?key=a", "/assets/page.css", "/assets/start.js"):
             assert client.get(path).status_code == 200, path
-        data = ("/page/state", "/page/entity?key=a", "/page/neighbourhood?key=a", "/entities?q=a")
+        data = ("/page/state", "/page/entity?key=a", "/page/neighbourhood?key=a", "/entities?q=a", "/names")
+        data = (*data, "/page/start", "/page/examples", "/page/types?id=1")
         for path in (*data, "/assets", "/assets/x%2f..%2f..%2fask"):
             assert client.get(path).status_code == 401, path
         assert client.get("/page/state", headers={"Authorization": "Bearer secret"}).json()["graph"] == "toy"
@@ -87,12 +88,25 @@ def test_any_key_has_a_page(view: GraphView) -> None:
             assert client.get("/page/entity", params={"key": key}).status_code == 400
 
 
+def test_what_the_page_begins_with_and_types_are_those_of_the_graph(view: GraphView) -> None:
+    with serving(view) as client:
+        found = client.get("/page/start").json()
+        assert found["counts"]["entities"] > 50 and {"type": "country", "entities": 8} in found["types"]
+        assert client.get("/page/examples").json() == {"questions": []}, "its answers are not computed"
+        known = client.get("/page/entity", params={"key": f"{X}f1"}).json()["entity"]["id"]
+        typed = client.get("/page/types", params={"id": [known, 10**9, -1]}).json()["types"]
+        assert typed == {str(known): ["film"]}
+        assert client.get("/page/types?" + "id=1&" * 501).status_code == 422
+
+
 def test_a_system_without_a_graph_says_so() -> None:
     with serving() as client:
         assert client.get("/page/state").json() == {
             "graph": "toy",
             "run": "one",
             "feedback": False,
+            "naming": False,
+            "graphs": [],
             "graph_view": False,
         }
         reply = client.get("/page/entity", params={"key": "a"})
