@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -147,12 +148,15 @@ def other_readings(question: Question) -> list[tuple[Question, float, frozenset[
     With each the linker's confidence in what is gone, and the words of it that say something.
 
     For a name such as *Network* or *The Road* may be a word of the question: a mention is doubtful where it was linked
-    in the text, is written in small letters and is made of usual words of English.
+    in the text, is written in small letters and is made of usual words of English, or means what another mention does.
     """
     doubtful: dict[int, float] = {}
+    first = {number: index for index, number in reversed([*enumerate(question.topic_mentions)])}
+    meant = Counter(question.topic_entities[index] for index in first.values())
     for index, number in enumerate(question.topic_mentions):
         words = question.topic_keys[index].split()
-        plain = all(usualness(word.lower()) > PLAIN and word.islower() for word in words)
+        twice = meant[question.topic_entities[first[number]]] > 1
+        plain = all((usualness(word.lower()) > PLAIN or twice) and word.islower() for word in words)
         if plain and question.topic_keys[index] in question.text:
             doubtful[number] = max(doubtful.get(number, 0.0), question.topic_weights[index])
     gone = [{number} for number in doubtful] + ([set(doubtful)] if len(doubtful) > 1 else [])

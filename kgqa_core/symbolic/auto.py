@@ -68,11 +68,9 @@ LABELS, RETRIEVER, PARSER = ROADS
 BATCH = 64
 UNCALIBRATED = 0.3
 """Share of the probability that an answer needs where no confidence was learnt."""
-UNREAD_MOST, UNREAD_SHARE = 0.2, 0.45
+UNREAD_MOST, ENDED_SHARE = 0.2, 0.45
 """Confidence at most in an answer whose form leaves words unread that restrict it, which is below the threshold, too;
-what is left of the confidence where the words that are unread stand alone."""
-DESPITE_NONE = 0.5
-"""Calibrated confidence from which on an answer is given though "no form" is likelier than it."""
+what is left of the confidence where all facts of an answer have ended."""
 GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""
 LIKELY_ENOUGH = 0.5
@@ -296,7 +294,7 @@ class AutoSolver:
         if left.restricting:
             confidence = round(min(sure_of, UNREAD_MOST, 0.9 * self.threshold or 1.0), 6)
         else:
-            confidence = round(UNREAD_SHARE * sure_of if left.words or over else sure_of, 6)
+            confidence = round(ENDED_SHARE * sure_of if over else sure_of, 6)
         words = " ".join(word for word in WORD.findall(query.text) if len(word) > 1 or word.isdigit())
         usable = best is not None and not choice.empty
         sure = usable and (self.reading > 0 or confidence >= self.threshold)
@@ -374,7 +372,7 @@ class AutoSolver:
         best, ranked = choice.best, choice.ranked
         if best is None or ranked is None or choice.empty:
             return Unread()
-        left, cues = self.parser.unread(ranked, best), self.parser.cues(query)
+        left, cues = self.parser.unread(ranked.prepared, best), self.parser.cues(query)
         if (other := script_language(query.text)) and not are_in(self.graph.label_words, other):
             strange = [word for word in query.text.split() if script_language(word)]
             left = Unread((*(word for word in left.words if word not in strange), *strange), True)
@@ -386,15 +384,13 @@ class AutoSolver:
         return Unread((*left.words, cues.words), True)
 
     def _confidence(self, choice: Choice) -> float:
-        """That the best answer is right; where "no form" is likelier below the default threshold, or at least
-        `DESPITE_NONE`; 0 without any answer."""
+        """That the best answer is right; 0 without any, and of one not calibrated where "no form" is likelier."""
         if choice.best is None or choice.empty:
             return 0.0
         if choice.ranked is None:
             return choice.share  # of a confirmed form
-        confidence = self.calibration.confidence(choice) if self.calibration is not None else choice.share
-        if choice.share <= choice.none and confidence < DESPITE_NONE:
-            confidence = min(confidence, max(self.default_threshold - 0.01, 0.0))
+        plain = choice.share if choice.share > choice.none else 0.0
+        confidence = self.calibration.confidence(choice) if self.calibration is not None else plain
         return confidence_of(choice, confidence, self.threshold)
 
     def _proof(self, form: Form) -> tuple[tuple[int, ...], bool]:

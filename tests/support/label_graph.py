@@ -113,7 +113,8 @@ class Preferring(LabelParser):
             scores = np.array([10.0 if self.wanted(made) else -10.0 for made in one.candidates])
             order = np.argsort(-scores, kind="stable")
             likeness = np.zeros((len(scores), LIKENESS), dtype=np.float32)
-            found.append(Ranked(one, order.tolist(), scores[order].tolist(), self.none, likeness))
+            left = {place: self.unread(one, one.candidates[n]) for place, n in enumerate(order[:1])}
+            found.append(Ranked(one, order.tolist(), scores[order].tolist(), self.none, likeness, left))
         return found
 
 

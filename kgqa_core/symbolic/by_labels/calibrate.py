@@ -2,7 +2,8 @@
 
     P(answer is right) = logistic(w · x + b)
 
-x: from the softmax over all candidates and "none"; the first is the logit of the answer's share.  Learnt on questions
+x: from the softmax over all candidates and "none", the first is the logit of the answer's share; from the likeness and
+the features of the form; and from the words that it leaves unread.  Learnt on questions
 whose right answer, or lack of one, is known, from the calibration of the packaged head start (`model.load`), or else
 from w = (1, 0, …), b = 0, where the confidence is the share.
 """
@@ -18,10 +19,13 @@ import torch
 
 from kgqa_core.search.candidates import Candidate
 from kgqa_core.symbolic.by_labels.parser import CandidateFeatures, Ranked
+from kgqa_core.symbolic.by_labels.unread import Unread
 
-INPUTS = 13
-SCALES = (4.0, 5.0, 6.0, 1.5, 0.8, 0.8, 0.35, 0.3, 0.3, 0.65, 0.3, 0.25, 0.5, 1.0)
+INPUTS = 14
+SCALES = (5.0, 5.5, 4.0, 0.2, 0.15, 0.2, 0.5, 0.2, 0.2, 0.2, 0.45, 0.5, 0.2, 3.5, 1.0)
 """Typical size of each input, and of the bias: a coefficient times its scale is what moves a confidence."""
+NOT_READ = Unread(("?",), restricting=True)
+"""What is taken for left by a candidate that is too unlikely to be read."""
 RIDGE = 100.0
 """Weight of the squared distances of the scaled coefficients from those of the start, against one question.
 
@@ -54,7 +58,7 @@ class Choice:
     """The best answer of a question.
 
     best: the candidate that gives it; None where there is none.  share: probability of all candidates with this answer.
-    none: that of "no form".  verdict: of a language model that chose it.
+    none: that of "no form".  second: that of the likeliest other answer.  verdict: of a language model that chose it.
     """
 
     best: Candidate | None
@@ -63,19 +67,20 @@ class Choice:
     place: int = -1
     ranked: Ranked | None = None
     verdict: PlanVerdict | None = None
+    second: float = 0.0
 
     def inputs(self) -> list[float]:
         """What a calibration reads."""
         if self.ranked is None or self.best is None:
             return [0.0] * INPUTS
-        likeness = self.ranked.likeness[self.place]
-        prepared = self.ranked.prepared
-        features = CandidateFeatures(*prepared.features[self.ranked.order[self.place]])
+        features = CandidateFeatures(*self.ranked.prepared.features[self.ranked.order[self.place]])
+        unread = self.ranked.unread.get(self.place, NOT_READ)
+        reads_all, none = not (unread.words or unread.likely), _logit(self.none)
         return [
-            _logit(self.share), _logit(self.none), _logit(self.share + self.none), math.log(max(self.best.rho, 1e-3)),
-            float(likeness[1]), float(likeness[2]), float(likeness[3]), float(self.empty), float(features.unused),
-            float(features.explained), min(prepared.query.strange, 3) / 3, float(features.covered),
-            float(features.left),
+            _logit(self.share), none, _logit(self.share / (self.share + self.second + 1e-9)),
+            float(self.ranked.likeness[self.place][1]), float(self.empty), float(features.covered),
+            float(features.left), min(unread.likely, 2) / 2, min(unread.alone, 2) / 2, float(unread.unnamed),
+            float(unread.restricting), float(reads_all), float(features.worst), none * (not unread.words),
         ]  # fmt: skip
 
     @property
@@ -124,9 +129,13 @@ def choices(ranked: Ranked, most: int) -> list[Choice]:
         first.setdefault(key, index)
     if not groups:
         return [Choice(None, 0.0, 1.0)]
-    order = sorted(groups, key=lambda key: (-groups[key], first[key]))[:most]
+    order = sorted(groups, key=lambda key: (-groups[key], first[key]))
     found, none = ranked.candidates, float(shares[-1])
-    return [Choice(found[first[key]], groups[key], none, first[key], ranked) for key in order]
+    top = [*order[:2], None]
+    return [
+        Choice(found[first[key]], groups[key], none, first[key], ranked, second=groups.get(top[key == top[0]], 0.0))
+        for key in order[:most]
+    ]
 
 
 def answer_key(candidate: Candidate) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from types import MappingProxyType
@@ -57,8 +57,11 @@ LEFT_OUT = 4.0
 """What the score of a candidate loses for each mention that it leaves out, which no answer may."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
-MADE, SCORED = 96, 24
-"""Candidates whose features are computed, and those whose phrases are compared with the question."""
+MADE, SCORED, READ = 96, 24, 10
+"""Candidates whose features are computed, those whose phrases are compared with the question, and those of which it is
+told what they leave unread."""
+BEHIND = 8.0
+"""How far behind the best score these are at most."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _YES_NO = re.compile(
     r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
@@ -228,13 +231,17 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Ranked:
-    """Candidates of a question, best first, with their scores and that of "this graph has no form"."""
+    """Candidates of a question, best first, with their scores and that of "this graph has no form".
+
+    unread: by their place in `order`, what the likeliest leave of the question.
+    """
 
     prepared: Prepared
     order: list[int]
     scores: list[float]
     none: float
     likeness: NDArray[np.float32]
+    unread: Mapping[int, Unread] = field(default_factory=dict)
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -379,10 +386,10 @@ class LabelParser:
         """What the words of a question demand of its form."""
         return cues_of(query.text, bool(_YES_NO.search(query.text)))
 
-    def unread(self, ranked: Ranked, best: Candidate) -> Unread:
-        """Words of a question that its best form leaves unread, in runs; a mention by the word of its slot."""
-        query = ranked.prepared.query
-        return self._unread.of(query, best, [*self.texts(query, [best]), *self.nouns([best])], ranked.prepared.encoded)
+    def unread(self, prepared: Prepared, best: Candidate) -> Unread:
+        """Words of a question that a form leaves unread, in runs; a mention by the word of its slot."""
+        query = prepared.query
+        return self._unread.of(query, best, [*self.texts(query, [best]), *self.nouns([best])], prepared.encoded)
 
     def relation_fit(self, query: LabelQuery, encoded: EncodedTexts, index: int) -> RelationFit:
         """How the words of each directed relation fit one question of a batch."""
@@ -447,10 +454,16 @@ class LabelParser:
                 scores = scores + LEFT_OUT * torch.from_numpy(one.features[:, _UNUSED])
             else:
                 likeness, scores = torch.zeros(0, LIKENESS), torch.zeros(0)
-            none = float(network.none(none_features(scores, likeness, torch.from_numpy(one.features), one.query)))
-            order = np.argsort(-scores.numpy(), kind="stable")
-            values = scores.double().numpy()[order]
-            results.append(Ranked(one, order.tolist(), values.tolist(), none, likeness.numpy()[order]))
+            values = scores.double().numpy()
+            first = [n for n in np.argsort(-values, kind="stable")[:READ].tolist() if values[n] > values.max() - BEHIND]
+            left = {n: self.unread(one, one.candidates[n]) for n in first}
+            most = max((unread.loss for unread in left.values()), default=0.0)
+            values = values - [left[n].loss if n in left else most for n in range(len(values))]
+            order = np.argsort(-values, kind="stable").tolist()
+            unread = {place: left[n] for place, n in enumerate(order) if n in left}
+            known = none_features(torch.from_numpy(values), likeness, torch.from_numpy(one.features), one.query)
+            none = float(network.none(known))
+            results.append(Ranked(one, order, values[order].tolist(), none, likeness.numpy()[order], unread))
         return results
 
     def parse(self, questions: Sequence[Question]) -> list[Ranked]:

@@ -21,7 +21,7 @@ import torch
 
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
-from kgqa_core.logic.forms import Nth
+from kgqa_core.logic.forms import Class, Count, Nth
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, computations
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import FormReader, FormReading, root, roots
@@ -41,6 +41,9 @@ from kgqa_core.search.words import is_head, is_untyped
 from kgqa_core.symbolic.by_labels.qualified import qualifier_words
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts, LabelScorer
 
+RESTRICTING, BOUND, ALONE_LEFT = 1.0, 0.7, 0.45
+"""What the score of a form loses where it leaves a word that restricts, and again for a relation that no word names,
+for each such word, and for each that stands alone; from a conditional logit over dev questions."""
 NEAR, ALONE, PARAPHRASE = 0.75, 0.65, 0.5
 """Likeness to a wording of the form from which on a word is read: of a name or a word beside one that is read, of one
 that stands alone, and that where no other word of the question names some relation of the form."""
@@ -71,10 +74,28 @@ class _Token:
 
 
 class Unread(NamedTuple):
-    """What a form leaves of a question: runs of words, and whether one of them restricts the answer."""
+    """What a form leaves of a question.
+
+    words: runs of words, "" for a relation that no word names.  restricting: whether one of them restricts the answer.
+    alone, bound: words that stand alone, and that restrict another one.  likely: those read as paraphrases.
+    """
 
     words: tuple[str, ...] = ()
     restricting: bool = False
+    alone: int = 0
+    bound: int = 0
+    likely: int = 0
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether no word names some relation of the form."""
+        return "" in self.words
+
+    @property
+    def loss(self) -> float:
+        """What the score of the form loses."""
+        loss = RESTRICTING * (self.restricting + self.unnamed)
+        return loss + BOUND * min(self.bound, 3) + ALONE_LEFT * min(self.alone, 3)
 
 
 class UnreadWords:
@@ -151,8 +172,12 @@ class UnreadWords:
         likely = sum(token.state == LIKELY for token in tokens)
         unnamed = self.reader.unnamed(form, used, roots(text), rest, learnt) > likely
         unnamed = unnamed and not self.reader.is_all_of_type(best, query)
-        bound = any(token.state == LEFT and not token.alone for token in tokens)
-        return Unread((*reasons, *_runs(text, tokens), *([""] if unnamed else [])), bool(reasons or unnamed or bound))
+        alone, bound = (
+            sum(token.state == LEFT and token.alone is apart for token in tokens) for apart in (True, False)
+        )
+        runs = (*reasons, *_runs(text, tokens), *([""] if unnamed else []))
+        bare = isinstance(best.form.of if isinstance(best.form, Count) else best.form, Class)  # answers nothing more
+        return Unread(runs, bool(reasons or unnamed or bound or (bare and alone)), alone, bound, likely)
 
     def _state(self, word: str, before: str, form: FormReading, query: LabelQuery) -> str:
         """What accounts for a word by itself and the one before it, grammar left aside."""

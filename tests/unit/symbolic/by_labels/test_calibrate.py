@@ -12,6 +12,7 @@ from kgqa_core.search.candidates import Candidate, LabelQuery
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, answer_key, calibrate, choices, choose
 from kgqa_core.symbolic.by_labels.parser import Prepared, Ranked, columns
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, LIKENESS
+from kgqa_core.symbolic.by_labels.unread import Unread
 
 
 def candidate(nodes: list[int] | None, value: int | bool | None = None, missing: bool = False) -> Candidate:
@@ -66,23 +67,33 @@ def test_a_missing_fact_is_no_answer_and_none_and_no_are(one: Candidate, empty: 
     assert choose(ranked([(one, 1.0)], 0.0)).empty is empty
 
 
-@pytest.mark.parametrize(("strange", "part"), [(0, 0.0), (2, 2 / 3), (5, 1.0)])
-def test_confidence_reads_the_likenesses_features_and_strange_words_of_the_best_candidate(
-    strange: int, part: float
+@pytest.mark.parametrize(
+    ("unread", "expected"),
+    [
+        (Unread(), [0.0, 0.0, 0.0, 0.0, 1.0]),
+        (Unread(likely=1), [0.5, 0.0, 0.0, 0.0, 0.0]),
+        (Unread(("x",), alone=3), [0.0, 1.0, 0.0, 0.0, 0.0]),
+        (Unread(("x", ""), True, bound=1), [0.0, 0.0, 1.0, 1.0, 0.0]),
+        (None, [0.0, 0.0, 0.0, 1.0, 0.0]),
+    ],
+)
+def test_confidence_reads_likeness_features_and_unread_words_of_the_best_candidate(
+    unread: Unread | None, expected: list[float]
 ) -> None:
-    features = np.zeros((2, FEATURES), dtype=np.float32)
-    features[1, columns("unused", "explained", "covered", "left")], features[0] = (-0.25, 0.75, 0.5, 1.0), 9.0
+    features = np.zeros((3, FEATURES), dtype=np.float32)
+    features[1, columns("worst", "covered", "left")], features[0] = (0.75, 0.5, 1.0), 9.0
     best = Candidate(Entity("x"), 0, np.array([2]), None, (), (), (), rho=0.5, score=0.0)
-    query = LabelQuery("?", strange=strange)
-    prepared = Prepared("q", query, [candidate([1]), best], ["", ""], ["", ""], features, None)  # type: ignore[arg-type]
-    likeness = np.array([[0.1, 0.2, 0.3, 0.4, 0.5], [9.0] * LIKENESS], dtype=np.float32)
-    choice = choose(Ranked(prepared, [1, 0], [2.0, 1.0], 0.0, likeness))
-    total = math.exp(2) + math.exp(1) + 1
+    made = [candidate([1]), best, candidate([3])]
+    prepared = Prepared("q", LabelQuery("?"), made, [""] * 3, [""] * 3, features, None)  # type: ignore[arg-type]
+    likeness = np.array([[0.1, 0.2, 0.3, 0.4, 0.5], [9.0] * LIKENESS, [9.0] * LIKENESS], dtype=np.float32)
+    left = {} if unread is None else {0: unread}
+    choice = choose(Ranked(prepared, [1, 0, 2], [2.0, 1.0, 0.0], 0.0, likeness, left))
+    total = math.exp(2) + math.exp(1) + 2
     share, none = math.exp(2) / total, 1 / total
-    logits = [math.log(p / (1 - p)) for p in (share, none, share + none)]
-    expected = [*logits, math.log(0.5), 0.2, 0.3, 0.4, 0.0, -0.25, 0.75, part, 0.5, 1.0]
-    assert choice.best is best and len(choice.inputs()) == INPUTS == 13
-    assert choice.inputs() == pytest.approx(expected, abs=1e-6)
+    logits = [math.log(p / (1 - p)) for p in (share, none, share / (share + math.exp(1) / total))]
+    read_all = logits[1] if unread is not None and not unread.words else 0.0
+    assert choice.best is best and len(choice.inputs()) == INPUTS == 14
+    assert choice.inputs() == pytest.approx([*logits, 0.2, 0.0, 0.5, 1.0, *expected, 0.75, read_all], abs=1e-6)
 
 
 def some_choices(shares: list[float]) -> list[Choice]:

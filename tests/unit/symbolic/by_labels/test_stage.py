@@ -177,7 +177,7 @@ def test_what_people_corrected_is_answered_after_a_few_further_steps_and_the_res
             right = choice.best is not None and answer_key(choice.best) == answer_key(wanted)
             shares[question.id, steps] = choice.share if right else 0.0
             if right and choice.ranked is not None:
-                assert not parser.unread(choice.ranked, choice.best).restricting
+                assert not parser.unread(choice.ranked.prepared, choice.best).restricting
     assert shares["t", 10] > shares["t", 0] and shares["t", 10] > 0.8, shares
     assert shares[own[1].id, 10] > 0.8, shares
 

@@ -30,7 +30,8 @@ POPULATION, OF_CITY = "(JOIN (R population) c0)", "(JOIN borders (JOIN (R countr
 BEFORE = f"(AND (TYPE country) (gt population 1989^^{XSD}decimal))"
 LARGEST, POPULATIONS = "(ARGMAX (TYPE country) population)", "(JOIN (R population) (JOIN (R borders) c0))"
 
-FLAT = Calibration((1.0,) + (0.0,) * (INPUTS - 1), 0.0, 0.5)
+FLAT = Calibration((1.0,) + (0.0,) * 7 + (-40.0,) + (0.0,) * (INPUTS - 9), 0.0, 0.5)
+"""The probability of an answer, and next to none where its form leaves words that stand alone."""
 
 
 @pytest.fixture(scope="module")
