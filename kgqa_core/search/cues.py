@@ -33,7 +33,8 @@ class Cues:
     negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
     as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, `reason` and
     `which` (no truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.
-    judges: it asks for yes or no alone.  several: the word for how many of a ranking it asks for, where it is not one.
+    judges: it asks for yes or no alone; truth: it may ask for that.  several: the word for how many of a ranking it
+    asks for, where it is not one.
     """
 
     negations: tuple[tuple[int, str], ...] = ()
@@ -43,6 +44,7 @@ class Cues:
     wh: bool = False
     several: str = ""
     judges: bool = False
+    truth: bool = True
 
 
 _CONTRACTED = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|would|wo|should)"
@@ -73,6 +75,7 @@ _WH = re.compile(
     r"(?:['’]?s)?\b"
     r"|\b(?:(?P<last_when>when)|(?P<last_person>who|whom)|(?P<last_place>where)|(?P<last_other>what|which))\W*$"
 )
+_MAY_JUDGE = re.compile(r"\?\W*$|\b(?:if|that|whether|true|false|verify|confirm|check)\b")
 _SLOT = re.compile(r"\b[xyzw]\b")
 _SEVERAL = re.compile(
     rf"(?<!\bat )\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
@@ -91,7 +94,8 @@ def cues_of(text: str, yes_no: bool) -> Cues:
     asks = match is not None and not yes_no
     words = match[0].strip() if match is not None else ""
     judges = yes_no and match is None and not OR.search(low.replace("or not", ""))
-    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, several, judges)
+    truth = yes_no or not low.isascii() or _MAY_JUDGE.search(low) is not None
+    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, several, judges, truth)
 
 
 def _is_rank(text: str) -> bool:
@@ -115,7 +119,7 @@ def _negations(low: str) -> tuple[tuple[int, str], ...]:
 def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph) -> bool:
     """Whether a candidate may answer a question with these cues."""
     if isinstance(candidate.value, bool):
-        if cues.wh:
+        if cues.wh or not cues.truth:
             return False
     elif (
         cues.judges

@@ -9,6 +9,7 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 
 from kgqa_core.datasets.derived.thesaurus import thesaurus
+from kgqa_core.kg.vocabulary import RDFS
 from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Holds, Join, Literal, Minus, Nth
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
@@ -18,6 +19,10 @@ from kgqa_core.search.question_words import adjectives, entry_of, kinds, other_t
 from kgqa_core.search.reading import stem
 
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
+_ABOVE = frozenset((f"{RDFS}subClassOf", "P279"))
+"""Relations from a type to one above it, which is seldom asked for."""
+NEIGHBOURS = 64
+"""Things beside a mention at most whose own neighbours are looked at."""
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
 """Adjectives that may be of how many there are."""
 _NO_NAMES = frozenset(
@@ -157,6 +162,7 @@ class FormReader:
             if relation not in inside and label and label <= asked and label not in self._type_names({*ends}):
                 continue  # all of it, and it is the name of neither end: `topping` between pizzas and food toppings
             worded = (named - self._type_roots({*ends}) - _no_names()) & asked
+            number += directed < graph.relations and graph.keys[relation] in _ABOVE and not worded
             if worded or -1 in ends or graph.keys[relation] in learnt:
                 continue
             if tied:
@@ -172,15 +178,18 @@ class FormReader:
         return number
 
     def is_all_of_type(self, best: Candidate, query: LabelQuery) -> bool:
-        """Whether a form finds, by one relation, all things of the type asked for to which a mention has any."""
-        if best.nodes is None or len(best.ways) != 1 or len(best.slots) != 1:
+        """Whether a form finds, by one relation or by two, all things of the type asked for to which so many lead."""
+        if best.nodes is None or not 0 < len(best.ways) <= 2 or len(best.slots) != 1:
             return False
-        entity = query.slots[best.slots[0]].entities[0][0]
-        ends = [
-            self.graph.follow(np.array([entity]), one)
-            for one in self.graph.directed_relations(np.array([entity])).tolist() if self.graph.to_entities(one)
-        ]  # fmt: skip
-        every = np.unique(np.concatenate(ends)) if ends else best.nodes[:0]
+        every = np.array([query.slots[best.slots[0]].entities[0][0]])
+        for _ in best.ways:
+            if len(every) > NEIGHBOURS:
+                return False
+            ends = [
+                self.graph.follow(every, one)
+                for one in self.graph.directed_relations(every).tolist() if self.graph.to_entities(one)
+            ]  # fmt: skip
+            every = np.unique(np.concatenate(ends)) if ends else best.nodes[:0]
         return any(
             np.array_equal(every[among(every, self.graph.members(index))], best.nodes) for index, _ in query.types
         )

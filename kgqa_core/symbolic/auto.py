@@ -311,6 +311,7 @@ class AutoSolver:
         if (
             (choice.ranked or not choice.best)
             and choice.verdict is None
+            and not (sure and not left.words)
             and (language := self._unread_language(question.text))
         ):
             extra = EXTRA_LANGUAGES if language in CODES and self.translator is None else ""

@@ -137,25 +137,21 @@ def _packaged(names: str) -> Thesaurus:
 
 
 def public_names(label: str) -> RelationEntry | None:
-    """Other names of a relation by its label: those of Wikidata's property with that label, else with that alias."""
+    """Other names of a relation by its label: those of Wikidata's property with that label."""
     names = _public()
     return next((names[form] for form in _forms(label) if form in names), None)
 
 
 @cache
 def _public() -> Mapping[str, RelationEntry]:
-    """The packaged names: nouns, participles and verbs of each property, by its label and by each of them."""
+    """The packaged names: nouns, participles and verbs of each property, by its label."""
     by_label: dict[str, RelationEntry] = {}
     for line in gzip.decompress(PUBLIC.read_bytes()).decode().splitlines():
         label, *columns = line.split("\t")
         nouns, passive, verbs = (tuple(filter(None, column.split("|"))) for column in columns)
         pairs = [verb.partition("~") for verb in verbs]
         by_label[label] = RelationEntry(nouns=nouns, passive=passive, verb=tuple((one, many) for one, _, many in pairs))
-    results = dict(by_label)
-    for entry in by_label.values():
-        for name in (*entry.nouns, *entry.passive, *(one for one, _ in entry.verb)):
-            results.setdefault(name, entry)
-    return results
+    return by_label
 
 
 def read_thesaurus(*paths: Path) -> Thesaurus:
