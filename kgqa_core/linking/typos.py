@@ -153,12 +153,20 @@ def _possible(stretch: str, names: list[tuple[int, int]], mentions: MentionDicti
         (name, errors)
         for name, errors in names
         if not mentions.flags[name] & NUMBER and not (short and not _slip(stretch, mentions.names[name]))
-    ]
+        and _begins_alike(stretch, mentions.names[name])
+    ]  # fmt: skip
     if len(names) > MOST_NAMES:
         entities = mentions.entities[mentions.rows[np.array([name for name, _ in names])]].astype(np.int64)
         degrees = mentions.near_rows[entities + 1] - mentions.near_rows[entities]
         names = [names[index] for index in sorted(np.argsort(-degrees, kind="stable")[:MOST_NAMES].tolist())]
     return names
+
+
+def _begins_alike(stretch: str, name: str) -> bool:
+    """Whether a name has the first character of a short text, or its first two are swapped: *wakanda* is not
+    Akanda.
+    """
+    return len(stretch) >= SHORTEST[2] or stretch[0] == name[0] or stretch[:2] == name[1::-1]
 
 
 def _near_beginnings(text: str, sizes: Sequence[int], strings: Strings, typos: Sequence[int]) -> NearTexts:

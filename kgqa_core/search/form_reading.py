@@ -178,11 +178,11 @@ class FormReader:
         return number
 
     def is_all_of_type(self, best: Candidate, query: LabelQuery) -> bool:
-        """Whether a form finds, by one relation or by two, all things of the type asked for to which so many lead."""
+        """Whether a form finds all things of the type asked for nearest to a mention, by one relation or two."""
         if best.nodes is None or not 0 < len(best.ways) <= 2 or len(best.slots) != 1:
             return False
         every = np.array([query.slots[best.slots[0]].entities[0][0]])
-        for _ in best.ways:
+        for hop in range(1, len(best.ways) + 1):
             if len(every) > NEIGHBOURS:
                 return False
             ends = [
@@ -190,9 +190,10 @@ class FormReader:
                 for one in self.graph.directed_relations(every).tolist() if self.graph.to_entities(one)
             ]  # fmt: skip
             every = np.unique(np.concatenate(ends)) if ends else best.nodes[:0]
-        return any(
-            np.array_equal(every[among(every, self.graph.members(index))], best.nodes) for index, _ in query.types
-        )
+            found = [every[among(every, self.graph.members(index))] for index, _ in query.types]
+            if hop == len(best.ways) or any(map(len, found)):
+                return hop == len(best.ways) and any(np.array_equal(nodes, best.nodes) for nodes in found)
+        return False
 
     def measures(self, word: str, form: FormReading, query: LabelQuery) -> bool:
         """Whether an adjective or adverb fits what a form ranks or compares by.

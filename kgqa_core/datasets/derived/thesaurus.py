@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -137,21 +138,23 @@ def _packaged(names: str) -> Thesaurus:
 
 
 def public_names(label: str) -> RelationEntry | None:
-    """Other names of a relation by its label: those of Wikidata's property with that label."""
+    """Other names of a relation by its label: those of the property of Wikidata that alone is called so."""
     names = _public()
     return next((names[form] for form in _forms(label) if form in names), None)
 
 
 @cache
 def _public() -> Mapping[str, RelationEntry]:
-    """The packaged names: nouns, participles and verbs of each property, by its label."""
+    """The packaged names: nouns, participles and verbs of each property, by its label and by nouns of it alone."""
     by_label: dict[str, RelationEntry] = {}
     for line in gzip.decompress(PUBLIC.read_bytes()).decode().splitlines():
         label, *columns = line.split("\t")
         nouns, passive, verbs = (tuple(filter(None, column.split("|"))) for column in columns)
         pairs = [verb.partition("~") for verb in verbs]
         by_label[label] = RelationEntry(nouns=nouns, passive=passive, verb=tuple((one, many) for one, _, many in pairs))
-    return by_label
+    aliases = Counter(name for entry in by_label.values() for name in entry.nouns)
+    own = {name: entry for entry in by_label.values() for name in entry.nouns if aliases[name] == 1}
+    return own | by_label
 
 
 def read_thesaurus(*paths: Path) -> Thesaurus:

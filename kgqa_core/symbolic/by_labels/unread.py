@@ -37,6 +37,7 @@ from kgqa_core.search.question_words import (
     mixed_letters,
     question_words,
 )
+from kgqa_core.search.reading import stem
 from kgqa_core.search.words import is_head, is_untyped
 from kgqa_core.symbolic.by_labels.qualified import qualifier_words
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts, LabelScorer
@@ -260,6 +261,9 @@ class UnreadWords:
             enough = NEAR if restricts or name or timed else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             usual = form.leads_to_one and token.text in question_words()["usual"]
+            if stem(token.text) in query.dropped_words:  # a mention says no other word for what it is no name of
+                token.alone = False
+                continue
             if usual or (asks_one and not name and self._joins(tokens, n)):
                 token.state = GRAMMAR
             elif (
