@@ -385,12 +385,12 @@ class AutoSolver:
         return Unread((*left.words, cues.words), True)
 
     def _confidence(self, choice: Choice) -> float:
-        """That the best answer is right; 0 without any, and of one not calibrated where "no form" is likelier."""
+        """That the best answer is right; 0 without any, and too little if uncalibrated and less likely than none."""
         if choice.best is None or choice.empty:
             return 0.0
         if choice.ranked is None:
             return choice.share  # of a confirmed form
-        plain = choice.share if choice.share > choice.none else 0.0
+        plain = choice.share if choice.share > choice.none else min(choice.share, UNCALIBRATED - 0.01)
         confidence = self.calibration.confidence(choice) if self.calibration is not None else plain
         return confidence_of(choice, confidence, self.threshold)
 

@@ -47,6 +47,13 @@ def test_a_wrong_character_in_text_without_spaces_is_forgiven(tagger: Maker) -> 
     assert [entity for entity, _ in linker.entities("杭州澳体中心游泳馆在哪里")] == [2]
 
 
+def test_a_short_name_begins_as_it_is_typed(tagger: Maker) -> None:
+    linker = tagger({"a": named("Akanda"), "o": named("Oslo City")}, typos=1)
+    assert [entity for entity, _ in linker.entities("how many people live in Akandda?")] == [0]
+    assert [entity for entity, _ in linker.entities("how many people live in Kaanda?")] == [0]
+    assert linker.entities("how many people live in Wakanda?") == []
+
+
 def test_two_errors_need_a_long_name(tagger: Maker) -> None:
     linker = tagger(CITIES, typos=2)
     assert [entity for entity, _ in linker.entities("Where is Gotenbrug?")] == [0]

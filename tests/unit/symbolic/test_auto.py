@@ -238,6 +238,18 @@ def test_least_confidence_is_the_callers_or_that_of_the_calibration(make: Callab
     assert make(form_is(), calibration=strict, min_confidence=0.2).threshold == 0.2
 
 
+@pytest.mark.parametrize(
+    ("text", "answered"),
+    [
+        ("does Norland border Midland", True), ("Norland borders Midland?", True),
+        ("true that Norland is by Midland", True), ("neighbours Norland Midland", False),
+    ],
+)  # fmt: skip
+def test_yes_or_no_answers_what_may_ask_for_it(make: Callable[..., AutoSolver], text: str, answered: bool) -> None:
+    found = ask(make(form_is("(HOLDS (JOIN (R borders) c0) c4)"), min_confidence=0.0), text, "c0", "c4")
+    assert (found.kind == "yes/no") is answered
+
+
 def test_cut_answers_are_marked_and_in_order_of_id(make: Callable[..., AutoSolver]) -> None:
     wanted = form_is("(TYPE film)")
     whole, cut = (ask(make(wanted, max_answers=most), "all films") for most in (200, 3))

@@ -18,8 +18,9 @@ from kgqa_core.search.reading import types_in
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration
 from kgqa_core.symbolic.by_labels.model import LabelModel
-from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.parser import LabelParser, Prepared
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.by_labels.unread import BOUND, RESTRICTING, Unread
 from kgqa_core.symbolic.tables import ComputedAnswer
 from tests.support.label_graph import XSD, Preferring, X, question_about
 from tests.support.question_graph import RDFS, TYPE, build_graph
@@ -123,6 +124,34 @@ def test_words_of_grammar_and_other_words_for_a_relation_are_read(
 def test_relation_that_no_word_names_forbids_the_answer(ask: Ask, text: str, topic: str, form: str) -> None:
     found = ask(text, topic, forms=(form,))
     assert (found.answers, found.reason, found.readings[0].form.replace(X, "")) == ((), "not sure", form)
+
+
+def test_form_that_reads_more_of_the_question_comes_before_a_likelier_one(
+    graph: LabelGraph, scorer: LabelScorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = LabelParser(graph, scorer)
+    question = question_about(graph, "q", "which coastal countries border Norland", X + "c0")
+    plain = parser.parse([question])[0]
+    losses = {place: parser.unread(plain.prepared, one).loss for place, one in enumerate(plain.candidates[:4])}
+    assert plain.unread[0].loss == losses[0] > 0 and "coastal" in plain.unread[0].words[0]
+    wanted = str(plain.candidates[1].form)
+    unread = parser.unread
+
+    def reads_one(prepared: Prepared, best: Candidate) -> Unread:
+        left = unread(prepared, best)
+        return Unread() if str(best.form) == wanted else left._replace(words=("a", ""), restricting=True, bound=99)
+
+    monkeypatch.setattr(parser, "unread", reads_one)
+    again = parser.parse([question])[0]
+    assert str(again.candidates[0].form) == wanted and again.unread[0] == Unread()
+    assert again.scores[0] == pytest.approx(plain.scores[1] + losses[1], abs=1e-4)
+    assert again.scores[1] <= plain.scores[0] + losses[0] - RESTRICTING * 2 - BOUND * 3 + 1e-4
+
+
+def test_words_of_a_mention_that_a_reading_leaves_out_are_no_other_words(ask: Ask) -> None:
+    assert ask("how many films are there", forms=("(COUNT (TYPE film))",)).answers
+    found = ask("how many films has norland", "c0", forms=("(COUNT (TYPE film))",))
+    assert not found.answers and found.reason is not None
 
 
 def test_relation_is_named_by_its_whole_label_also_where_a_type_shares_its_words(
