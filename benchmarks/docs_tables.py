@@ -45,6 +45,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("artifact_digests", "benchmarks/operation/artifact_digests.py"),
     ResultFile("auto", "benchmarks/answers/auto.py"),
     ResultFile("builtin", "tools/builtin_reader/evaluate.py"),
+    ResultFile("bases", "benchmarks/models/bases.py"),
     ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", "2896250, 2026-11-23"),
     ResultFile("connectors", "benchmarks/graph/connectors.py"),
     ResultFile("data_sets", "benchmarks/questions/data_sets.py"),

