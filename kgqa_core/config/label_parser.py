@@ -47,5 +47,5 @@ class LabelParserOptions(CheckpointOptions):
     """Share of training questions that lose their relation from the candidates, so that declining is learnt."""
     calibration_questions: int = Field(default=300, ge=20)
     """Dev questions, and generated ones that are not trained on, that confidence is calibrated on at most."""
-    threshold: float = Field(default=0.4, ge=0, le=1)
+    threshold: float = Field(default=0.35, ge=0, le=1)
     """Confidence below which a question is declined, unless `abstention.min_confidence` is set."""

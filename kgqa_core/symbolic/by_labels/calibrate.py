@@ -95,7 +95,7 @@ class Calibration:
 
     weights: tuple[float, ...]
     bias: float
-    threshold: float = 0.4
+    threshold: float = 0.35
 
     def confidence(self, choice: Choice) -> float:
         """Probability that the answer of a choice is right, in [0, 1]."""
@@ -146,7 +146,7 @@ def answer_key(candidate: Candidate) -> object:
 
 
 def calibrate(
-    choices: Sequence[Choice], right: Sequence[bool], threshold: float = 0.4, start: Calibration = AS_IT_IS
+    choices: Sequence[Choice], right: Sequence[bool], threshold: float = 0.35, start: Calibration = AS_IT_IS
 ) -> Calibration:
     """A calibration learnt from choices and whether each is right; few of them move it little from the start."""
     rows = [(choice.inputs(), good) for choice, good in zip(choices, right, strict=True) if choice.best is not None]
