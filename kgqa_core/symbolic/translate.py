@@ -239,6 +239,8 @@ class QuestionTranslator:
         self, words: Sequence[str], code: str, own: WordTable, mentions: Mapping[str, str]
     ) -> tuple[int, str | None]:
         """How many of the first words a list has, or are a compound with *de*, and their English; None where none."""
+        if words[0].lower() in self.graph.label_words and not usualness(words[0].lower()):
+            return 1, words[0]  # of a label in this language
         run = next((n for n, word in enumerate(words) if not word[-1].isalnum()), len(words))
         compound = " ".join(words[:3])
         if run > 2 and words[1].lower() in _OF and self._lookup(words[2:3], code, WordTable({}, ()), mentions) is None:
