@@ -1,11 +1,11 @@
 """Pictures of the page of `kgqa serve` and of a report, light and dark, as docs/pictures has them.
 
+    python -m tools.pictures docs/pictures
     kgqa demo --home DEMO
-    kgqa run --kg docs/quickstart/europe.ttl --home HOME
-    python -m tools.pictures HOME DEMO docs/pictures
+    python -m tools.pictures docs/pictures DEMO
 
-The page is that of HOME, the report that of DEMO.  Needs Chromium.  The server runs on a free port of loopback, and the
-browser reaches nothing else.
+The page is that of `kgqa serve --kg docs/quickstart/europe.ttl`, the report that of DEMO, where one is given.  Needs
+Chromium.  The server runs on a free port of loopback, and the browser reaches nothing else.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from kgqa_core.store.artifacts import Home
 from tests.support.browser import Browser
 from tests.support.kgqa_serve import served
 
+GRAPH = "docs/quickstart/europe.ttl"
+STATEMENT = "SELECT key, kind, popularity FROM entities ORDER BY popularity DESC"
 ENTITY = "https://example.org/europe/Slovenia"
 WIDE, PHONE = (1040, 900), (390, 844)
 ASKED = (
@@ -29,17 +31,17 @@ ASKED = (
     ("phone", PHONE, "Which countries border both France and Germany?", "Proof"),
 )
 """Name of the picture, size of the window, question, and a word that its answer shows."""
-BOTTOM = "Math.max(...[...document.querySelectorAll('main details')].map(one => one.getBoundingClientRect().bottom))"
+BOXES = "[...document.querySelectorAll('main details, main .card')]"
+BOTTOM = f"Math.max(...{BOXES}.map(one => one.getBoundingClientRect().bottom))"
 MARGIN, MOST_HEIGHT = 40, 1250
 PICTURE_SECONDS = 120
 MOST_BYTES = 150_000
 
 
-def main(home: Path, demo: Path, out: Path) -> None:
-    """Takes every picture, each of a home's newest run."""
-    report = Path(newest_run(Home(demo))["report"])
+def main(out: Path, demo: Path | None = None) -> None:
+    """Takes every picture of the page, and those of the report of a demo's newest run where one is given."""
     with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "log", size=WIDE) as browser:
-        with served(home.resolve()) as server:
+        with served(Path(folder) / "home", "--kg", GRAPH) as server:
             address = server.url
             _ask(browser, address, ASKED[0][2], ASKED[0][3])  # the first answer is a slow one
             for dark in (False, True):
@@ -47,27 +49,47 @@ def main(home: Path, demo: Path, out: Path) -> None:
                 for name, size, question, word in ASKED:
                     browser.emulate(*size, dark=dark)
                     _ask(browser, address, question, word)
-                    height = int(browser.run(BOTTOM))
-                    browser.emulate(size[0], min(height + MARGIN, MOST_HEIGHT), dark=dark)
-                    _take(browser, out / f"{name}-{colours}.png")
+                    _whole(browser, out / f"{name}-{colours}.png", size, dark=dark)
                 browser.emulate(*WIDE, dark=dark)
+                _fresh(browser, address)
+                browser.wait("What is in it", "It answers, for example")
+                _whole(browser, out / f"start-{colours}.png", WIDE, dark=dark)
+                browser.emulate(*WIDE, dark=dark)
+                browser.open(f"{address}/console?sql={quote(STATEMENT)}", "Run")
+                browser.click("Run")
+                browser.wait("100 rows")
+                _stand(browser)
+                _take(browser, out / f"console-{colours}.png")
                 browser.open(f"{address}/entity?key={quote(ENTITY, safe='')}", "Slovenia", "borders", "Facts")
                 _stand(browser)
                 _take(browser, out / f"entity-{colours}.png")
-        for dark in (False, True):
+        for dark in (False, True) if demo is not None else ():
             browser.emulate(*WIDE, dark=dark)
-            browser.open(report.as_uri(), "Table 1")
+            browser.open(Path(newest_run(Home(Path(demo or "")))["report"]).as_uri(), "Table 1")
             _take(browser, out / f"report-{'dark' if dark else 'light'}.png")
 
 
-def _ask(browser: Browser, address: str, question: str, word: str) -> None:
+def _whole(browser: Browser, path: Path, size: tuple[int, int], *, dark: bool) -> None:
+    """Writes a picture as high as what the page shows."""
+    height = int(browser.run(BOTTOM))
+    browser.emulate(size[0], min(height + MARGIN, MOST_HEIGHT), dark=dark)
+    _stand(browser)
+    _take(browser, path)
+
+
+def _fresh(browser: Browser, address: str) -> None:
     browser.open(f"{address}/health", "alive")
     browser.run("sessionStorage.clear(); localStorage.clear()")
     browser.open(address, "in your own words")
+
+
+def _ask(browser: Browser, address: str, question: str, word: str) -> None:
+    _fresh(browser, address)
     browser.fill("#question", question)
     browser.press("Enter")
     browser.wait(word)
-    browser.count(".node")
+    if word == "Proof":
+        browser.count(".node")
     _stand(browser)
 
 
@@ -89,4 +111,4 @@ def _take(browser: Browser, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]))
+    main(*map(Path, sys.argv[1:3]))
