@@ -177,13 +177,14 @@ def _choose(home: Path | None) -> Home:
 def _set_environment(chosen: Home, *, verbose: bool) -> Home:
     """Tell Prefect, MLflow and the model libraries where the home is.
 
-    What the user has set stays; telemetry is off unless the user turned it on.
+    What the user has set stays; telemetry and the banners of Prefect are off unless the user turned them on.
     """
     os.environ["KGQA_HOME"] = str(chosen.root)
     spool_in(chosen.root / "tmp")
     defaults = {
         "PREFECT_LOGGING_EXTRA_LOGGERS": "kgqa",
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO" if verbose else "CRITICAL",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TOKENIZERS_PARALLELISM": "false",

@@ -15,6 +15,7 @@ from flows.cli._options import SystemChoice
 from flows.cli._session import Session, err, print_json
 from flows.cli.ask import open_system
 from kgqa_core.errors import InputError
+from kgqa_core.report.summary import ENOUGH, training_advice
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.store.artifacts import Home
 from kgqa_core.types import ABSENT, ENTITY, FACT, RELATION, TYPE, UNREAD, UNSURE, Question, is_sentence
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 SURE = 0.7
 """Confidence below which an answer is listed."""
-MOST, FEW = 500, 20
-"""Questions that are asked again, the latest; badly answered ones from which on training on questions is advised."""
+MOST = 500
+"""Questions that are asked again, the latest."""
 KINDS = tuple(kind.replace(" ", "_") for kind in (ABSENT, UNREAD, UNSURE))
 """Keys of the kinds of declines; an answer that is given but not sure is of the last."""
 FIXES = {
@@ -154,5 +155,5 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
                 why = ": ".join(text for text in (row.get("reason"), row["missing"]) if text)
                 near = f" (nearest: {row['nearest']})" if row.get("nearest") else ""
                 yield f"  {row['question']}  # {why}{near}; fix: {row['fix']}"
-    if result["weak"] >= FEW:
-        yield f"\n{result['weak']} questions with their answers in a file train the system: `kgqa run --questions FILE`"
+    if result["weak"] >= ENOUGH:
+        yield f"\n{training_advice(result['weak'])}"

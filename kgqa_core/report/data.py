@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from kgqa_core.report.summary import RunSummary
+
 
 @dataclass(frozen=True, slots=True)
 class ExampleFact:
@@ -64,7 +66,8 @@ class ReportData:
 
     profile: the run's configuration as plain values.  aggregates: content of `aggregates.json`.
     curves, path_curves: training of Rigel and of the path retriever, as frame or Parquet file with `step` or `epoch`,
-    `split`, `metric`, `value`.  corpus, rewriter: artifact folders.  knowledge: any name → a knowledge artifact.
+    `split`, `metric`, `value`.  summary: what the page opens with.  corpus, rewriter: artifact folders.
+    knowledge: any name → a knowledge artifact.
     stages: `{"name", "status": "cached" or "computed", "seconds", "digest"}` in order.
     notes: sentences on the run that stand first.  links: name → http(s) or relative address.  environment: versions,
     seed, git, digests; may be nested one level.  created: when the run finished, ISO 8601; now when absent.
@@ -82,6 +85,7 @@ class ReportData:
     rewriter: Path | None = None
     knowledge: Mapping[str, Path] = field(default_factory=dict)
     examples: Sequence[Example] = ()
+    summary: RunSummary | None = None
     stages: Sequence[Mapping[str, Any]] = ()
     notes: Sequence[str] = ()
     links: Mapping[str, str] = field(default_factory=dict)

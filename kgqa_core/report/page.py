@@ -41,6 +41,7 @@ from kgqa_core.report.long_tail import long_tail_part
 from kgqa_core.report.rewriting import corpus_part, faithfulness_table, rewriter_part
 from kgqa_core.report.roads import road_tables
 from kgqa_core.report.subgraph import draw_subgraph
+from kgqa_core.report.summary import KINDS as PLAIN_KINDS
 from kgqa_core.retrieval.registry import RETRIEVERS
 
 KINDS = {
@@ -100,6 +101,7 @@ def make_environment(*packages: str) -> Environment:
         answerer=lambda experiment: Experiment.parse(experiment).answerer,
         number=_number,
         shorten=_shorten,
+        code=_code,
     )
     return environment
 
@@ -121,6 +123,8 @@ def _context(data: ReportData) -> dict[str, Any]:
         "questions_name": _get(data.profile, "questions", "name"),
         "description": data.profile.get("description") or "",
         "model": model,
+        "summary": data.summary,
+        "plain_kinds": PLAIN_KINDS,
         "headline": _headline(data, model),
         "chart": [
             (metric_label(metric), METRICS[metric].explanation, tables.chart_rows(aggregates, model, metric))
@@ -336,6 +340,12 @@ def is_safe_link(url: str) -> bool:
     except ValueError:
         return False
     return scheme in ("http", "https") or (not scheme and ":" not in url.split("/", 1)[0])
+
+
+def _code(text: str) -> Markup:
+    """Text with what stands between backticks as code."""
+    parts = text.split("`")
+    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 def _shorten(text: str) -> str:

@@ -37,6 +37,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     """
     from kgqa_core.report import page
     from kgqa_core.report.examples import gather_examples
+    from kgqa_core.report.summary import summarize
 
     aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
     if (abstained := _folder(run, "abstention_scores")) is not None:
@@ -67,6 +68,13 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
                 n=profile.evaluation.examples,
                 seed=profile.seed,
                 knowledge=knowledge,
+            ),
+            summary=summarize(
+                inputs["questions"].folder,
+                _answers(run).values(),
+                scores.folder,
+                run=run.id,
+                generated="scored_on" in run.decisions,
             ),
             stages=[
                 {

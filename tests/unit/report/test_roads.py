@@ -69,7 +69,7 @@ def test_the_page_has_the_section_and_the_road_of_an_example() -> None:
     text = render(data)
     assert '<a href="#roads">' in text
     section = text.split('id="roads"')[1].split("<h2")[0]
-    assert "Which road answered" in section and "85.0" in section and '<th scope="row">declined</th>' in section
+    assert "<h2>Which road answered</h2>" in text and "85.0" in section and '<th scope="row">declined</th>' in section
     example = text.split('id="examples"')[1].split("<h2")[0]
     assert example.count(">by labels</span>") == 1
 
