@@ -144,13 +144,13 @@ def test_a_server_of_a_graph_file_answers_and_ask_finds_it(tmp_path: Path, graph
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_server_of_several_graphs_answers_each_below_its_name(tmp_path: Path, graph: Path, workers: int) -> None:
     other = tmp_path / "other.tsv"
-    other.write_text("Bo Lind\twrote\tNight Ferry\n", encoding="utf-8")
+    other.write_text("Bo Lind\twrote\tSlow Train\n", encoding="utf-8")
     words = ("--graph", f"books={graph}", "--graph", f"ferries={other}", "--workers", str(workers))
     with served(tmp_path / "home", *words) as running:
         assert running.call("/ask", {"question": QUESTION})["answer"] == "Ada Stone"
-        asked = {"question": "Who wrote Night Ferry?"}
+        asked = {"question": "Who wrote Slow Train?"}
         assert running.call("/g/ferries/ask", asked)["answer"] == "Bo Lind"
-        assert running.call("/g/books/ask", asked)["answer"] is None
+        assert running.call("/g/books/ask", asked)["answer"] != "Bo Lind"
         assert [one["id"] for one in running.call("/v1/models")["data"]] == ["kgqa/books", "kgqa/ferries"]
         given = running.call("/g/ferries/names", {"lines": "relations: {wrote: [penned]}"})
         assert given["active"] and running.call("/g/books/names")["names"] == {}
