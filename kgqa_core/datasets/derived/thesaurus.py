@@ -143,6 +143,10 @@ def public_names(label: str) -> RelationEntry | None:
     return next((names[form] for form in _forms(label) if form in names), None)
 
 
+_OPEN = (" by", " of", " from", " to", " in", " at", " for", " with", " on")
+"""Ends of labels that what they lead to completes."""
+
+
 @cache
 def _public() -> Mapping[str, RelationEntry]:
     """The packaged names: nouns, participles and verbs of each property, by its label and by nouns of it alone."""
@@ -151,6 +155,7 @@ def _public() -> Mapping[str, RelationEntry]:
         label, *columns = line.split("\t")
         nouns, passive, verbs = (tuple(filter(None, column.split("|"))) for column in columns)
         pairs = [verb.partition("~") for verb in verbs]
+        nouns = () if label.endswith(_OPEN) else nouns  # `after a work by` is no noun, nor are its other names
         by_label[label] = RelationEntry(nouns=nouns, passive=passive, verb=tuple((one, many) for one, _, many in pairs))
     aliases = Counter(name for entry in by_label.values() for name in entry.nouns)
     own = {name: entry for entry in by_label.values() for name in entry.nouns if aliases[name] == 1}

@@ -118,6 +118,8 @@ def test_other_names_of_relations_are_those_of_wikidatas_properties() -> None:
     borders = public_names("shares border with")
     assert borders is not None and ("borders", "border") in borders.verb and "bordered by" in borders.passive
     assert public_names("zorp") is public_names("VIAF ID") is None
+    inspired = public_names("after a work by")
+    assert inspired is not None and not inspired.nouns
 
 
 def test_packaged_names_are_what_the_tool_makes(shared_data: Path) -> None:
