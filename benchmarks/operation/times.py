@@ -100,15 +100,15 @@ WAITED: Mapping[str, str] = {
 
 
 def times(found: Mapping[str, Any]) -> str:
-    """The table of the README: what takes how long, and as a multiple of a yardstick."""
+    """The table of the README: what takes how long, and as a number of matrix products."""
     made, product = found["conditions"], found["product_ms"]
     rows = [
         (WAITED[part], _waited(one["seconds"]), f"{1000 * one['seconds'] / product:,.0f}")
         for part, one in found["parts"].items() if part in WAITED
     ]  # fmt: skip
-    text = table((f"on {made['cores']} cores of {found['machine']}", "takes", "yardsticks"), rows, right=True)
+    text = table((f"on {made['cores']} cores of {found['machine']}", "takes", "matrix products"), rows, right=True)
     return text + (
-        "\nA yardstick is one product of float32 matrices of 1024 × 1024, "
+        "\nA matrix product is one of float32 matrices of 1024 × 1024, "
         f"{product:.1f} ms here: `python -m timeit -s 'import torch; a = torch.rand(1024, 1024)' 'a @ a'` says what it "
         "takes on your machine.\n"
     )

@@ -44,6 +44,7 @@ def compare(
     from kgqa_core.runs.diff import compare_runs
     from kgqa_core.runs.records import choose_run
     from kgqa_core.store.outputs import claim_file
+    from tasks.tracking.addresses import compare_page
 
     records = [choose_run(chosen.root, word) for word in runs]
     ids = [record["run_id"] for record in records]
@@ -63,5 +64,8 @@ def compare(
         return
     for part in run_tables(comparison, limit):
         common.out.print(part)
+    in_mlflow = [(one.get("mlflow_experiment_id"), one.get("mlflow_run_id")) for one in records]
+    if (address := compare_page(chosen, in_mlflow)) is not None:
+        common.out.print(f"MLflow       {address}", soft_wrap=True)
     if html is not None:
         common.out.print(f"Page         {html.resolve().as_uri()}", soft_wrap=True)

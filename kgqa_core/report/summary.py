@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgqa_core.config import Experiment
 from kgqa_core.datasets.files.question import read_questions
-from kgqa_core.evaluation.labels import HEADLINE, knowledge_label, main_split, model_experiments
+from kgqa_core.evaluation.labels import HEADLINE, knowledge_label, main_split, model_experiments, percent
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Question
 
@@ -62,6 +62,23 @@ class RunSummary:
     right: int
     failures: tuple[Failures, ...] = ()
     next_steps: tuple[str, ...] = ()
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The counts, and shares in [0, 1]: of the answered questions `right_of_answered`, of all the others."""
+        shares = {"declined": self.n - self.answered, "right": self.right, "wrong": self.answered - self.right}
+        return {
+            **{name: count / max(self.n, 1) for name, count in shares.items()},
+            "right_of_answered": self.right / max(self.answered, 1),
+            "answered": self.answered,
+            "questions": self.n,
+        }
+
+    @property
+    def sentence(self) -> str:
+        """How many of the answers are right, and how many questions are declined."""
+        right, declined = (percent(self.metrics[name]) for name in ("right_of_answered", "declined"))
+        return f"Of the questions that it answered {right} % are right; it declined {declined} %."
 
     @property
     def label(self) -> str:

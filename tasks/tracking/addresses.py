@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
+from urllib.parse import quote
 
 from kgqa_core.store.artifacts import Home
 from tasks.tracking.mlflow_store import without_credentials
@@ -43,6 +45,18 @@ def mlflow_page(home: Home, experiment: str | None, run: str | None) -> str | No
 def run_page(base: str, experiment: str, run: str) -> str:
     """Address of a run's page in the MLflow UI at `base`."""
     return f"{base}/#/experiments/{experiment}/runs/{run}{RUNS_VIEW}"
+
+
+def compare_page(home: Home, runs: Sequence[tuple[str | None, str | None]]) -> str | None:
+    """Address of MLflow's comparison of runs, or None while its address or one of the runs is not known.
+
+    runs: the experiment and the id in MLflow of each.
+    """
+    base = ui_addresses(home).get("mlflow")
+    if not base or not all(experiment and run for experiment, run in runs):
+        return None
+    ids, experiments = [run for _, run in runs], [*dict.fromkeys(experiment for experiment, _ in runs)]
+    return f"{base}/#/compare-runs?runs={quote(json.dumps(ids))}&experiments={quote(json.dumps(experiments))}"
 
 
 def report_page(page: str | None) -> str | None:

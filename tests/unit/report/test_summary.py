@@ -54,6 +54,8 @@ def test_the_summary_counts_what_users_get_and_groups_what_fails(run: dict[str, 
     summary = summarize(run["questions"], [run["answers"]], run["scores"], run="r1", generated=False)
     assert summary is not None and summary.experiment == LINKED, "not gold topics, nor without knowledge"
     assert (summary.n, summary.answered, summary.right) == (10, 5, 4)
+    shares = {"right": 0.4, "wrong": 0.1, "declined": 0.5, "right_of_answered": 0.8}
+    assert summary.metrics == shares | {"answered": 5, "questions": 10}
     groups = [(one.kind, one.declined, one.n, one.of) for one in summary.failures]
     assert groups == [("multi-hop", True, 4, 5), ("generic", False, 1, 4), ("generic", True, 1, 4)]
     assert [one.text for one in summary.failures[0].examples] == ["question 4?", "question 5?", "question 6?"]
@@ -79,7 +81,7 @@ def test_the_page_opens_with_the_summary_and_folds_the_rest(run: dict[str, Path]
     summary = summarize(run["questions"], [run["answers"]], run["scores"], run="r1", generated=True)
     page = render(replace(fake_report(), summary=summary))
     opening = page.split('id="summary"')[1].split("<nav")[0]
-    assert "<b>80.0 %</b> are right; it declined <b>50.0 %</b>" in opening
+    assert "answered 80.0 % are right; it declined 50.0 %." in opening
     assert "Declined: 4 of 5 questions of the kind multi-hop (several steps)" in opening
     assert "it answered <bdi>Rome</bdi>" in opening and "<code>kgqa improve --run r1</code>" in opening
     assert page.count('<details class="part">') == page.count('class="part"') > 5
