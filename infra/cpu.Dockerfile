@@ -42,7 +42,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
 COPY pyproject.toml ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-        extras = [line for extra in ("run", "amr", "passages", "store", "neo4j") for line in project["optional-dependencies"][extra]]; \
+        extras = [line for extra in ("run", "amr", "passages", "store", "neo4j", "languages") for line in project["optional-dependencies"][extra]]; \
         print(*project["dependencies"], *extras, sep="\n")' \
         > /tmp/requirements.txt \
     && pip install -c constraints.txt -r /tmp/requirements.txt setuptools \

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from kgqa_core.answering.reply import Answer
-from kgqa_core.builders.questions.schema_profile import GraphProfile, RelationProfile, profile
 from kgqa_core.errors import KgqaError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.look import look
 from kgqa_core.logic.result import value_text
 from kgqa_core.rewriting.phrases import phrase, plural
 from kgqa_core.search.phrases import relation_words
+from kgqa_core.search.schema_profile import GraphProfile, RelationProfile, profile
 
 SHOWN, OF_A_KIND, FEW, LONGEST = 6, 5, 5, 80
 """Questions shown; asked of one kind; answers, and characters, of one."""

@@ -70,7 +70,7 @@ class WordTable(NamedTuple):
 def table(code: str) -> WordTable:
     """The packaged table of a language."""
     text = (Path(__file__).parent / "languages" / f"{code}.yaml").read_text(encoding="utf-8")
-    read: dict[str, Any] = yaml.load(text, yaml.BaseLoader)  # which reads `no` and `on` as words
+    read: dict[str, Any] = yaml.BaseLoader(text).get_single_data()  # which reads `no` and `on` as words
     words = {
         word.replace("_", " ").lower(): english for english, texts in read["words"].items() for word in texts.split()
     }

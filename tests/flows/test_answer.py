@@ -14,15 +14,17 @@ from flows.cli import ask as cli
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import make_profile
 from kgqa_core.errors import InputError
-from kgqa_core.runs import finished
+from kgqa_core.runs import finished, home_names
 from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.system import System
 
 
 def _without_artifacts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        finished, "stage_artifact", lambda record, kind: ArtifactRef(kind=kind, path=f"/{kind}", digest="")
-    )
+    def artifact(record: Any, kind: str) -> ArtifactRef:
+        return ArtifactRef(kind=kind, path=f"/{kind}", digest="")
+
+    monkeypatch.setattr(finished, "stage_artifact", artifact)
+    monkeypatch.setattr(home_names, "stage_artifact", artifact)
 
 
 def test_a_system_shares_the_home_cache_and_the_seed_of_its_run(

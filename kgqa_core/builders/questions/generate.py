@@ -14,7 +14,6 @@ from typing import Any
 
 from kgqa_core.builders.questions.draft import COMPLEXITY, Draft
 from kgqa_core.builders.questions.sample import Sampler
-from kgqa_core.builders.questions.schema_profile import GraphProfile, profile
 from kgqa_core.builders.questions.unanswerable import Unanswerable, UnanswerableSampler
 from kgqa_core.builders.questions.wording import English, WordedQuestion
 from kgqa_core.builders.questions.wording_zh import Chinese
@@ -31,6 +30,7 @@ from kgqa_core.logic.measures import TIME
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.paths import to_paths
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.search.schema_profile import GraphProfile, profile
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import SPLITS
 from kgqa_core.workspace import Workspace

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.datasets.derived.form_values import as_stored, datatypes, mapped
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Arg, Class, Compare, Count, Form, Join, Step
 from kgqa_core.logic.memory import Ints, MemoryGraph
+from kgqa_core.search.schema_profile import GraphProfile
 
 _WIDER = 0.2
 """Share of the sets that get another than the smallest type."""

@@ -12,7 +12,6 @@ import numpy as np
 from kgqa_core.builders.questions.aggregates import Aggregates
 from kgqa_core.builders.questions.draft import Draft
 from kgqa_core.builders.questions.paths import PathHop, WalkedPath, Walker
-from kgqa_core.builders.questions.schema_profile import RelationProfile
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import (
     And,
@@ -32,6 +31,7 @@ from kgqa_core.logic.forms import (
 )
 from kgqa_core.logic.measures import TIME, UNITS
 from kgqa_core.logic.memory import Ints
+from kgqa_core.search.schema_profile import RelationProfile
 
 _PROBED = 24
 """Members of a set whose relations are looked at for a measure."""

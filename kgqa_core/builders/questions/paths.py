@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.builders.questions.schema_profile import GraphProfile, RelationProfile
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.logic.forms import Entity, Form, Join, Step
 from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.search.schema_profile import GraphProfile, RelationProfile
 
 Ints = NDArray[np.int64]
 

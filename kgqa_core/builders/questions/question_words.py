@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from kgqa_core.builders.questions.noun import article, spelled
 from kgqa_core.builders.questions.relation_words import RelationWordings, relation_words
-from kgqa_core.builders.questions.schema_profile import GraphProfile, base_label
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Compare, Entity, Form, Join, Literal, Step
 from kgqa_core.rewriting.phrases import plural
+from kgqa_core.search.schema_profile import GraphProfile, base_label
 
 T = TypeVar("T")
 _THE = re.compile(

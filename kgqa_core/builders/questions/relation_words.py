@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kgqa_core.builders.questions.schema_profile import GraphProfile, RelationProfile
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.rewriting.phrases import is_plural, phrase, plural
+from kgqa_core.search.schema_profile import GraphProfile, RelationProfile
 
 PERSONS = frozenset(
     "person human people man woman actor actress director writer author singer musician politician scientist player "

@@ -15,12 +15,12 @@ from kgqa_core.builders.questions.grailqa_forms import GrailqaForms
 from kgqa_core.builders.questions.operations import Operations
 from kgqa_core.builders.questions.paths import WalkedPath, Walker
 from kgqa_core.builders.questions.qualified import Qualified
-from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.config.generated_questions import GRAILQA_KINDS, GeneratedQuestionsOptions
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Class, Count, Form, Join, Minus, Or
 from kgqa_core.logic.memory import Ints, MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
+from kgqa_core.search.schema_profile import GraphProfile
 
 _LEAN = 3
 """How many more questions may have one of the answers yes and no than the other."""

@@ -17,13 +17,13 @@ import numpy as np
 from kgqa_core.builders.questions.draft import Draft
 from kgqa_core.builders.questions.paths import PathHop, Walker
 from kgqa_core.builders.questions.relation_words import is_person, relation_words
-from kgqa_core.builders.questions.schema_profile import RelationProfile
 from kgqa_core.builders.questions.wording import WordedQuestion
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import Class, Form, Holds, Join, elements
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.rewriting.phrases import plural
+from kgqa_core.search.schema_profile import RelationProfile
 from kgqa_core.types import ENTITY, FACT, RELATION
 
 _FRAMES = ("what is the {n} of {x}", "{x}'s {n}", "{n} of {x}", "what {n} does {x} have", "tell me the {n} of {x}",

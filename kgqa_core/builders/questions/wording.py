@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from kgqa_core.builders.questions.aggregates import AggregateQuestions
 from kgqa_core.builders.questions.phrases import FormPhrases
 from kgqa_core.builders.questions.question_words import QuestionWords
-from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.builders.questions.set_questions import SetQuestions
 from kgqa_core.builders.questions.value_questions import ValueQuestions
 from kgqa_core.logic.forms import Aggregate, Count, Entity, Form, Greater, Holds, Nth, Share, elements
+from kgqa_core.search.schema_profile import GraphProfile
 
 
 @dataclass(frozen=True, slots=True)

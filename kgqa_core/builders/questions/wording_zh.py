@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from kgqa_core.builders.questions.schema_profile import GraphProfile
 from kgqa_core.builders.questions.wording import WordedQuestion
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.logic import forms
 from kgqa_core.logic.forms import Form, Step, Steps, elements
+from kgqa_core.search.schema_profile import GraphProfile
 
 _WHO = (
     "人",

@@ -196,6 +196,7 @@ ROLES: dict[str, tuple[Role, str]] = {
 """Role and good value of parameters by name, where `OWN` says nothing else."""
 
 OWN: dict[tuple[str, str], tuple[Role, str]] = {
+    ("serve", "graph"): ("text", "other=facts.tsv"),
     ("run", "kg"): ("file", "facts.tsv"),
     ("forecast", "kg"): ("file", "facts.tsv"),
     ("refresh", "kg"): ("file", "facts.tsv"),

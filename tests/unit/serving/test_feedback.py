@@ -121,7 +121,7 @@ def test_a_flood_ends_at_the_limits(store: FeedbackStore, monkeypatch: pytest.Mo
         down(store, name, "b")
     assert refused(store, Feedback(name, "up")) == (
         429,
-        "there may be 3 verdicts a minute of a client; give this one later",
+        "there may be 3 verdicts and names a minute of a client; give this one later",
     )
     for _ in range(2):
         down(store, name, "b")

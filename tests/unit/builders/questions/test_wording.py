@@ -10,13 +10,13 @@ import pytest
 from kgqa_core.builders.questions.generate import namer
 from kgqa_core.builders.questions.noun import conjugated, spelled
 from kgqa_core.builders.questions.relation_words import relation_words, singular
-from kgqa_core.builders.questions.schema_profile import GraphProfile, plain_label, profile
 from kgqa_core.builders.questions.wording import English
 from kgqa_core.builders.questions.wording_zh import Chinese
 from kgqa_core.errors import FormError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.logic.parser import parse
+from kgqa_core.search.schema_profile import GraphProfile, plain_label, profile
 from tests.support.question_graph import build_graph
 
 Texts = Callable[[str], set[str]]
