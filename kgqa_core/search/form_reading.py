@@ -137,7 +137,8 @@ class FormReader:
 
         asked: roots of the question; rest: without the noun of what it asks for, which names nothing on the path to it.
         learnt: keys of the relations that its words stand for in training questions.  Of a yes none is
-        counted, of a no about things that are tied otherwise every one that no word names.
+        counted, of a no about things that are tied otherwise every one that no word names; where nothing is found one
+        more, if no word names two.
         """
         graph, measured = (
             self.graph,
@@ -148,7 +149,7 @@ class FormReader:
         inner = [step for node in joins for step in node.path[1:]]
         inner += [step for node in joins if isinstance(node.of, Join) for step in node.of.path]
         inside = {graph.directed_relation(step) % graph.relations for step in inner}
-        number, tied = 0, False
+        number, tied, wordless = 0, False, 0
         if isinstance(form.best.form, Holds):
             if form.best.value:
                 return 0  # both ends are named
@@ -165,6 +166,7 @@ class FormReader:
             number += directed < graph.relations and graph.keys[relation] in _ABOVE and not worded
             if worded or -1 in ends or graph.keys[relation] in learnt:
                 continue
+            wordless += 1
             if tied:
                 number += 1
                 continue
@@ -175,7 +177,7 @@ class FormReader:
             nouns = rest if relation in inside else asked
             known = directed >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
             number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
-        return number
+        return number + (form.best.finds_nothing and wordless > 1)
 
     def is_all_of_type(self, best: Candidate, query: LabelQuery) -> bool:
         """Whether a form finds all things of the type asked for nearest to a mention, by one relation or two."""

@@ -148,6 +148,29 @@ def test_form_that_reads_more_of_the_question_comes_before_a_likelier_one(
     assert again.scores[1] <= plain.scores[0] + losses[0] - RESTRICTING * 2 - BOUND * 3 + 1e-4
 
 
+def test_nothing_is_no_answer_where_no_word_names_two_relations_of_a_form(scorer: LabelScorer, tmp_path: Path) -> None:
+    lines = [f"<{X}a> <{X}seasoning> <{X}dill> .", f"<{X}b> <{X}shelter> <{X}harbour> ."]
+    for key, name, kind in (
+        ("a", "Ode", "Pie"),
+        ("b", "Ulm", "Pie"),
+        ("dill", "Dill", "Herb"),
+        ("harbour", "Quay", "Home"),
+    ):
+        lines += [f"<{X}{key}> <{TYPE}> <{X}{kind}> .", f'<{X}{key}> <{RDFS}label> "{name}"@en .']
+    with KgStore.open(build_graph(tmp_path, lines)) as store:
+        solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
+        solver.parser = Preferring(solver.graph, scorer)
+        empty = f"(AND (JOIN {X}seasoning {X}dill) (JOIN {X}shelter {X}harbour))"
+        solver.parser.wanted = lambda one: str(one.form) == empty
+        solver.parser.forms = ("(AND (JOIN seasoning dill) (JOIN shelter harbour))",)
+        about = [
+            question_about(solver.graph, "q", text, X + "dill", X + "harbour")
+            for text in ("pies with Dill in Quay", "pies with seasoning Dill and shelter Quay")
+        ]
+        wordless, named = solver.solve(about)
+    assert not wordless.answers and named.answers == ("none",)
+
+
 def test_words_of_a_mention_that_a_reading_leaves_out_are_no_other_words(ask: Ask) -> None:
     assert ask("how many films are there", forms=("(COUNT (TYPE film))",)).answers
     found = ask("how many films has norland", "c0", forms=("(COUNT (TYPE film))",))
