@@ -51,6 +51,11 @@ def roots(*texts: str) -> set[str]:
     return {root(word) for text in texts for word in WORD.findall(text.lower())} - set(SLOTS)
 
 
+@lru_cache(maxsize=16)
+def _asked(text: str) -> set[str]:
+    return roots(text)
+
+
 @dataclass(frozen=True)
 class FormReading:
     """What a form reads.  words: roots of all its wordings; labels: of the graph's labels of what it names."""
@@ -205,7 +210,7 @@ class FormReader:
         known, nodes = adjectives().get(word), form.ranks or form.compares
         if known is None or any(node.counted for node in nodes):
             return known is None or word in _SIZES
-        asked = roots(query.text)
+        asked = _asked(query.text)
         for node in (*form.ranks, *form.compares):
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels

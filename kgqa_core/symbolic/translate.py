@@ -44,6 +44,8 @@ COMPOUND, _OF = 0.91, frozenset(("de", "d", "du", "des", "del"))
 """That from which on a phrase of two nouns may stand for one, and what is between them."""
 LONGEST = 6
 """Words, or characters of Chinese, of the longest run that is looked up as one."""
+NEAREST, SPLIT = 24, 8
+"""Words of a question at most that are looked for by vectors, and characters of one in Chinese that may be two."""
 HELD = 20_000
 """Vectors of words that are held."""
 PACKAGED = Path(__file__).parent / "languages" / "english.safetensors"
@@ -180,6 +182,7 @@ class QuestionTranslator:
         named = [(words, meant[0]) for words, meant in mentions if meant and meant[0][1] >= LINKED]
         lookup = self._type_names | {fold(words): self._types.get(entity, words) for words, (entity, _) in named}
         made: list[str] = []
+        looked = 0
         for part in _ENGLISH.split(text):
             if part[:1] == "<":
                 made.append(part[1:-1])
@@ -189,7 +192,8 @@ class QuestionTranslator:
             while words:
                 size, english = self._longest(words, code, own, lookup)
                 if english is None:
-                    size, english = 1, self._nearest(words[0], code, not made) or words[0]
+                    near = self._nearest(words[0], code, not made) if looked < NEAREST else None
+                    size, english, looked = 1, near or words[0], looked + 1
                 if code == "de" and english.endswith("'s") and made and not (words[1:] and words[1][0].isupper()):
                     english = f"of {english[:-2]}"
                 if code == "zh" and made[begun:] and made[-1][:1].isupper() and english in self._nouns:
@@ -281,7 +285,7 @@ class QuestionTranslator:
         if score >= least and (score >= SURE or not len(others) or score - float(others[0]) >= MARGIN):
             near = order[kin & (likeness[order] >= score - MARGIN)]
             return next((own for own in (self._english[n] for n in near.tolist()) if own in self._own), best)
-        for cut in range(2, len(word) - 1) if code == "zh" and len(word) > 3 else ():
+        for cut in range(2, len(word) - 1) if code == "zh" and 3 < len(word) <= SPLIT else ():
             parts = [self._nearest(part, code, first) for part in (word[:cut], word[cut:])]
             if None not in parts:
                 return " ".join(filter(None, parts))

@@ -60,8 +60,8 @@ BLOCK = 64
 MADE, SCORED, READ = 96, 24, 10
 """Candidates whose features are computed, those whose phrases are compared with the question, and those of which it is
 told what they leave unread."""
-BEHIND = 8.0
-"""How far behind the best score these are at most."""
+BEHIND, LONG = 8.0, 1_000
+"""How far behind the best score these are at most; characters of a question from which on it is told of the best."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _YES_NO = re.compile(
     r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
@@ -455,7 +455,8 @@ class LabelParser:
             else:
                 likeness, scores = torch.zeros(0, LIKENESS), torch.zeros(0)
             values = scores.double().numpy()
-            first = [n for n in np.argsort(-values, kind="stable")[:READ].tolist() if values[n] > values.max() - BEHIND]
+            order = np.argsort(-values, kind="stable")[: READ if len(one.query.text) <= LONG else 1].tolist()
+            first = [n for n in order if values[n] > values.max() - BEHIND]
             left = {n: self.unread(one, one.candidates[n]) for n in first}
             most = max((unread.loss for unread in left.values()), default=0.0)
             values = values - [left[n].loss if n in left else most for n in range(len(values))]

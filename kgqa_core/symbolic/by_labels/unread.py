@@ -298,13 +298,14 @@ class UnreadWords:
         length = int((encoded.weights[0] > 0).sum())
         like = torch.einsum("td,pud->tpu", encoded.tokens[0, :length], phrases.tokens)
         best = like.masked_fill(~(phrases.weights > 0)[None], -1.0).amax((1, 2))[:-1]
-        pieces, results, at = list(re.finditer(r"\S+", text)), [0.0] * len(tokens), 1
+        pieces, results, at, number = list(re.finditer(r"\S+", text)), [0.0] * len(tokens), 1, 0
         for piece, ids in zip(pieces, self.scorer.network.encoder.token_ids([one[0] for one in pieces]), strict=True):
             own = best[at : at + len(ids) - 2]
             at += len(ids) - 2
-            for number, token in enumerate(tokens):
-                if piece.start() <= token.start < piece.end() and len(own):
-                    results[number] = float(own.mean())
+            likeness = float(own.mean()) if len(own) else 0.0
+            while number < len(tokens) and tokens[number].start < piece.end():
+                results[number] = likeness
+                number += 1
         return results
 
 
