@@ -287,7 +287,7 @@ class AutoSolver:
         if choice.best is not None and not choice.empty and self.options.current_facts:
             current, over = self.parser.qualifiers.current(query, choice.best)
             if current is not choice.best:
-                choice = replace(choice, best=current)
+                choice = replace(choice, best=current)  # whose words are read anew
                 named = self._named([(question, query, choice)])
         best, sure_of = choice.best, self._confidence(choice)
         left = self._left(query, choice, named)
@@ -373,7 +373,9 @@ class AutoSolver:
         best, ranked = choice.best, choice.ranked
         if best is None or ranked is None or choice.empty:
             return Unread()
-        left, cues = self.parser.unread(ranked.prepared, best), self.parser.cues(query)
+        left, cues = choice.unread, self.parser.cues(query)
+        if left is None:
+            left = self.parser.unread(ranked.prepared, best)
         if (other := script_language(query.text)) and not are_in(self.graph.label_words, other):
             strange = [word for word in query.text.split() if script_language(word)]
             left = Unread((*(word for word in left.words if word not in strange), *strange), True)

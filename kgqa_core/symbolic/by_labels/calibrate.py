@@ -74,7 +74,7 @@ class Choice:
         if self.ranked is None or self.best is None:
             return [0.0] * INPUTS
         features = CandidateFeatures(*self.ranked.prepared.features[self.ranked.order[self.place]])
-        unread = self.ranked.unread.get(self.place, NOT_READ)
+        unread = self.ranked.unread.get(self.place, NOT_READ)  # of the best of its answer, whatever stands for it now
         reads_all, none = not (unread.words or unread.likely), _logit(self.none)
         return [
             _logit(self.share), none, _logit(self.share / (self.share + self.second + 1e-9)),
@@ -82,6 +82,13 @@ class Choice:
             float(features.left), min(unread.likely, 2) / 2, min(unread.alone, 2) / 2, float(unread.unnamed),
             float(unread.restricting), float(reads_all), float(features.worst), none * (not unread.words),
         ]  # fmt: skip
+
+    @property
+    def unread(self) -> Unread | None:
+        """What the best form leaves of the question, where it was told when the candidates were ranked."""
+        if self.ranked is None or self.best is not self.ranked.prepared.candidates[self.ranked.order[self.place]]:
+            return None
+        return self.ranked.unread.get(self.place)
 
     @property
     def empty(self) -> bool:
