@@ -14,10 +14,12 @@ from kgqa_core.config import (
     LlmOptions,
     LtgenOptions,
     PopularityOptions,
+    QuestionsOptions,
     SamplingOptions,
     Training,
     WritingOptions,
 )
+from kgqa_core.datasets.published.base import path_of
 from kgqa_core.errors import ArtifactError
 from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, read_manifest, verify
 from kgqa_core.workspace import Workspace
@@ -159,14 +161,30 @@ def benchmark_examples(
 
 
 @stage(
+    "answerability",
+    label=lambda call: f"{call.options.name} as published",
+    external=lambda call: {"questions": _digest(call.options.path or "")},
+)
+def published_benchmark(workspace: Workspace, options: QuestionsOptions) -> Counts:
+    """Read the questions of GrailQAbility's own files, with what the modified and the ideal graph say of each."""
+    from kgqa_core.papers.grailqability.builder.published import write_published
+
+    return write_published(workspace, path_of(options))
+
+
+@stage(
     "answerability_scores",
+    external=lambda call: {"ontology": _digest(call.ontology)} if call.ontology else {},
     packages=("numpy", "polars"),
 )
-def score_parsers(workspace: Workspace, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int) -> Counts:
+def score_parsers(
+    workspace: Workspace, benchmark: ArtifactRef, parsed: dict[str, ArtifactRef], seed: int, ontology: str | None
+) -> Counts:
     """Tune the thresholds of parsers on dev, and score them with and without, by label, drop and level."""
     from kgqa_core.papers.grailqability.builder.evaluate import evaluate
+    from kgqa_core.papers.grailqability.freebase_match import evaluator
 
-    return evaluate(workspace, benchmark=benchmark.folder, parsed=folders(parsed), seed=seed)
+    return evaluate(workspace, benchmark=benchmark.folder, parsed=folders(parsed), seed=seed, by=evaluator(ontology))
 
 
 def benchmark_in(folder: Path) -> tuple[ArtifactRef, ArtifactRef]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
 from flows.cli import _session as common
 from flows.cli._options import BuildSourceOption, ForceOption, ProfileOption, SetOption, graph_folder
-from flows.cli._session import Session, TableSession, err, print_json, print_rows
+from flows.cli._session import JsonSession, Session, TableSession, err, print_json, print_rows
 from flows.cli.abstention import abstain
 from flows.cli.usage import CommandApp
 from kgqa_core.errors import ConfigError, InputError
@@ -142,6 +142,56 @@ def score(
         print_json({"split": split, "scores": rows})
 
 
+def score_published(
+    session: JsonSession, benchmark: str, predictions: Path, data: Path | None, split: str, ontology: Path | None,
+    rules: str,
+) -> None:  # fmt: skip
+    """Score forms and answers on the published files of GrailQAbility; see `kgqa evaluate --benchmark`."""
+    from kgqa_core.errors import nearest
+    from kgqa_core.papers.grailqability.builder.published import of_split, read_official_predictions, read_published
+    from kgqa_core.papers.grailqability.builder.score import check_predicted, table
+    from kgqa_core.papers.grailqability.freebase_match import evaluator
+    from kgqa_core.papers.grailqability.metrics import Rules
+    from kgqa_core.types import SPLITS
+
+    for option, value, known in (
+        ("benchmark", benchmark, ("grailqability",)),
+        ("split", split, SPLITS),
+        ("rules", rules, get_args(Rules)),
+    ):
+        if value not in known:
+            raise InputError(f"--{option} {value!r} is not known{nearest(value, known)}; choose {' or '.join(known)}")
+    if data is None:
+        raise InputError("--benchmark grailqability needs --data, the folder of its files or one of them")
+    read = read_published(data, split)
+    gold, given = of_split(read, split), read_official_predictions(predictions)
+    ids = {question.id for question in gold.questions}
+    predicted = {key: prediction for key, prediction in given.items() if key in ids}
+    without, other = check_predicted(gold, predicted, split), len(given) - len(predicted)
+    for reject in read.rejects[:5]:
+        err.print(f"left out: {reject}", markup=False, highlight=False, soft_wrap=True)
+    notes = [
+        (len(read.rejects), "rows of the benchmark cannot be read and are not scored"),
+        (without, f"{split} questions have no prediction and score 0"),
+        (other, f"predictions are of no {split} question and do not count"),
+    ]
+    for number, what in notes:
+        if number:
+            err.print(f"{number:,} {what}", soft_wrap=True)
+    if ontology is None:
+        err.print("forms are compared by their shape; --ontology DIR does as the published script", soft_wrap=True)
+    rows = table(gold, predicted, split, evaluator(ontology, cast("Rules", rules)))
+    print_rows(f"GrailQAbility, {split}", rows, to_stderr=session.as_json)
+    if session.as_json:
+        print_json(
+            {
+                "benchmark": benchmark, "split": split, "rules": rules, "ontology": ontology and str(ontology),
+                "rejects": [str(reject) for reject in read.rejects], "without_prediction": without,
+                "other_predictions": other, "scores": rows,
+            }
+        )  # fmt: skip
+
+
 @answerability_app.command("evaluate")
 def evaluate(
     session: Session,
@@ -181,16 +231,24 @@ def evaluate(
             parsed_in(Path(parsed_folder))
     started = time.monotonic()
     data = evaluate_parsers(chosen, str(folder), there)
+    show_evaluation(data, started, session)
+
+
+def show_evaluation(data: dict[str, Any], started: float, session: JsonSession) -> None:
+    """The scores of parsers, and where their report and their predictions lie."""
     _show_scores(data["aggregates"], to_stderr=session.as_json)
+    predictions = data["scores"].folder / "predictions"
     if session.as_json:
         print_json(
             {
                 "run_id": data["run_id"], "seconds": round(time.monotonic() - started, 2), "report": data["report"],
-                "digest": data["scores"].digest, "systems": data["aggregates"]["systems"],
+                "digest": data["scores"].digest, "predictions": str(predictions),
+                "systems": data["aggregates"]["systems"],
             }
         )  # fmt: skip
     else:
-        common.out.print(f"report    {Path(data['report']).as_uri()}", soft_wrap=True, markup=False)
+        lines = f"report       {Path(data['report']).as_uri()}\npredictions  {predictions}"
+        common.out.print(lines, soft_wrap=True, markup=False)
 
 
 def _evaluation(folder: Path, name: str | None, given: dict[str, str | None], settings: list[str]) -> Profile:

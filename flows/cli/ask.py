@@ -17,6 +17,7 @@ from flows.cli._graph import GraphChoice, graph_or_run
 from flows.cli._options import ForceOption, KeysOption, SystemChoice, TracedSystemChoice
 from flows.cli._served import ask_server
 from flows.cli._session import AskSession, JsonSession, Session, TableSession, err, print_json
+from flows.cli.answerability import score_published
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.report.terminal import VisibleText
 from kgqa_core.runs.records import answering_run, artifact_folder, newest_run, stage_artifact
@@ -329,14 +330,44 @@ def _answer_here(
 
 def evaluate(
     session: TableSession,
-    predictions: Annotated[Path, typer.Option("--predictions", help='JSON lines: {"id": …, "prediction": …}.')],
-    questions: Annotated[Path, typer.Option("--questions", help="Question file with gold answers.")],
+    predictions: Annotated[
+        Path,
+        typer.Option(
+            "--predictions", help='JSON lines: {"id": …, "prediction": …}; with --benchmark as its evaluation reads.'
+        ),
+    ],
+    questions: Annotated[
+        Path | None, typer.Option("--questions", help="Question file with gold answers.", show_default=False)
+    ] = None,
     kg: Annotated[
         Path | None,
         typer.Option("--kg", help="Graph folder, for names and aliases of answers given as keys.", show_default=False),
     ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option("--benchmark", help="grailqability: score forms and answers by its rules.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder of GrailQAbility, or one of its files.", show_default=False),
+    ] = None,
+    split: Annotated[str, typer.Option("--split", help="With --benchmark: train, dev or test.")] = "test",
+    ontology: Annotated[
+        Path | None,
+        typer.Option("--ontology", help="Folder of fb_roles, fb_types and reverse_properties.", show_default=False),
+    ] = None,
+    rules: Annotated[
+        str, typer.Option("--rules", help="Whose F1 counts: script (the published evaluation) or paper.")
+    ] = "script",
 ) -> None:
-    """Score somebody's answers with our metrics."""
+    """Score somebody's answers with our metrics, or by the rules of a benchmark."""
+    if benchmark is not None:
+        if questions is not None or kg is not None:
+            raise InputError("--benchmark takes --data, not --questions or --kg")
+        score_published(session, benchmark, predictions, data, split, ontology, rules)
+        return
+    if questions is None or data is not None or ontology is not None:
+        raise InputError("give --questions FILE with gold answers, or --benchmark grailqability with --data")
     from kgqa_core.evaluation.predictions import evaluate_predictions
     from kgqa_core.report.tables import score_tables
 

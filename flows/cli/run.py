@@ -13,6 +13,7 @@ from flows.cli import _session as common
 from flows.cli._options import ProfileChoice, RunOption
 from flows.cli._runs import show, summarise
 from flows.cli._session import HomeTableSession, Session, err, print_json
+from flows.cli.answerability import show_evaluation
 from kgqa_core.config import Profile, parse_settings
 from kgqa_core.config.questions import MOST_FOLDS
 from kgqa_core.errors import FailedSets, InputError
@@ -84,6 +85,11 @@ def _run(profile: Profile, session: Session) -> None:
         with err.status("starting Prefect …"):
             from flows.table import whole_table
         _table(chosen, lambda: whole_table(profile), started, session)
+        return
+    if profile.answerability.published:
+        with err.status("starting Prefect …"):
+            from flows.answerability import run_published
+        show_evaluation(run_published(profile), started, session)
         return
     with err.status("starting Prefect …"):
         from flows.pipeline import pipeline

@@ -40,6 +40,13 @@ class AnswerabilityOptions(Options):
     """Entities that parsers start from: those that the tagger finds in the modified graph, or the annotated ones that
     are left, which give away what was dropped."""
 
+    published: bool = False
+    """The questions are those of GrailQAbility's own files over the graph that its authors changed: `kgqa run` trains
+    the parsers on them and scores these by the rules of the published evaluation, in place of the pipeline."""
+    ontology: str | None = None
+    """Folder with Freebase's `fb_roles`, `fb_types` and `reverse_properties`, as GrailQA's repository has them: forms
+    are then equal where the published script says so.  Without it, where they have the same shape."""
+
     @field_validator("drop_shares", "split_shares")
     @classmethod
     def _some_share(cls, shares: tuple[float, ...]) -> tuple[float, ...]:

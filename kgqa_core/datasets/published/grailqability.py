@@ -1,6 +1,7 @@
 """GrailQAbility: GrailQA over a Freebase without some types, relations, entities and facts (Patidar et al. 2023).
 
-`GrailQAbility_v1.0_{train,dev,test}_a_na_reference.json` are arrays of rows of GrailQA.  `qType` is `A` where the
+`GrailQAbility_v1.0_{train,dev,test}_a_na_reference.json` are arrays of rows of GrailQA; other sets of these fields, as
+samples with a size behind `reference`, are read alike.  `qType` is `A` where the
 modified graph answers a question and `U` (or `NA`) where it does not, and `Missing_KB_elements` lists what is missing:
 `T`ype, `R`elation, `E`ntity, `F`act.  `answer` and `s_expression` are those of the modified graph, `NK` where it has no
 form; `Orgs_expression` is that of the ideal one.
@@ -31,6 +32,9 @@ MISSING = {"T": "type", "R": "relation", "E": "entity", "F": "fact"}
 
 REASON = {"type": "no such type", "relation": RELATION, "entity": ENTITY, "fact": FACT}
 
+UNKNOWN = "the graph does not answer it"
+"""Reason of a row that does not say what is missing."""
+
 NO_FORM = ("NK", "no logical form", "")
 """What `s_expression` is where the modified graph has no form for the question."""
 
@@ -59,8 +63,8 @@ class AbilityRow(GrailQuestion, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Kinds of what is missing, in the order of the row.  Raises ValueError."""
-        if self.answerable:
+        """Kinds of what is missing, in the order of the row; none where the row does not say.  Raises ValueError."""
+        if self.answerable or self.missing_elements is None:
             return ()
         letters = [self.missing_elements] if isinstance(self.missing_elements, str) else self.missing_elements
         if not isinstance(letters, list) or not letters or not all(letter in MISSING for letter in letters):
@@ -71,7 +75,7 @@ class AbilityRow(GrailQuestion, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(MISSING[letter] for letter in letters))
 
 
-_find = folder_files("GrailQAbility", {split: (f"**/*_{split}_a_na_reference.json",) for split in SPLITS})
+_find = folder_files("GrailQAbility", {split: (f"**/*_{split}_a_na_reference*.json",) for split in SPLITS})
 
 
 def question_files(options: QuestionSource) -> dict[Path, str | None]:
@@ -113,7 +117,7 @@ def raw_question(row: AbilityRow, source: RowSource | None = None) -> RawQuestio
     if row.answerable:
         return answered_question(row)
     # The query is that of the ideal graph and would give the form away.
-    topics = row.topics or topics_of(row.ideal_form, None)
+    topics = row.topics or topics_of(row.ideal_form, row.graph_query)
     raw: RawQuestion = {
         "id": row.id,
         "question": row.text,
@@ -121,8 +125,8 @@ def raw_question(row: AbilityRow, source: RowSource | None = None) -> RawQuestio
         "answers": [],
         "generalization": row.level,
         "answerable": False,
-        "reason": ", ".join(REASON[kind] for kind in row.missing),
-        "missing": ", ".join(row.missing),
+        "reason": ", ".join(REASON[kind] for kind in row.missing) or UNKNOWN,
+        "missing": ", ".join(row.missing) or None,
         "answer_type": "number" if row.function == "count" else None,
     }
     if row.s_expression is not None:

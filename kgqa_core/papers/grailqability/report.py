@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from kgqa_core.papers.grailqability.builder.statistics import TABLES, ordered
+from kgqa_core.papers.grailqability.metrics import METRICS
 from kgqa_core.report.grid import Grid, make_cell
 from kgqa_core.report.page import make_environment, without_unseen
 
 PARSERS = {"rng": "Rank and generate", "decode": "Retrieve and decode"}
-METRICS = ("F1(L)", "F1(R)", "EM")
+
 MEANINGS = {
     "F1(L)": "answers against those of the modified or the ideal graph, the better of precision and of recall each",
     "F1(R)": "answers against those of the modified graph",

@@ -24,8 +24,15 @@ from numpy.typing import NDArray
 from kgqa_core.errors import InputError
 from kgqa_core.metrics.significance import bootstrap_interval
 from kgqa_core.papers.grailqability.builder.records import Benchmark, read_benchmark
-from kgqa_core.papers.grailqability.builder.score import Scored, by_group, gold, same_form, score
-from kgqa_core.papers.grailqability.metrics import METRICS, Predicted, exact_match
+from kgqa_core.papers.grailqability.builder.score import (
+    Evaluator,
+    Scored,
+    by_group,
+    gold,
+    same_form,
+    score,
+)
+from kgqa_core.papers.grailqability.metrics import METRICS, Predicted, SameForm, exact_match
 from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, read_parsed
 from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import SPLITS
@@ -176,7 +183,7 @@ def _between(falling: Floats, believed: int) -> float:
     return float(falling[believed - 1] + falling[believed]) / 2
 
 
-AGGREGATES, SCORES = "aggregates.json", "scores.parquet"
+AGGREGATES, SCORES, PREDICTIONS = "aggregates.json", "scores.parquet", "predictions"
 DEV, TEST = SPLITS[1:]
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
@@ -188,21 +195,24 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 whether nothing was predicted."""
 
 
-def evaluate(workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path], seed: int) -> dict[str, Any]:
-    """Writes aggregates.json and scores.parquet, and returns counts.
+def evaluate(
+    workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path], seed: int, by: Evaluator | None = None
+) -> dict[str, Any]:
+    """Writes aggregates.json, scores.parquet and predictions/, and returns counts.
 
-    parsed: `parser/training` → what that parser says of the dev and test questions.  A score is a mean with its 95 %
-    bootstrap interval.  Raises InputError for a parser that parsed questions of another benchmark, and ArtifactError.
+    parsed: `parser/training` → what that parser says of the dev and test questions.  by: as of `score`.  A score is a
+    mean with its 95 % bootstrap interval.  Test predictions are written as the published evaluation reads them.
+    Raises InputError for a parser that parsed questions of another benchmark, and ArtifactError.
     """
-    made = read_benchmark(benchmark)
+    made, by = read_benchmark(benchmark), by or Evaluator(same_form)
     systems: list[dict[str, Any]] = []
     rows: list[tuple[Any, ...]] = []
     for number, (name, folder) in enumerate(parsed.items(), start=1):
         parser, _, training = name.partition("/")
         forms = read_parsed(folder)
         _check(name, forms, made)
-        ruled: list[tuple[str | None, Thresholds | None]] = [(None, None), ("T", tune_on(made, forms))]
-        if (least := nothing_on(made, forms)) is not None:
+        ruled: list[tuple[str | None, Thresholds | None]] = [(None, None), ("T", tune_on(made, forms, by.same))]
+        if (least := nothing_on(made, forms, by.same)) is not None:
             ruled.append(("N", least))
         for rule, thresholds in ruled:
             predicted = {question.id: decide(forms.get(question.id, ()), thresholds) for question in made.questions}
@@ -212,11 +222,12 @@ def evaluate(workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path
                 used = ("nothing",) if rule == "N" else ("entity", "form")
                 system["thresholds"] = {key: round(asdict(thresholds)[key], 6) for key in used}
             for split in (DEV, TEST):
-                scored = score(made, predictions, split)
+                scored = score(made, predictions, split, by)
                 system["scores"][split] = {group: _cells(members, seed) for group, members in by_group(scored).items()}
                 row_key = (parser, training, rule == "T", rule, split)
                 rows += [(*row_key, *_row(answer, predictions.get(answer.question.id))) for answer in scored]
             systems.append(system)
+            _write_predictions(workspace.out, "-".join((parser, training, *filter(None, (rule,)))), scored, predictions)
         workspace.monitor.progress(number, len(parsed), "parsers")
     pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(workspace.out / SCORES, compression="zstd")
     write_json(workspace.out / AGGREGATES, {"systems": systems, "statistics": made.statistics})
@@ -227,7 +238,19 @@ def evaluate(workspace: Workspace, *, benchmark: Path, parsed: Mapping[str, Path
     }
 
 
-def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], split: str = DEV) -> Thresholds:
+def _write_predictions(out: Path, name: str, scored: Sequence[Scored], predictions: Mapping[str, Predicted]) -> None:
+    """Writes predictions/NAME.json: `{qid: {"logical_form": …, "answer": […]}}` of the questions that were scored."""
+    given = {
+        answer.question.id: predictions[answer.question.id] for answer in scored if answer.question.id in predictions
+    }
+    (out / PREDICTIONS).mkdir(exist_ok=True)
+    document = {key: {"logical_form": one.form or "", "answer": sorted(one.answers)} for key, one in given.items()}
+    write_json(out / PREDICTIONS / f"{name}.json", document)
+
+
+def tune_on(
+    benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], same: SameForm = same_form, split: str = DEV
+) -> Thresholds:
     """The thresholds with the best exact match over all questions of a split."""
     tried = []
     for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
@@ -235,14 +258,16 @@ def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], sp
         if question.split == split and rows and rows[0].form is not None:
             wanted = gold(question, ideal)
             believed, dropped = (
-                exact_match(wanted, decide(rows), same_form),
-                exact_match(wanted, Predicted(), same_form),
+                exact_match(wanted, decide(rows), same),
+                exact_match(wanted, Predicted(), same),
             )
             tried.append(Tried(rows[0].rho, math.exp(rows[0].score), believed, dropped))
     return tune(tried)
 
 
-def nothing_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], split: str = DEV) -> Thresholds | None:
+def nothing_on(
+    benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], same: SameForm = same_form, split: str = DEV
+) -> Thresholds | None:
     """The threshold on "no form" of a parser, tuned on a split; None where the parser never proposes that."""
     doubted, some = [], False
     for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
@@ -251,8 +276,8 @@ def nothing_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]],
         rows = parsed.get(question.id, ())
         some = some or any(row.form is None for row in rows)
         wanted, best = gold(question, ideal), next((row for row in rows if row.form is not None), None)
-        dropped = exact_match(wanted, Predicted(), same_form)
-        believed = dropped if best is None else exact_match(wanted, Predicted(best.form, frozenset()), same_form)
+        dropped = exact_match(wanted, Predicted(), same)
+        believed = dropped if best is None else exact_match(wanted, Predicted(best.form, frozenset()), same)
         share = 1.0 if best is None else nothing_share(rows)
         doubted.append(Doubted(share, believed, dropped, question.answerable))
     return Thresholds(nothing=tune_nothing(doubted)) if some else None

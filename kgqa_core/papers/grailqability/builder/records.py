@@ -69,7 +69,9 @@ class IdealRecord:
 
     drop, step: the kind and number of the drop that made it unanswerable, else None.  missing: steps whose elements it
     misses: of its form where that is gone, else of the facts that answered it.  level: one of LEVELS for what dev
-    and test miss, else None.
+    and test miss, else None; `zero-shot` where the files do not say in which part.  more_drops: other kinds that a
+    published file names beside `drop`.  generalization: of an answerable question of GrailQA, one of
+    `types.GENERALIZATION`.
     """
 
     id: str
@@ -80,6 +82,8 @@ class IdealRecord:
     missing: tuple[int, ...] = ()
     level: str | None = None
     origin: str = ""
+    more_drops: tuple[str, ...] = ()
+    generalization: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

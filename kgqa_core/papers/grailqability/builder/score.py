@@ -15,17 +15,27 @@ from kgqa_core.logic.forms import Form
 from kgqa_core.logic.normalise import isomorphic
 from kgqa_core.logic.parser import parse
 from kgqa_core.papers.grailqability.builder.records import IID, KINDS, LEVELS, Benchmark, BenchmarkQuestion, IdealRecord
-from kgqa_core.papers.grailqability.metrics import METRICS, GoldForm, Predicted, scores
+from kgqa_core.papers.grailqability.metrics import METRICS, GoldForm, Predicted, Rules, SameForm, scores
+from kgqa_core.types import GENERALIZATION
 
 Holds = Callable[[BenchmarkQuestion, IdealRecord], bool]
 
 
 def _of_drop(kind: str) -> Holds:
-    return lambda question, ideal: ideal.drop == kind
+    return lambda question, ideal: kind in (ideal.drop, *ideal.more_drops)
+
+
+def _of_entities(known: bool) -> Holds:
+    of_drop = _of_drop("entity")
+    return lambda question, ideal: of_drop(question, ideal) and (question.s_expression is not None) == known
 
 
 def _of_level(level: str) -> Holds:
     return lambda question, ideal: ideal.level == level
+
+
+def _of_generalization(level: str) -> Holds:
+    return lambda question, ideal: question.answerable and ideal.generalization == level
 
 
 GROUPS: Mapping[str, Holds] = {
@@ -35,10 +45,11 @@ GROUPS: Mapping[str, Holds] = {
     "NK": lambda question, ideal: question.s_expression is None,
     "NA": lambda question, ideal: not question.answerable and question.s_expression is not None,
     **{f"{kind} drop": _of_drop(kind) for kind in KINDS},
-    "entity drop, NK": lambda question, ideal: ideal.drop == "entity" and question.s_expression is None,
-    "entity drop, NA": lambda question, ideal: ideal.drop == "entity" and question.s_expression is not None,
+    "entity drop, NK": _of_entities(False),
+    "entity drop, NA": _of_entities(True),
     **{f"{level}{'' if level == IID else ' zero-shot'}": _of_level(level) for level in LEVELS},
     "zero-shot": lambda question, ideal: ideal.level not in (None, IID),
+    **{f"A, {level}": _of_generalization(level) for level in GENERALIZATION},
 }
 """Rows of the table: which questions each is about.  NA: the form is known and finds nothing."""
 
@@ -52,10 +63,24 @@ class Scored:
     values: Mapping[str, float]
 
 
-def score(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test") -> list[Scored]:
-    """The questions of a split, scored, in their order; predicted: by id, a question without one scores 0."""
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """What predictions are compared by.  same: when two forms are equal.  rules: whose F1 counts."""
+
+    same: SameForm
+    rules: Rules = "script"
+
+
+def score(
+    benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test", by: Evaluator | None = None
+) -> list[Scored]:
+    """The questions of a split, scored, in their order; predicted: by id, a question without one scores 0.
+
+    by: None compares forms by `logic.normalise.isomorphic`.
+    """
+    by = by or Evaluator(same_form)
     return [
-        Scored(question, ideal, scores(gold(question, ideal), predicted.get(question.id), same_form))
+        Scored(question, ideal, scores(gold(question, ideal), predicted.get(question.id), by.same, by.rules))
         for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True)
         if question.split == split
     ]
@@ -69,14 +94,16 @@ def by_group(scored: Sequence[Scored]) -> dict[str, list[Scored]]:
     return {name: members for name, members in groups.items() if members}
 
 
-def table(benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test") -> list[dict[str, Any]]:
+def table(
+    benchmark: Benchmark, predicted: Mapping[str, Predicted], split: str = "test", by: Evaluator | None = None
+) -> list[dict[str, Any]]:
     """A row a group that has questions: `group`, `questions`, and each metric in percent, F1(L), F1(R), EM.
 
-    predicted: by question id; a question without one scores 0.
+    predicted, by: as of `score`.
     """
     return [
         {"group": name, "questions": len(members), **{metric: _mean(members, metric) for metric in METRICS}}
-        for name, members in by_group(score(benchmark, predicted, split)).items()
+        for name, members in by_group(score(benchmark, predicted, split, by)).items()
     ]
 
 

@@ -88,7 +88,7 @@ def test_the_stage_scores_the_answerable_ones_and_lists_the_others(tmp_path: Pat
         (question(1, qType="X"), "field 'qType' must be one of A, U, NA"),
         ({"qid": 1, "question": "who?"}, "field 'qType' is missing"),
         (unanswerable(1, ["none"]), "field 'Missing_KB_elements' must list some of T, R, E, F"),
-        (unanswerable(1, None), "field 'Missing_KB_elements'"),
+        (unanswerable(1, []), "field 'Missing_KB_elements'"),
         ({**unanswerable(1, ["E"]), "Organswer": "Bob"}, "field 'Organswer' must be a list"),
     ],
 )
@@ -97,6 +97,16 @@ def test_a_bad_row_is_rejected_and_the_others_stay(tmp_path: Path, row: Any, rea
     rows, rejects = read_source(options(tmp_path), 7)
     assert ([row["id"] for row in rows], rejects[0].row) == (["7"], "row 1 (1)")
     assert reason in rejects[0].reason
+
+
+def test_a_row_that_does_not_say_what_is_missing_is_read(tmp_path: Path) -> None:
+    stored(tmp_path / "GrailQAbility_v1.0_dev_a_na_reference.json", [unanswerable(1, None), question(7)])
+    [lost, _], rejects = read_source(options(tmp_path), 7)
+    assert rejects == [] and (lost["answerable"], lost["reason"], lost.get("missing")) == (
+        False,
+        "the graph does not answer it",
+        None,
+    )
 
 
 def test_a_folder_without_questions_or_with_two_sets_of_them_is_refused(tmp_path: Path) -> None:
