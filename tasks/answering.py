@@ -143,6 +143,7 @@ def label_parser_of(kg: ArtifactRef, questions: ArtifactRef, profile: Profile) -
     shares = profile.questions.generated.split_shares
     if options.generated and options.steps and (profile.questions.source != GENERATED or not shares[0]):
         changes = {"size": options.generated, "writer": "template", "unanswerable": options.unanswerable}
+        changes["read_back"] = 0  # nobody is shown them
         if not shares[0]:
             changes["split_shares"] = GeneratedQuestionsOptions().split_shares
         wanted = profile.questions.generated.model_copy(update=changes)

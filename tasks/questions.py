@@ -82,8 +82,11 @@ def load_generated(
 def questions_of(kg: ArtifactRef, profile: Profile) -> ArtifactRef:
     """The questions of a profile: of its file or benchmark, or made from the graph."""
     loaded = _questions_of(kg, profile.questions, profile)
-    if read_manifest(loaded.folder)["counts"].get("generated_scored"):
-        current_run().decide("scored_on", GENERATED_SCORES)
+    counts = read_manifest(loaded.folder)["counts"]
+    if counts.get("generated_scored"):
+        unread = counts["left_out"]["not_read"]
+        easier = f"; {unread:,} that the search does not read as they are meant were left out before" if unread else ""
+        current_run().decide("scored_on", GENERATED_SCORES + easier)
     return loaded
 
 

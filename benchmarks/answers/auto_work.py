@@ -144,7 +144,8 @@ class Work:
     def generated_questions(self, graph: str, parser: LabelParserOptions, noise: NoiseOptions | None = None) -> Path:
         """Folder of questions made from a graph for a label parser."""
         kg, profile = self.kg(graph), self.profile(graph)
-        wanted: dict[str, Any] = {"size": parser.generated, "writer": "template", "unanswerable": parser.unanswerable}
+        wanted: dict[str, Any] = {"size": parser.generated, "unanswerable": parser.unanswerable}
+        wanted |= {"writer": "template", "read_back": 0}
         wanted |= {"noise": noise} if noise is not None else {}
         options = profile.questions.generated.model_copy(update=wanted)
         parts = {"kg": kg.name, "options": options, "seed": self.seed, "code": code_digest(generate)}

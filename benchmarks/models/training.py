@@ -117,7 +117,7 @@ def prepare(graph: str, work: Path, trainings: Sequence[str], changes: Mapping[s
             "kg": {"name": "small", "files": [str(folder / "graph.nt")]},
             "questions": {
                 "name": "small", "source": "generated", "path": str(folder / "asked" / "questions.jsonl"),
-                "generated": {"size": QUESTIONS, "split_shares": shares},
+                "generated": {"size": QUESTIONS, "split_shares": shares, "read_back": 0},
             },
         }  # fmt: skip
     profile = make_profile(tree)

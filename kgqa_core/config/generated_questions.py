@@ -144,6 +144,9 @@ class GeneratedQuestionsOptions(Options):
     """Share of all questions that the graph cannot answer."""
     max_answers: int = Field(default=200, ge=1)
     """Questions with more answers are dropped; counts are exempt."""
+    read_back: int = Field(default=10, ge=0)
+    """A question is left out where none of the first so many candidates of the packaged head start gives its answer;
+    0 leaves none out.  English questions with plain forms only."""
     min_per_relation: int = Field(default=3, ge=0)
     """Questions of one hop that every usable relation gets, where there is room, before the kinds are filled."""
     patience: int = Field(default=400, ge=1)

@@ -37,7 +37,6 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.dictionary import build as build_mentions
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.metrics.confidence import expected_calibration_error
-from kgqa_core.monitor import QUIET
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.by_labels.calibrate import AS_IT_IS, Calibration, choose, fit_rows
@@ -119,7 +118,7 @@ def questions(name: str, data: Path, cases: Path, store: KgStore) -> Iterator[tu
             yield "dev", row
     if name == "wikidata_mini":
         yield from _wikidata_rows(data)
-    for row in make(store, GeneratedQuestionsOptions(size=GENERATED, unanswerable=0.25), SEED, QUIET):
+    for row in make(store, GeneratedQuestionsOptions(size=GENERATED, unanswerable=0.25, read_back=0), SEED):
         yield "generated", row
 
 

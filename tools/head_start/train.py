@@ -36,7 +36,6 @@ from kgqa_core.logic.forms import And, Class, Count, Entity, Form, Holds, Join, 
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.sparql import from_sparql
 from kgqa_core.logic.sparql_query import Outside
-from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.store.publish import publish_folder
@@ -279,7 +278,7 @@ def _examples(
                 "mentions", mentions, lambda out, scratch: build_mentions(Workspace(out, scratch), kg=folder)
             )
         shares = SHARES if hops > 2 else SHARES.model_copy(update={"three_hops": 0.0})
-        rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.2, shares=shares), seed, QUIET)
+        rows = make(store, GeneratedQuestionsOptions(size=size, unanswerable=0.2, shares=shares, read_back=0), seed)
         if data is not None:
             _in_other_words(rows, data, seed)
             rows = [*rows, *_lcquad(data, graph)]

@@ -19,6 +19,8 @@ COMPLEXITY = {
     "absence": "difference", "text_value": "generic", "empty": "intersection",
 }  # fmt: skip
 """Kind, a field of `KindShares` → Mintaka's type that reports count it under."""
+YES_NO = tuple(kind for kind, complexity in COMPLEXITY.items() if complexity == "yes/no")
+"""Kinds that are answered with yes or no."""
 
 
 @dataclass(frozen=True, slots=True)

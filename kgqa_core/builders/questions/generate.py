@@ -6,13 +6,16 @@ Files in `out`: `questions.jsonl` in our own format (`datasets.files.jsonl`) wit
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.builders.questions.draft import COMPLEXITY, Draft
+from kgqa_core.builders.questions.draft import COMPLEXITY, YES_NO, Draft
+from kgqa_core.builders.questions.read_back import ReadBack, Worded
 from kgqa_core.builders.questions.sample import Sampler
 from kgqa_core.builders.questions.unanswerable import Unanswerable, UnanswerableSampler
 from kgqa_core.builders.questions.wording import English, WordedQuestion
@@ -35,9 +38,14 @@ from kgqa_core.store.artifacts import write_json
 from kgqa_core.types import SPLITS
 from kgqa_core.workspace import Workspace
 
-FILE = "questions.jsonl"
+FILE, STATISTICS = "questions.jsonl", "statistics.json"
 SOURCE = "generated"
 """Value of `source` of every question that was made here."""
+
+MOST_YES_NO = 0.2
+"""Share of the questions with an answer that ask for yes or no at most, but where the options want more of them."""
+ROUNDS = 4
+"""How often questions are drawn anew for those that were left out."""
 
 Write = Callable[[Form, str], WordedQuestion]
 
@@ -52,8 +60,8 @@ def generate(
 ) -> dict[str, Any]:
     """Writes `questions.jsonl` and `statistics.json` into the folder `out`; returns counts.
 
-    counts: questions, those of each split, by kind, and those without an answer.  llm, cache, budget: of a writer that
-    is a model.  Raises InputError where the graph has no relation or no entity that words can name.
+    counts: questions, those of each split, by kind, those without an answer, and those that were left out.  llm: of a
+    writer that is a model.  Raises InputError where the graph has no relation or no entity that words can name.
     """
     written: dict[str, int] = {}
 
@@ -62,25 +70,27 @@ def generate(
             written.update(paraphrase(workspace, rows, options, llm or LlmOptions()))
 
     with KgStore.open(kg_folder) as store:
-        rows = make(store, options, seed, workspace.monitor, rewrite)
+        rows, left_out = _make(store, options, seed, workspace.monitor, rewrite)
     lines = (json.dumps(row, ensure_ascii=False) for row in rows)
     (workspace.out / FILE).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    counts = count(rows) | written
-    write_json(workspace.out / "statistics.json", counts)
+    counts = count(rows) | {"left_out": left_out} | written
+    write_json(workspace.out / STATISTICS, counts)
     return counts
 
 
-def make(
+def make(store: KgStore, options: GeneratedQuestionsOptions, seed: int) -> list[dict[str, Any]]:
+    """The rows of a question file for a graph that is open.  Raises InputError as `generate`."""
+    return _make(store, options, seed, QUIET, lambda rows: None)[0]
+
+
+def _make(
     store: KgStore,
     options: GeneratedQuestionsOptions,
     seed: int,
-    monitor: Monitor = QUIET,
-    rewrite: Callable[[Sequence[dict[str, Any]]], None] = lambda rows: None,
-) -> list[dict[str, Any]]:
-    """The rows of a question file for a graph that is open.  rewrite: changes their `question` before noise is made.
-
-    Raises InputError as `generate`.
-    """
+    monitor: Monitor,
+    rewrite: Callable[[Sequence[dict[str, Any]]], None],
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """The rows, and how many questions were left out for what.  rewrite: changes their `question` before noise."""
     monitor.progress(0, options.size, "questions")
     graph_profile = profile(store)
     if not graph_profile.relations or not graph_profile.askable.any():
@@ -90,12 +100,13 @@ def make(
         )
     graph = MemoryGraph(store)
     sampler = Sampler(graph, graph_profile, options, seed)
-    drafts = sampler.draw(round(options.size * (1 - options.unanswerable)), monitor)
     language = graph_profile.language if options.language == "auto" else options.language
     names = namer(graph, graph_profile)
     write: Write = (Chinese if language == "zh" else English)(graph_profile, names).write
-    rows = _rows(drafts, write, graph, graph_profile.names, language, seed)
+    worded, left_out = _draw(sampler, write, options, language, monitor)
+    rows = _rows(worded, graph, graph_profile.names, language)
     wanted = round(len(rows) * options.unanswerable / (1 - options.unanswerable))
+    drafts = [draft for draft, _ in worded]
     rows += _unanswerable_rows(UnanswerableSampler(sampler.walker, write, drafts, seed).draw(wanted), language)
     rewrite(rows)
     rows = _typed(rows, Noise(options.noise, seed))
@@ -110,7 +121,59 @@ def make(
     if repeated:
         monitor.note(f"the graph gives few questions: {repeated} stand in several splits, and their scores say little")
     monitor.progress(options.size, options.size, "questions")
-    return _numbered(rows)
+    return _numbered(rows), left_out
+
+
+def _draw(
+    sampler: Sampler, write: Write, options: GeneratedQuestionsOptions, language: str, monitor: Monitor
+) -> tuple[list[Worded], dict[str, int]]:
+    """Questions with an answer whose words are read as they are meant, and how many were left out for what."""
+    size = round(options.size * (1 - options.unanswerable))
+    checks = options.read_back and options.forms == "plain" and language == "en"
+    reader = ReadBack(sampler.graph.store, options.read_back) if checks else None
+    shares = options.shares.model_dump()
+    most = max(MOST_YES_NO, sum(shares[kind] for kind in YES_NO) / sum(shares.values()))
+    results: list[Worded] = []
+    unread: list[Worded] = []
+    left_out = {"not_read": 0, "yes_no": 0}
+    for _ in range(ROUNDS):
+        drafts = sampler.draw(size - len(results), monitor)
+        new = _worded(drafts, write, sampler.seed)
+        reads = [True] * len(new) if reader is None else reader.reads(new, monitor)
+        read = list(compress(new, reads))
+        fitting = _few_yes_no([*results, *read], most)
+        unread += [one for one, good in zip(new, reads, strict=True) if not good]
+        left_out["yes_no"] += len(results) + len(read) - len(fitting)
+        results = fitting
+        if not drafts or len(results) >= size:
+            break
+    if not results:  # of a graph whose labels are no words at all
+        results, unread = _few_yes_no(unread, most), []
+    if unread:
+        left_out["not_read"] = len(unread)
+        monitor.note(f"{len(unread)} questions are left out: the search does not read them as they are meant")
+    if left_out["yes_no"]:
+        monitor.note(
+            f"{left_out['yes_no']} questions are left out that ask for yes or no, of which {100 * most:.0f} % of the "
+            f"questions may: the graph gives {len(results)} of {size}"
+        )
+    return results, left_out
+
+
+def _few_yes_no(worded: Sequence[Worded], most: float) -> list[Worded]:
+    """Questions without the last of those for yes or no, so that these are at most such a share of them."""
+    asks = [isinstance(draft.form, Holds) for draft, _ in worded]
+    room = len(worded) if most == 1 else int(most / (1 - most) * (len(worded) - sum(asks)))
+    return [one for one, yes_no in zip(worded, asks, strict=True) if not yes_no or (room := room - 1) >= 0]
+
+
+def _worded(drafts: Sequence[Draft], write: Write, seed: int) -> list[Worded]:
+    """Drafts that have words, with these."""
+    results = []
+    for draft in drafts:
+        with contextlib.suppress(FormError):
+            results.append((draft, write(draft.form, f"wording/{seed}/{draft.key}")))
+    return results
 
 
 def namer(graph: MemoryGraph, graph_profile: GraphProfile) -> Callable[[str], str]:
@@ -127,16 +190,12 @@ def namer(graph: MemoryGraph, graph_profile: GraphProfile) -> Callable[[str], st
 
 
 def _rows(
-    drafts: Sequence[Draft], write: Write, graph: MemoryGraph, names: Sequence[str | None], language: str, seed: int
+    worded: Sequence[Worded], graph: MemoryGraph, names: Sequence[str | None], language: str
 ) -> list[dict[str, Any]]:
-    """Rows of drafts that have words; `group` is left in them for the splits."""
-    keys = graph.store.entity_keys(sorted({node for draft in drafts for node in draft.nodes}))
+    """Rows of drafts with their words; `group` is left in them for the splits."""
+    keys = graph.store.entity_keys(sorted({node for draft, _ in worded for node in draft.nodes}))
     rows = []
-    for draft in drafts:
-        try:
-            wording = write(draft.form, f"wording/{seed}/{draft.key}")
-        except FormError:
-            continue
+    for draft, wording in worded:
         result = Result(draft.nodes, draft.value)
         if is_table(draft.form):  # the answers of a table are texts, of names
             result = graph.execute(draft.form)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.builders.questions.generate import FILE
+from kgqa_core.builders.questions.generate import FILE, STATISTICS
 from kgqa_core.config import QuestionsOptions, QuestionSource
 from kgqa_core.datasets.derived.splits import hold_out
 from kgqa_core.datasets.files.jsonl import RawQuestion, read_question_file
@@ -40,7 +41,8 @@ def load_mixed(
     counts["generated_scored"] = (
         0 if scored else sum(row["split"] == "test" for row in made if row.get("answerable", True))
     )
-    return load_rows(workspace, rows, kg=kg, options=options, seed=seed) | counts
+    left_out = json.loads((generated / STATISTICS).read_text(encoding="utf-8"))["left_out"]
+    return load_rows(workspace, rows, kg=kg, options=options, seed=seed) | counts | {"left_out": left_out}
 
 
 def mix(

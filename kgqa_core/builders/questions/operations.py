@@ -277,7 +277,7 @@ class Operations:
         if kind < 0.2:
             return self._is_member()
         path = self.walker.walk(1 if self.rng.random() < 0.85 else 2)
-        if path is None or not path.hops[-1].relation.entities:
+        if path is None or not path.hops[-1].relation.entities or path.hops[-1].relation.is_type:
             return None
         right = path.nodes[self.profile.askable[path.nodes]]
         if not len(right):

@@ -63,7 +63,12 @@ class Walker:
     ) -> None:
         self.graph, self.profile, self.options, self.rng = graph, profile, options, rng
         self.relations = tuple(profile.relations.values())
+        rows = graph.store.connection.execute(
+            "SELECT relation FROM triples JOIN entities e ON e.id = tail GROUP BY relation "
+            "HAVING bool_and(lower(e.key) IN ('true', 'false'))"
+        ).fetchall()
         self.by_id = {relation.id: relation for relation in self.relations}
+        self._flags = {relation for (relation,) in rows}
         self.used: Counter[tuple[str, bool]] = Counter()
         self.keys = _keys(graph)
         order = np.argsort(graph.relation, kind="stable")
@@ -76,6 +81,7 @@ class Walker:
         """Every hop that a path may begin with; what has a type is asked for by the type."""
         both = [PathHop(relation, backward) for relation in self.relations for backward in (False, True)]
         fitting = [hop for hop in both if not hop.backward or hop.relation.entities and not hop.relation.is_type]
+        fitting = [hop for hop in fitting if hop.relation.id not in self._flags]  # which no noun asks for
         return [hop for hop in fitting if wanted(hop)]
 
     def pick(self, hops: Sequence[PathHop]) -> PathHop | None:
@@ -131,7 +137,7 @@ class Walker:
     def around(self, node: int) -> list[PathHop]:
         """The hops that leave a node, by relation."""
         out, into = self.graph.around(node)
-        hops = [PathHop(self.by_id[int(i)], False) for i in out if int(i) in self.by_id]
+        hops = [PathHop(self.by_id[int(i)], False) for i in out if int(i) in self.by_id and int(i) not in self._flags]
         back = [PathHop(self.by_id[int(i)], True) for i in into if int(i) in self.by_id]
         return hops + [hop for hop in back if not hop.relation.is_type]
 

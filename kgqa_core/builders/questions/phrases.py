@@ -15,8 +15,10 @@ from kgqa_core.builders.questions.question_words import QuestionWords
 from kgqa_core.builders.questions.relation_words import RelationWordings, is_person
 from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Arg, Class, Compare, Entity, Form, Join, Literal, Minus, Nth, Or, Step
-from kgqa_core.rewriting.phrases import plural
+from kgqa_core.rewriting.phrases import is_plural, plural
 
+_TRIES = 8
+"""Wordings of a path that are drawn for one that ends in its entity."""
 ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
@@ -44,6 +46,11 @@ class FormPhrases:
                 return self._joined(form, head, many)
             case And(parts=parts):
                 return self._both(parts, head, many)
+            case Or(parts=(Join(of=Entity() as x) as one, Join(of=Entity() as y) as other)) if one.path == other.path:
+                for noun in (self.noun(one, head, True) for _ in range(_TRIES)):
+                    if noun.post.endswith(self.lexicon.name(x.key)):
+                        return replace(noun, post=f"{noun.post} or {self.lexicon.called(y)}")
+                raise FormError(f"{form} has no noun phrase")
             case Or(parts=(one, other)):
                 return Noun(fixed=f"{self.noun(one).show()} or {self.noun(other).show()}", many=True)
             case Minus(of=Join(path=(step, back), of=of), without=Entity() as without) if of == without:
@@ -86,16 +93,14 @@ class FormPhrases:
                     f"with {x}'s {noun}",
                 ):
                     options.append(Noun(sort or "thing", post, many=True))
-            for is_, participle in words.passive:
+            end = words.tail or "".join(words.nouns[:1])
+            for is_, participle in words.passive if end else ():
                 are = {"is": "are", "was": "were"}[is_]
-                options.append(Noun(sort or "thing", f"{participle} the same {words.tail or 'one'} as {x}", many=True))
-                options.append(
-                    Noun(sort or "thing", f"that {are} {participle} the same {words.tail or 'one'} as {x}", many=True)
-                )
-            for _, several in words.verbs:
-                options.append(
-                    Noun(sort or "thing", f"that {several} the same {words.tail or 'one'} as {x}", many=True)
-                )
+                options.append(Noun(sort or "thing", f"{participle} the same {end} as {x}", many=True))
+                options.append(Noun(sort or "thing", f"that {are} {participle} the same {end} as {x}", many=True))
+            for _, several in words.verbs if end else ():
+                if end not in several.split():
+                    options.append(Noun(sort or "thing", f"that {several} the same {end} as {x}", many=True))
         if not options:
             raise FormError(f"{step} has no words")
         return replace(self.lexicon.pick(options), adjective=self.lexicon.rng.choice(("other", "")), known=bool(sort))
@@ -103,7 +108,7 @@ class FormPhrases:
     def _joined(self, form: Join, head: str, given: bool | None) -> Noun:
         step, inner = form.path[0], form.of if len(form.path) == 1 else Join(form.path[1:], form.of)
         words = self.lexicon.words(step)
-        inside = self.noun(inner)
+        inside = self.noun(inner, self._expected(words, step, inner))
         x = inside.show()
         noun = self._ends(step)(step, words, inside, x, head, given)
         for condition in form.where:
@@ -118,6 +123,12 @@ class FormPhrases:
             noun = replace(noun, post=f"{noun.post} {self.lexicon.pick(after)}".strip().replace(" ,", ","))
         return noun
 
+    def _expected(self, words: RelationWordings, step: Step, inner: Form) -> str:
+        """What a relation calls the end at which a path stands that says nothing of its own of it; "" for others."""
+        if not isinstance(inner, Join) or inner.path[0].inverse and self.lexicon.words(inner.path[0]).nouns:
+            return ""
+        return words.head if step.inverse else words.tail
+
     def _ends(self, step: Step) -> Callable[[Step, RelationWordings, Noun, str, str, bool | None], Noun]:
         return self._tails if step.inverse else self._heads
 
@@ -127,6 +138,7 @@ class FormPhrases:
         many = (inside.many or not relation.functional) if given is None else given
         options: list[Noun] = []
         for noun in words.nouns:
+            many = many or is_plural(noun)
             if not head or head == words.tail or noun == words.nouns[0]:
                 end = (
                     f"that {'are' if many else 'is'} a {head}"
@@ -138,7 +150,7 @@ class FormPhrases:
                 if inside.fixed and not inside.many and len(x.split()) < 5 and words.link == " of ":
                     options.append(Noun(noun, end, pre=f"{x}'{'' if x.endswith('s') else 's'}", many=many))
         tail = head or words.tail
-        sort = tail or ("person" if words.wh == "who" else "thing")
+        sort = tail or {"who": "person", "when": "date"}.get(words.wh, "thing")
         for verb in words.active:
             that = "who" if is_person(sort) else "that"
             options.append(Noun(sort, f"{that} {conjugated(verb, many)} {x}", many=many, known=bool(tail)))
@@ -174,12 +186,9 @@ class FormPhrases:
             options.append(Noun(sort, f"{who} {several if many else one} {x}", many=many, known=bool(known)))
         for noun in words.nouns[:2]:
             has, own = ("have", "their") if many else ("has", "its")
-            for post in (
-                f"whose {noun} is {x}",
-                f"with {noun} {x}",
-                f"with {x} as {noun}",
-                f"that {has} {x} as {own} {noun}",
-            ):
+            short = (f"with {noun} {x}", f"with {x} as {noun}") if inside.fixed else ()
+            one = f"one of {x}" if inside.many else x
+            for post in (f"whose {noun} is {one}", *short, f"that {has} {one} as {own} {noun}"):
                 options.append(Noun(sort, post, many=many, known=bool(known)))
         return self.lexicon.pick(options)
 
@@ -227,7 +236,8 @@ class FormPhrases:
             return noun
         if noun.fixed:
             return replace(noun, fixed=f"{noun.fixed} {' and '.join(clauses)}")
-        joint = "and " if re.search(r"\b(that|who|whose|with)\b", noun.post) and self.lexicon.rng.random() < 0.6 else ""
+        relative = re.search(r"\b(that|who|whose)\b", noun.post) and clauses[0].startswith(("that", "who"))
+        joint = "and " if relative else ""
         return replace(noun, post=f"{noun.post} {joint}{' and '.join(clauses)}".strip())
 
     def _single(self, step: Step) -> bool:
@@ -280,6 +290,8 @@ class FormPhrases:
         ends = self.lexicon.extremes(step, words, form.best, form.counted, index, is_person(noun.head))
         if noun.fixed:
             return Noun(fixed=f"the one of {noun.fixed} {self.lexicon.pick(ends)}")
+        if re.search(r"\b(that|who|whose)\b", noun.post):
+            ends = ends[:1]
         return replace(noun, post=f"{noun.post} {self.lexicon.pick(ends)}".strip(), many=False)
 
     # -- predicates ----------------------------------------------------------------------------------------------
@@ -320,7 +332,7 @@ class FormPhrases:
                     options += [f"{plural_aux[is_] if many else is_} {part} {x}" for is_, part in words.passive]
                     options += [f"{several if many else one} {x}" for one, several in words.verbs]
                     has, own = ("have", "their") if many else ("has", "its")
-                    options += [f"{has} {x} as {own} {noun}" for noun in words.nouns[:2]]
-                    options += [f"{has} {article(noun)} {noun} that is {x}" for noun in words.nouns[:1] if inside.many]
+                    one = f"one of {x}" if inside.many else x
+                    options += [f"{has} {one} as {own} {noun}" for noun in words.nouns[:2]]
                 return self.lexicon.pick(options)
         return f"{be} {self.noun(form).show()}"

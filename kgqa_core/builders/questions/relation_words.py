@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kgqa_core.builders.questions.noun import conjugated
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.rewriting.phrases import is_plural, phrase, plural
 from kgqa_core.search.schema_profile import GraphProfile, RelationProfile
@@ -21,6 +22,11 @@ PLACES = frozenset(
 )
 
 _AUXILIARY = re.compile(r"(is|was) (\S+(?: \S+)*)")
+_VERBAL = re.compile(r"(\w*[^\Wsui]s)((?: \w+)? (?:on|to|in|with|from|at|into|through))")
+"""A verb of one with its preposition: `depends on`, `stores data in`."""
+_NO_AGENT = re.compile(r"(caus|affect|follow|preced|replac|succeed|power|trigger|driv|us|surround|border)\w* by")
+"""What is done by a thing rather than by somebody."""
+_COUNTED = re.compile(r"(.+) (minutes|seconds|hours|days|weeks|months|years|metres|meters|km|kg|percent)")
 _UNCHANGED = frozenset("series species headquarters news politics physics mathematics economics sports".split())
 
 
@@ -58,10 +64,17 @@ def relation_words(relation: RelationProfile, profile: GraphProfile) -> Relation
     if pair:
         nouns[pair[2]] = None
         head, tail = head or pair[1], tail or pair[2]
+    elif _VERBAL.fullmatch(relation.label):
+        verbs[relation.label, conjugated(relation.label, True)] = None
+    elif relation.entities and re.fullmatch(r"\w+[^e]ed", relation.label):  # affected
+        verbs[relation.label, relation.label] = None
+    elif relation.dimensions and not relation.dated and not parts.is_verb:
+        nouns[_COUNTED.sub(r"\1 in \2", relation.label)] = None
     elif parts.is_verb:
         passive_words = _AUXILIARY.fullmatch(parts.one)
         if passive_words and not re.match(r"(an?|the) ", passive_words[2]):
-            passive[passive_words[1], passive_words[2]] = None
+            state = "is" if passive_words[1] == "is" else _auxiliary(passive_words[2])
+            passive[state, passive_words[2]] = None
         else:
             verbs[parts.one, parts.many] = None
         if parts.active:
@@ -78,7 +91,9 @@ def relation_words(relation: RelationProfile, profile: GraphProfile) -> Relation
         nouns[relation.label] = None
     wh = entry.wh or ("when" if relation.dated else "")
     if not wh:
-        wh = "who" if is_person(tail) else "where" if re.match(r"(place|location) ", relation.label) else "what"
+        agent = not tail and any(part.endswith(" by") and not _NO_AGENT.match(part) for _, part in passive)
+        place = re.match(r"(place|location) ", relation.label)
+        wh = "who" if agent or is_person(tail) else "where" if place else "what"
     return RelationWordings(tuple(nouns), link, tuple(passive), tuple(active), tuple(verbs), head, tail, wh, entry)
 
 

@@ -33,7 +33,8 @@ class Sampler:
         self, graph: MemoryGraph, profile: GraphProfile, options: GeneratedQuestionsOptions, seed: int
     ) -> None:
         self.graph, self.profile, self.options = graph, profile, options
-        self.rng = random.Random(f"questions/{seed}")
+        self.seed, self.rng = seed, random.Random(f"questions/{seed}")
+        self._drafts: dict[str, Draft] = {}
         self._truths: Counter[bool] = Counter()
         self._easiness = Easiness(graph, options)
         self.walker = Walker(graph, profile, options, self.rng)
@@ -56,14 +57,15 @@ class Sampler:
         }
 
     def draw(self, size: int, monitor: Monitor = QUIET) -> list[Draft]:
-        """Drafts of all kinds by their shares, `size` of them where the graph has as many that differ."""
+        """Drafts of all kinds by their shares, `size` more of them where the graph has as many that differ."""
         shares = {name: share for name, share in self.options.shares.model_dump().items() if share > 0}
         if self.typed is not None:
             shares = {name: share for name, share in shares.items() if name in GRAILQA_KINDS}
-        results: dict[str, Draft] = {}
-        if "one_hop" in shares:
+        results, before = self._drafts, len(self._drafts)
+        if "one_hop" in shares and not before:
             self._cover(results, size // 4)
-        counts = Counter(draft.kind for draft in results.values())
+        counts = Counter(draft.kind for draft in list(results.values())[before:])
+        size += before
         open_kinds = dict(shares)
         while len(results) < size and open_kinds:
             total = sum(open_kinds.values())
@@ -78,7 +80,7 @@ class Sampler:
                 monitor.progress(len(results), size, "questions")
                 if len(results) >= size:
                     break
-        return list(results.values())
+        return list(results.values())[before:]
 
     def _cover(self, drafts: dict[str, Draft], most: int) -> None:
         """Some questions of one hop for every relation and direction, in a seeded order."""
@@ -274,6 +276,8 @@ class Sampler:
         """Two sets along one relation, from two entities: borders of Spain, borders of France."""
         first = self.walker.walk(1)
         if first is None or not (first.hops[0].backward or first.hops[0].relation.entities):
+            return None
+        if first.hops[0].relation.is_type:
             return None
         second = self.walker.start(first.hops[0])
         if second is None or second.topic == first.topic or not self.walker.usable(second.nodes):

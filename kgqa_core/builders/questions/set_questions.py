@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kgqa_core.builders.questions.noun import Noun, article
+import re
+
+from kgqa_core.builders.questions.noun import Noun, article, conjugated
 from kgqa_core.builders.questions.phrases import FormPhrases
 from kgqa_core.builders.questions.relation_words import PLACES, RelationWordings, is_person
 from kgqa_core.logic.forms import And, Arg, Class, Entity, Form, Join, Minus, Nth
@@ -21,14 +23,12 @@ class SetQuestions:
         if direct and self.lexicon.rng.random() < 0.45:
             return self.lexicon.rng.choice(direct)
         style = self.lexicon.rng.random()
-        if style < 0.06 and (keywords := self._keywords(form)):
-            return keywords
         noun = self.phrases.noun(form)
         known = noun.known or bool(noun.fixed)
         if style < 0.4 and not isinstance(form, (Class, Minus, Arg, Nth)) and self.subject(form, noun):
             return self._which(form, noun)
         if not known and not self.subject(form, noun):
-            return f"what are {noun.show()}" if noun.many else f"what is {noun.show()}"
+            return f"{'who' if is_person(noun.head) else 'what'} {'are' if noun.many else 'is'} {noun.show()}"
         if style < 0.75:
             return self._wh(form, noun)
         if style < 0.86:
@@ -45,7 +45,7 @@ class SetQuestions:
             return self.lexicon.rng.choice(
                 (
                     f"what {noun.show(article=False)} are there",
-                    f"which {noun.show(article=False)} do you know",
+                    f"which {noun.show(article=False)} are there",
                     f"what are all the {noun.show(article=False)}",
                 )
             )
@@ -80,10 +80,14 @@ class SetQuestions:
                 many = True
         head = head or (noun.head if noun.known and not noun.fixed and self.end(form) == noun.head else self.end(form))
         predicate = self.phrases.predicate(predicate_form, many)
+        words = self._words(form)
+        who = is_person(head) if head else words is not None and words.wh == "who" and self._outer_tail(form)
+        if who and (not head or self.lexicon.rng.random() < 0.7):
+            return f"who {self.phrases.predicate(predicate_form, False)}"
         if not head:
             return f"what {self.phrases.predicate(predicate_form, False)}"
-        if is_person(head) and self.lexicon.rng.random() < 0.7:
-            return f"who {self.phrases.predicate(predicate_form, False)}"
+        if re.match(rf"(is|are) (the |an? )?({re.escape(head)}|{re.escape(plural(head))}) of ", predicate):
+            return self._wh(form, noun)
         which = self.lexicon.rng.choice(("which", "which", "what"))
         return f"{which} {plural(head) if many else head} {predicate}"
 
@@ -125,51 +129,29 @@ class SetQuestions:
         x, single = noun.show(), self.lexicon.profile.relations[step.relation].functional
         if not step.inverse:
             results = [text.replace("<x>", x) for text in words.entry.back]
-            if words.nouns and isinstance(inner, Entity):
-                what = f"which {words.head}" if words.head else "what"
-                results.append(f"{x} is {'the' if single else article(words.nouns[0])} {words.nouns[0]} of {what}")
+            if words.nouns and words.head and isinstance(inner, Entity):
+                a = "the" if single else article(words.nouns[0])
+                results.append(f"{x} is {a} {words.nouns[0]} of which {words.head}")
             return results
         results = [text.replace("<x>", x) for text in words.entry.ask]
         sort = words.tail
-        results += [
-            f"{'who' if is_person(sort) else f'which {sort}' if sort else 'what'} {verb} {x}"
-            for verb in words.active
-            if not verb.startswith("is ")
-        ]
+        which = f"which {sort if single else plural(sort)}" if sort else "what"
+        which = "who" if is_person(sort) or not sort and words.wh == "who" else which
+        results += [f"{which} {conjugated(verb, not single and which.startswith('which'))} {x}"
+                    for verb in words.active if not verb.startswith("is ")]  # fmt: skip
         for is_, participle in words.passive:
-            last = participle.rsplit(" ", 1)[-1]
-            what = "who" if last == "by" and is_person(sort or "person") else f"which {sort}" if sort else "what"
-            results.append(f"{what} {is_} {x} {participle}")
+            start, _, last = participle.rpartition(" ")
+            if self.lexicon.profile.relations[step.relation].dated:
+                results.append(f"when {is_} {x} {start or participle}")
+                continue
+            results.append(f"{which} {is_} {x} {participle}")
             if last in ("in", "at"):
-                results.append(f"where {is_} {x} {participle.removesuffix(' ' + last)}")
+                results.append(f"where {is_} {x} {start}")
         for one, several in words.verbs:
             if one != several and not one.startswith(("is ", "has ", "was ")):
-                results.append(f"what {'does'} {x} {several}")
-            elif one.startswith("is "):
+                results.append(f"{which} does {x} {several}")
+            elif one.startswith("is ") and isinstance(inner, Entity):
                 results.append(f"{f'which {sort}' if sort else 'what'} is {x} {one.removeprefix('is ')}")
         if sort in PLACES and words.nouns and single:
             results.append(f"where is the {words.nouns[0]} of {x}")
         return results
-
-    def _keywords(self, form: Form, ends: bool = True) -> str:
-        """Names and labels, as people type them into a search box; ends: what the answers are called among them."""
-        if isinstance(form, And):
-            typed = any(isinstance(part, Class) for part in form.parts)
-            parts = [self._keywords(part, not typed) for part in form.parts]
-            return " ".join(parts) if all(parts) else ""
-        if isinstance(form, Class):
-            return self.phrases.noun(form).show(article=False)
-        if not isinstance(form, Join) or not isinstance(form.of, Entity) or form.where:
-            return ""
-        labels = []
-        for step in reversed(form.path):
-            words = self.lexicon.words(step)
-            end = "" if step.inverse or not words.head or not (ends or len(form.path) > 1) else plural(words.head)
-            labels.append(
-                end or (words.nouns[0] if words.nouns else self.lexicon.profile.relations[step.relation].label)
-            )
-        name = self.lexicon.name(form.of.key)
-        first = self.lexicon.profile.relations[form.path[-1].relation].label
-        if not form.path[-1].inverse and labels[0] != first and self.lexicon.rng.random() < 0.5:
-            labels.insert(0, first)
-        return " ".join((name, *labels) if self.lexicon.rng.random() < 0.6 else (*reversed(labels), name))

@@ -28,7 +28,7 @@ from kgqa_core.types import ENTITY, FACT, RELATION
 
 _FRAMES = ("what is the {n} of {x}", "{x}'s {n}", "{n} of {x}", "what {n} does {x} have", "tell me the {n} of {x}",
            "do you know the {n} of {x}", "which {n} does {x} have", "who or what is the {n} of {x}")  # fmt: skip
-_BEST = ("what is the {best} {t}", "which {t} is the {best}", "{best} {t}", "which is the {best} {t}")
+_BEST = ("what is the {best} {t}", "which {t} is the {best}", "which is the {best} {t}")
 _BEST_OF = ("what is the {best} {t} of {x}", "the {best} {t} in {x}", "{best} {t} in {x}")
 _COMPARED = ("is {x} {more} than {y}", "which is {more}, {x} or {y}", "{x} or {y}, which one is {more}",
              "who or what is {more}: {x} or {y}")  # fmt: skip
@@ -171,11 +171,8 @@ class UnanswerableSampler:
         except FormError:
             return None
         text, nouns = worded.text, {noun for pair in self.kinds.values() for noun in pair if noun}
-        indices = [
-            found.start()
-            for noun in sorted(nouns)
-            for found in re.finditer(rf"\b(?:{re.escape(noun)}|{re.escape(plural(noun))})\b", text)
-        ]
+        longest = "|".join(re.escape(noun) for noun in sorted({*nouns, *map(plural, nouns)}, key=len, reverse=True))
+        indices = [found.start() for found in re.finditer(rf"\b(?:{longest})\b", text)] if longest else []
         inside = [range(text.find(name), text.find(name) + len(name)) for name in worded.mentions]
         indices = [index for index in indices if not any(index in own for own in inside)]
         if not indices:
@@ -195,9 +192,10 @@ class UnanswerableSampler:
         (one, key), (other, second) = (
             (str(self.profile.names[node]), self.walker.keys[node]) for node in nodes if node is not None
         )
-        words = {"best": self.rng.choice((entry.most or entry.more_than) + entry.least), "t": self._kind(hop) or "one"}
+        kind = self._kind(hop)
+        words = {"best": self.rng.choice((entry.most or entry.more_than) + entry.least), "t": kind}
         words |= {"more": self.rng.choice(entry.more_than + entry.less_than), "x": one, "y": other}
-        frames = self.rng.choice([_COMPARED, _COMPARED, _BEST_OF, _BEST] if entry.most else [_COMPARED])
+        frames = self.rng.choice([_COMPARED, _COMPARED, _BEST_OF, _BEST] if entry.most and kind else [_COMPARED])
         text = self.rng.choice(frames).format(**words)
         named = tuple(name for name, mark in ((one, "{x}"), (other, "{y}")) if frames is _COMPARED or mark == "{x}")
         if frames is _BEST:

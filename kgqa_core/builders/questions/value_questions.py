@@ -8,8 +8,9 @@ from kgqa_core.builders.questions.noun import article
 from kgqa_core.builders.questions.phrases import FormPhrases
 from kgqa_core.builders.questions.relation_words import PLACES, RelationWordings, is_person
 from kgqa_core.builders.questions.set_questions import SetQuestions
+from kgqa_core.errors import FormError
 from kgqa_core.logic.forms import And, Class, Entity, Form, Greater, Join
-from kgqa_core.rewriting.phrases import plural
+from kgqa_core.rewriting.phrases import is_plural, plural
 
 
 class ValueQuestions:
@@ -42,16 +43,12 @@ class ValueQuestions:
                 return f"how many {plural(head or 'thing')} {predicate}"
         several = noun.show(article=False, many=True)
         if re.match(r"(that|who|whose)\b", noun.post):
-            return self.lexicon.rng.choice(
-                (f"how many {several} are there", f"what is the number of {several}", f"number of {several}")
-            )
+            return self.lexicon.rng.choice((f"how many {several} are there", f"what is the number of {several}"))
         if noun.fixed or noun.pre:
-            return self.lexicon.rng.choice(
-                (f"what is the number of {several}", f"number of {several}", f"count {several}")
-            )
+            return self.lexicon.rng.choice((f"what is the number of {several}", f"count {several}"))
         return self.lexicon.rng.choice(
-            (f"how many {several} are there", f"how many {several}", f"what is the number of {several}",
-             f"number of {several}", f"count the {several}", f"how many {several} exist", f"the number of {several}")
+            (f"how many {several} are there", f"how many {several} are there", f"what is the number of {several}",
+             f"count the {several}", f"how many {several} exist")
         )  # fmt: skip
 
     def exists(self, of: Form) -> str:
@@ -59,10 +56,10 @@ class ValueQuestions:
         several = self.lexicon.rng.random() < 0.5
         noun = self.phrases.noun(of, many=several)
         if noun.fixed or noun.pre:
-            return f"do {noun.show()} exist" if several else f"does {noun.show()} exist"
+            raise FormError(f"{of} has no question whether it is there")
         text = noun.show(article=False)
         if several:
-            return self.lexicon.rng.choice((f"are there any {text}", f"are there {text}", f"do any {text} exist"))
+            return self.lexicon.rng.choice((f"are there any {text}", f"are there {text}"))
         return self.lexicon.rng.choice((f"is there {article(text)} {text}", f"is there any {text}"))
 
     def holds(self, of: Form, one: Form) -> str:
@@ -142,7 +139,7 @@ class ValueQuestions:
         up, step = form.best == "max", form.path[0]
         if form.counted:
             return f"{'more' if up else 'fewer'} {self.lexicon.counted_noun(step, words)}"
-        noun = words.nouns[0] if words.nouns else "value"
+        noun = self.lexicon.noun(step, words)
         if self.lexicon.profile.relations[step.relation].dated:
             return f"the {'later' if up else 'earlier'} {noun}"
         return f"the {self.lexicon.pick(('higher', 'larger', 'greater') if up else ('lower', 'smaller'))} {noun}"
@@ -156,4 +153,5 @@ class ValueQuestions:
         if entry and not form.counted:
             return f"is {a} {self.lexicon.pick(entry)} than {b}"
         more = self._much(form, words).removeprefix("the ")
-        return f"does {a} have {more if form.counted else f'a {more}'} than {b}"
+        a_more = more if form.counted or is_plural(more) else f"{article(more)} {more}"
+        return f"does {a} have {a_more} than {b}"

@@ -37,6 +37,7 @@ class English:
         """A question whose answer the form is.  Raises FormError for a form that this grammar does not write."""
         self.lexicon.rng = random.Random(seed)
         text = re.sub(r"\bthe the\b", "the", re.sub(r"\s+", " ", self._question(form))).strip().replace(" ,", ",")
+        text = re.sub(r"\b(who ha(?:s|ve) [^,]*?) as its ", r"\1 as their ", text)
         mentions = tuple(self.names(key) for key in elements(form).entities)
         ends = "" if re.match(r"(list|name|give|show|tell|find|count)\b", text) or not _asks(text) else "?"
         starts_with_name = any(text.startswith(name) for name in mentions)
@@ -60,4 +61,5 @@ class English:
 
 
 def _asks(text: str) -> bool:
-    return bool(re.search(r"\b(what|who|whose|which|where|when|how|is|are|was|were|does|do|did|has)\b", text))
+    asks = r"(who|whose|where|is|are|was|were|does|do|did|has)\b|.*\b(what|which|when|how|right|true)\b|.*, who\b"
+    return bool(re.match(asks, text))

@@ -12,7 +12,6 @@ from kgqa_core.config import KgOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
-from kgqa_core.monitor import Monitor
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.phrases import Phrases, relation_words
 from kgqa_core.symbolic.by_labels.model import load, untrained
@@ -110,7 +109,7 @@ def test_questions_are_linked_and_have_as_many_relations_as_the_parser(
     rows += [{"id": str(n), "question": "what is the capital of Norland", "s_expression": form} for n in range(30)]
     asked, learnt = [], []
 
-    def make(store: KgStore, options: GeneratedQuestionsOptions, seed: int, monitor: Monitor) -> list[dict[str, Any]]:
+    def make(store: KgStore, options: GeneratedQuestionsOptions, seed: int) -> list[dict[str, Any]]:
         asked.append(options)
         return rows
 

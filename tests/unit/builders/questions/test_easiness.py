@@ -75,7 +75,7 @@ def test_an_answer_is_used_until_its_share_is_reached_and_yes_is_never_used_up(h
 
 
 def test_made_questions_keep_the_bounds_and_the_default_drops_none(film_kg: Path) -> None:
-    options = GeneratedQuestionsOptions(size=120, unanswerable=0)
+    options = GeneratedQuestionsOptions(size=120, unanswerable=0, read_back=0)
     bounded = options.model_copy(update={"max_random_hit": 0.6, "max_answer_share": 0.05})
     with KgStore.open(film_kg) as store:
         graph = MemoryGraph(store)

@@ -23,7 +23,7 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.types import COMPLEXITY_TYPES
 from kgqa_core.workspace import Workspace
 
-OPTIONS = GeneratedQuestionsOptions(size=400)
+OPTIONS = GeneratedQuestionsOptions(size=400, read_back=0)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,8 @@ def test_sums_shares_and_groups_are_made_where_they_are_wanted_and_are_what_the_
     film_kg: Path, tmp_path: Path
 ) -> None:
     shares = dict.fromkeys(KindShares.model_fields, 0.0) | dict.fromkeys(AGGREGATES, 1.0)
-    options = GeneratedQuestionsOptions(size=70, shares=KindShares(**shares), unanswerable=0, noise=NoiseOptions.none())
+    changes = {"size": 70, "unanswerable": 0, "noise": NoiseOptions.none()}
+    options = OPTIONS.model_copy(update={**changes, "shares": KindShares(**shares)})
     generate(Workspace(tmp_path), film_kg, options, 3)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     with KgStore.open(film_kg) as store:
@@ -166,7 +167,7 @@ def test_questions_name_their_entities_and_never_a_key(rows: list[dict[str, Any]
 
 
 def test_no_more_answers_than_the_options_allow_counts_apart(film_kg: Path, tmp_path: Path) -> None:
-    generate(Workspace(tmp_path), film_kg, GeneratedQuestionsOptions(size=150, max_answers=3), 7)
+    generate(Workspace(tmp_path), film_kg, GeneratedQuestionsOptions(size=150, max_answers=3, read_back=0), 7)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     assert max(len(row["answers"]) for row in rows) <= 3
     assert max(int(row["answers"][0]) for row in answerable(rows) if row["complexity"] == "count") > 3
@@ -174,7 +175,7 @@ def test_no_more_answers_than_the_options_allow_counts_apart(film_kg: Path, tmp_
 
 def test_shares_of_zero_make_none_and_no_noise_leaves_the_text(film_kg: Path, tmp_path: Path) -> None:
     shares = KindShares(**{name: 0.0 for name in KindShares.model_fields} | {"one_hop": 1.0})
-    options = GeneratedQuestionsOptions(size=60, shares=shares, noise=NoiseOptions.none())
+    options = GeneratedQuestionsOptions(size=60, shares=shares, read_back=0, noise=NoiseOptions.none())
     generate(Workspace(tmp_path), film_kg, options, 7)
     rows = answerable([json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()])
     assert {row["kind"] for row in rows} == {"one_hop"}

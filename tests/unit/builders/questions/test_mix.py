@@ -61,7 +61,7 @@ def test_ids_that_are_taken_are_changed() -> None:
 def test_the_artifact_says_how_many_generated_questions_are_scored(film_kg: Path, tmp_path: Path) -> None:
     made, few = tmp_path / "made", tmp_path / "few.jsonl"
     made.mkdir()
-    generate(Workspace(made), film_kg, GeneratedQuestionsOptions(size=80), 7)
+    generate(Workspace(made), film_kg, GeneratedQuestionsOptions(size=80, read_back=0), 7)
     question = {
         "id": "1",
         "question": "Norland's main city?",

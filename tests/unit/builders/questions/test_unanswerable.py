@@ -19,7 +19,6 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.parser import parse
 from kgqa_core.metrics.normalise import is_cjk
-from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.workspace import Workspace
 
@@ -27,7 +26,7 @@ from kgqa_core.workspace import Workspace
 @pytest.fixture(scope="module")
 def rows(film_kg: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     out = tmp_path_factory.mktemp("unanswerable")
-    generate(Workspace(out), film_kg, GeneratedQuestionsOptions(size=300, unanswerable=0.4), 7)
+    generate(Workspace(out), film_kg, GeneratedQuestionsOptions(size=300, unanswerable=0.4, read_back=0), 7)
     lines = (out / FILE).read_text(encoding="utf-8").splitlines()
     return [row for row in map(json.loads, lines) if row.get("answerable") is False]
 
@@ -75,7 +74,7 @@ def test_a_missing_relation_has_no_word_of_any_relation_of_the_graph(film_kg: Pa
 
 def test_relations_measures_and_types_are_missed(film_kg: Path) -> None:
     with KgStore.open(film_kg) as store:
-        made = make(store, GeneratedQuestionsOptions(size=400, unanswerable=0.6), 7, QUIET)
+        made = make(store, GeneratedQuestionsOptions(size=400, unanswerable=0.6, read_back=0), 7)
     missed = of([row for row in made if row.get("answerable") is False], unanswerable.RELATION)
     asked = [row["plain_question"].casefold() for row in missed]
     entries, types = thesaurus().relations.values(), thesaurus().types
@@ -88,7 +87,7 @@ def test_relations_measures_and_types_are_missed(film_kg: Path) -> None:
 def many(film_kg: Path) -> list[dict[str, Any]]:
     """Unanswerable questions of a larger draw."""
     with KgStore.open(film_kg) as store:
-        made = make(store, GeneratedQuestionsOptions(size=400, unanswerable=0.6), 7, QUIET)
+        made = make(store, GeneratedQuestionsOptions(size=400, unanswerable=0.6, read_back=0), 7)
     return [row for row in made if row.get("answerable") is False]
 
 
