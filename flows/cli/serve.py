@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 import tempfile
 import time
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
     from kgqa_core.serving.guard import Guard
     from kgqa_core.serving.run import ServeHooks, ServeOptions
     from kgqa_core.tracing import QuestionTracer
-
-
-_NAME = re.compile(r"[\w.-]{1,64}")
-"""Name of one of several graphs, which stands in addresses."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +66,11 @@ class ListenOptions:
             show_default=False,
         ),
     ] = None
+    allow_upload: Annotated[
+        bool,
+        typer.Option("--allow-upload", help="Let clients add graph files, which are served until the server ends."),
+    ] = False
+    upload_mb: Annotated[int, typer.Option(help="Size of such a file at most, in MB.", min=1, max=4096)] = 64
     body_kb: Annotated[int, typer.Option(help="Size of a request at most, in KB.", min=1)] = 1024
 
 
@@ -120,6 +120,7 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, g
         record=record if graph.kg else None,
         graphs=records,
         naming=listen.allow_naming,
+        upload_mb=listen.upload_mb if listen.allow_upload else 0,
         key=secrets.token_hex(32),
     )
     options.http()
@@ -148,10 +149,12 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, g
 
 def _graphs(given: Sequence[str], choice: GraphChoice, run_id: str | None) -> tuple[GraphChoice, dict[str, list[str]]]:
     """What is asked where no graph is named, and the files of the others by name.  Raises ConfigError."""
+    from kgqa_core.runs.graph_files import NAME
+
     files: dict[str, list[str]] = {}
     for text in given:
         name, _, file = text.partition("=")
-        if not _NAME.fullmatch(name) or not file:
+        if not NAME.fullmatch(name) or not file:
             raise ConfigError(f"--graph {text} is not NAME=FILE, with a name of letters, digits, `.`, `_` and `-`")
         files.setdefault(name, []).append(file)
     if files and not choice.kg and run_id is None:

@@ -16,7 +16,7 @@ import json
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -89,18 +89,25 @@ class Login:
 
 @dataclass(frozen=True)
 class BodyLimit:
-    """How many bytes a request's body may have, and how many seconds may pass from its headers to its end."""
+    """How many bytes a request's body may have, and how many seconds may pass from its headers to its end.
+
+    option: of the command line, which allows more.  others: limits of some paths.
+    """
 
     size: int
     seconds: float
+    option: str = "--body-kb"
+    others: Mapping[str, BodyLimit] = field(default_factory=dict)
 
-    def apply(self, receive: Receive, headers: Headers) -> Receive:
+    def apply(self, path: str, receive: Receive, headers: Headers) -> Receive:
         """Receives a body that ends in time and in size.  Raises Refused."""
+        if path in self.others:
+            return self.others[path].apply("", receive, headers)
         length = headers.get("content-length", "0")
         if not length.isdecimal():
             raise Refused(400, f"Content-Length {length[:SHOWN]!r} is no number")
         too_long = Refused(
-            413, f"the body may have {self.size:,} bytes; send less, or start the server with more --body-kb"
+            413, f"the body may have {self.size:,} bytes; send less, or start the server with more {self.option}"
         )
         if len(length) > 18 or int(length) > self.size:
             raise too_long
@@ -156,7 +163,7 @@ class Guard:
             headers = read_headers(scope)
             self._check(scope, headers)
             if self._body is not None and scope["type"] == "http":
-                receive = self._body.apply(receive, headers)
+                receive = self._body.apply(scope["path"], receive, headers)
         except Refused as refused:
             await self._refuse(scope, receive, send, refused)
             return
@@ -212,15 +219,22 @@ async def respond(send: Send, status: int, kind: str, body: bytes, headers: Mapp
 
 
 def token_guard(
-    app: App, *, token: str | None, hosts: Iterable[str] | None, body_bytes: int, body_seconds: float
+    app: App,
+    *,
+    token: str | None,
+    hosts: Iterable[str] | None,
+    body_bytes: int,
+    body_seconds: float,
+    others: Mapping[str, BodyLimit] | None = None,
 ) -> Guard:
     """The guard of `kgqa serve` and `kgqa mcp`.
 
     token: that requests must bear; None asks for none.  hosts: names that `Host` may have, IP addresses of loopback
     always; None takes any.  body_bytes: of a request's body at most.  body_seconds: from the headers to its end.
+    others: limits of the bodies of some paths.
     """
     login = Login(f"Bearer {token}", _needs_no_token, _ask_for_token) if token is not None else None
-    return Guard(app, hosts=hosts, login=login, body=BodyLimit(body_bytes, body_seconds))
+    return Guard(app, hosts=hosts, login=login, body=BodyLimit(body_bytes, body_seconds, others=others or {}))
 
 
 def _needs_no_token(scope: Scope) -> bool:

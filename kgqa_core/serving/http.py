@@ -41,7 +41,18 @@ from kgqa_core.serving.ask_record import Ask, AskReply
 from kgqa_core.serving.chat import ask_events, chunks, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackRefused, FeedbackStore, client_of
 from kgqa_core.serving.graph_routes import add_graph_routes, gated
-from kgqa_core.serving.guard import OPEN_PATHS, App, Guard, Message, Receive, Scope, Send, error_body, token_guard
+from kgqa_core.serving.guard import (
+    OPEN_PATHS,
+    App,
+    BodyLimit,
+    Guard,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    error_body,
+    token_guard,
+)
 from kgqa_core.serving.limits import GRAPH_CALLS, TOKEN_VARIABLE
 from kgqa_core.serving.mcp_http import McpEndpoint
 from kgqa_core.serving.mcp_server import McpLimits, mcp_server
@@ -50,6 +61,9 @@ from kgqa_core.serving.name_routes import add_name_routes
 from kgqa_core.serving.page.routes import add_page_routes
 from kgqa_core.serving.service import Served, Service
 from kgqa_core.serving.thread_gate import ThreadGate
+from kgqa_core.serving.upload_routes import BODY_SECONDS as UPLOAD_SECONDS
+from kgqa_core.serving.upload_routes import PATH as UPLOAD_PATH
+from kgqa_core.serving.upload_routes import GraphUploads, OpenGraph, add_upload_routes
 from kgqa_core.tracing import OnStep
 
 log = logging.getLogger("kgqa")
@@ -70,6 +84,7 @@ class HttpOptions:
     included.  hosts: names beside loopback's addresses that `Host` may have; None takes any.  token: that requests
     must bear; None asks for none.  proof: what `/ready` answers to a client's challenge.  proxies: addresses and
     networks whose `X-Forwarded-For` names the client.  naming: whether clients may change the home's names.
+    upload_mb: of a graph file that a client sends; 0 where none is taken.
     """
 
     body_kb: int = 1024
@@ -80,6 +95,7 @@ class HttpOptions:
     proof: Callable[[str], str] | None = None
     proxies: Sequence[str] = ()
     naming: bool = False
+    upload_mb: int = 0
 
 
 def create_app(
@@ -89,28 +105,33 @@ def create_app(
     metrics: Metrics | None = None,
     on_feedback: Callable[[Feedback], None] | None = None,
     graphs: Mapping[str, Service] | None = None,
+    open_graph: OpenGraph | None = None,
 ) -> Guard:
     """The ASGI application over a service, which it starts and closes with itself.
 
     feedback: keeps what people say of answers; None takes none.  on_feedback: is told of each that is kept, such as a
     tracker; a fault of it is logged.  graphs: services of several graphs by name, `service` among them; each has all
-    routes below `/g/NAME`, too, and is a model of the chat protocol.
+    routes below `/g/NAME`, too, and is a model of the chat protocol.  open_graph: of the files that clients send; None
+    takes none.
     """
     options, metrics = options or HttpOptions(), metrics or Metrics()
     gate = ThreadGate("calls that look into the graph", GRAPH_CALLS, GRAPH_WAITING)
-    graphs = graphs or {}
+    every = dict(graphs or {})
     make = partial(
         _application, options=options, feedback=feedback, metrics=metrics, on_feedback=on_feedback, gate=gate,
-        names=tuple(graphs),
+        every=every,
     )  # fmt: skip
-    mounted = {name: make(one, graphs={name: one}) for name, one in graphs.items()}
-    app = make(service, graphs=graphs, mounted=mounted)
+    mounted = {name: make(one, graphs={name: one}) for name, one in every.items()}
+    uploads = GraphUploads(every, open_graph, lambda name, one: make(one, graphs={name: one}))
+    app = make(service, graphs=every, mounted=mounted, uploads=uploads)
+    limit = BodyLimit(options.upload_mb << 20, UPLOAD_SECONDS, "--upload-mb")
     return token_guard(
         ProxyHeadersMiddleware(Counted(app, metrics), list(options.proxies)),  # type: ignore[arg-type]
         token=options.token,
         hosts=options.hosts,
         body_bytes=options.body_kb * 1024,
         body_seconds=options.body_seconds,
+        others={UPLOAD_PATH: limit} if open_graph is not None else None,
     )
 
 
@@ -122,10 +143,15 @@ def _application(
     on_feedback: Callable[[Feedback], None] | None,
     gate: ThreadGate,
     graphs: Mapping[str, Service],
-    names: tuple[str, ...],
+    every: Mapping[str, Service],
     mounted: Mapping[str, FastAPI] | None = None,
+    uploads: GraphUploads | None = None,
 ) -> FastAPI:
-    """All routes over one service.  names: of all graphs.  mounted: applications of single graphs, below `/g/NAME`."""
+    """All routes over one service.
+
+    graphs: that are its models, all of them or its own; every: all graphs.  mounted: applications of single graphs,
+    below `/g/NAME`.  uploads: adds further ones.
+    """
     limits, mounted = McpLimits(ask_seconds=options.timeout_seconds), mounted or {}
     look = gated(lambda: service.view, gate, options.timeout_seconds)
     mcp = McpEndpoint(mcp_server(lambda: service.view, service.answer, limits=limits, graph_gate=gate))
@@ -137,6 +163,8 @@ def _application(
         try:
             async with contextlib.AsyncExitStack() as stack:
                 await stack.enter_async_context(mcp.running())
+                if uploads is not None:
+                    await stack.enter_async_context(uploads.running())
                 for one in mounted.values():
                     await stack.enter_async_context(one.router.lifespan_context(one))
                 yield
@@ -161,10 +189,13 @@ def _application(
     _state_routes(app, service, metrics, options.proof)
 
     def state() -> dict[str, Any]:
-        known = {"feedback": feedback is not None, "naming": naming, "graphs": names}
+        known = {"feedback": feedback is not None, "naming": naming, "graphs": tuple(every)}
+        known["upload_mb"] = options.upload_mb
         return {"graph": service.name, "run": service.run, **known}
 
     add_page_routes(app, lambda: service.view, look, state, service.examples)
+    if uploads is not None:
+        add_upload_routes(app, uploads)
     for name, one in mounted.items():
         app.mount(f"/g/{name}", one)
     return app
@@ -177,7 +208,7 @@ WAITS = (400, 503, 504)
 STATUSES = {
     "/ask": (*WAITS, 429, 502), "/v1/chat": (*WAITS, 404, 429, 502), "/v1/models": (503,), "/entities": WAITS,
     "/paths": WAITS, "/query": WAITS, "/sql": WAITS, "/feedback": (400, 404, 409, 429),
-    "/names": (*WAITS, 429),
+    "/names": (*WAITS, 429), "/graphs": (*WAITS, 409),
 }  # fmt: skip
 """Errors of the routes that begin so, beside those of every route and of every body."""
 

@@ -19,13 +19,15 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa_core.config import Profile
+from kgqa_core.errors import ConfigError
 from kgqa_core.parent import end_with_parent
+from kgqa_core.runs.graph_files import uploaded_record
 from kgqa_core.serving.addresses import check_proxies, host_names, is_loopback
 from kgqa_core.serving.feedback import Feedback, FeedbackStore
 from kgqa_core.serving.guard import Guard, error_body, serve_token
 from kgqa_core.serving.home_server import prove
 from kgqa_core.serving.http import CLOSE_SECONDS, HttpOptions, create_app
-from kgqa_core.serving.limits import SERVE_FOLDER
+from kgqa_core.serving.limits import SERVE_FOLDER, TOKEN_VARIABLE
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home
@@ -48,8 +50,9 @@ class ServeOptions:
     a worker.  max_batch, queue, poll_seconds: as `Service` takes them.  hosts, proxies, body_kb, body_seconds,
     timeout_seconds: as `HttpOptions` has them.  trace_share: of the questions that are traced; that of the run when
     absent.  record: as of `SystemSource`.  graphs: such records of further
-    graphs, by name.  naming: clients may change names of the graph; where only this machine
-    reaches the server, when absent.  key: by which the server proves that it is the home's.
+    graphs, by name.  naming: clients may change names of the graph; where only this machine reaches the server, when
+    absent.  upload_mb: of a graph file that clients may send; 0 where they may not.  key: by which the server proves
+    that it is the home's.
     """
 
     home: str
@@ -72,6 +75,7 @@ class ServeOptions:
     record: dict[str, Any] | None = None
     graphs: dict[str, dict[str, Any]] = field(default_factory=dict)
     naming: bool | None = None
+    upload_mb: int = 0
     key: str = field(default="", repr=False)
 
     def service(self, hooks: ServeHooks | None = None) -> Service:
@@ -87,12 +91,20 @@ class ServeOptions:
         """The application.  service: started already; its own when absent."""
         on_feedback = hooks.on_feedback if hooks is not None else None
         service, graphs = service or self.service(hooks), dict[str, Service]()
-        if self.graphs:
+        if self.graphs or self.upload_mb:
             graphs = {service.source.name(service.source.current()): service}
-            for name, record in self.graphs.items():
-                further = replace(self, run=None, knowledge=None, record=record)
-                graphs[name] = further.service(hooks)
-        return create_app(service, self.http(), self.feedback(), on_feedback=on_feedback, graphs=graphs)
+
+        def further(record: dict[str, Any]) -> Service:
+            return replace(self, run=None, knowledge=None, record=record).service(hooks)
+
+        def open_graph(name: str, file: Path) -> Service:
+            return further(uploaded_record(Home(Path(self.home)).look(), name, file))
+
+        graphs |= {name: further(record) for name, record in self.graphs.items()}
+        return create_app(
+            service, self.http(), self.feedback(), on_feedback=on_feedback, graphs=graphs,
+            open_graph=open_graph if self.upload_mb else None,
+        )  # fmt: skip
 
     def feedback(self) -> FeedbackStore | None:
         """Where feedback is kept; None in a home that cannot be written."""
@@ -100,15 +112,32 @@ class ServeOptions:
         return FeedbackStore(home.root / SERVE_FOLDER) if home.writable else None
 
     def http(self) -> HttpOptions:
-        """The limits of the HTTP server.  Raises ConfigError, as `serve_token` and `check_proxies`."""
+        """The limits of the HTTP server.  Raises ConfigError, as `serve_token` and `check_proxies`, and for uploads."""
         hosts, token = host_names(self.host, self.hosts), serve_token(self.host)
         check_proxies(self.proxies)
         proof = partial(prove, self.key, Path(self.home)) if self.key else None
         alone = is_loopback(self.host) and not self.hosts and not self.proxies
         naming = alone if self.naming is None else self.naming
+        if self.upload_mb:
+            self._check_upload(alone or token is not None)
         return HttpOptions(
-            self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token, proof, self.proxies, naming
-        )
+            self.body_kb, self.body_seconds, self.timeout_seconds, hosts, token, proof, self.proxies, naming,
+            self.upload_mb,
+        )  # fmt: skip
+
+    def _check_upload(self, known: bool) -> None:
+        """known: whether it is known who sends files."""
+        if self.workers > 1:
+            raise ConfigError(
+                f"--allow-upload needs one process, not --workers {self.workers}: each has its own graphs"
+            )
+        if not known:
+            raise ConfigError(
+                "--allow-upload where others may reach the server, by --allowed-host or --trusted-proxy, needs a "
+                f"token: set {TOKEN_VARIABLE}"
+            )
+        if not (home := Home(Path(self.home)).look()).writable:
+            raise ConfigError(f"--allow-upload builds graphs in the home {home.root}, which cannot be written")
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,12 @@ class Browser:
         self.run(f"document.querySelector({json.dumps(selector)}).focus()")
         self._call("Input.insertText", text=text)
 
+    def choose(self, selector: str, file: Path) -> None:
+        """Choose a file in the first file input of a CSS selector."""
+        root = self._call("DOM.getDocument")["root"]["nodeId"]
+        node = self._call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self._call("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+
     def press(self, key: str, *, shift: bool = False) -> None:
         """Press a key in the element that has the focus: `Enter`, `Escape`, `Tab`, an arrow, a letter."""
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")

@@ -9,16 +9,17 @@ export class Fault extends Error {
   constructor(message, status) { super(message); this.status = status; }
 }
 
-/** JSON of a reply.  body: makes it a POST.  Raises Fault with what the server says, or that it is not there. */
-export async function request(path, body, signal) {
+/** JSON of a reply.  body: a record or a file, makes it a POST.  Raises Fault with what the server says, or that it is not there. */
+export async function request(path, body, signal, base = BASE) {
   for (;;) {
     const headers = {}, token = stored(KEY);
     if (token) headers.Authorization = `Bearer ${token}`;
-    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const file = body instanceof Blob;
+    if (body !== undefined) headers["Content-Type"] = file ? "application/octet-stream" : "application/json";
     let reply;
     try {
-      reply = await fetch(BASE + path, {method: body === undefined ? "GET" : "POST", headers, signal, credentials: "omit", redirect: "error",
-        body: body === undefined ? undefined : JSON.stringify(body)});
+      reply = await fetch(base + path, {method: body === undefined ? "GET" : "POST", headers, signal, credentials: "omit", redirect: "error",
+        body: body === undefined || file ? body : JSON.stringify(body)});
     } catch (fault) {
       if (fault.name === "AbortError") throw fault;
       throw new Fault("The server does not answer. Is kgqa serve still running?", 0);

@@ -17,10 +17,15 @@ def api_page(schema: Mapping[str, Any]) -> bytes:
     parts = [HEAD, f'<p>{escape(schema["info"]["description"])} <a href="/openapi.json">openapi.json</a></p>']
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
-            names = [one["name"] for one in operation.get("parameters", ())]
-            query = "&".join(f"{one}=NAME" for one in names if one in ("q", "start", "end"))
+            given = operation.get("parameters", ())
+            names = [one["name"] for one in given]
+            asked = (one["name"] for one in given if one["in"] == "query" and one["required"])
+            query = "&".join(f"{one}={'FILE' if one == 'file' else 'NAME'}" for one in asked)
             call = f"curl{login} 'http://127.0.0.1:8000{path.replace('{name}', 'NAME')}{'?' * bool(query)}{query}'"
-            if body := operation.get("requestBody"):
+            body = operation.get("requestBody")
+            if body and "application/octet-stream" in body["content"]:
+                call += " --data-binary @FILE"
+            elif body:
                 name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
                 model = schema["components"]["schemas"][name]
                 names, example = list(model["properties"]), json.dumps(model["examples"][0], ensure_ascii=False)

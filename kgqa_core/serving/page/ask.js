@@ -4,6 +4,7 @@ import {BASE, address, announce, count, el, name, relationName, store, stored, v
 import {get, request} from "./api.js";
 import {answered, refused, turnCard} from "./answer.js";
 import {namesBox} from "./names.js";
+import {uploadBox} from "./upload.js";
 
 const KEPT = `kgqa-conversation${BASE}`, PAST = `kgqa-history${BASE}`, REMEMBERED = 50, TOP = 12, MOST = 30, SENT_TURNS = 30, LONGEST = 4000;
 
@@ -112,7 +113,11 @@ export function askPage(main, server) {
     if (!newest) {
       list.replaceChildren(el("div", {class: "welcome"}, el("p", {class: "lead"}, "Ask about ", el("b", {}, name(server.graph, 80)), " in your own words."),
         el("p", {class: "soft"}, "An answer comes with its confidence and with the triples that prove it. What the graph does not hold is said to be missing. Later questions may refer to earlier ones.")));
-      schema.then(known => { if (known && list.querySelector(".welcome")) list.append(...overview(known)); });
+      schema.then(known => {
+        if (!list.querySelector(".welcome")) return;
+        if (known) list.append(...overview(known));
+        if (server.upload_mb) list.append(uploadBox(server));
+      });
       get("/page/examples").then(({questions}) => {
         const welcome = list.querySelector(".welcome");
         if (questions.length && welcome) welcome.after(el("section", {class: "card"}, el("h2", {}, "It answers, for example"), el("ul", {class: "matches examples"}, questions.map(askButton))));

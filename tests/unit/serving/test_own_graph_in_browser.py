@@ -14,6 +14,7 @@ import pytest
 from kgqa_core.runs.graph_files import graph_record
 from kgqa_core.serving.feedback import FeedbackStore
 from kgqa_core.serving.http import HttpOptions, create_app
+from kgqa_core.serving.run import ServeOptions
 from kgqa_core.serving.service import Service
 from kgqa_core.serving.systems import SystemSource
 from kgqa_core.store.artifacts import Home
@@ -279,3 +280,38 @@ def test_the_history_of_this_browser_is_cleared_and_nothing_is_kept_where_that_i
     page.run("Storage.prototype.setItem = () => { throw new DOMException('no', 'QuotaExceededError'); }")
     ask(page, "How many cities are there?", "2", "Earlier in this conversation")
     assert page.run("localStorage.length") == 0
+
+
+def test_a_file_that_is_chosen_on_the_page_is_asked_and_a_bad_one_is_refused(
+    chrome: Browser, output: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "teams.ttl").write_text(GRAPH, encoding="utf-8")
+    (tmp_path / "my people.csv").write_text("name,boss,team\nAna,Dee,Red\nBo,Ana,Red\nCy,Ana,Blue\n")
+    (tmp_path / "broken.nt").write_text("<urn:a> <urn:b> .\n" * 3)
+    home = Home(tmp_path / "home")
+    options = ServeOptions(str(home.root), record=graph_record(home, [tmp_path / "teams.ttl"]), upload_mb=1)
+    with listening(options.app()) as url:
+        chrome.emulate(*WIDE)
+        chrome.open(url, "in your own words", "Ask a graph of your own")
+        chrome.run("document.querySelector('main > .turns > details:last-child').open = true")
+        chrome.choose("#graph-file", tmp_path / "broken.nt")
+        assert chrome.run("document.querySelector('#graph-name').value") == "broken"
+        chrome.click("Read this graph")
+        assert str(tmp_path) not in chrome.wait("statements in all are rejected")
+        chrome.run("document.querySelector('#graph-file').scrollIntoView()")
+        chrome.picture(output / "upload-refused.png", still=0.5)
+        chrome.choose("#graph-file", tmp_path / "my people.csv")
+        assert chrome.run("document.querySelector('#graph-name').value") == "my-people"
+        chrome.click("Read this graph")
+        wait_for(chrome, "location.pathname === '/g/my-people/'")
+        chrome.wait("in your own words", "What is in it")
+        assert texts(chrome, "#graph select option") == ["teams", "my-people"]
+        ask(chrome, "Who is the boss of Cy?", "Ana", "Proof")
+        chrome.picture(output / "upload-asked.png", still=0.5)
+        chrome.emulate(*PHONE)
+        chrome.click("New conversation")
+        chrome.wait("Ask a graph of your own")
+        chrome.run("document.querySelector('main > .turns > details:last-child').open = true")
+        chrome.run("document.querySelector('#graph-file').scrollIntoView({block: 'center'})")
+        chrome.picture(output / "upload-phone.png", still=0.5)
+        assert chrome.run("document.documentElement.scrollWidth") == PHONE[0]

@@ -107,6 +107,7 @@ def test_a_system_without_a_graph_says_so() -> None:
             "feedback": False,
             "naming": False,
             "graphs": [],
+            "upload_mb": 0,
             "graph_view": False,
         }
         reply = client.get("/page/entity", params={"key": "a"})
