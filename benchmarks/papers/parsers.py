@@ -71,11 +71,15 @@ SETTINGS: Mapping[tuple[str, str], tuple[str, ...]] = {
 LABELS = {"rng": "Rank only", "rng+generator": "Rank and generate", "decode": "Retrieve and decode"}
 
 
-def kgqa(*words: str, home: Path) -> tuple[dict[str, Any], float]:
-    """The JSON that a command prints last, and its seconds.  Raises SystemExit where it failed."""
+def kgqa(*words: str, home: Path | None) -> tuple[dict[str, Any], float]:
+    """The JSON that a command prints last, and its seconds.  home: None for a command that takes none.
+
+    Raises SystemExit where it failed.
+    """
     started = time.monotonic()
+    place = [] if home is None else ["--home", str(home)]
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli", *words, "--json", "--home", str(home)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "flows.cli", *words, "--json", *place], stdout=subprocess.PIPE, text=True
     )
     if done.returncode or not done.stdout.strip():
         raise SystemExit(f"{' '.join(words)} ended with {done.returncode}")

@@ -8,7 +8,7 @@ Nodes have the types that the queries give them, entities too (`class` of an ent
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +64,27 @@ def build_graph(questions: Iterable[GrailQuestion], out: Path) -> dict[str, int]
         if own is None:
             without[reason] = without.get(reason, 0) + 1
     source = out.with_suffix(".nt")
-    source.write_text(
-        "".join(f"{subject} <{FREEBASE}{relation}> {thing} .\n" for subject, relation, thing in sorted(lines)),
-        encoding="utf-8",
-    )
+    write_triples(lines, source)
     out.mkdir()
     build(Workspace(out), options=KgOptions(files=(str(source),), format="freebase"))
     return without
+
+
+def write_triples(lines: Iterable[QueryTriple], path: Path) -> None:
+    """Writes triples as N-Triples, each once, sorted."""
+    path.write_text(
+        "".join(f"{subject} <{FREEBASE}{relation}> {thing} .\n" for subject, relation, thing in sorted(set(lines))),
+        encoding="utf-8",
+    )
+
+
+def entity_triples(question: GrailQuestion) -> Iterator[QueryTriple]:
+    """Names and types of the entities that a question's graph query names."""
+    for node in (question.graph_query or {"nodes": ()})["nodes"]:
+        if node["node_type"] == "entity":
+            yield _entity(node["id"]), NAME, _text(node.get("friendly_name") or node["id"]) + "@en"
+            if node.get("class"):
+                yield _entity(node["id"]), TYPE, _entity(node["class"])
 
 
 def _term(node: dict[str, Any], member: str, place: str) -> tuple[str, tuple[str, ...]]:

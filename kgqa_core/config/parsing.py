@@ -21,8 +21,9 @@ class GeneratorOptions(Options):
     """Best forms that are read."""
     beam: int = Field(default=10, ge=1)
     """Width of the search, and forms that are written."""
-    weight: float = Field(default=0.5, ge=0, le=1)
-    """Weight of what the generator says beside the ranker, where both score a form."""
+    weight: float | None = Field(default=None, ge=0, le=1)
+    """Weight of what the generator says beside the ranker.  Without a number the one with the best exact match on dev
+    questions: 0, where the generator mends nothing."""
     executable_first: bool = False
     """Put the first form that finds something first, and never say that there is no form.  Off wherever abstention is
     measured, which it defeats."""
@@ -57,7 +58,7 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
     id of a HF sequence-to-sequence or causal model that writes actions as text."""
     encoder: str = "scratch"
     """What retrieves: `scratch` (learnt from the training questions), `minilm` (packaged), or a folder or hub id of a
-    HF encoder."""
+    HF encoder.  A pretrained one does not learn; a scratch decoder reads its states too."""
     relations: int = Field(default=10, ge=1)
     """Relations of the graph that are retrieved for a question; those that its topics have come before others."""
     classes: int = Field(default=3, ge=0)

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.forms import Elements, Form, elements
 from kgqa_core.logic.schema import Schema
-from kgqa_core.nn.encoders import Encoder, Reader
+from kgqa_core.nn.encoders import Encoder, Pretrained, Reader
+from kgqa_core.papers.grailqability.parsing.frozen_reader import FrozenReader
 from kgqa_core.papers.grailqability.parsing.word_overlap import SHARES, TextWords, WordOverlap, crossed
 from kgqa_core.papers.grailqability.parsing.words import in_words
 
@@ -64,30 +65,39 @@ SHARED = 0.5
 
 
 class TwoTower(nn.Module):
-    """The network, from token ids of questions and of labels to scores: a cosine, and what shared words add to it."""
+    """The network, from vectors of questions and of labels to scores: a cosine, and what shared words add to it.
+
+    A pretrained encoder does not learn: the two maps begin as the identity, so that its own likeness is what they mend.
+    """
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.question, self.label = (nn.Linear(encoder.width, encoder.width) for _ in range(2))
+        if isinstance(encoder, Pretrained):
+            encoder.requires_grad_(False)
+            for layer in (self.question, self.label):
+                nn.init.eye_(layer.weight)
+                nn.init.zeros_(layer.bias)
         self.log_scale = nn.Parameter(torch.tensor(math.log(SCALE)))
         self.shared = nn.Parameter(torch.tensor([SHARED] * 3 + [0.0] * (SHARES - 3)))
 
-    def questions(self, ids: Tensor, mask: Tensor) -> Tensor:
+    def questions(self, vectors: Tensor) -> Tensor:
         """[batch, width] of length 1."""
-        return nn.functional.normalize(self.question(self.encoder(ids, mask)), dim=-1)
+        return nn.functional.normalize(self.question(vectors), dim=-1)
 
-    def labels(self, ids: Tensor, mask: Tensor) -> Tensor:
+    def labels(self, vectors: Tensor) -> Tensor:
         """[batch, width] of length 1."""
-        return nn.functional.normalize(self.label(self.encoder(ids, mask)), dim=-1)
+        return nn.functional.normalize(self.label(vectors), dim=-1)
 
 
 @dataclass(frozen=True)
 class ItemRetriever:
-    """The network and how its texts are read."""
+    """The network and how its texts are read.  states: of a pretrained encoder, by which it reads."""
 
     network: TwoTower
     reader: Reader
+    states: FrozenReader | None = None
 
     def loss(
         self, texts: Sequence[str], words: TextWords, gold: Sequence[frozenset[int]],
@@ -139,15 +149,18 @@ class ItemRetriever:
         return torch.cat([encode(texts[at : at + BATCH]).cpu() for at in range(0, len(texts), BATCH)])
 
     def _questions(self, texts: Sequence[str]) -> Tensor:
-        return self.network.questions(*self._read(texts))
+        return self.network.questions(self._vectors(texts))
 
     def _labels(self, texts: Sequence[str]) -> Tensor:
-        return self.network.labels(*self._read(texts))
+        return self.network.labels(self._vectors(texts))
 
-    def _read(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        ids, mask = self.reader.batch(self.reader.read(texts))
+    def _vectors(self, texts: Sequence[str]) -> Tensor:
         device = self.network.log_scale.device
-        return ids.to(device), mask.to(device)
+        if self.states is not None:
+            return self.states.vectors(texts).to(device)
+        ids, mask = self.reader.batch(self.reader.read(texts))
+        vectors: Tensor = self.network.encoder(ids.to(device), mask.to(device))
+        return vectors
 
 
 def gold_items(gold: Sequence[Form | None], index: Mapping[str, int]) -> list[frozenset[int]]:

@@ -11,6 +11,7 @@ from torch import nn
 from transformers.modeling_outputs import BaseModelOutput
 
 from kgqa_core.config import DecodeOptions
+from kgqa_core.errors import ArtifactError
 from kgqa_core.logic.forms import Form
 from kgqa_core.nn.saved_model import load_config, load_tokenizer, load_weights, save_config, save_model
 from kgqa_core.papers.grailqability.parsing.decode.actions import NUMBER, PAD
@@ -19,6 +20,7 @@ from kgqa_core.papers.grailqability.parsing.decode.fit import Decoder
 from kgqa_core.papers.grailqability.parsing.decode.network import PointerT5, new_network
 from kgqa_core.papers.grailqability.parsing.decode.rows import Batcher, DecoderRow, reader_of
 from kgqa_core.papers.grailqability.parsing.decode.text_decoder import AllowedActions, TextDecoder, beam_search
+from kgqa_core.papers.grailqability.parsing.frozen_reader import FrozenReader, FrozenWords
 
 
 class PointerDecoder:
@@ -44,7 +46,7 @@ class PointerDecoder:
         return beam_search(self.network, allowed, longest, beams, inputs | self.network.pointers(states, batch))
 
 
-VERSION = 2
+VERSION = 3
 KIND = "decode"
 
 
@@ -78,10 +80,11 @@ class SavedDecoder:
     longest: int
 
 
-def load_decoder(folder: Path, actions: int, device: torch.device) -> SavedDecoder:
+def load_decoder(folder: Path, actions: int, device: torch.device, states: FrozenReader | None = None) -> SavedDecoder:
     """The stored decoder.
 
-    actions: beyond the fixed ones, of a question at most.  Raises ArtifactError when it is damaged.
+    actions: beyond the fixed ones, of a question at most.  states: by which the retriever beside it reads.
+    Raises ArtifactError when it is damaged.
     """
     config = load_config(folder, KIND, VERSION, "parser", "no_form", "classes", "longest", "network")
     trained_with = bool(config["no_form"]), int(config["classes"]), int(config["longest"])
@@ -89,5 +92,11 @@ def load_decoder(folder: Path, actions: int, device: torch.device) -> SavedDecod
         return SavedDecoder(TextDecoder(folder / "model", device), *trained_with)
     network = new_network(**config["network"])
     load_weights(folder, network)
-    batcher = Batcher(reader_of(load_tokenizer(folder), config["max_tokens"]), actions)
+    if isinstance(network.words, FrozenWords):
+        if states is None:
+            raise ArtifactError(f"{folder} reads by the pretrained encoder of a retriever, and there is none beside it")
+        network.words.read_by(states)
+    else:
+        states = None
+    batcher = Batcher(states or reader_of(load_tokenizer(folder), config["max_tokens"]), actions)
     return SavedDecoder(PointerDecoder(network, batcher, device), *trained_with)

@@ -28,6 +28,7 @@ from kgqa_core.papers.grailqability.parsing.decode.rows import (
     slot_actions,
 )
 from kgqa_core.papers.grailqability.parsing.decode.text_decoder import TextDecoder
+from kgqa_core.papers.grailqability.parsing.frozen_reader import FrozenReader, FrozenWords
 from kgqa_core.workspace import Workspace
 
 SECTION = "parsing.decode"
@@ -53,15 +54,19 @@ def fit_decoder(
     options: DecodeOptions,
     seed: int,
     key: str,
+    states: FrozenReader | None = None,
 ) -> Decoder:
-    """The trained decoder; rows with their actions.  workspace: of the decoder, which is not written."""
+    """The trained decoder; rows with their actions.  workspace: of the decoder, which is not written.
+
+    states: of a pretrained encoder, by which a scratch decoder reads.
+    """
     torch.manual_seed(seed)
     device = pick_device(options.device, SECTION)
     rates = ModelRates(options.model, options.learning_rate, options.encoder_learning_rate, options.checkpoint_seconds)
     network: PointerT5 | TextDecoder
     shape = tokenizer = None
     if options.model == "scratch":
-        network, tokenizer, shape, loss, exact = _scratch(learning, options, device)
+        network, tokenizer, shape, loss, exact = _scratch(learning, options, device, states)
     else:
         network = decoder = TextDecoder(options.model, device)
         loss, exact = decoder.loss, decoder.exact
@@ -96,19 +101,25 @@ Exact = Callable[[Sequence[DecoderRow]], int]
 
 
 def _scratch(
-    learning: Sequence[DecoderRow], options: DecodeOptions, device: torch.device
+    learning: Sequence[DecoderRow], options: DecodeOptions, device: torch.device, states: FrozenReader | None
 ) -> tuple[PointerT5, Tokenizer, dict[str, Any], Loss, Exact]:
     """A scratch decoder with its vocabulary, and its loss and measure for the loop."""
     texts = sorted({text for row in learning for text in (row.text, *row.labels)})
-    tokenizer = learn_tokenizer(texts, options.scratch_vocabulary, PLACEHOLDERS)
+    if states is None:
+        tokenizer = learn_tokenizer(texts, options.scratch_vocabulary, PLACEHOLDERS)
+        words = {"words": tokenizer.get_vocab_size()}
+    else:
+        tokenizer, words = states.reader.tokenizer, {"words": states.first, "states": states.encoder.width}
     actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
     shape: dict[str, Any] = {
-        "words": tokenizer.get_vocab_size(), "features": FEATURES, "slots": actions, "width": options.width,
+        **words, "features": FEATURES, "slots": actions, "width": options.width,
         "layers": options.layers, "heads": options.heads, "dropout": options.dropout,
     }  # fmt: skip
     network = new_network(**shape)
     nn.Module.to(network, device)
-    batcher = Batcher(reader_of(tokenizer, options.max_tokens), actions)
+    if isinstance(network.words, FrozenWords) and states is not None:
+        network.words.read_by(states)
+    batcher = Batcher(states or reader_of(tokenizer, options.max_tokens), actions)
     batcher.tokens(texts)
 
     def loss(rows: Sequence[DecoderRow]) -> Tensor:

@@ -2,6 +2,7 @@
 
     encoder   reads  the words of the masked question, then one position for each slot
     slot i           mean of its label's word vectors + vector of its kind + W features
+                     (word vectors are learnt, or a map of the states of a pretrained encoder)
     decoder          one action a step; an operator has a vector of its own, a slot has W_role (encoder's state of it)
     P(action)        softmax over operators and the question's slots of decoder state · vector of the action
 
@@ -21,6 +22,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 from kgqa_core.papers.grailqability.parsing.decode.actions import END, FIXED, NUMBER, PAD, START
+from kgqa_core.papers.grailqability.parsing.frozen_reader import FrozenWords
 
 LEAF, FORWARD, INVERSE = range(3)
 """Roles of a slot."""
@@ -53,13 +55,18 @@ class DecoderBatch:
 class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
     """A T5 whose vocabulary is the fixed actions and as many slot actions as a question may have.
 
-    words: tokens of the question's vocabulary.  features: numbers that describe a slot.
+    words: tokens of the question's vocabulary.  features: numbers that describe a slot.  states: width of the states
+    of a pretrained encoder, which are read in place of word vectors; 0 where these are learnt.
     """
 
     def __init__(self, config: T5Config) -> None:
         super().__init__(config)
         width = config.d_model
-        self.words = nn.Embedding(config.words, width, padding_idx=0)
+        self.words: nn.Embedding | FrozenWords = (
+            FrozenWords(config.states, config.words, width)
+            if config.states
+            else nn.Embedding(config.words, width, padding_idx=0)
+        )
         self.kinds = nn.Embedding(len(KINDS), width)
         self.features = nn.Linear(config.features, width, bias=False)
         self.actions = nn.Embedding(len(FIXED), width)
@@ -157,13 +164,14 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
 
 
 def new_network(
-    words: int, features: int, slots: int, *, width: int, layers: int, heads: int, dropout: float
+    words: int, features: int, slots: int, *, width: int, layers: int, heads: int, dropout: float, states: int = 0
 ) -> PointerT5:
-    """A network to be trained.  slots: slot actions of a question at most."""
+    """A network to be trained.  slots: slot actions of a question at most.  words, states: as of `PointerT5`."""
     settings: dict[str, Any] = {
         "vocab_size": len(FIXED) + slots, "d_model": width, "d_kv": width // heads, "d_ff": 2 * width,
         "num_layers": layers, "num_decoder_layers": layers, "num_heads": heads, "dropout_rate": dropout,
         "feed_forward_proj": "relu", "tie_word_embeddings": False, "pad_token_id": NUMBER[PAD],
         "decoder_start_token_id": NUMBER[START], "eos_token_id": NUMBER[END], "words": words, "features": features,
+        "states": states,
     }  # fmt: skip
     return PointerT5(T5Config(**settings))

@@ -51,7 +51,7 @@ class DecodeParser:
         self.ground, self.graph = Ground.of(store), MemoryGraph(store)
         self.retriever = load_retriever(folder / "retriever", self.device)
         actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
-        stored = load_decoder(folder / "decoder", actions, self.device)
+        stored = load_decoder(folder / "decoder", actions, self.device, self.retriever.states)
         self.decoder, self.no_form = stored.decoder, stored.no_form
         trained: dict[str, Any] = {
             "classes": min(options.classes, stored.classes),

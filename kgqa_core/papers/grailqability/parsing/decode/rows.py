@@ -24,6 +24,7 @@ from kgqa_core.nn.encoders import SPECIAL, UNKNOWN, Reader
 from kgqa_core.papers.grailqability.parsing.decode.actions import END, NK, NUMBER, PAD, Slots
 from kgqa_core.papers.grailqability.parsing.decode.network import FORWARD, INVERSE, LEAF, DecoderBatch
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
+from kgqa_core.papers.grailqability.parsing.frozen_reader import FrozenReader
 from kgqa_core.papers.grailqability.parsing.item_retriever import Items
 from kgqa_core.papers.grailqability.parsing.rng.slots import mentions_of
 
@@ -248,7 +249,7 @@ def reader_of(tokenizer: Tokenizer, max_tokens: int) -> Reader:
 class Batcher:
     """Makes batches; each distinct text is read once.  actions: beyond the fixed ones, of any question at most."""
 
-    def __init__(self, reader: Reader, actions: int) -> None:
+    def __init__(self, reader: Reader | FrozenReader, actions: int) -> None:
         self.reader, self.actions = reader, actions
         self._read: dict[str, list[int]] = {}
 

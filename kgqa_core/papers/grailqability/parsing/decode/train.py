@@ -22,7 +22,7 @@ from kgqa_core.papers.grailqability.parsing.decode.prepare import Ground, Questi
 from kgqa_core.papers.grailqability.parsing.decode.rows import PLACEHOLDERS, DecoderRow
 from kgqa_core.papers.grailqability.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.papers.grailqability.parsing.item_retriever import gold_items, recall_at
-from kgqa_core.papers.grailqability.parsing.item_training import ItemTexts, fit_retriever
+from kgqa_core.papers.grailqability.parsing.item_training import FOLDS, ItemTexts, fit_retriever, held_out_scores
 from kgqa_core.workspace import Workspace
 
 SHOWN = 20
@@ -71,6 +71,10 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
             section=SECTION,
         )
         scores = {split: retriever.scores(selected.texts, ground.items) for split, selected in batches.items()}
+        if retriever.states is not None:
+            scores["train"] = held_out_scores(
+                workspace, retriever, batches["train"].texts, texts["train"], ground.items, options, seed, key, SECTION
+            )
         rows: dict[str, list[DecoderRow]] = {}
         left_out: dict[str, list[str]] = {}
         recalls = {}
@@ -86,13 +90,15 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
             left_out[split] = [reason for reason in decodable if isinstance(reason, str)]
         if not rows["train"]:
             raise TrainingError(f"no gold form can be decoded; the first reasons are {left_out['train'][:3]}")
-        decoder = fit_decoder(workspace.sub("decoder"), rows["train"], rows["dev"], options, seed, key)
+        decoder = fit_decoder(
+            workspace.sub("decoder"), rows["train"], rows["dev"], options, seed, key, retriever.states
+        )
     no_form = any(form is None for form in gold["train"])
     longest = max(len(row.actions) for row in rows["train"]) - 1
     save_decoder(workspace.out / "decoder", decoder, options, no_form=no_form, longest=longest)
     write_curves(workspace.out, _joined(first, decoder.progress))
     if workspace.work is not None:
-        for part in ("retriever", "decoder"):
+        for part in ("retriever", "decoder", *(f"fold{number}" for number in range(FOLDS))):
             shutil.rmtree(workspace.work / part, ignore_errors=True)
     return {
         "questions": {split: len(selected.examples) for split, selected in batches.items()},

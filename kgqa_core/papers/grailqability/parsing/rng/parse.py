@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,15 @@ from kgqa_core.papers.grailqability.parsing.rng.slots import filled
 from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
 from kgqa_core.workspace import Workspace
 
+
+@dataclass(frozen=True)
+class ProposedForms:
+    """Forms of a question by falling log-probability: all that are ranked, and those that were generated."""
+
+    ranked: list[Scored]
+    generated: list[Scored] = field(default_factory=list)
+
+
 BLOCK = 1000
 """Questions that are parsed at once."""
 
@@ -75,6 +85,8 @@ class RngParser:
         if options.generator.enabled:
             self.generator = generate.load(model_folder / generate.FOLDER, self.ranker.device)
         self.weights = load_weights(model_folder)
+        if options.generator.weight is not None:
+            self.weights = replace(self.weights, generator=options.generator.weight)
         self.unreadable = 0
 
     def parse(self, selected: Sequence[ParseExample]) -> list[list[ParsedForm]]:
@@ -90,15 +102,23 @@ class RngParser:
 
     def unweighed(self, read: Sequence[Reading]) -> list[list[Scored]]:
         """All forms of questions, best first, before it counts what they find."""
+        return self.mixed(self.proposed(read), self.weights.generator)
+
+    def proposed(self, read: Sequence[Reading]) -> list[ProposedForms]:
+        """What ranker and generator propose for questions."""
         forms = self.forms.read()
         ranked = rank(
             self.ranker, [(reading.texts, reading.candidates) for reading in read], forms,
             pruned=self.options.preselected_forms, no_form=self.no_form,
         )  # fmt: skip
         best = [self._best(reading, ranked_forms) for reading, ranked_forms in zip(read, ranked, strict=True)]
-        if self.generator is not None:
-            best = self._rewritten(read, ranked, best)
-        return best
+        if self.generator is None:
+            return [ProposedForms(forms_of_question) for forms_of_question in best]
+        return self._generated(read, ranked, best)
+
+    def mixed(self, proposed: Sequence[ProposedForms], weight: float) -> list[list[Scored]]:
+        """The forms of ranker and generator together, best first.  weight: of the generator, in [0, 1]."""
+        return [self._mixed(forms, weight) for forms in proposed]
 
     def _best(self, reading: Reading, ranked: RankedForms) -> list[Scored]:
         """Forms with their entities, by falling log-probability; one that is reached in two ways has the sum."""
@@ -119,42 +139,46 @@ class RngParser:
                     scored[whole] = (float(np.logaddexp(before, log_score)), max(rho, filling.rho))
         return normalise_scores([(form, score, rho) for form, (score, rho) in scored.items()])
 
-    def _rewritten(
+    def _generated(
         self, read: Sequence[Reading], ranked: Sequence[RankedForms], best: Sequence[list[Scored]]
-    ) -> list[list[Scored]]:
-        """The forms of ranker and generator together, best first."""
+    ) -> list[ProposedForms]:
+        """The ranker's forms, and those that the generator writes, which name the question's slots and can be run."""
         assert self.generator is not None
         options = self.options.generator
-        forms = self.enumerator.forms
         prompts = [
-            prompt_text(reading, forms_of_question, forms, options.input_forms)
+            prompt_text(reading, forms_of_question, self.enumerator.forms, options.input_forms)
             for reading, forms_of_question in zip(read, ranked, strict=True)
         ]
-        rewritten = []
-        for reading, written, forms_of_question in zip(read, self.generator.write(prompts, options), best, strict=True):
+        proposed = []
+        for reading, written, by_ranker in zip(read, self.generator.write(prompts, options), best, strict=True):
             readable_forms, unreadable = readable(written)
             self.unreadable += unreadable
-            by_ranker = {form: score for form, score, _ in forms_of_question}
-            rhos = {form: rho for form, _, rho in forms_of_question}
-            by_generator: dict[Form | None, float] = {}
+            generated: list[Scored] = []
             for form, score in readable_forms.items():
                 if form is None:
-                    by_generator[None] = score
+                    generated.append((None, score, 1.0))
                 elif (whole := named(form, reading, reading.whole)) is not None:
                     stored = as_stored(whole[0], self.enumerator.datatypes)
                     if self.runner.run(stored) is None:
                         self.unreadable += 1
-                        continue
-                    by_generator[stored] = score
-                    rhos.setdefault(stored, whole[2])
-            rhos.setdefault(None, 1.0)
-            scores = together(by_ranker, by_generator, options.weight)
-            order = sorted(scores.items(), key=lambda one: (-one[1], str(one[0])))
-            if options.executable_first:
-                order = [scored for scored in order if scored[0] is not None]
-                order.sort(key=lambda one: self._finds_nothing(one[0]))
-            rewritten.append([(form, min(0.0, score), rhos[form]) for form, score in order])
-        return rewritten
+                    else:
+                        generated.append((stored, score, whole[2]))
+            proposed.append(ProposedForms(by_ranker, generated))
+        return proposed
+
+    def _mixed(self, proposed: ProposedForms, weight: float) -> list[Scored]:
+        if self.generator is None:
+            return proposed.ranked
+        rhos = {form: rho for form, _, rho in (*proposed.generated, *proposed.ranked)}
+        by_ranker, by_generator = (
+            {form: score for form, score, _ in forms} for forms in (proposed.ranked, proposed.generated)
+        )
+        scores = together(by_ranker, by_generator, weight) if weight else by_ranker
+        order = sorted(scores.items(), key=lambda scored: (-scored[1], str(scored[0])))
+        if self.options.generator.executable_first:
+            order = [scored for scored in order if scored[0] is not None]
+            order.sort(key=lambda scored: self._finds_nothing(scored[0]))
+        return [(form, min(0.0, score), rhos[form]) for form, score in order]
 
     def _finds_nothing(self, form: Form | None) -> bool:
         result = self.runner.run(form)

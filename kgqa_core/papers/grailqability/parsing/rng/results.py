@@ -8,8 +8,8 @@ on dev questions; so is how likely "no form" must be where it is ranked.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,23 +32,45 @@ QUESTIONS = 400
 """Dev questions by which they are chosen, at most."""
 
 
+GENERATOR = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7)
+"""Weights of a generator beside the ranker that are tried, the first of equals being taken."""
+
+
 @dataclass(frozen=True)
 class ResultWeights:
-    """What a form's log-probability loses where it finds nothing in the graph, and what "no form" gains."""
+    """What a form's log-probability loses where it finds nothing in the graph, what "no form" gains, and the weight of
+    a generator beside the ranker."""
 
     empty: float = 0.0
     no_form: float = 0.0
+    generator: float = 0.0
 
 
 def weighed(scored: Sequence[Scored], runner: Runner, weights: ResultWeights, executed: int) -> list[Scored]:
     """The forms of a question, best first, with what the first `executed` of them find; the others stay behind them."""
-    if weights == ResultWeights():
+    if not weights.empty and not weights.no_form:
         return list(scored)
     first = [
         (form, score + weights.no_form if form is None else score - weights.empty * is_empty(form, runner), rho)
         for form, score, rho in scored[:executed]
     ]
     return normalise_scores([*first, *((form, score - weights.empty, rho) for form, score, rho in scored[executed:])])
+
+
+def choose_all(
+    examples: Sequence[ParseExample], mixed: Callable[[float], Sequence[Sequence[Scored]]], runner: Runner,
+    executed: int, generator: Sequence[float],
+) -> tuple[ResultWeights, dict[str, float]]:  # fmt: skip
+    """The weights of the best exact match on these questions, and that match without and with them.
+
+    mixed: the forms of each question with a weight of the generator, one of `generator`; the other arguments are those
+    of `choose_weights`.
+    """
+    chosen: list[tuple[ResultWeights, dict[str, float]]] = []
+    for weight in generator:
+        weights, exact = choose_weights(examples, mixed(weight), runner, executed)
+        chosen.append((replace(weights, generator=weight), exact))
+    return max(chosen, key=lambda choice: choice[1].get("weighed", 0.0))
 
 
 def choose_weights(
@@ -98,7 +120,7 @@ def load_weights(folder: Path) -> ResultWeights:
         return ResultWeights()
     try:
         stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return ResultWeights(float(stored["empty"]), float(stored["no_form"]))
+        return ResultWeights(float(stored["empty"]), float(stored["no_form"]), float(stored.get("generator", 0.0)))
     except (ValueError, KeyError, TypeError) as fault:
         raise ArtifactError(f"{path} is damaged: {fault!r}; delete the parser's folder and run again") from None
 

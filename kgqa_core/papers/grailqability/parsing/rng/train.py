@@ -50,7 +50,13 @@ from kgqa_core.papers.grailqability.parsing.rng.ranker import (
     save_ranker,
 )
 from kgqa_core.papers.grailqability.parsing.rng.readings import FormCandidates, Ints, Reading, Readings, coverage
-from kgqa_core.papers.grailqability.parsing.rng.results import EXECUTED_FORMS, QUESTIONS, choose_weights, save_weights
+from kgqa_core.papers.grailqability.parsing.rng.results import (
+    EXECUTED_FORMS,
+    GENERATOR,
+    QUESTIONS,
+    choose_all,
+    save_weights,
+)
 from kgqa_core.papers.grailqability.parsing.rng.retrieved_items import RETRIEVER, RetrievedItems, fit_items
 from kgqa_core.papers.grailqability.parsing.rng.slots import PLACEHOLDERS
 from kgqa_core.papers.grailqability.parsing.word_overlap import WordOverlap
@@ -180,10 +186,13 @@ def weigh_results(
     workspace.monitor.note("what forms find is weighed")
     with KgStore.open(kg) as store:
         parser = RngParser(store, workspace.out, options)
-        forms = parser.unweighed(parser.readings.of_all(developing))
-        weights, exact = choose_weights(developing, forms, parser.runner, EXECUTED_FORMS)
+        proposed, given = parser.proposed(parser.readings.of_all(developing)), options.generator.weight
+        tried = (0.0,) if parser.generator is None else GENERATOR if given is None else (given,)
+        weights, exact = choose_all(
+            developing, lambda weight: parser.mixed(proposed, weight), parser.runner, EXECUTED_FORMS, tried
+        )
     save_weights(workspace.out, weights, exact)
-    return {"dev_em_by_results": exact, "result_weights": [weights.empty, weights.no_form]}
+    return {"dev_em_by_results": exact, "result_weights": [weights.empty, weights.no_form, weights.generator]}
 
 
 def with_types(selected: Sequence[ParseExample]) -> bool:

@@ -135,3 +135,17 @@ def test_a_damaged_parser_is_refused_in_words(world, trained, tmp_path):
         path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ArtifactError, match="decoder"):
         parsed(world, tmp_path / "broken", tmp_path / "parsed")
+
+
+@pytest.mark.slow
+def test_a_pretrained_encoder_reads_and_is_stored_with_the_parser(world, tmp_path):
+    options = {"encoder": "minilm", "epochs": 40, "learning_rate": 5e-3}
+    folder = tmp_path / "decoder"
+    folder.mkdir()
+    chosen = OPTIONS.model_copy(update=options)
+    counts = train(Workspace(folder), kg=world.kg, examples=world.all_examples, options=chosen, seed=3)
+    found, _ = parsed(world, folder, tmp_path / "parsed", **options)
+    examples = [one for one in read_examples(world.all_examples) if one.split in ("dev", "test")]
+    right = sum(found[one.id][0].form == one.form for one in examples)
+    assert right >= 0.8 * len(examples)
+    assert counts["parameters"]["decoder"] < 200_000  # the encoder is not in it

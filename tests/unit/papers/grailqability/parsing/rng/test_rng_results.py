@@ -15,7 +15,9 @@ from kgqa_core.papers.grailqability.parsing.examples import ParseExample
 from kgqa_core.papers.grailqability.parsing.parsed_forms import Scored
 from kgqa_core.papers.grailqability.parsing.rng.results import (
     FILE,
+    GENERATOR,
     ResultWeights,
+    choose_all,
     choose_weights,
     load_weights,
     save_weights,
@@ -83,3 +85,17 @@ def test_weights_are_kept_and_damage_is_named(tmp_path) -> None:
     (tmp_path / FILE).write_text('{"empty": null}')
     with pytest.raises(ArtifactError, match="damaged"):
         load_weights(tmp_path)
+
+
+def test_dev_questions_choose_how_much_a_generator_counts_and_nothing_where_it_mends_nothing() -> None:
+    ranked, generated = scored((B, 0.9), (None, 0.1)), scored((A, 0.9), (B, 0.1))
+    tried = []
+
+    def mixed(weight: float) -> list[list[Scored]]:
+        tried.append(weight)
+        return [generated if weight >= 0.3 else ranked]
+
+    best, exact = choose_all([example(1, "(JOIN (R wrote) x)")], mixed, Found(), 30, GENERATOR)
+    assert (best.generator, exact["weighed"], tuple(tried)) == (0.0, 1.0, GENERATOR)
+    best, _ = choose_all([example(1, A)], mixed, Found(), 30, GENERATOR)
+    assert best.generator == 0.3
