@@ -39,6 +39,8 @@ class FrozenReader:
         """[tokens, width] states of all tokens that were read, on the CPU."""
         return self._room[: self._size]
 
+    @torch.inference_mode(False)
+    @torch.no_grad()
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """[texts, width] the mean state of the words of each text, those of placeholders aside, on the CPU."""
         new = sorted({text for text in texts if text not in self._vectors})
@@ -51,6 +53,7 @@ class FrozenReader:
         """A text with words in the place of its placeholders."""
         return self.pattern.sub(FILLER, text)
 
+    @torch.inference_mode(False)  # what is kept is used and added to outside of it
     @torch.no_grad()
     def read(self, texts: Sequence[str]) -> list[list[int]]:
         """Numbers of the tokens of each text, at least one each."""

@@ -41,7 +41,10 @@ def test_vectors_are_means_of_words_and_an_empty_text_has_none(reader: FrozenRea
 def test_the_table_keeps_what_it_has_when_it_grows(reader: FrozenReader) -> None:
     [row] = reader.read(["the first text"])
     before = reader.table[row[0] - reader.first].clone()
-    reader.read([f"{number} texts of several words" for number in range(1500)])
+    with torch.inference_mode():
+        reader.read([f"{number} texts of several words" for number in range(1500)])
+        reader.vectors(["one text"])
+    reader.read(["another text"])
     assert torch.equal(reader.table[row[0] - reader.first], before)
 
 
