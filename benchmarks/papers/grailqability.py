@@ -42,7 +42,7 @@ FIELDS = (*CONDITIONS, "?referee/...", "?sets/...")
 """What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 FUNFUSIC = DATA / "unanswerable_funfusic"
-TEST, DEV = "*_test_*_250A_250U.json", "*_dev_*_50A_50U.json"
+TEST, DEV = "*_test*_250A_250U.json", "*_dev*_50A_50U.json"
 SAMPLE = FUNFUSIC / "grailqa_v1.0_test_a_na_reference_250A_250U.json"
 GRAILQA = DATA / "grailqa" / "tog" / "graliqa.json"
 ONTOLOGY = DATA / "freebase_ontology"
