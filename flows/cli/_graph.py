@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flows.cli._options import ContextOption, GraphFilesOption, MapOption, NamesOption, SetOption, reading_section
 from flows.cli._pandas import without_pandas
@@ -12,6 +13,9 @@ from flows.cli._session import JsonSession
 from kgqa_core.errors import ConfigError
 from kgqa_core.runs.records import answering_run
 from kgqa_core.store.artifacts import Home
+
+if TYPE_CHECKING:
+    from kgqa_core.serving.systems import SystemSource
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,46 @@ def graph_or_run(session: JsonSession, graph: GraphChoice, run_id: str | None) -
 
     with StageMonitor(Path(graph.kg[0]).name, lambda rows: None) as monitor:
         return home, graph_record(home, graph.kg, sections, monitor)
+
+
+def named_graphs(
+    given: Sequence[str], choice: GraphChoice, run_id: str | None
+) -> tuple[GraphChoice, dict[str, list[str]]]:
+    """What is asked where no graph is named, and the files of the others by name, of `--graph NAME=FILE`.
+
+    Raises ConfigError.
+    """
+    from kgqa_core.runs.graph_files import NAME
+
+    files: dict[str, list[str]] = {}
+    for text in given:
+        name, _, file = text.partition("=")
+        if not NAME.fullmatch(name) or not file:
+            raise ConfigError(f"--graph {text} is not NAME=FILE, with a name of letters, digits, `.`, `_` and `-`")
+        files.setdefault(name, []).append(file)
+    if files and not choice.kg and run_id is None:
+        name = next(iter(files))
+        choice = replace(choice, kg=files.pop(name), settings=[*(choice.settings or ()), f"kg.name={name}"])
+    return choice, files
+
+
+def graph_records(home: Home, files: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Any]]:
+    """The records of graphs that are built or found in the home, by name.  Raises what `graph_record` raises."""
+    from kgqa_core.runs.graph_files import graph_record
+    from tasks.engine.progress import StageMonitor
+
+    records = {}
+    for name, own in files.items():
+        with StageMonitor(name, lambda rows: None) as monitor:
+            records[name] = graph_record(home, own, {"kg": {"name": name}}, monitor)
+    return records
+
+
+def other_name(source: SystemSource, records: Mapping[str, Any]) -> str:
+    """The name of the graph that is asked where none is named.  Raises ConfigError where another has it, too."""
+    if (name := source.name(source.current())) in records:
+        raise ConfigError(f"--graph {name}=… has the name of the graph that is served already; give it another name")
+    return name
 
 
 def built_folder(session: JsonSession, kg: Path) -> Path:

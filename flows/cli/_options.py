@@ -163,6 +163,18 @@ class ProfileChoice:
     settings: SetOption = None
 
 
+NamedGraphsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--graph",
+        metavar="NAME=FILE",
+        help="Graph file that is served under a name beside others; again for more graphs, or for more files of "
+        "one. Without --kg and --run the first is the one that is asked where none is named.",
+        show_default=False,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class SystemChoice:
     """The options that choose which run answers, from what, and how sure it must be."""

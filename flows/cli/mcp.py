@@ -7,22 +7,25 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli import _session as common
-from flows.cli._graph import GraphChoice, graph_or_run
-from flows.cli._options import SystemChoice
+from flows.cli._graph import GraphChoice, graph_or_run, graph_records, named_graphs, other_name
+from flows.cli._options import NamedGraphsOption, SystemChoice
 from flows.cli._session import JsonSession, err
 from kgqa_core.errors import ConfigError, KgqaError
 from kgqa_core.runs.records import stage_artifact
 from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
     from kgqa_core.answering.reply import Answer
     from kgqa_core.serving.ask_record import Ask
     from kgqa_core.serving.graph_view import GraphView
@@ -51,6 +54,7 @@ def mcp(
     session: ServerSession,
     choice: SystemChoice,
     graph: GraphChoice,
+    graphs: NamedGraphsOption = None,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP instead of stdin and stdout.")] = False,
     port: Annotated[
         int | None,
@@ -71,8 +75,8 @@ def mcp(
 ) -> None:
     """Serve a graph and what answers from it to agents as tools of the Model Context Protocol.
 
-    With --kg a graph is built once and answers without training.  Without it the champion is followed
-    as it changes; in a home without one the newest finished run answers.
+    With --kg, or --graph for several, a graph is built once and answers without training.  Without it the champion is
+    followed as it changes; in a home without one the newest finished run answers.
     """
     for name, value in (("--port", port), ("--host", host), ("--allowed-host", allowed_host)):
         if value is not None and not http:
@@ -81,7 +85,9 @@ def mcp(
         from kgqa_core.config import Knowledge
 
         Knowledge.parse(choice.knowledge)  # what is no knowledge of any run is refused before anything is loaded
+    graph, further = named_graphs(graphs or (), graph, choice.run_id)
     chosen, record = graph_or_run(session, graph, choice.run_id)
+    records = graph_records(chosen, further)
     from kgqa_core.serving.mcp_server import McpLimits
     from kgqa_core.serving.systems import SystemSource
     from tasks.secrets import load_secrets
@@ -91,11 +97,13 @@ def mcp(
         chosen, choice.run_id, choice.knowledge, choice.min_confidence, prepare=load_secrets, seconds=seconds,
         record=record if graph.kg else None,
     ).fixed()  # fmt: skip
-    record = dict(source.record_of(source.current()))
+    sources = {other_name(source, records): source}
+    sources |= {name: replace(source, run=None, knowledge=None, record=own) for name, own in records.items()}
+    loaders = {name: _Loader(chosen, dict(own.record_of(own.current())), own) for name, own in sources.items()}
     if http:
-        _serve_http(_Loader(chosen, record, source), host or "127.0.0.1", port, allowed_host or ())
+        _serve_http(loaders, host or "127.0.0.1", port, allowed_host or ())
     else:
-        _serve_stdio(_Loader(chosen, record, source))
+        _serve_stdio(loaders)
 
 
 class _Loader:
@@ -144,16 +152,27 @@ class _Loader:
             log.info("run %s is open", self._service.run)
 
 
-def _serve_stdio(loader: _Loader) -> None:
-    """Serve until stdin ends."""
+def _server(loaders: Mapping[str, _Loader]) -> MCPServer:
+    """The protocol's server over graphs that are loaded when it starts."""
     from kgqa_core.serving.mcp_server import mcp_server
+
+    def start() -> None:
+        for loader in loaders.values():
+            loader.start()
+
+    first, graphs = next(iter(loaders.values())), {name: (one.view, one.ask) for name, one in loaders.items()}
+    return mcp_server(first.view, first.ask, graphs=graphs, on_start=start)
+
+
+def _serve_stdio(loaders: Mapping[str, _Loader]) -> None:
+    """Serve until stdin ends."""
     from kgqa_core.serving.mcp_stdio import serve_stdio
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
     # Only the protocol may be on stdout: the SDK turns other output to stderr, from before `on_start` to the end.
-    serve_stdio(mcp_server(loader.view, loader.ask, on_start=loader.start))
+    serve_stdio(_server(loaders))
     if any(thread.daemon and thread.name.startswith("kgqa") for thread in threading.enumerate()):
         _end()  # nobody reads what they may still find, and native code of a daemon may not outlive the interpreter
 
@@ -164,20 +183,19 @@ def _end(number: int | None = None, frame: FrameType | None = None) -> None:
     os._exit(0 if number is None else 128 + number)
 
 
-def _serve_http(loader: _Loader, host: str, port: int | None, more_hosts: Sequence[str]) -> None:
+def _serve_http(loaders: Mapping[str, _Loader], host: str, port: int | None, more_hosts: Sequence[str]) -> None:
     """Serve until a signal comes."""
     import uvicorn
 
     from kgqa_core.serving.addresses import bind, host_names
     from kgqa_core.serving.guard import serve_token, token_guard
     from kgqa_core.serving.mcp_http import MAX_BODY, PATH, McpEndpoint
-    from kgqa_core.serving.mcp_server import mcp_server
     from kgqa_core.serving.run import ImpatientProtocol
 
     token = serve_token(host)
     with bind(host, PORT if port is None else port) as socket:
         socket.listen(128)
-        endpoint = McpEndpoint(mcp_server(loader.view, loader.ask, on_start=loader.start))
+        endpoint = McpEndpoint(_server(loaders))
         names = host_names(host, more_hosts)
         app = token_guard(endpoint.app(), token=token, hosts=names, body_bytes=MAX_BODY, body_seconds=BODY_SECONDS)
         name = f"[{host}]" if ":" in host else host

@@ -7,19 +7,18 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli import _session as common
-from flows.cli._graph import GraphChoice, graph_or_run
-from flows.cli._options import TracedSystemChoice
+from flows.cli._graph import GraphChoice, graph_or_run, graph_records, named_graphs, other_name
+from flows.cli._options import NamedGraphsOption, TracedSystemChoice
 from flows.cli._session import Session, err
 from flows.cli.servers import in_url
-from kgqa_core.errors import ConfigError
 from kgqa_core.runs.finished import system_parts
 from kgqa_core.runs.records import stage_artifact
 from kgqa_core.serving.home_server import announced
@@ -49,15 +48,7 @@ class ListenOptions:
     ] = None
     timeout: Annotated[float, typer.Option(help="Seconds for an answer, waiting included.", min=0.1)] = 120.0
     queue: Annotated[int, typer.Option(help="Questions that wait at most.", min=1)] = 256
-    graph: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=FILE",
-            help="Graph file that is served under a name beside others; again for more graphs, or for more files of "
-            "one. Without --kg and --run the first is the one that is asked where none is named.",
-            show_default=False,
-        ),
-    ] = None
+    graph: NamedGraphsOption = None
     allow_naming: Annotated[
         bool | None,
         typer.Option(
@@ -81,9 +72,9 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, g
     as it changes; in a home without one the newest finished run answers.  Others than
     this machine reach it only with --host, and then need the token of KGQA_SERVE_TOKEN.
     """
-    graph, further = _graphs(listen.graph or (), graph, choice.run_id)
+    graph, further = named_graphs(listen.graph or (), graph, choice.run_id)
     chosen, record = graph_or_run(session, graph, choice.run_id)
-    records = {name: _record(chosen, name, files) for name, files in further.items()}
+    records = graph_records(chosen, further)
     if chosen.writable:
         session.prepare()
     else:
@@ -97,8 +88,7 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, g
 
     source = SystemSource(chosen, choice.run_id, record=record if graph.kg else None).fixed()
     record = dict(source.record_of(source.current()))
-    if (name := source.name(str(record["run_id"]))) in records:
-        raise ConfigError(f"--graph {name}=… has the name of the graph that is served already; give it another name")
+    other_name(source, records)
     parts = system_parts(chosen, record, choice.knowledge, choice.min_confidence)
     load_secrets(parts.profile)
     if parts.reads_graph:
@@ -145,30 +135,6 @@ def serve(session: Session, listen: ListenOptions, choice: TracedSystemChoice, g
         common.out.print(f"answering at {address}  (POST /ask, /v1/chat/completions; Ctrl-C stops)", highlight=False)
         server.serve(options, bound, service, hooks, worker="flows.cli.serve:worker_app")
     common.out.print("stopped")
-
-
-def _graphs(given: Sequence[str], choice: GraphChoice, run_id: str | None) -> tuple[GraphChoice, dict[str, list[str]]]:
-    """What is asked where no graph is named, and the files of the others by name.  Raises ConfigError."""
-    from kgqa_core.runs.graph_files import NAME
-
-    files: dict[str, list[str]] = {}
-    for text in given:
-        name, _, file = text.partition("=")
-        if not NAME.fullmatch(name) or not file:
-            raise ConfigError(f"--graph {text} is not NAME=FILE, with a name of letters, digits, `.`, `_` and `-`")
-        files.setdefault(name, []).append(file)
-    if files and not choice.kg and run_id is None:
-        name = next(iter(files))
-        choice = replace(choice, kg=files.pop(name), settings=[*(choice.settings or ()), f"kg.name={name}"])
-    return choice, files
-
-
-def _record(home: Home, name: str, files: Sequence[str]) -> dict[str, Any]:
-    from kgqa_core.runs.graph_files import graph_record
-    from tasks.engine.progress import StageMonitor
-
-    with StageMonitor(name, lambda rows: None) as monitor:
-        return graph_record(home, files, {"kg": {"name": name}}, monitor)
 
 
 def serve_hooks(options: ServeOptions) -> ServeHooks:

@@ -188,3 +188,20 @@ def test_agents_ask_a_graph_file(tmp_path: Path, graph: Path) -> None:
             return str(await client.call_tool("ask", {"question": QUESTION}))
 
     assert "Ada Stone" in asyncio.run(main())
+
+
+@pytest.mark.slow
+def test_agents_choose_among_several_graphs(tmp_path: Path, graph: Path) -> None:
+    other = tmp_path / "other.tsv"
+    other.write_text("Bo Lind\twrote\tSlow Train\n", encoding="utf-8")
+    words = ["-m", "flows.cli", "mcp", "--home", str(tmp_path / "home")]
+    words += ["--graph", f"books={graph}", "--graph", f"ferries={other}"]
+    started = StdioServerParameters(command=sys.executable, args=words, env=environment(), cwd=ROOT)
+
+    async def main() -> list[str]:
+        async with Client(started, mode="auto") as client:
+            asked = {"question": "Who wrote Slow Train?"}
+            given = [{"question": QUESTION}, {**asked, "graph": "ferries"}, asked]
+            return [str((await client.call_tool("ask", one)).structured_content["answer"]) for one in given]
+
+    assert asyncio.run(main()) == ["Ada Stone", "Bo Lind", "None"]

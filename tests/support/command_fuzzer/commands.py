@@ -197,6 +197,7 @@ ROLES: dict[str, tuple[Role, str]] = {
 
 OWN: dict[tuple[str, str], tuple[Role, str]] = {
     ("serve", "graph"): ("text", "other=facts.tsv"),
+    ("mcp", "graphs"): ("text", "other=facts.tsv"),
     ("run", "kg"): ("file", "facts.tsv"),
     ("forecast", "kg"): ("file", "facts.tsv"),
     ("refresh", "kg"): ("file", "facts.tsv"),

@@ -420,3 +420,31 @@ def test_names_of_a_host_and_places_to_listen() -> None:
             bind("127.0.0.1", port)
     with pytest.raises(ConfigError, match="--host no.such.host.invalid"):
         bind("no.such.host.invalid", 0)
+
+
+def test_tools_over_several_graphs_take_the_name_of_one_as_its_resources_do(view: GraphView, asked: Asked) -> None:
+    def absent() -> GraphView:
+        raise InputError("the other graph is looked into")
+
+    other = Asked()
+    server = mcp_server(view, asked, graphs={"films": (view, asked), "other lands": (absent, other)})
+    listed = calls(server, lambda client: client.list_tools()).tools
+    assert [tool.name for tool in listed] == TOOLS
+    for tool in listed:
+        assert tool.input_schema["properties"]["graph"]["enum"] == ["films", "other lands"], tool.name
+        assert tool.input_schema["properties"]["graph"]["default"] == "films"
+        assert tool.input_schema["additionalProperties"] is False and tool.output_schema["properties"]
+    assert call(server, "entity", name="Norland").structured_content == view.entity("Norland", limit=25).to_json()
+    assert "the other graph" in text(call(server, "entity", name="Norland", graph="other lands"))
+    assert "literal_error" in text(call(server, "entity", name="Norland", graph="third"))
+    assert not call(server, "ask", question="What?", graph="other lands").is_error
+    assert len(other.given) == 1 and not asked.given
+    resources = calls(server, lambda client: client.list_resources()).resources
+    assert [str(one.uri) for one in resources] == ["kgqa://films/graph", "kgqa://other%20lands/graph"]
+    read = calls(server, lambda client: client.read_resource("kgqa://films/entity/Norland"))
+    assert "Norland" in read.contents[0].text
+    assert "There are several graphs, films, other lands;" in calls(server, lambda client: _instructions(client))
+
+
+async def _instructions(client: Client) -> str:
+    return str(client.instructions)
