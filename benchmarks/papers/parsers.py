@@ -29,16 +29,23 @@ from benchmarks import results_file
 from benchmarks.conditions import DATA, RESULTS, conditions
 from benchmarks.papers.query_graph import build_graph
 from benchmarks.results_file import CONDITIONS
-from kgqa_core.config import KgOptions, RngOptions
+from kgqa_core.config import GeneratorOptions, KgOptions, RngOptions
 from kgqa_core.datasets.published.grailqa import FILES as GRAILQA
 from kgqa_core.datasets.published.grailqa import GrailQuestion
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
+from kgqa_core.logic.forms import Form
 from kgqa_core.logic.memory import MemoryGraph
-from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
+from kgqa_core.logic.normalise import normalise
+from kgqa_core.logic.parser import parse
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic, read_examples
+from kgqa_core.papers.grailqability.parsing.parsed_forms import Scored
 from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
+from kgqa_core.papers.grailqability.parsing.rng.parse import RngParser
 from kgqa_core.papers.grailqability.parsing.rng.readings import Readings, coverage
 from kgqa_core.papers.grailqability.report import rule_of
+from kgqa_core.runs.records import newest_run
+from kgqa_core.store.artifacts import ArtifactRef, Home
 from kgqa_core.workspace import Workspace
 
 FIELDS = (*CONDITIONS, "coverage/...", "?sets/...")
@@ -60,6 +67,7 @@ PARSERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rng": ("rng", ()),
     "rng+generator": ("rng", ("parsing.rng.generator.enabled=true",)),
     "decode": ("decode", ()),
+    "decode+scratch": ("decode", ("parsing.decode.encoder=scratch",)),
 }
 SETTINGS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("wikidata", "rng"): ("parsing.rng.epochs=6", "parsing.rng.hard_negative_epochs=2"),
@@ -69,7 +77,8 @@ SETTINGS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Settings of a graph with many relations, chosen on dev, by set and kind of parser."""
-LABELS = {"rng": "Rank only", "rng+generator": "Rank and generate", "decode": "Retrieve and decode"}
+LABELS = {"rng": "Rank only", "rng+generator": "Rank and generate", "decode": "Retrieve and decode",
+          "decode+scratch": "Retrieve and decode, encoder from nothing"}  # fmt: skip
 
 
 def kgqa(*words: str, home: Path | None) -> tuple[dict[str, Any], float]:
@@ -176,13 +185,70 @@ def measure_coverage(sets: Sequence[str], work: Path) -> dict[str, Any]:
 def evaluate(name: str, parser: str, training: str, topics: str, work: Path) -> dict[str, Any]:
     """Scores of one parser and training, without and with thresholds."""
     kind, settings = PARSERS[parser]
-    settings = (*settings, *SETTINGS.get((name, kind), ()))
+    settings = (*SETTINGS.get((name, kind), ()), *settings)
     options = [word for setting in settings for word in ("--set", setting)]
     found, seconds = kgqa(
         "answerability", "evaluate", str(work / name), "--parsers", kind, "--train", training, "--topics", topics,
         *options, home=work / "home",
     )  # fmt: skip
-    return {"systems": found["systems"], "settings": list(settings), "seconds": seconds, "conditions": conditions(SEED)}
+    row = {"systems": found["systems"], "settings": list(settings), "seconds": seconds, "conditions": conditions(SEED)}
+    if parser == "rng+generator":
+        row["dev"] = generator_on_dev(work, name, found["run_id"])
+    return row
+
+
+WEIGHTS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
+"""Weights of the generator for which `generator_on_dev` measures the exact match."""
+
+
+def generator_on_dev(work: Path, name: str, run_id: str) -> dict[str, Any]:
+    """Shares of the dev questions that ranker, generator, and either are right of, and by weight of the generator.
+
+    It is what happens before it counts whether a form finds something.
+    """
+    record = newest_run(Home(work / "home"), run_id)
+    folders = {
+        stage["name"].partition("/")[0]: ArtifactRef.model_validate(stage["artifact"]).folder
+        for stage in record["stages"]
+    }
+    options = RngOptions(generator=GeneratorOptions(enabled=True))
+    examples = [one for one in read_examples(folders["examples"]) if one.split == "dev" and one.known]
+    gold = [None if one.form is None else normalise(parse(one.form)) for one in examples]
+    with KgStore.open(work / name / "kg") as store:
+        parser = RngParser(store, folders["parser"], options)
+        proposed = parser.proposed(parser.readings.of_all(examples))
+        by_weight = {weight: [_first(forms) for forms in parser.mixed(proposed, weight)] for weight in WEIGHTS}
+        chosen = parser.weights.generator
+    right = {
+        name: [_is_gold(form, wanted) for form, wanted in zip(forms, gold, strict=True)]
+        for name, forms in {
+            "ranker": [_first(one.ranked) for one in proposed],
+            "generator": [_first(sorted(one.generated, key=lambda form: -form[1])) for one in proposed],
+            **{str(weight): forms for weight, forms in by_weight.items()},
+        }.items()
+    }
+    pairs = list(zip(right["ranker"], right["generator"], strict=True))
+
+    def share(hits: Sequence[bool]) -> float:
+        return round(sum(hits) / len(hits), 4)
+
+    return {
+        "questions": len(gold), "chosen": chosen, "ranker": share(right["ranker"]),
+        "generator": share(right["generator"]), "either": share([a or b for a, b in pairs]),
+        "generator_alone_right": sum(b and not a for a, b in pairs),
+        "by_weight": {str(weight): share(right[str(weight)]) for weight in WEIGHTS},
+    }  # fmt: skip
+
+
+def _first(forms: Sequence[Scored]) -> Form | None | str:
+    """The best form of a question, `""` where there is none."""
+    return forms[0][0] if forms else ""
+
+
+def _is_gold(form: Form | None | str, gold: Form | None) -> bool:
+    if form == "" or form is None or gold is None:
+        return form is None and gold is None
+    return not isinstance(form, str) and normalise(form) == gold
 
 
 COLUMNS = (
@@ -216,7 +282,25 @@ def tables(record: Mapping[str, Any]) -> str:
                 ]
                 label = f"{LABELS[parser]}, {training}{rule_of(system)}"
                 lines.append(f"| {label} | " + " | ".join(cells) + " |")
+        lines += generator_lines(own["evaluate"])
     return "\n".join(lines) + "\n"
+
+
+def generator_lines(rows: Mapping[str, Any]) -> list[str]:
+    """What the generator is right of on dev, where a row of a set has it."""
+    lines: list[str] = []
+    for row, result in rows.items():
+        if (dev := result.get("dev")) is None:
+            continue
+        weights = "; ".join(f"{weight}: {100 * value:.1f}" for weight, value in dev["by_weight"].items())
+        lines += [
+            "",
+            f"The generator on the {dev['questions']} dev questions, {row.split('/')[1]}: the ranker's best form is "
+            f"right of {100 * dev['ranker']:.1f} % of them, the generator's of {100 * dev['generator']:.1f} %, one of "
+            f"the two of {100 * dev['either']:.1f} %; {dev['generator_alone_right']} are right by the generator alone. "
+            f"EM by its weight: {weights}. Chosen: {dev['chosen']}.",
+        ]
+    return lines
 
 
 def main() -> None:
