@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.questions import dialogue_turns, link_question, with_topics
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.models import Models
-from kgqa_core.llm.protocol import Completion, LanguageModel
+from kgqa_core.llm.protocol import Completion, LanguageModel, overheard
 from kgqa_core.logic.look import by_name
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import (
@@ -332,7 +333,8 @@ class System:
             for question, own, solved in zip(batch, written, computed, strict=True)
         ]
         with clock.step("model"):
-            completions = self.answerer.complete(inputs, self.model, self.answering)
+            told = compress(inputs, self._surely_given(linked, retrieved, computed)) if self.answerer.reads else ()
+            completions = self.answerer.complete(inputs, self._overheard(self.model, [*told]), self.answering)
         outputs = [parse_output(completion.text, self.answering.template) for completion in completions]
         with clock.step("wording"):
             wordings = self._wordings(batch, [own.text for own in written], computed)
@@ -408,6 +410,33 @@ class System:
             raise InputError(f"answerer {self.answering.answerer!r} offers no readings; `auto` does")
         return replace(self, calculator=self.calculator.at_reading(number))
 
+    def _surely_given(
+        self,
+        linked: Sequence[tuple[Question, list[Linked]]],
+        read: list[Retrieved],
+        computed: Sequence[ComputedAnswer | None],
+    ) -> list[bool]:
+        """Whether what a model answers is given whatever it is, so that it may be told before its end."""
+        if not self.listeners or (self.judge is not None and self.judge.abstainer is not None):
+            return [False] * len(linked)
+        some = Completion("?")
+        verdicts = self._judge(linked, read, [some.text] * len(linked), [some] * len(linked), computed)
+        return [verdict.get("answerable") is not False for verdict in verdicts]
+
+    def _overheard(self, model: LanguageModel | None, inputs: Sequence[AnswerInput]) -> LanguageModel | None:
+        """The model, whose answer to each question that is listened to is told as it is written, step `written`."""
+        prompts = {answer_prompt(one.question, one.text, self.answering): one.question.id for one in inputs}
+        listened = {prompt: self.listeners[name] for prompt, name in prompts.items() if name in self.listeners}
+        told = dict.fromkeys(listened, "")
+
+        def tell(prompt: str, text: str) -> None:
+            written = parse_output(text, self.answering.template)
+            if prompt in told and len(written) > len(told[prompt]) and written.startswith(told[prompt]):
+                listened[prompt]("written", {"text": written[len(told[prompt]) :]})
+                told[prompt] = written
+
+        return overheard(model, tell) if model is not None and listened else model
+
     def _wordings(
         self, batch: Sequence[Question], texts: Sequence[str], computed: Sequence[ComputedAnswer | None]
     ) -> list[str | None]:
@@ -417,7 +446,7 @@ class System:
             return wordings
         results = {index: one for index, one in enumerate(computed) if one is not None and one.answers}
         inputs = [AnswerInput(batch[index], with_result(one, texts[index])) for index, one in results.items()]
-        completions = answerer_spec("model").complete(inputs, self.words, self.answering)
+        completions = answerer_spec("model").complete(inputs, self._overheard(self.words, inputs), self.answering)
         for index, completion in zip(results, completions, strict=True):
             wordings[index] = parse_output(completion.text, self.answering.template) or None
         return wordings

@@ -50,7 +50,7 @@ class QuestionTrace:
 
 OnStep = Callable[[str, Mapping[str, Any]], None]
 """Called with a step and plain values while a question is answered: `linked` (topics), `understood` (form, and `named`
-the same with names)."""
+the same with names), `written` (text: what a language model has written more)."""
 
 
 class QuestionTracer(Protocol):

@@ -7,6 +7,7 @@ that was booked once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -21,13 +22,15 @@ ERROR_BYTES = 2**16
 class BoundedClient(httpx2.AsyncClient):
     """A client that reads every reply to its end or to a bound.
 
-    reply_bytes: of a body after decompression.  setting: the option that holds it, for the message.  The time is
-    bounded by who awaits the reply.  Methods raise ReplyRefused besides what they raise in httpx2.
+    reply_bytes: of a body after decompression.  setting: the option that holds it, for the message.  on_part: is told
+    each part of a good reply as it comes.  The time is bounded by who awaits the reply.  Methods raise ReplyRefused
+    besides what they raise in httpx2.
     """
 
     def __init__(self, *, reply_bytes: int, setting: str, **given: Any) -> None:
         super().__init__(follow_redirects=False, **given)
         self.reply_bytes, self.setting = reply_bytes, setting
+        self.on_part: Callable[[bytes], None] | None = None
 
     async def send(self, request: httpx2.Request, **given: Any) -> httpx2.Response:
         """The whole reply, whether it is to be streamed or not."""
@@ -58,6 +61,8 @@ class BoundedClient(httpx2.AsyncClient):
                         "replies are meant",
                         free=False,
                     )
+                if self.on_part is not None and response.is_success:
+                    self.on_part(part)
         skipped = (b"content-encoding", b"content-length", b"transfer-encoding")
         headers = [(name, value) for name, value in response.headers.raw if name.lower() not in skipped]
         return httpx2.Response(

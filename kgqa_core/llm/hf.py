@@ -8,6 +8,7 @@ import queue
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from jinja2 import TemplateError
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf_decode import Generated, decode, is_out_of_memory, seed_of
 from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, revision_of
-from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, clean_text, cut_at_stop
+from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, OnText, clean_text, cut_at_stop
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import messages, plain
 
@@ -40,6 +41,7 @@ class HFModel:
     """
 
     batch_sensitive = True
+    tells = True
 
     def __init__(
         self,
@@ -98,8 +100,11 @@ class HFModel:
         params: GenerationParams,
         monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
+        on_text: OnText | None = None,
     ) -> list[Completion]:
         """One completion per prompt, in the order of the prompts; an equal prompt is computed once.
+
+        on_text: of what is written a token at a time; not of beams, nor of models with rules of their own.
 
         A prompt that is too long for the model loses tokens of its middle: the worst facts go, the question stays.
         A batch that does not fit into memory is halved; a prompt that fails alone gets a completion `error`.
@@ -128,7 +133,7 @@ class HFModel:
             except ROW_FAULTS as fault:
                 deliver(prompt, _failed(fault, 0))
         batches = self._batches(encoded, params)
-        with closing(self._written(batches, encoded, readable, params)) as stream:
+        with closing(self._written(batches, encoded, readable, params, on_text)) as stream:
             for batch, written in stream:
                 for index, completion in zip(batch, written, strict=True):
                     deliver(readable[index], completion)
@@ -183,14 +188,18 @@ class HFModel:
             yield batch
 
     def _written(
-        self, batches: Iterator[list[int]], encoded: list[list[int]], prompts: list[str], params: GenerationParams
+        self,
+        batches: Iterator[list[int]],
+        encoded: list[list[int]],
+        prompts: list[str],
+        params: GenerationParams,
+        on_text: OnText | None = None,
     ) -> Generator[tuple[list[int], list[Completion]], None, None]:
         """Each batch with its completions, in the order of the batches, whichever copy of the model wrote them."""
 
         def write(copy_of: Any, batch: list[int]) -> list[Completion]:
-            return self._batch(
-                copy_of, [encoded[index] for index in batch], [prompts[index] for index in batch], params
-            )
+            rows, texts = [encoded[index] for index in batch], [prompts[index] for index in batch]
+            return self._batch(copy_of, rows, texts, params, on_text)
 
         with self.base.using(self._adapter) as copies:
             if len(copies) == 1:
@@ -213,14 +222,22 @@ class HFModel:
                 yield from zip(listed, pool.map(take, listed), strict=True)
 
     def _batch(
-        self, model: Any, rows: list[list[int]], prompts: list[str], params: GenerationParams
+        self,
+        model: Any,
+        rows: list[list[int]],
+        prompts: list[str],
+        params: GenerationParams,
+        on_text: OnText | None = None,
     ) -> list[Completion]:
         """Completions of a batch; one that fails is halved until the rows at fault stand alone."""
         tokens = _tokens(len(rows), len(rows[0]), params)
         if len(rows) == 1 or self._too_much is None or tokens < self._too_much:
             try:
                 seeds = [seed_of(prompt, params.seed) for prompt in prompts]
-                written = decode(model, rows, params, seeds, pad=self.pad, ends=self.ends)
+                tell = None
+                if on_text is not None:
+                    tell = partial(self._tell, on_text, prompts, params)
+                written = decode(model, rows, params, seeds, pad=self.pad, ends=self.ends, on_ids=tell)
                 return [self._completion(own, len(row), params) for own, row in zip(written, rows, strict=True)]
             except ROW_FAULTS as fault:
                 if len(rows) == 1:
@@ -231,12 +248,22 @@ class HFModel:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
         half = (len(rows) + 1) // 2
-        first = self._batch(model, rows[:half], prompts[:half], params)
-        return first + self._batch(model, rows[half:], prompts[half:], params)
+        first = self._batch(model, rows[:half], prompts[:half], params, on_text)
+        return first + self._batch(model, rows[half:], prompts[half:], params, on_text)
+
+    def _tell(
+        self, on_text: OnText, prompts: Sequence[str], params: GenerationParams, index: int, ids: list[int]
+    ) -> None:
+        text = self._text(ids)
+        if not text.endswith("\ufffd"):  # a part of a character
+            on_text(prompts[index], cut_at_stop(clean_text(text), params.stop))
+
+    def _text(self, ids: list[int]) -> str:
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def _completion(self, written: Generated, prompt_tokens: int, params: GenerationParams) -> Completion:
         ids = written.ids
-        text = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text = self._text(ids)
         shown = cut_at_stop(clean_text(text), params.stop)
         ended = bool(ids) and ids[-1] in self.ends
         finish: Finish = "stop" if ended or len(shown) < len(text) else "length"

@@ -6,6 +6,7 @@ A row's text depends on no other row: each has its own random generator, so that
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +42,12 @@ def decode(
     *,
     pad: int,
     ends: tuple[int, ...],
+    on_ids: Callable[[int, list[int]], None] | None = None,
 ) -> list[Generated]:
     """What the model writes behind each row.
 
-    seeds: of each row's sampling.  Beams, and models with rules of their own (`RULES`), go through transformers.
+    seeds: of each row's sampling.  on_ids: is told a row's number and its new ids after each step of our own loop.
+    Beams, and models with rules of their own (`RULES`), go through transformers.
     Raises FloatingPointError when a row's logits are not numbers.
     """
     seq2seq = bool(model.config.is_encoder_decoder)
@@ -59,7 +62,7 @@ def decode(
     if params.num_beams > 1 or has_rules(model):
         new, logs = _by_transformers(model, ids, mask, params, seeds[0], pad, ends)
     else:
-        new, logs = _by_steps(model, ids, mask, params, seeds, ends)
+        new, logs = _by_steps(model, ids, mask, params, seeds, ends, on_ids)
     written = [Generated(_until_end(row, ends)) for row in new]
     if logs is not None:
         for own, log in zip(written, logs, strict=True):
@@ -101,7 +104,13 @@ def _check(values: Tensor) -> None:
 
 
 def _by_steps(
-    model: Any, ids: Tensor, mask: Tensor, params: GenerationParams, seeds: list[int], ends: tuple[int, ...]
+    model: Any,
+    ids: Tensor,
+    mask: Tensor,
+    params: GenerationParams,
+    seeds: list[int],
+    ends: tuple[int, ...],
+    on_ids: Callable[[int, list[int]], None] | None = None,
 ) -> tuple[list[list[int]], list[list[float]] | None]:
     """New tokens of each row, and of each the logarithm of its probability where that is requested."""
     seq2seq = bool(model.config.is_encoder_decoder)
@@ -135,6 +144,8 @@ def _by_steps(
         for index, token in zip(live, chosen.tolist(), strict=True):
             new[index].append(token)
             going.append(token not in ends)
+            if on_ids is not None:
+                on_ids(index, new[index])
         if not any(going):
             break
         keep = None

@@ -14,6 +14,7 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kgqa_core.certificates import trusted
@@ -21,8 +22,9 @@ from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget, Reservation
 from kgqa_core.llm.faults import Failure, concerns_all, excerpt, explain, is_final, is_web, redacted, secrets_of, shown
-from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, clean_text
+from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, OnText, clean_text, cut_at_stop
 from kgqa_core.llm.reply import read_reply
+from kgqa_core.llm.streamed import StreamedReply, without_beginnings
 from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import conversation_fields, messages
@@ -57,6 +59,7 @@ class OpenAIModel:
     """
 
     batch_sensitive = False
+    tells = True
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class OpenAIModel:
         self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
         self.answered = self.known = False
         self.limit_name = "max_tokens"
-        self.returns_log_probabilities = True
+        self.returns_log_probabilities = self.streams = True
         setting = f"llm.endpoints.{endpoint}.base_url" if endpoint else "llm.base_url"
         if self.base_url is not None and not is_web(self.base_url):
             raise EndpointError(
@@ -111,8 +114,11 @@ class OpenAIModel:
         params: GenerationParams,
         monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
+        on_text: OnText | None = None,
     ) -> list[Completion]:
         """One completion per prompt, in the order of the prompts; an equal prompt is sent once.
+
+        on_text: where it is given, the endpoint is asked to stream; what it writes is told without secrets.
 
         A prompt that fails after all tries becomes a completion with finish `error`, or `unreadable` where what came
         was a completion, and the others go on.
@@ -125,7 +131,7 @@ class OpenAIModel:
             raise ModelError(f"model '{self.name}' is behind an endpoint and has no beam search; set num_beams to 1")
         if not prompts:
             return []
-        return _run(_Batch(self, prompts, params, monitor, on_result).all())
+        return _run(_Batch(self, prompts, params, monitor, on_result, on_text).all())
 
     def client(self) -> Any:
         """A client of one connection that sends this endpoint's own key, or none, and nothing else that identifies the
@@ -206,8 +212,10 @@ class _Batch:
         params: GenerationParams,
         monitor: Monitor,
         on_result: OnResult | None,
+        on_text: OnText | None = None,
     ) -> None:
         self.model, self.params, self.monitor, self.on_result = model, params, monitor, on_result
+        self.on_text = on_text
         self.indices: dict[str, list[int]] = {}
         for index, prompt in enumerate(prompts):
             self.indices.setdefault(prompt, []).append(index)
@@ -307,6 +315,9 @@ class _Batch:
             if "max_completion_tokens" in failure.message and model.limit_name == "max_tokens":
                 model.limit_name = "max_completion_tokens"
                 continue
+            if "stream" in failure.message and not failure.again and self.on_text is not None and model.streams:
+                model.streams = False
+                continue
             if "logprobs" in failure.message and not failure.again and wants_log_probabilities:
                 model.returns_log_probabilities = False
                 continue
@@ -329,17 +340,32 @@ class _Batch:
     async def request(self, client: Any, prompt: str) -> Completion:
         import httpx2
 
+        heard, body = None, self.model.body(prompt, self.params)
+        if self.on_text is not None and self.model.streams and "tools" not in body:
+            heard = StreamedReply(partial(self.tell, prompt))
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        client._client.on_part = None if heard is None else heard.feed
         # The library's time-out is between bytes; this one is for the whole request.
         async with asyncio.timeout(self.model.llm.timeout_seconds):
             reply = await client.post(
                 "/chat/completions",
                 cast_to=httpx2.Response,
-                body=self.model.body(prompt, self.params),
+                body=body,
                 options=self.options,
             )
-        completion = read_reply(reply.content, self.params, prompt)
-        text = redacted(completion.text, (secret for secret in self.model.secrets if len(secret) >= LEAST))
+        content = heard.whole() if heard is not None and heard.events else reply.content
+        completion = read_reply(content, self.params, prompt)
+        text = redacted(completion.text, self.long_secrets())
         return completion if text == completion.text else replace(completion, text=text)
+
+    def long_secrets(self) -> list[str]:
+        return [secret for secret in self.model.secrets if len(secret) >= LEAST]
+
+    def tell(self, prompt: str, text: str) -> None:
+        """What a prompt has so far, without secrets and what may begin one."""
+        assert self.on_text is not None
+        shown = redacted(cut_at_stop(clean_text(text), self.params.stop), self.long_secrets())
+        self.on_text(prompt, without_beginnings(shown, self.long_secrets()))
 
     async def reserve(self, prompt: str) -> Reservation:
         """Room for one request; waits for those under way when what they give back may make it."""

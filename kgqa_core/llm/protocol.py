@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -60,6 +60,10 @@ OnResult = Callable[[int, Completion], None]
 """Called with the prompt's place in the input and its completion as soon as that is known, in any order."""
 
 
+OnText = Callable[[str, str], None]
+"""Called with a prompt and what is written for it so far, which begins anew where a request is repeated."""
+
+
 class LanguageModel(Protocol):
     """A model that continues prompts.
 
@@ -85,6 +89,30 @@ class LanguageModel(Protocol):
         BudgetReached when no further request may start; what was completed until then has gone to on_result.
         """
         ...
+
+
+class Overheard:
+    """A model that tells what it writes while it writes; it takes `on_text` in `generate`, and says so by `tells`."""
+
+    def __init__(self, model: Any, on_text: OnText) -> None:
+        self.model, self.on_text = model, on_text
+        self.name, self.revision, self.batch_sensitive = model.name, model.revision, model.batch_sensitive
+
+    def generate(
+        self,
+        prompts: Sequence[str],
+        params: GenerationParams,
+        monitor: Monitor = QUIET,
+        on_result: OnResult | None = None,
+    ) -> list[Completion]:
+        """As of the model."""
+        completions: list[Completion] = self.model.generate(prompts, params, monitor, on_result, self.on_text)
+        return completions
+
+
+def overheard(model: LanguageModel, on_text: OnText) -> LanguageModel:
+    """The model with a listener; the model itself where it tells nothing before the end."""
+    return Overheard(model, on_text) if getattr(model, "tells", False) else model
 
 
 def clean_text(text: str) -> str:

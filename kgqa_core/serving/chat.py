@@ -90,29 +90,48 @@ def completion(identity: str, created: int, model: str, ask: Ask, answer: Answer
     }  # fmt: skip
 
 
-def chunks(identity: str, created: int, model: str, ask: Ask, with_usage: bool, step: str, data: Any) -> Iterator[str]:
-    """The same as server-sent events; of a step before the last, `done`, one without text that has it in `kgqa_step`.
+class Chunks:
+    """The same as server-sent events; of a step before the last, `done`, one without text that has it in `kgqa_step`,
+    but for what a language model writes, which is text at once.
 
-    `kgqa` is in the one that ends the text.
+    What the whole text has more than what was written follows at the end; where it is another, such as a decline, all
+    of it in a new paragraph.  `kgqa` is in the one that ends the text.
     """
 
-    def event(*choices: dict[str, Any], **more: Any) -> str:
-        head = {"id": identity, "object": "chat.completion.chunk", "created": created, "model": model}
-        return f"data: {json.dumps({**head, 'choices': choices, **more}, ensure_ascii=False)}\n\n"
+    def __init__(self, identity: str, created: int, model: str, ask: Ask, with_usage: bool) -> None:
+        self._head = {"id": identity, "object": "chat.completion.chunk", "created": created, "model": model}
+        self._ask, self._with_usage, self._sent = ask, with_usage, ""
 
-    def choice(finish: str | None = None, **delta: str) -> dict[str, Any]:
-        return {"index": 0, "delta": delta, "finish_reason": finish}
+    def __call__(self, step: str, data: Any) -> Iterator[str]:
+        """The events of a step."""
+        if step == "written":
+            yield self._text(data["text"])
+            return
+        if step != "done":
+            yield self._event(_choice(), kgqa_step={"step": step, **data})
+            return
+        text = answer_text(data.answer)
+        rest = text.removeprefix(self._sent)
+        if self._sent and not text.startswith(self._sent):
+            rest = f"\n\n{text}"
+        for piece in re.findall(r"\s*\S+\s*", rest):
+            yield self._text(piece)
+        yield self._event(_choice("stop"), kgqa=served_json(data))
+        if self._with_usage:
+            yield self._event(usage=usage(self._ask, text))
+        yield "data: [DONE]\n\n"
 
-    if step != "done":
-        yield event(choice(), kgqa_step={"step": step, **data})
-        return
-    text = answer_text(data.answer)
-    for index, piece in enumerate(re.findall(r"\S+\s*", text)):
-        yield event(choice(content=piece) if index else choice(role="assistant", content=piece))
-    yield event(choice("stop"), kgqa=served_json(data))
-    if with_usage:
-        yield event(usage=usage(ask, text))
-    yield "data: [DONE]\n\n"
+    def _text(self, piece: str) -> str:
+        first = {} if self._sent else {"role": "assistant"}
+        self._sent += piece
+        return self._event(_choice(**first, content=piece))
+
+    def _event(self, *choices: dict[str, Any], **more: Any) -> str:
+        return f"data: {json.dumps({**self._head, 'choices': choices, **more}, ensure_ascii=False)}\n\n"
+
+
+def _choice(finish: str | None = None, **delta: str) -> dict[str, Any]:
+    return {"index": 0, "delta": delta, "finish_reason": finish}
 
 
 def ask_events(step: str, data: Any) -> Iterator[str]:

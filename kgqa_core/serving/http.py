@@ -38,7 +38,7 @@ from kgqa_core.errors import (
 from kgqa_core.question_limits import shown
 from kgqa_core.serving import messages
 from kgqa_core.serving.ask_record import Ask, AskReply
-from kgqa_core.serving.chat import ask_events, chunks, completion, question_of
+from kgqa_core.serving.chat import Chunks, ask_events, completion, question_of
 from kgqa_core.serving.feedback import Feedback, FeedbackRefused, FeedbackStore, client_of
 from kgqa_core.serving.graph_routes import add_graph_routes, gated
 from kgqa_core.serving.guard import (
@@ -282,7 +282,7 @@ def _chat_routes(
         identity, created = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
         if request.stream:
             counted = request.stream_options is not None and request.stream_options.include_usage
-            show = partial(chunks, identity, created, known, question, counted)
+            show = Chunks(identity, created, known, question, counted)
             return await _stream(asked, question, options, metrics, sent, show)
         [outcome] = await _served(asked, [question], options, metrics, sent)
         served = _answered(outcome)
