@@ -343,9 +343,10 @@ def is_safe_link(url: str) -> bool:
 
 
 def _code(text: str) -> Markup:
-    """Text with what stands between backticks as code."""
-    parts = text.split("`")
-    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+    """Text with what stands between backticks as code, and addresses as links."""
+    kinds = ("{}", "<code>{}</code>", '<a href="{0}">{0}</a>')
+    parts = re.split(r"`([^`]*)`|(https?://\S+)", text)
+    return Markup("").join(Markup(kinds[n % 3]).format(part) for n, part in enumerate(parts) if part)
 
 
 def _shorten(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,11 +87,12 @@ class RunSummary:
 
 
 def summarize(
-    questions: Path, answers: Iterable[Path], scores: Path, *, run: str, generated: bool
+    questions: Path, answers: Iterable[Path], scores: Path, *, run: str, generated: bool, more: Sequence[str] = ()
 ) -> RunSummary | None:
     """The summary of a run's first answerer, with the facts that it is served with; None where nothing was answered.
 
     questions, answers, scores: artifacts.  run: its id.  generated: whether its questions were made from the graph.
+    more: further steps.
     """
     frame = read_frame(scores / "scores.parquet", ("experiment", "split", "question", "metric", "value"))
     frame = frame.filter(frame["metric"] == RIGHT)
@@ -110,7 +111,7 @@ def summarize(
     failures = _failures(records, right, outputs)
     declined, wrong = counts["n"] - counts["answered"], counts["answered"] - counts["right"]
     steps = next_steps(run, declined=declined, wrong=wrong, generated=generated)
-    return RunSummary(experiment, **counts, failures=tuple(failures[:GROUPS]), next_steps=tuple(steps))
+    return RunSummary(experiment, **counts, failures=tuple(failures[:GROUPS]), next_steps=(*steps, *more))
 
 
 def next_steps(run: str, *, declined: int, wrong: int, generated: bool) -> list[str]:

@@ -11,15 +11,17 @@ from typing import Any
 import polars as pl
 
 from kgqa_core.config import Profile
+from kgqa_core.errors import KgqaError
 from kgqa_core.evaluation.labels import main_split
 from kgqa_core.report.summary import RunSummary, summarize
 from kgqa_core.runs.answers import answer_table
 from kgqa_core.runs.champion import ChampionDecision
+from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import ArtifactRef, read_manifest
 from tasks.engine.champion import contend
 from tasks.engine.prefect_pages import cell, link_line, plain, score_tables, show_page
 from tasks.engine.run import Run, environment, flow_run_id, git_commit
-from tasks.tracking.addresses import REPORT, mlflow_page, report_page
+from tasks.tracking.addresses import REPORT, compare_page, mlflow_page, report_page
 from tasks.tracking.model_reference import make_reference
 from tasks.tracking.tracker import DataSet, ModelVersion, RunDatasets, RunFile, RunModel, RunValues
 
@@ -54,6 +56,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
         scores.folder,
         run=run.id,
         generated="scored_on" in run.decisions,
+        more=_compared(run, profile),
     )
     page.write(
         run.folder,
@@ -255,6 +258,20 @@ def _abstention(aggregates: dict[str, Any]) -> list[tuple[str, float, int]]:
         for key, groups in measured.get("auroc_by", {}).items()
         for group, value in groups.items()
     ]
+
+
+def _compared(run: Run, profile: Profile) -> list[str]:
+    """How the run is compared with the last one over its graph, in a sentence; none where it is the first."""
+    try:
+        before = newest_run(run.home)
+    except KgqaError:
+        return []
+    if ((before.get("profile") or {}).get("kg") or {}).get("name") != profile.kg.name or before["run_id"] == run.id:
+        return []
+    ids = (before.get("mlflow_experiment_id"), before.get("mlflow_run_id"))
+    address = compare_page(run.home, [ids, (run.tracker.experiment, run.tracker.known(run.tracked))])
+    text = f"`kgqa compare {before['run_id']} {run.id}` says what changed since the run before"
+    return [f"{text}; side by side in MLflow: {address}" if address else text]
 
 
 def _show_in_prefect(run: Run, profile: Profile, aggregates: dict[str, Any], decision: ChampionDecision) -> None:

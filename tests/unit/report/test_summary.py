@@ -78,11 +78,15 @@ def test_a_run_in_which_nothing_was_answered_has_no_summary(run: dict[str, Path]
 
 
 def test_the_page_opens_with_the_summary_and_folds_the_rest(run: dict[str, Path]) -> None:
-    summary = summarize(run["questions"], [run["answers"]], run["scores"], run="r1", generated=True)
+    address = "http://127.0.0.1:5000/#/compare-runs?runs=%5B%22a%22%5D&experiments=1"
+    more = [f"`kgqa compare r0 r1` says what changed; in MLflow: {address}"]
+    summary = summarize(run["questions"], [run["answers"]], run["scores"], run="r1", generated=True, more=more)
     page = render(replace(fake_report(), summary=summary))
     opening = page.split('id="summary"')[1].split("<nav")[0]
     assert "answered 80.0 % are right; it declined 50.0 %." in opening
     assert "Declined: 4 of 5 questions of the kind multi-hop (several steps)" in opening
+    shown = address.replace("&", "&amp;")
+    assert f'<code>kgqa compare r0 r1</code> says what changed; in MLflow: <a href="{shown}">{shown}</a>' in opening
     assert "it answered <bdi>Rome</bdi>" in opening and "<code>kgqa improve --run r1</code>" in opening
     assert page.count('<details class="part">') == page.count('class="part"') > 5
 
