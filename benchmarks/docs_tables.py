@@ -62,6 +62,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("graph_alone", "benchmarks/answers/graph_alone.py"),
     ResultFile("head_start_calibration", "tools/head_start/calibrate.py"),
     ResultFile("ingest", "benchmarks/graph/ingest.py"),
+    ResultFile("installed_size", "benchmarks/operation/installed_size.py"),
     ResultFile("kg_subset", "benchmarks/graph/kg_subset.py"),
     ResultFile("kill_commands", "benchmarks/operation/kill_commands.py"),
     ResultFile("languages", "benchmarks/answers/languages.py"),

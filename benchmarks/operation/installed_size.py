@@ -1,11 +1,13 @@
 """What `pip install kgqa` puts on a disk, alone and with the extra `run`, and how long its imports take.
 
-    python -m benchmarks.operation.installed_size [--work DIR] [--json benchmarks/results/installed_size.json]
+    python -m benchmarks.operation.installed_size [--also PYTHON …] [--work DIR]
+        [--json benchmarks/results/installed_size.json]
 
 Each is installed as a wheel of the last commit into a virtual environment of its own, with the pinned packages and the
 torch that TORCH_ARGS chooses (as in the Makefile), and asked one question of a graph file of one line.  megabytes:
-blocks of the disk below the environment's packages, before anything is compiled.  import_ms: medians of new processes
-less an empty one.
+blocks of the disk below the environment's packages, before anything is compiled; torch_parts: of torch's folders.
+import_ms: medians of new processes less an empty one.  --also: further interpreters, in which kgqa alone is installed
+and asked.
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ from benchmarks.conditions import RESULTS, ROOT, conditions
 from benchmarks.results_file import CONDITIONS
 
 FIELDS = (
-    *CONDITIONS, "python", "torch", "installed/*/packages", "installed/*/megabytes", "installed/*/install_seconds",
-    "installed/*/answer", "installed/*/import_ms/*", "installed/*/largest/*",
+    *CONDITIONS, "python", "installed/*/torch", "installed/*/packages", "installed/*/megabytes",
+    "installed/*/install_seconds", "installed/*/answer", "installed/*/import_ms/*", "installed/*/largest/*",
+    "installed/*/torch_parts/*",
 )  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
 EXTRAS = {"kgqa": "", "kgqa[run]": "[run]"}
 IMPORTS = {"kgqa": "import kgqa", "System": "import kgqa; kgqa.System"}
-ROUNDS, LARGEST = 5, 12
+ROUNDS, LARGEST, PARTS = 5, 12, 4
 SIZES = """
 import importlib.metadata as m, json
 size = {d.metadata["Name"]: sum(p.stat().st_size for f in d.files or () if (p := f.locate()).exists()) / 1e6
@@ -62,10 +65,15 @@ def imported(python: Path, code: str, folder: Path) -> float:
     return 1000 * statistics.median(seconds)
 
 
-def measure(extra: str, wheel: Path, work: Path) -> dict[str, Any]:
+def on_disk(folder: Path) -> float:
+    """Megabytes of the blocks below a folder."""
+    return sum(path.lstat().st_blocks for path in folder.rglob("*")) * 512 / 1e6
+
+
+def measure(extra: str, wheel: Path, work: Path, interpreter: str = sys.executable) -> dict[str, Any]:
     """The figures of one installation."""
     place = work / "environment"
-    run([sys.executable, "-m", "venv", place], work)
+    run([interpreter, "-m", "venv", place], work)
     python = place / "bin" / "python"
     install = [python, "-m", "pip", "install", "--no-compile", "-c", ROOT / "constraints.txt"]
     began = time.perf_counter()
@@ -74,19 +82,22 @@ def measure(extra: str, wheel: Path, work: Path) -> dict[str, Any]:
     seconds = time.perf_counter() - began
     run([python, "-m", "pip", "uninstall", "-y", "pip"], work)
     [site] = (place / "lib").glob("python*/site-packages")
-    blocks = sum(path.lstat().st_blocks for path in site.rglob("*")) * 512
+    megabytes = round(on_disk(site))
+    parts = {path.name: round(on_disk(path), 1) for path in (site / "torch").iterdir() if path.is_dir()}
     sizes: dict[str, float] = json.loads(run([python, "-B", "-c", SIZES], work))
     (work / "graph.tsv").write_text("Ada Stone\twrote\tThe Grey Harbour\n", encoding="utf-8")
     words = ["ask", "--kg", "graph.tsv", "--home", work / "home", "--json", "Who wrote The Grey Harbour?"]
     answer = json.loads(run([place / "bin" / "kgqa", *words], work))["answer"]
+    build = run([python, "-c", "import torch; print(torch.__version__)"], work).strip()
     idle = imported(python, "pass", work)
     times = {name: round(imported(python, code, work) - idle, 1) for name, code in IMPORTS.items()}
     shutil.rmtree(place)
     shutil.rmtree(work / "home")
     largest = sorted(sizes, key=lambda name: -sizes[name])[:LARGEST]
     return {
-        "packages": len(sizes), "megabytes": round(blocks / 1e6), "install_seconds": round(seconds), "answer": answer,
-        "import_ms": times, "largest": {name: round(sizes[name], 1) for name in largest},
+        "torch": build, "packages": len(sizes), "megabytes": megabytes, "install_seconds": round(seconds),
+        "answer": answer, "import_ms": times, "largest": {name: round(sizes[name], 1) for name in largest},
+        "torch_parts": {name: parts[name] for name in sorted(parts, key=lambda name: -parts[name])[:PARTS]},
     }  # fmt: skip
 
 
@@ -94,6 +105,7 @@ def main() -> None:
     """Measures both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path)
+    parser.add_argument("--also", nargs="*", default=[], metavar="PYTHON")
     parser.add_argument("--json", type=Path, default=RESULTS / "installed_size.json")
     options = parser.parse_args()
     document: dict[str, Any] = {"conditions": conditions(0), "python": sys.version.split()[0], "installed": {}}
@@ -108,9 +120,11 @@ def main() -> None:
         for name, extra in EXTRAS.items():
             document["installed"][name] = measure(extra, wheel, work)
             print(name, json.dumps(document["installed"][name]), flush=True)
-    document["torch"] = next(
-        line.partition("==")[2] for line in (ROOT / "constraints.txt").read_text("utf-8").split() if "torch==" in line
-    )
+        for interpreter in options.also:
+            version = run([interpreter, "-c", "import platform; print(platform.python_version())"], work).strip()
+            name = f"kgqa, Python {version}"
+            document["installed"][name] = measure("", wheel, work, interpreter)
+            print(name, json.dumps(document["installed"][name]), flush=True)
     results_file.write(options.json, document, FIELDS)
 
 
