@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.tables import MADE, Each, Given, Rows, Table, late, table
+from benchmarks.tables import MADE, Each, Given, Rows, Table, late, table, text
 
 INGEST = (
     "## N-Triples to sorted, dictionary-encoded tables",
@@ -173,6 +173,24 @@ FORECAST = (
     ),
 )
 
+
+def installed(found: Mapping[str, Any]) -> str:
+    """What installations take, and what of that is what."""
+    each = found["installed"]
+    rows = [
+        (name, one["torch"], f"{one['megabytes']:,}", one["packages"], one["install_seconds"])
+        for name, one in each.items()
+    ]
+    largest = ", ".join(f"{name} {size:.0f}" for name, size in each["kgqa"]["largest"].items())
+    parts = ", ".join(f"`{name}` {size:.0f}" for name, size in each["kgqa"]["torch_parts"].items())
+    return (
+        f"{text(MADE, found)} Python {found['python']} where no other is named. Each was installed into a new "
+        "environment and answered a question.\n\n"
+        + table(("installed", "torch", "MB", "packages", "seconds"), rows, right=True)
+        + f"\nOf `kgqa` alone, in MB: {largest}. Of torch: {parts}.\n"
+    )
+
+
 TABLES = (
     *(
         Table(f"performance/{name}", "docs/performance.md", name, parts)
@@ -190,6 +208,7 @@ TABLES = (
             "llm": LLM,
         }.items()
     ),
+    Table("installed_size", "docs/install.md", "installed_size", installed),
     Table("times", "README.md", "times", late("benchmarks.operation.times", "times")),
     Table("forecast", "docs/models.md", "forecast", FORECAST),
     Table("training", "docs/training_speed.md", "training", late("benchmarks.models.training", "figures")),
