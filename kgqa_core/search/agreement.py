@@ -27,6 +27,8 @@ SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewe
                   "until till".split())  # fmt: skip
 _WAYS = frozenset(("from", "to"))
 _VERBAL = re.compile(r"\w+ed\b.* (?:to|from|in|at|on|into|for|with)$")
+_DOER = re.compile(r"(?:ant|ent|er|or)s?$")
+"""Nouns for what does something."""
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
@@ -46,10 +48,10 @@ class GrammarAgreement:
         return usual, sum(told) / max(sum(map(abs, told)), 1), sum(signs) / max(len(signs), 1)
 
     def reversed(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
-        """Candidates that have a relation between things of a kind in the other direction than the question says, where
-        one of the others has it in that one: places in `candidates`."""
+        """Candidates that have a relation between things of a kind in the other direction than the question says, or
+        count its other end, where one of the others has it in that one: places in `candidates`."""
         told = [
-            [one for one in self._directions(candidate.form, query, words) if self.directed[one[0]]]
+            [one for one in self._directions(candidate.form, query, words) if self.directed[one[0]] or not one[1]]
             for candidate in candidates
         ]
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
@@ -63,13 +65,14 @@ class GrammarAgreement:
         return [bool(a == b) and mutual.isdisjoint(words) for (a, b), words in zip(ends, names, strict=True)]
 
     def _directions(self, form: Form, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
-        """(relation, key, sign) of each mention at an end of a relation, as `_told` gives it."""
+        """(relation, key, sign) of each mention at an end of a relation, as `_told` gives it; of counts with key ""."""
         keys = {key: number for number, slot in enumerate(query.slots) for _, key, _ in slot.entities}
-        return [
+        told = [
             (relation, key, self._told(words, relation, words.slots[keys[key]], head))
             for key, relation, head in self._ends(form)
             if keys.get(key) in words.slots
         ]
+        return told + [(relation, "", sign) for relation, sign in self._counted(form, words)]
 
     @cached_property
     def usual(self) -> list[float]:
@@ -112,7 +115,7 @@ class GrammarAgreement:
         if relation not in self._roles:
             label = self.graph.labels[relation].lower()
             entry = entry_of(self.graph, relation)
-            if phrase(label).is_verb or _VERBAL.match(label):
+            if phrase(label).is_verb or _VERBAL.match(label) or any(label in pair for pair in entry.verb):
                 texts = [(label, ACTIVE if label.endswith(" by") else VERB)]
             else:
                 texts = [(label, ROLE if label.endswith(" of") else NOUN)]
@@ -123,9 +126,37 @@ class GrammarAgreement:
             for text, role in reversed(texts):
                 content = [word for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS]
                 for word in content[-1:] if role in (NOUN, ROLE) else content[:1]:
-                    ends = (0, 1, 2, 3) if role in (VERB, ACTIVE) and word.endswith("ed") else (0,)  # transfer-red
+                    ends = (0, 1, 2, 3) if role in (VERB, ACTIVE) and word[3:].endswith("ed") else (0,)  # transfer-red
                     self._roles[relation] |= {root(word[: len(word) - end]): role for end in ends}
         return self._roles[relation]
+
+    def _counted(self, form: Form, words: WordCover) -> Iterator[tuple[int, int]]:
+        """Of each ranking by a count its relation, and 1 where it counts the end that the noun for it says, as in `most
+        films` and `most followers`, -1 where it counts the other one."""
+        for node in nodes_of(form):
+            if not isinstance(node, (Arg, Nth, Greater)) or not node.counted:
+                continue
+            step = node.path[-1]
+            relation = self.graph.memory.relation_ids[step.relation]
+            for n, word in enumerate(words.words):
+                if word in LARGE or word in SMALL:
+                    behind = words.words[n + 1 :]
+                    noun = (behind[2:] if behind[:2] == ["number", "of"] else behind)[:1]
+                    heads = self._is_of_heads(relation, noun[0], words) if noun else None
+                    if heads is not None:
+                        yield relation, 1 if heads == step.inverse else -1
+
+    def _is_of_heads(self, relation: int, noun: str, words: WordCover) -> bool | None:
+        """Whether a noun is for the heads of a relation, by its types or words; None where it is for neither end."""
+        ends = [int(table[relation]) for table in (self.graph.head_type, self.graph.tail_type)]
+        named = [end >= 0 and root(noun) in words.index.type_words(end) for end in ends]
+        if named[0] != named[1]:
+            return named[0]
+        roles, verb = self.roles(relation), root(_DOER.sub("", noun))
+        role = roles.get(root(noun))
+        if role in (NOUN, ROLE):
+            return role == ROLE
+        return roles[verb] == VERB if verb in roles and _DOER.search(noun) else None
 
     # -- rankings ----------------------------------------------------------------------------------------------
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kgqa_core.linking.english import singulars
-from kgqa_core.logic.forms import Aggregate, Arg, Compare, Form, Greater, Minus, Nth
+from kgqa_core.logic.forms import Aggregate, Arg, Compare, Count, Form, Greater, Minus, Nth
 from kgqa_core.logic.measures import TIME
 from kgqa_core.search.candidates import OR, Candidate, LabelQuery, is_false, nodes_of, slots_of
 from kgqa_core.search.graph import LONGEST_TYPE, LabelGraph
-from kgqa_core.search.question_words import question_words
+from kgqa_core.search.phrases import Phrases
+from kgqa_core.search.question_words import is_superlative, question_words
 
 NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
 """Numbers as a query has them: masked, or in letters where a label of the graph has them so."""
@@ -33,8 +34,9 @@ class Cues:
     negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
     as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, `reason` and
     `which` (no truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.
-    judges: it asks for yes or no alone; truth: it may ask for that.  several: the word for how many of a ranking it
-    asks for, where it is not one.
+    several: the word for how many of a ranking it asks for, where it is not one.  judges: it asks for yes or no alone;
+    truth: it may ask for that.  counts: it may ask how many there are; not where *what number* is a name.  timed: all
+    its words of rankings are of time, such as *first*.
     """
 
     negations: tuple[tuple[int, str], ...] = ()
@@ -45,6 +47,8 @@ class Cues:
     several: str = ""
     judges: bool = False
     truth: bool = True
+    counts: bool = True
+    timed: bool = False
 
 
 _CONTRACTED = r"(?:is|are|was|were|do|does|did|has|have|had|ca|could|would|wo|should)"
@@ -64,7 +68,8 @@ _ASKS = (
 )
 """What stands before a question word that asks; behind a noun it begins a relative clause."""
 _AMOUNT = re.compile(
-    r"\b(?P<number>how (?:many|much|long|tall|high|big|large|wide|deep|heavy|fast|far)|what (?:number|percentage))\b"
+    r"\b(?P<number>how (?:many|much|long|tall|high|big|large|wide|deep|heavy|fast|far)|"
+    r"what (?:number(?= of)|percentage))\b"
     r"|\b(?P<time>(?:what|which) (?:year|date|day|month|century))\b"
 )
 _WH = re.compile(
@@ -76,6 +81,9 @@ _WH = re.compile(
     r"|\b(?:(?P<last_when>when)|(?P<last_person>who|whom)|(?P<last_place>where)|(?P<last_other>what|which))\W*$"
 )
 _MAY_JUDGE = re.compile(r"\?\W*$|\b(?:if|that|whether|true|false|verify|confirm|check)\b")
+_TIMED = frozenset("first last latest earliest oldest newest youngest".split())
+_NUMBER_NAME = re.compile(r"\bwhat(?: is|['’]?s)?(?: the)? number\b(?! of)")
+_COUNTED = re.compile(r"\b(?:how many|count|total|numbers? of)\b")
 _SLOT = re.compile(r"\b[xyzw]\b")
 _SEVERAL = re.compile(
     rf"(?<!\bat )\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
@@ -95,7 +103,10 @@ def cues_of(text: str, yes_no: bool) -> Cues:
     words = match[0].strip() if match is not None else ""
     judges = yes_no and match is None and not OR.search(low.replace("or not", ""))
     truth = yes_no or not low.isascii() or _MAY_JUDGE.search(low) is not None
-    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, several, judges, truth)
+    counts = _NUMBER_NAME.search(low) is None or _COUNTED.search(low) is not None
+    ranks = {word for word in low.replace("most recent", "latest").split() if is_superlative(word)}
+    timed = bool(ranks) and ranks <= _TIMED
+    return Cues(_negations(low), bool(_BOUND.search(low)), kind, words, asks, several, judges, truth, counts, timed)
 
 
 def _is_rank(text: str) -> bool:
@@ -116,8 +127,13 @@ def _negations(low: str) -> tuple[tuple[int, str], ...]:
     return tuple(sorted(found))
 
 
-def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph) -> bool:
-    """Whether a candidate may answer a question with these cues."""
+def meets(candidate: Candidate, cues: Cues, query: LabelQuery, phrases: Phrases) -> bool:
+    """Whether a candidate may answer a question with these cues.  phrases: of the graph."""
+    graph = phrases.graph
+    if isinstance(candidate.form, Count) and not cues.counts:
+        return False
+    if cues.timed and any(isinstance(node, (Arg, Nth)) and node.counted for node in nodes_of(candidate.form)):
+        return False
     if isinstance(candidate.value, bool):
         if cues.wh or not cues.truth:
             return False
@@ -133,7 +149,7 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, graph: LabelGraph
     if cues.kind == "which" and isinstance(candidate.form, Aggregate) and _wants_thing(query.text, graph):
         return False
     certain = all(graph.memory.is_certain(node) for node in nodes_of(candidate.form) if isinstance(node, Greater))
-    return certain and _negated_alike(candidate.form, cues, query) and _of_kind(candidate, cues.kind, graph)
+    return certain and _negated_alike(candidate.form, cues, query) and _of_kind(candidate, cues.kind, phrases)
 
 
 def _wants_thing(text: str, graph: LabelGraph) -> bool:
@@ -177,8 +193,11 @@ def _of_verb(text: str, first: int, slot: int) -> bool:
     return len(between) <= 3 and _POSSESSED.isdisjoint(between)
 
 
-def _of_kind(candidate: Candidate, kind: str, graph: LabelGraph) -> bool:
-    """Whether what a candidate finds may be of a kind, by the graph's types and datatypes."""
+def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
+    """Whether what a candidate finds may be of a kind, by the graph's types and datatypes; by what its phrase calls it
+    where things without types may be persons.
+    """
+    graph = phrases.graph
     if not kind or isinstance(candidate.value, bool):
         return True
     if candidate.nodes is None:
@@ -196,10 +215,13 @@ def _of_kind(candidate: Candidate, kind: str, graph: LabelGraph) -> bool:
             x = memory.x[nodes]
             return timed or bool(((x > 0) & (x < LAST_YEAR) & (x == x.round())).all())
         return kind == "which" or (kind == "number" and not timed)
-    if memory.literal[nodes].any() or not graph.typed(nodes).all():
+    if memory.literal[nodes].any():
         return True
-    lists = question_words()
+    lists, typed = question_words(), graph.typed(nodes)
+    if not typed.all() and (typed.any() or kind != "person"):
+        return True
     types = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}
+    types = types or {phrases.answer(candidate.form)}
     named = {word for label in types for word in (label, *label.split())}
     match kind:
         case "number":

@@ -10,7 +10,21 @@ import numpy as np
 
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.kg.vocabulary import RDFS
-from kgqa_core.logic.forms import BESTS, Arg, Class, Compare, Count, Entity, Greater, Holds, Join, Literal, Minus, Nth
+from kgqa_core.logic.forms import (
+    BESTS,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+)
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import WORD, LabelGraph
@@ -120,7 +134,7 @@ class FormReader:
         """What a candidate reads.  texts: its phrase and the noun of what it finds; asked: roots of the question."""
         types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
         words = roots(*texts).union(*(self.roots_of(directed)[1] for directed in best.ways))
-        topics = {index for slot in used for index in self.graph.types_of(slot.entities[0][0])}
+        topics = {index for slot in used for index in self.graph.types_of(entity_of(slot, best.form))}
         found = best.nodes[:LOOKED_AT].tolist() if best.nodes is not None else []
         if found:
             words |= self._type_roots(set.intersection(*(set(self.graph.types_of(node)) for node in found)))
@@ -149,7 +163,8 @@ class FormReader:
             self.graph,
             {self.graph.directed_relation(node.path[-1]) for node in (*form.ranks, *form.compares)},
         )
-        topics = {index for slot in used for entity in slot.entities[:1] for index in graph.types_of(entity[0])}
+        entities = [entity_of(slot, form.best.form) for slot in used]
+        topics = {index for entity in entities for index in graph.types_of(entity)}
         joins = [node for node in nodes_of(form.best.form) if isinstance(node, Join)]
         inner = [step for node in joins for step in node.path[1:]]
         inner += [step for node in joins if isinstance(node.of, Join) for step in node.of.path]
@@ -158,10 +173,12 @@ class FormReader:
         if isinstance(form.best.form, Holds):
             if form.best.value:
                 return 0  # both ends are named
-            near = {one for slot in used for one in graph.neighbours(slot.entities[0][0])}
-            tied = any(slot.entities[0][0] in near for slot in used)  # perhaps they ask for this
+            near = {one for entity in entities for one in graph.neighbours(entity)}
+            tied = not near.isdisjoint(entities)  # perhaps they ask for this
         for directed in {*form.best.ways} - measured:
             relation = directed % graph.relations
+            if directed < graph.relations and graph.to_blank[relation] and len(form.best.ways) > 1:
+                continue  # as the address in the city of an address
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
             label = roots(graph.labels[relation]) - _no_names()
@@ -188,7 +205,7 @@ class FormReader:
         """Whether a form finds all things of the type asked for nearest to a mention, by one relation or two."""
         if best.nodes is None or not 0 < len(best.ways) <= 2 or len(best.slots) != 1:
             return False
-        every = np.array([query.slots[best.slots[0]].entities[0][0]])
+        every = np.array([entity_of(query.slots[best.slots[0]], best.form)])
         for hop in range(1, len(best.ways) + 1):
             if len(every) > NEIGHBOURS:
                 return False
@@ -286,6 +303,15 @@ class FormReader:
             self._known[directed] = (named | roots(label)) - {root(word) for word in ("the", "of", "is", "are")}, words
         return self._known[directed]
 
+    @cached_property
+    def owners(self) -> dict[str, set[int]]:
+        """By root, the relations whose label or nouns have it."""
+        owners: dict[str, set[int]] = {}
+        for relation, label in enumerate(self.graph.labels):
+            for word in roots(label, *entry_of(self.graph, relation).nouns) - _no_names():
+                owners.setdefault(word, set()).add(relation)
+        return owners
+
     def _ends(self, directed: int) -> set[int]:
         """Types at the ends of a relation."""
         relation = directed % self.graph.relations
@@ -303,6 +329,12 @@ class FormReader:
         """The label of a type, the words of its key and its other names."""
         label = self.graph.type_labels[type_index]
         return label, self.graph.type_key_words[type_index], *thesaurus().type(label), *other_types(label)
+
+
+def entity_of(slot: Slot, form: Form) -> int:
+    """The entity of a mention that a form has; the likeliest one where it has none."""
+    keys = {node.key for node in nodes_of(form) if isinstance(node, Entity)}
+    return next((entity for entity, key, _ in slot.entities if key in keys), slot.entities[0][0])
 
 
 @cache

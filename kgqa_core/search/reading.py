@@ -41,6 +41,9 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]+) (?:(?:no\.?|nr\.?|number) )?#?(?P<number>\d+)\b", re.IGNORECASE)
+_NUMBER_OF = re.compile(
+    r"\b(?:(?P<large>largest|highest|greatest|biggest)|smallest|lowest) (?:number|amount|count) of\b", re.IGNORECASE
+)
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
@@ -97,6 +100,7 @@ def read_query(
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     marked = words.read(marked) if words is not None else marked
     marked = _LASTS.sub(r"\1lasted", marked)
+    marked = _NUMBER_OF.sub(lambda found: "most" if found["large"] else "fewest", marked)
     itself = _ITSELF.search(marked)
     if itself is not None and itself["thing"].lower() not in graph.label_words:
         marked = f"{marked[: itself.start()]}{'are there' if itself['has'] else 'there'}{marked[itself.end() :]}"

@@ -340,10 +340,10 @@ class LabelParser:
                 guess = [head[index] for head in heads]
                 cues = self.cues(query)
                 made = self.maker.make(query, fit, guess[0].tolist())
-                candidates = list(islice((one for one in made if meets(one, cues, query, self.graph)), MADE))
-                bases = islice((one for one in made if meets(one, replace(cues, kind=""), query, self.graph)), BASES)
+                candidates = list(islice((one for one in made if meets(one, cues, query, self.phrases)), MADE))
+                bases = islice((one for one in made if meets(one, replace(cues, kind=""), query, self.phrases)), BASES)
                 stating = self.qualifiers.make(query, bases)
-                qualified = [one for one in stating if meets(one, cues, query, self.graph)]
+                qualified = [one for one in stating if meets(one, cues, query, self.phrases)]
                 stated = [one for one in qualified if any(map(has_value, nodes_of(one.form)))]
                 if stated and (query.values or "according to" in query.text):  # which others leave unread
                     candidates = [one for one in candidates if any(map(has_value, nodes_of(one.form)))]
@@ -355,7 +355,7 @@ class LabelParser:
                 known = {str(normalise(candidate.form)) for candidate in candidates} if proposed else set()
                 for one, road in proposed[start + index] if proposed else ():
                     text = str(normalise(one.form))
-                    if text not in known and meets(one, cues, query, self.graph):
+                    if text not in known and meets(one, cues, query, self.phrases):
                         known.add(text)
                         one.road = road
                         candidates.append(one)

@@ -22,9 +22,9 @@ import torch
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Class, Count, Nth
-from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, computations
+from kgqa_core.search.candidates import Candidate, LabelQuery, computations
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.form_reading import FormReader, FormReading, root, roots
+from kgqa_core.search.form_reading import FormReader, FormReading, entity_of, root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
 from kgqa_core.search.question_words import (
@@ -123,8 +123,9 @@ class UnreadWords:
         text, tokens = query.text, [_Token(one[0].lower(), *one.span()) for one in WORD.finditer(query.text)]
         used = [slot for number, slot in enumerate(query.slots) if number in best.slots]
         names = roots(*(name for slot in used for name in slot.names))
-        slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= names for slot in query.slots}
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
+        known = names | form.words  # a mention may be the name of the type of what is found
+        slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= known for slot in query.slots}
         cues = cues_of(text, yes_no=False)
         fixed = {*SLOTS, NUMBER}
         idle = [match.span() for match in idle_phrases().finditer(text.lower())]
@@ -150,15 +151,19 @@ class UnreadWords:
                     GRAMMAR if token.text in grammar else LEFT
                 )
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
-                kind = not form.typed and (before.text in _DETERMINERS or not kinds().isdisjoint(singulars(token.text)))
+                kind = not form.typed and (
+                    before.text in _DETERMINERS
+                    or not (kinds().isdisjoint(singulars(token.text)) or self._is_of_others(token.text, form))
+                )
                 kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
         named = [n for n in doubtful if text[tokens[n].start].isupper()]
-        beside = {slot.word: self._beside(slot) for slot in used} if named else {}
+        beside = {slot.word: self._beside(entity_of(slot, best.form)) for slot in used} if named else {}
         for n in named:
             around = {token.text for token in tokens[max(n - 2, 0) : n + 3]}
+            around = around if around.isdisjoint(("and", "or")) else set()
             if any(word in around and root(tokens[n].text) in names for word, names in beside.items()):
                 tokens[n].state = READ
         if doubtful := [n for n in doubtful if tokens[n].state == LEFT]:
@@ -219,10 +224,10 @@ class UnreadWords:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
 
-    def _beside(self, slot: Slot) -> set[str]:
-        """Roots of the names of what a mention has a relation to, as `y , Massachusetts` has one of them."""
+    def _beside(self, entity: int) -> set[str]:
+        """Roots of the names of what an entity has a relation to, as `y , Massachusetts` has one of them."""
         graph = self.reader.graph
-        return roots(*graph.store.names(graph.neighbours(slot.entities[0][0])).values())
+        return roots(*graph.store.names(graph.neighbours(entity)).values())
 
     def _is_learnt(self, word: str, form: FormReading) -> bool:
         """Whether training questions have a word with relations of the form alone, or, but for types, with any."""
@@ -230,6 +235,11 @@ class UnreadWords:
         if relations:
             return form.relations.issuperset(relations)
         return relations is not None and root(word) not in self.reader.types
+
+    def _is_of_others(self, word: str, form: FormReading) -> bool:
+        """Whether a word names relations of the graph, and none of the form."""
+        named = self.reader.owners.get(root(word), set())
+        return bool(named) and named.isdisjoint(one % self.reader.graph.relations for one in form.best.ways)
 
     def _paraphrases(
         self, tokens: list[_Token], doubtful: Sequence[int], query: LabelQuery, form: FormReading, texts: Sequence[str],
@@ -258,7 +268,8 @@ class UnreadWords:
             restricts = restricts and not (asks_one and self._is_head(tokens, n))
             name = n > 0 and capitals and text[token.start].isupper()
             token.alone = not (restricts or name or timed)
-            enough = NEAR if restricts or name or timed else PARAPHRASE if unnamed else ALONE
+            other = self._is_of_others(token.text, form)
+            enough = NEAR if restricts or name or timed or other else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             usual = form.leads_to_one and token.text in question_words()["usual"]
             if stem(token.text) in query.dropped_words:  # a mention says no other word for what it is no name of
