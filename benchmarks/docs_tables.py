@@ -59,6 +59,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
     ResultFile("first_answer", "benchmarks/operation/first_answer.py"),
     ResultFile("forecast", "benchmarks/models/forecast.py"),
+    ResultFile("grailqability", "benchmarks/papers/grailqability.py"),
     ResultFile("graph_alone", "benchmarks/answers/graph_alone.py"),
     ResultFile("head_start_calibration", "tools/head_start/calibrate.py"),
     ResultFile("ingest", "benchmarks/graph/ingest.py"),

@@ -296,6 +296,12 @@ TABLES = (
     Table("demo/printed", "docs/demo.md", "demo", late("benchmarks.operation.demo", "printed")),
     Table("dialogues", "docs/conversation.md", "dialogues", DIALOGUES),
     Table("dialogues/dev", "docs/conversation.md", "dialogues_dev", DIALOGUES),
+    Table(
+        "grailqability",
+        "docs/freebase_question_sets.md",
+        "grailqability",
+        late("benchmarks.papers.grailqability", "tables"),
+    ),
     Table("head_start_calibration", "docs/auto.md", "head_start_calibration", HEAD_START),
     Table("kill_commands", "docs/operations.md", "kill_commands", kill_commands.section),
     Table("bases", "docs/auto.md", "bases", late("benchmarks.models.bases", "weighed")),

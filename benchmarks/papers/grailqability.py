@@ -36,6 +36,7 @@ from benchmarks.papers.query_graph import QueryTriple, entity_triples, triples_o
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.datasets.published.grailqability import AbilityRow
 from kgqa_core.datasets.published.rows import read_row
+from kgqa_core.papers.grailqability.report import system_label
 from kgqa_core.types import SPLITS
 
 FIELDS = (*CONDITIONS, "?referee/...", "?sets/...")
@@ -194,6 +195,44 @@ def _agree(systems: Sequence[Mapping[str, Any]], again: Mapping[str, Mapping[str
             if any(abs(100 * cells[metric]["value"] - rows[group][metric]) > 0.011 for metric in METRICS):
                 return False
     return True
+
+
+def tables(record: Mapping[str, Any]) -> str:
+    """The markdown tables of a record: both evaluations, and the parsers of each set."""
+    lines: list[str] = []
+    if (signed := record.get("referee")) is not None:
+        same = "the same figures in every row" if signed["equal"] else "**other figures**"
+        lines += [
+            f"`kgqa evaluate` with `--ontology`, and its switches, on RnG-KBQA's published predictions (A+U, T) of "
+            f"{signed['groups']['all']['questions']} test questions; the authors' script gives {same}:",
+            "",
+            f"| | questions | {' | '.join(METRICS)} | {' | '.join(f'{m}, paper, shape' for m in METRICS)} |",
+            "|---|" + "---:|" * (1 + 2 * len(METRICS)),
+        ]
+        for group in GROUPS:
+            row = signed["groups"][group]
+            cells = [f"{cell[metric]:.1f}" for cell in (row, row["paper rules, shape"]) for metric in METRICS]
+            lines.append(f"| {group} | {row['questions']} | {' | '.join(cells)} |")
+    for name, made in sorted(record.get("sets", {}).items()):
+        sizes = " / ".join(str(made["questions"][split]) for split in SPLITS)
+        again = "the same" if made["equal"] else "**not the same**"
+        test = made["systems"][0]["scores"]["test"]
+        groups = [group for group in ("all", "A", "U", "NK", "NA") if group in test]
+        heads = [f"{group} {metric}" for group in groups[:3] for metric in METRICS] + [f"{g} EM" for g in groups[3:]]
+        lines += [
+            "",
+            f"`{name}`: {sizes} questions of train, dev and test, {made['triples']:,} triples; `kgqa evaluate` says "
+            f"{again} of the predictions:",
+            "",
+            f"| | {' | '.join(heads)} |",
+            "|---|" + "---:|" * len(heads),
+        ]
+        for system in made["systems"]:
+            scores = system["scores"]["test"]
+            cells = [scores[group][metric]["value"] for group in groups[:3] for metric in METRICS]
+            cells += [scores[group]["EM"]["value"] for group in groups[3:]]
+            lines.append(f"| {system_label(system)} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
