@@ -9,6 +9,7 @@ import lzma
 from pathlib import Path
 from typing import Any
 
+import networkx
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -200,7 +201,6 @@ def test_bad_elements_of_graphml_are_rejects_with_their_lines(tmp_path):
 
 
 def test_graphml_of_networkx_is_read_with_defaults_and_plain_edges(tmp_path):
-    networkx = pytest.importorskip("networkx")
     graph = networkx.DiGraph(name="g", node_default={}, edge_default={})
     graph.add_node("a", label="An a & <b>", weight=1.5)
     graph.add_edge("a", "b", type="likes", since=2001)
