@@ -241,9 +241,11 @@ def thesaurus(found: Json) -> str:
         for variant, title in VARIANTS.items():
             own = row[variant]
             exact = "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own["exact"])
-            shares = [f"{own[figure]['share']:.3f}" for figure in ("declined", "wrong_above")]
+            figures = ("hits_at_1", "declined", "wrong_above", "missed_above")
+            shares = [f"{own[figure]['share']:.3f}" if figure in own else "–" for figure in figures]
             rows.append((SETS.get(name, name), matching, title, own["questions"], exact, *shares))
-    head = ("questions", "entries of the graph", "words", "n", "exact [95 %]", "declined wrongly", "wrong above .8")
+    head = ("questions", "entries of the graph", "words", "n", "exact [95 %]", "Hits@1", "declined wrongly",
+            "not exact above .8", "first answer wrong above .8")  # fmt: skip
     return f"{table(head, rows)}\n{conditions_line(found['conditions'])}\n"
 
 
