@@ -362,11 +362,13 @@ def evaluate(
 ) -> None:
     """Score somebody's answers with our metrics, or by the rules of a benchmark."""
     if benchmark is not None:
-        if questions is not None or kg is not None:
-            raise InputError("--benchmark takes --data, not --questions or --kg")
-        score_published(session, benchmark, predictions, data, split, ontology, rules)
+        score_published(session, benchmark, predictions, data, split, ontology, rules, other=questions or kg)
         return
-    if questions is None or data is not None or ontology is not None:
+    published = {"data": data, "split": split, "ontology": ontology, "rules": rules}
+    for option, value in published.items():
+        if value not in (None, "test" if option == "split" else "script"):
+            raise InputError(f"--{option} {str(value)!r} needs --benchmark grailqability")
+    if questions is None:
         raise InputError("give --questions FILE with gold answers, or --benchmark grailqability with --data")
     from kgqa_core.evaluation.predictions import evaluate_predictions
     from kgqa_core.report.tables import score_tables

@@ -48,7 +48,7 @@ def test_rows_are_those_of_the_groups_and_what_does_not_count_is_said(tmp_path: 
         (("--rules", "papers"), "--rules 'papers' is not known"),
         (("--split", "train"), "no prediction is of the 2 train questions"),
         (("--ontology", "nowhere"), "fb_roles is not there"),
-        (("--questions", "q.jsonl"), "--benchmark takes --data, not --questions or --kg"),
+        (("--questions", "q.jsonl"), "takes --data, not --questions or --kg: 'q.jsonl'"),
     ],
 )
 def test_bad_options_are_refused(tmp_path: Path, predictions: Path, words: tuple[str, ...], fault: str) -> None:

@@ -88,7 +88,7 @@ RECIPES: dict[str, Recipe] = {
     "chat": Recipe({"run_id": "asked"}, loads=True),
     "completion": Recipe(),
     "answer": Recipe({"run_id": "asked"}, flow=True),
-    "evaluate": Recipe({"kg": "kg", "questions": "questions.jsonl"}),
+    "evaluate": Recipe({"questions": "questions.jsonl"}),
     "datasets": Recipe(),
     "report": Recipe(),
     "ui": Recipe(more=("--prefect-port", "0", "--mlflow-port", "0"), serves=True),

@@ -58,6 +58,7 @@ def make(root: Path, light: bool = False) -> None:
     if not light:
         _benchmark(user, questions)
         _predictions(user)
+        _published(user)
         _longtail(user)
     shutil.rmtree(questions)
     _lines(user / "labelled.jsonl", [{"question": "Where?", "answers": ["Oslo"], "output": "", "correct": False}])
@@ -91,6 +92,19 @@ def _predictions(user: Path) -> None:
             if line]  # fmt: skip
     ids = [row.get("qid", row.get("id")) for row in test]
     _lines(user / "forms.jsonl", [{"id": one, "s_expression": None, "answers": []} for one in ids])
+
+
+def _published(user: Path) -> None:
+    """`grailqability` and `ontology`, as GrailQAbility's and GrailQA's authors publish them."""
+    from kgqa_core.papers.grailqability.freebase_match import REVERSED, ROLES, TYPES
+    from tests.unit.datasets.published.test_grailqability import files
+
+    (user / "grailqability").mkdir()
+    files(user / "grailqability")
+    (user / "ontology").mkdir()
+    rows = {ROLES: "film.film film.film.directed_by film.director", TYPES: "film.film x common.topic", REVERSED: ""}
+    for name, text in rows.items():
+        (user / "ontology" / name).write_text(f"{text}\n", encoding="utf-8")
 
 
 def _longtail(user: Path) -> None:
