@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+import numpy as np
+
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import Aggregate, Arg, Compare, Entity, Form, Greater, Holds, Join, Nth
 from kgqa_core.rewriting.phrases import phrase
@@ -59,10 +61,17 @@ class GrammarAgreement:
 
     @cached_property
     def directed(self) -> list[bool]:
-        """Of each relation whether it is between things of a kind, and does not hold in both directions."""
-        mutual, ends = question_words()["mutual"], zip(self.graph.head_type, self.graph.tail_type, strict=True)
-        names = (WORD.findall(label.lower()) for label in self.graph.labels)
-        return [bool(a == b) and mutual.isdisjoint(words) for (a, b), words in zip(ends, names, strict=True)]
+        """Of each relation whether it is between things of a kind, and does not hold in both directions.
+
+        Where a type is not known, those are of a kind of which one is at both ends.
+        """
+        mutual, memory = question_words()["mutual"], self.graph.memory
+        names = [WORD.findall(label.lower()) for label in self.graph.labels]
+        alike = self.graph.head_type == self.graph.tail_type
+        for relation in np.flatnonzero(np.minimum(self.graph.head_type, self.graph.tail_type) < 0).tolist():
+            own = memory.relation == relation
+            alike[relation] = bool(np.isin(memory.head[own], memory.tail[own]).any())
+        return [one and mutual.isdisjoint(words) for one, words in zip(alike.tolist(), names, strict=True)]
 
     def _directions(self, form: Form, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
         """(relation, key, sign) of each mention at an end of a relation, as `_told` gives it; of counts with key ""."""
@@ -106,9 +115,20 @@ class GrammarAgreement:
             return 1 if (before != last) == head else -1
         for n, word in enumerate(words.roots):
             if n != slot and word in roles:
-                told = _is_head(words.words, n, slot, roles[word])
+                role = roles[word]
+                if role in (NOUN, ROLE) and self._is_done(relation, words, n):
+                    role = ACTIVE if role == NOUN else VERB
+                told = _is_head(words.words, n, slot, role)
                 return 0 if told is None else 1 if told == head else -1
         return 0
+
+    def _is_done(self, relation: int, words: WordCover, n: int) -> bool:
+        """Whether a word is the verb of which a noun of a relation is made: `who manages x`, `who does x mentor`."""
+        nouns = (self.graph.labels[relation].lower(), *entry_of(self.graph, relation).nouns)
+        doers = (noun for text in nouns for noun in WORD.findall(text) if _DOER.search(noun))
+        verbal = not _DOER.search(words.words[n]) or (n > 0 and words.words[n - 1] in ("who", "what", "that"))
+        verbal |= n > 1 and words.words[n - 2] in ("do", "does", "did")
+        return verbal and any(root(noun) == words.roots[n] for noun in doers)
 
     def roles(self, relation: int) -> dict[str, str]:
         """Roots of the words of a relation, each with what it says."""
