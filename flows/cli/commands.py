@@ -88,7 +88,7 @@ COMMANDS = (
         "forecast",
         "Say what a run would ask of language models: calls, tokens, cost and time, less what is already paid.",
     ),
-    CommandRecord("ask", "evaluate", "Score somebody's answers with our metrics."),
+    CommandRecord("ask", "evaluate", "Score somebody's answers with our metrics, or by the rules of a benchmark."),
     CommandRecord(
         "judge",
         "judge",

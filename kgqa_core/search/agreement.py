@@ -51,13 +51,13 @@ class GrammarAgreement:
 
     def reversed(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
         """Candidates that have a relation between things of a kind in the other direction than the question says, or
-        count its other end, where one of the others has it in that one: places in `candidates`."""
+        count its other end where one of the others counts the one that it says: places in `candidates`."""
         told = [
             [one for one in self._directions(candidate.form, query, words) if self.directed[one[0]] or not one[1]]
             for candidate in candidates
         ]
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
-        return {n for n, signs in enumerate(told) if any(s < 0 and (r, key) in right for r, key, s in signs)}
+        return {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
 
     @cached_property
     def directed(self) -> list[bool]:
