@@ -71,6 +71,52 @@ def test_both_things_of_a_truth_have_their_ends(farm: LabelGraph) -> None:
     assert [agreement(farm, asked, form, "fox", "hare")[1] for form in forms] == [1.0, -1.0]
 
 
+@pytest.fixture(scope="module")
+def firm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelGraph]:
+    """Who manages whom, without types, and which parts of a machine need which."""
+    chain = (("ann", "bob"), ("bob", "cid"), ("dan", "bob"))
+    lines = [f"<{X}{one}> <{X}manager> <{X}{other}> ." for one, other in chain]
+    needs = (("a", "b"), ("c", "b"), ("c", "d"))
+    lines += [f"<{X}{one}> <{X}dependsOn> <{X}{other}> ." for one, other in needs]
+    lines += [f"<{X}{key}> <{TYPE}> <{X}part> ." for key in "abcd"]
+    with KgStore.open(build_graph(tmp_path_factory.mktemp("firm"), lines)) as store:
+        yield LabelGraph(store)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_head"),
+    [
+        ("who manages x ?", True),
+        ("who is the manager of x ?", True),
+        ("who is x 's manager?", True),
+        ("who is x the manager of?", False),
+        ("who does x manage?", False),
+        ("who is managed by x ?", False),
+    ],
+)
+def test_the_verb_of_a_noun_for_who_does_it_has_its_direction(firm: LabelGraph, text: str, is_head: bool) -> None:
+    forms = (f"(JOIN (R {X}manager) {X}bob)", f"(JOIN {X}manager {X}bob)")
+    assert [agreement(firm, text, form, "bob")[1] for form in forms] == ([1.0, -1.0] if is_head else [-1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "heads"), [("part with most dependents", True), ("part with the highest number of dependencies", False)]
+)
+def test_what_a_ranking_counts_is_what_the_noun_for_it_says(firm: LabelGraph, text: str, heads: bool) -> None:
+    forms = (f"(ARGMAX (TYPE {X}part) (COUNT (R {X}dependsOn)))", f"(ARGMAX (TYPE {X}part) (COUNT {X}dependsOn))")
+    assert [agreement(firm, text, form)[1] for form in forms] == ([1.0, -1.0] if heads else [-1.0, 1.0])
+
+
+def test_a_form_against_the_direction_of_the_words_is_no_candidate(firm: LabelGraph) -> None:
+    told = GrammarAgreement(firm)
+    query = LabelQuery("who manages x ?", (slot_of(firm, "x", f"{X}cid"),))
+    words = fit_of(firm, query).cover
+    assert words is not None
+    made = candidate_of(parse(f"(JOIN {X}manager {X}cid)"), query, firm)
+    assert made is not None and told.directed[firm.labels.index("manager")]
+    assert told.reversed([made], query, words) == {0}, "nobody manages Cid: who is managed by him is no answer"
+
+
 def test_adjectives_say_which_end_of_a_ranking_is_wanted(farm: LabelGraph) -> None:
     towns = f"(TYPE {X}town) {X}longitude)"
     for text, best in (("westernmost town", "MIN"), ("easternmost town", "MAX"), ("town with the highest", "MAX")):

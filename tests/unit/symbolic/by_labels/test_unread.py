@@ -298,6 +298,13 @@ def test_cues_of_a_question_are_its_negations_and_the_kind_of_its_answer(
     assert ([word for _, word in cues.negations], cues.kind) == (words, kind)
 
 
+def test_what_number_is_a_name_and_first_ranks_by_time() -> None:
+    counts = {text: cues_of(text, yes_no=False).counts for text in ("what number do i call in x", "what number of y")}
+    assert counts == {"what number do i call in x": False, "what number of y": True}
+    timed = {text: cues_of(text, yes_no=False).timed for text in ("x 's first wife", "first n with most y", "in x")}
+    assert timed == {"x 's first wife": True, "first n with most y": False, "in x": False}
+
+
 def test_lower_case_word_of_an_operation_is_no_mention(graph: LabelGraph, scorer: LabelScorer) -> None:
     question = question_about(graph, "q", "country with the most neighbours", X + "c0")
     linked = replace(question, topic_keys=("most",), topic_weights=(0.9,), topic_mentions=(0,))
