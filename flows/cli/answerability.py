@@ -144,11 +144,11 @@ def score(
 
 def score_published(
     session: JsonSession, benchmark: str, predictions: Path, data: Path | None, split: str, ontology: Path | None,
-    rules: str, other: Path | None = None,
+    rules: str, untaken: Path | None = None,
 ) -> None:  # fmt: skip
     """Score forms and answers on the published files of GrailQAbility; see `kgqa evaluate --benchmark`.
 
-    other: a question file or graph, which no benchmark takes.
+    untaken: a question file or graph, which no benchmark takes.
     """
     from kgqa_core.errors import nearest
     from kgqa_core.papers.grailqability.builder.published import of_split, read_official_predictions, read_published
@@ -164,8 +164,8 @@ def score_published(
     ):
         if value not in known:
             raise InputError(f"--{option} {value!r} is not known{nearest(value, known)}; choose {' or '.join(known)}")
-    if other is not None:
-        raise InputError(f"--benchmark {benchmark} takes --data, not --questions or --kg: {str(other)!r}")
+    if untaken is not None:
+        raise InputError(f"--benchmark {benchmark} takes --data, not --questions or --kg: {str(untaken)!r}")
     if data is None:
         raise InputError("--benchmark grailqability needs --data, the folder of its files or one of them")
     read = read_published(data, split)

@@ -362,7 +362,7 @@ def evaluate(
 ) -> None:
     """Score somebody's answers with our metrics, or by the rules of a benchmark."""
     if benchmark is not None:
-        score_published(session, benchmark, predictions, data, split, ontology, rules, other=questions or kg)
+        score_published(session, benchmark, predictions, data, split, ontology, rules, questions or kg)
         return
     published = {"data": data, "split": split, "ontology": ontology, "rules": rules}
     for option, value in published.items():
