@@ -29,6 +29,7 @@ os.environ.update(
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING": "false",
         "RAY_USAGE_STATS_ENABLED": "0",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_OFFLINE": "1",

@@ -19,7 +19,7 @@ from kgqa_core.errors import ConfigError, InputError, KgqaError, StorageError
 from kgqa_core.serving.addresses import is_wildcard, reserve
 from kgqa_core.store.artifacts import Home, write_json
 from tasks.servers import login, process
-from tasks.tracking.addresses import run_page, ui_addresses
+from tasks.tracking.addresses import run_page, runs_page, ui_addresses
 from tasks.tracking.mlflow_store import tracking_uri
 
 WAIT_SECONDS = 300
@@ -83,6 +83,7 @@ def links(record: dict[str, Any]) -> dict[str, str]:
     if record.get("mlflow_run_id"):
         page = run_page(base["mlflow"], record["mlflow_experiment_id"], record["mlflow_run_id"])
         pages["MLflow UI"] = f"{page}{hints['mlflow']}"
+        pages["All runs"] = runs_page(base["mlflow"], record["mlflow_experiment_id"])
     return pages
 
 

@@ -34,6 +34,7 @@ from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.engine.runners import check_runner
 from tasks.secrets import load_secrets
 from tasks.tracking.buffered_tracker import open_tracker
+from tasks.tracking.system_metrics import system_metrics
 from tasks.tracking.tracker import DataSet, NoTracker, RunDatasets, RunEnd, RunValues, Tracker
 
 log = logging.getLogger("kgqa")
@@ -317,7 +318,7 @@ def tracked_run(profile: Profile, *, several: bool = False) -> Iterator[Run]:
     home.catch_up()
     token = _CURRENT.set(run)
     try:
-        with run.closing:
+        with run.closing, system_metrics(tracker, run.tracked):
             yield run
     except BaseException as fault:
         run._close("failed")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from kgqa_core.store.artifacts import Home
-from tasks.tracking.mlflow_store import without_credentials
+from tasks.tracking.mlflow_store import VIEW, without_credentials
 
 REPORT = "report.html"
 """Name of a run's report, in its folder and among its files in MLflow."""
@@ -45,6 +45,11 @@ def mlflow_page(home: Home, experiment: str | None, run: str | None) -> str | No
 def run_page(base: str, experiment: str, run: str) -> str:
     """Address of a run's page in the MLflow UI at `base`."""
     return f"{base}/#/experiments/{experiment}/runs/{run}{RUNS_VIEW}"
+
+
+def runs_page(base: str, experiment: str) -> str:
+    """Address of the table of runs in the MLflow UI at `base`, with the headline metrics as columns."""
+    return f"{base}/#/experiments/{experiment}/runs{RUNS_VIEW}&viewStateShareKey={VIEW}"
 
 
 def compare_page(home: Home, runs: Sequence[tuple[str | None, str | None]]) -> str | None:

@@ -48,6 +48,12 @@ EXPERIMENT = "kgqa"
 KIND, MODELS = "mlflow.experimentKind", "custom_model_development"
 """Tag and value by which MLflow's UI opens an experiment on its runs, not on chat traces.  3.17 has a switch beside it,
 which links set (`tasks.tracking.addresses`)."""
+HEADLINES = ("right", "wrong", "declined", "right_of_answered", "answered", "questions")
+"""Names of the metrics `answers/…` that the table of runs shows, in their order."""
+VIEW = "kgqa"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+"""Tag by which an experiment has a shared view of its table of runs; MLflow's UI opens it from a link alone, since it
+stores the columns of its own table in the browser."""
 PARAM_LENGTH = 500
 TAG_LENGTH = 5000
 MODEL = "system"
@@ -296,19 +302,22 @@ class MlflowStore:
         return len(left)
 
     def _open_experiment(self, home: Home) -> str:
+        columns = [f"metrics.`answers/{name}`" for name in HEADLINES]
+        tags = {KIND: MODELS, VIEW_TAG: json.dumps({"selectedColumns": [*columns, "attributes.`Description`"]})}
         experiment = self._client.get_experiment_by_name(EXPERIMENT)
         if experiment is not None:
-            if experiment.tags.get(KIND) is None:
-                from mlflow.exceptions import MlflowException
+            from mlflow.exceptions import MlflowException
 
-                with contextlib.suppress(MlflowException):  # only how pages open depends on it
-                    self._client.set_experiment_tag(experiment.experiment_id, KIND, MODELS)
+            for name, value in tags.items():
+                if experiment.tags.get(name) is None or (name == VIEW_TAG and experiment.tags[name] != value):
+                    with contextlib.suppress(MlflowException):  # only how pages open depends on it
+                        self._client.set_experiment_tag(experiment.experiment_id, name, value)
             return str(experiment.experiment_id)
         from mlflow.store.db.db_types import DATABASE_ENGINES
 
         opened_here = self.uri.partition("://")[0].partition("+")[0] in DATABASE_ENGINES
         location = (home.root / "mlflow" / "artifacts").as_uri() if opened_here else None  # else `mlruns` where we work
-        return str(self._client.create_experiment(EXPERIMENT, artifact_location=location, tags={KIND: MODELS}))
+        return str(self._client.create_experiment(EXPERIMENT, artifact_location=location, tags=tags))
 
 
 def model_name(text: str) -> str:
