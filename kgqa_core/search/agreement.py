@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import Aggregate, Arg, Compare, Entity, Form, Greater, Holds, Join, Nth
 from kgqa_core.rewriting.phrases import phrase
@@ -27,6 +28,9 @@ LARGE = frozenset("most highest best last latest top max maximum more greater hi
                   "beyond exceeding exceeds".split())  # fmt: skip
 SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
                   "until till".split())  # fmt: skip
+BOTH_ENDS = 0.2
+"""Share of the things at one end of a relation that are at the other one too, above which it is between things of one
+kind."""
 _WAYS = frozenset(("from", "to"))
 _VERBAL = re.compile(r"\w+ed\b.* (?:to|from|in|at|on|into|for|with)$")
 _DOER = re.compile(r"(?:ant|ent|er|or)s?$")
@@ -63,14 +67,17 @@ class GrammarAgreement:
     def directed(self) -> list[bool]:
         """Of each relation whether it is between things of a kind, and does not hold in both directions.
 
-        Where a type is not known, those are of a kind of which one is at both ends.
+        Where a type is not known, those are of a kind where more than `BOTH_ENDS` of the things at the rarer end are
+        at the other one too: names that two things share are at both ends of a few.
         """
         mutual, memory = question_words()["mutual"], self.graph.memory
         names = [WORD.findall(label.lower()) for label in self.graph.labels]
         alike = self.graph.head_type == self.graph.tail_type
         for relation in np.flatnonzero(np.minimum(self.graph.head_type, self.graph.tail_type) < 0).tolist():
             own = memory.relation == relation
-            alike[relation] = bool(np.isin(memory.head[own], memory.tail[own]).any())
+            heads, tails = np.unique(memory.head[own]), np.unique(memory.tail[own])
+            both = len(np.intersect1d(heads, tails, assume_unique=True))
+            alike[relation] = both > BOTH_ENDS * min(len(heads), len(tails))
         return [one and mutual.isdisjoint(words) for one, words in zip(alike.tolist(), names, strict=True)]
 
     def _directions(self, form: Form, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
@@ -116,19 +123,24 @@ class GrammarAgreement:
         for n, word in enumerate(words.roots):
             if n != slot and word in roles:
                 role = roles[word]
-                if role in (NOUN, ROLE) and self._is_done(relation, words, n):
-                    role = ACTIVE if role == NOUN else VERB
-                told = _is_head(words.words, n, slot, role)
+                if role in (NOUN, ROLE):
+                    role = self._noun_role(relation, role, words, n)
+                told = _is_head(words.words, n, slot, role) if role else None
                 return 0 if told is None else 1 if told == head else -1
         return 0
 
-    def _is_done(self, relation: int, words: WordCover, n: int) -> bool:
-        """Whether a word is the verb of which a noun of a relation is made: `who manages x`, `who does x mentor`."""
-        nouns = (self.graph.labels[relation].lower(), *entry_of(self.graph, relation).nouns)
-        doers = (noun for text in nouns for noun in WORD.findall(text) if _DOER.search(noun))
-        verbal = not _DOER.search(words.words[n]) or (n > 0 and words.words[n - 1] in ("who", "what", "that"))
-        verbal |= n > 1 and words.words[n - 2] in ("do", "does", "did")
-        return verbal and any(root(noun) == words.roots[n] for noun in doers)
+    def _noun_role(self, relation: int, role: str, words: WordCover, n: int) -> str:
+        """The role of a word by a noun of its relation: that of the noun; of the verb of which a noun for a doer is
+        made, as in `who manages x` and `who does x mentor`; "" of another verb, which does not say who does it."""
+        texts = (self.graph.labels[relation].lower(), *entry_of(self.graph, relation).nouns)
+        nouns = {one for text in texts for noun in WORD.findall(text) for one in singulars(noun)}
+        asked = n > 0 and words.words[n - 1] in ("who", "what", "that")
+        asked |= n > 1 and words.words[n - 2] in ("do", "does", "did")
+        if not asked and not nouns.isdisjoint(singulars(words.words[n])):
+            return role
+        if any(root(noun) == words.roots[n] for noun in nouns if _DOER.search(noun)):
+            return ACTIVE if role == NOUN else VERB
+        return ""
 
     def roles(self, relation: int) -> dict[str, str]:
         """Roots of the words of a relation, each with what it says."""
@@ -210,7 +222,7 @@ def _is_head(words: list[str], n: int, slot: int, role: str) -> bool | None:
         return ((slot < n) == (role == VERB)) != passive
     owner = slot < n and (slot + 1 == n or words[slot + 1] in ("s", "'s", "’s"))
     if slot > n:
-        owner = "of" in between or "than" in between
+        owner = "of" in between or "than" in between or words[slot + 1 : slot + 2] in (["have"], ["got"])
     elif not owner and "as" not in between and "of" not in words[n + 1 : n + 2]:
         return None
     return owner == (role == NOUN)

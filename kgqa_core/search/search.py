@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 
+from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.errors import FormError
 from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import (
     BESTS,
     OPS,
@@ -48,8 +51,9 @@ from kgqa_core.search.candidates import (
     types_in_form,
 )
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.graph import LabelGraph
+from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER
+from kgqa_core.search.question_words import entry_of, question_words
 from kgqa_core.search.words import Floats, WordCover
 
 LEVELS, BEAM, QUOTA = 4, 64, 8
@@ -69,6 +73,8 @@ COVERAGE, COST, TYPED, UNSURE, PRIOR, PLAIN = 1.2, 0.08, 0.2, 0.05, 0.1, 0.55
 relation leads to the type that is asked for."""
 EMPTY, IDLE, GAIN = 0.1, 0.08, 0.02
 """What an empty set loses, and a relation that explains less than `GAIN` more of the words."""
+GENDER, GENDERS = "gender", ("female", "male")
+"""A label of the relation to it in the thesaurus, and the lists of nouns for persons."""
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2}
@@ -120,6 +126,31 @@ class FormSearch:
     def __init__(self, graph: LabelGraph, hops: int = 2) -> None:
         self.graph, self.hops = graph, hops
 
+    @cached_property
+    def genders(self) -> dict[str, tuple[Form, Ints]]:
+        """Of each of GENDERS that the graph has, a form of those who have it, and these, ascending."""
+        graph, found = self.graph, dict[str, tuple[Form, Ints]]()
+        for relation in range(graph.relations):
+            if GENDER not in entry_of(graph, relation).labels:
+                continue
+            nodes = np.unique(graph.memory.tail[graph.memory.relation == relation])[:LARGE].tolist()
+            names, keys = graph.store.names(nodes), graph.store.entity_keys(nodes)
+            for node, gender in product(nodes, GENDERS):
+                if names[node].lower() in question_words()[gender]:
+                    form = graph.join((relation + graph.relations,), graph.named(node, keys[node]))
+                    found.setdefault(gender, (form, graph.follow(np.array([node]), relation + graph.relations)))
+        return found
+
+    def person_nouns(self, directed: int) -> set[str]:
+        """Nouns for what a directed relation leads to that are not its label: `brother` and `sister` of siblings."""
+        relation, known = directed % self.graph.relations, thesaurus()
+        entry, label = entry_of(self.graph, relation), set(WORD.findall(self.graph.labels[relation].lower()))
+        entries = [entry] if directed < self.graph.relations or label & question_words()["mutual"] else []
+        if directed >= self.graph.relations:  # parents of who is a child
+            verbs = {word for pair in entry.verb for word in pair[0].split()}
+            entries += [other for word in verbs if (other := known.relation(word)) is not None and word in other.nouns]
+        return {word for one in entries for text in (*one.labels, *one.nouns) for word in WORD.findall(text)} - label
+
     def make(self, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> list[Candidate]:
         """The candidates of a question, the likeliest first, each form once.
 
@@ -145,6 +176,7 @@ class PlanSearch:
         self.none = np.zeros(len(self.words.weights))
         self.cues = cues_of(query.text, yes_no=False)
         self.wanted = {index for index, _ in query.types}
+        self.gendered = {own: question_words()[own] & {*self.words.words} for own in GENDERS}
         self.plans: dict[Form, Plan] = {}
         self.same: dict[tuple[object, ...], Plan] = {}
         self.near: dict[tuple[str, Literal], Ints] = {}
@@ -353,14 +385,29 @@ class PlanSearch:
         if not 0 < len(reached) <= LARGE:
             return
         form = graph.join((relation,), plan.form)
+        if any(self.gendered.values()):
+            form, reached = self._of_gender(form, reached, relation)
         cover = self._ends(np.maximum(plan.cover, self.relation_cover[relation]), reached)
-        idle = IDLE * (self.words.share(cover) - self.words.share(plan.cover) < GAIN)
+        idle = IDLE * (self.words.share(cover) - self.words.share(plan.cover) < GAIN) + EMPTY * (not len(reached))
         yield self._plan(
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
             likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho, cost=plan.cost + idle,
             things=graph.to_entities(relation), chain=plan.chain + 1 if plan.chain >= 0 else -1, start=plan.start,
             kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away, last=relation,
         )  # fmt: skip
+
+    def _of_gender(self, form: Form, nodes: Ints, directed: int) -> tuple[Form, Ints]:
+        """Those of the persons that a directed relation leads to who have the gender of the noun for them.
+
+        All where the question has none or both of them, and where the graph tells the gender of none of these persons.
+        """
+        nouns, genders = self.owner.person_nouns(directed), self.owner.genders
+        said = [own for own, words in self.gendered.items() if any(not nouns.isdisjoint(singulars(w)) for w in words)]
+        known = any(among(nodes, own).any() for _, own in genders.values())
+        if len(said) != 1 or said[0] not in genders or not known:
+            return form, nodes
+        condition, own = genders[said[0]]
+        return _both(form, condition), nodes[among(nodes, own)]
 
     def _ends(self, cover: Floats, nodes: Ints) -> Floats:
         """The cover with that of the types which all of some nodes have."""

@@ -53,6 +53,8 @@ def agreement(graph: LabelGraph, text: str, form: str, *keys: str) -> tuple[floa
         ("capital of x", "capital", True),
         ("x 's capital", "capital", True),
         ("which land has x as its capital?", "capital", False),
+        ("which land capitalises x", "capital", None),
+        ("how many capitals does x have", "capital", True),
         ("tell me about x", "eats", None),
     ],
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic.forms import OPS, Arg, Compare, Form, Greater, Holds, Join, Literal, Nth, Or
 from kgqa_core.logic.memory import MemoryGraph
@@ -25,7 +28,8 @@ from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.search import MOST
 from tests.support.examples import examples
 from tests.support.graphs import DATES, ENTITIES, QUANTITIES, Graph, random_graph, small_graph, store_of
-from tests.support.label_graph import X, all_candidates, slot_of, way_of
+from tests.support.label_graph import RDFS, X, all_candidates, slot_of, way_of
+from tests.support.question_graph import build_graph
 
 
 def check(one: Candidate, memory: MemoryGraph) -> None:
@@ -372,3 +376,37 @@ def test_inside_is_being_among_ascending_members() -> None:
     for some, expected in (([2], True), ([9, 2], True), ([], True), ([1], False), ([10], False), ([2, 6], False)):
         assert inside(np.array(some, dtype=np.int64), members) is expected
     assert not inside(np.array([1]), np.empty(0, dtype=np.int64))
+
+
+FAMILY = (
+    "ann gender female", "ben gender male", "cat gender female", "eve gender female", "ann sibling ben",
+    "ann sibling cat", "ben sibling ann", "ann child eve", "eve brother ben", "dan sibling kim",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "form", "found"),
+    [
+        ("sisters of x", "ann", "(AND (JOIN (R sibling) ann) (JOIN gender female))", "cat"),
+        ("x 's brother", "ann", "(AND (JOIN (R sibling) ann) (JOIN gender male))", "ben"),
+        ("brothers and sisters of x", "ann", "(JOIN (R sibling) ann)", "ben cat"),
+        ("son of x", "ann", "(AND (JOIN (R child) ann) (JOIN gender male))", ""),
+        ("mother of x", "eve", "(AND (JOIN child eve) (JOIN gender female))", "ann"),
+        ("brother of x", "eve", "(JOIN (R brother) eve)", "ben"),
+        ("brother of x", "dan", "(JOIN (R sibling) dan)", "kim"),
+    ],
+)
+def test_nouns_for_persons_of_a_gender_find_these_where_the_graph_tells_it(
+    tmp_path: Path, text: str, topic: str, form: str, found: str
+) -> None:
+    lines = [" ".join(f"<{X}{key}>" for key in line.split()) + " ." for line in FAMILY]
+    lines += [f'<{X}{key}> <{RDFS}label> "{key}" .' for key in ("female", "male", "ann")]
+    with KgStore.open(build_graph(tmp_path, lines)) as store:
+        graph = LabelGraph(store)
+        made = all_candidates(graph, LabelQuery(text, (slot_of(graph, "x", X + topic),)))
+        told = {str(one.form).replace(X, ""): one.nodes for one in made}
+        nodes = told[form]
+        assert nodes is not None
+        assert {key.removeprefix(X) for key in store.entity_keys(nodes.tolist()).values()} == {*found.split()}
+    plain = form.removeprefix("(AND ").partition(" (JOIN gender")[0]
+    assert plain == form or plain not in told, "all children are no sons"
