@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class _NotDecisive:
@@ -44,11 +44,33 @@ class EncoderOptions(Options):
 
 
 class LayeredEncoderOptions(EncoderOptions):
-    """The same block where only the last layers of a pretrained encoder learn."""
+    """The same block of a retriever: which parts of a pretrained encoder learn, what it reads and how long."""
 
     encoder_layers: int = Field(default=3, ge=0)
     """Last layers of a pretrained BERT that learn; the states of the others are computed once.  `minilm` has six.
     With 0 all learn, as those of encoders of another type do."""
+    train_embeddings: bool = False
+    """Whether the input embeddings of a pretrained encoder learn too, as in the papers; all of its layers have to then
+    (`encoder_layers: 0`).  Those of a scratch encoder always do."""
+    pooling: Literal["mean", "cls", "pooler"] = "mean"
+    """How a pretrained encoder's states become the vector of a question: the mean over its tokens, the state of the
+    first token, or that state through the pooling layer that BERT has (a linear map and tanh), as classifiers of
+    Transformers read it.  A scratch encoder takes the mean."""
+    mask_topic: bool = True
+    """Whether the mention of the topic is replaced by a neutral token before the encoder reads a question; the papers
+    leave it in."""
+    max_steps: int | None = Field(default=None, ge=1)
+    """Steps of a training in place of its number of passes; the last pass is cut.  Training still ends after `patience`
+    passes without a better dev score."""
+
+    @model_validator(mode="after")
+    def _embeddings_need_all_layers(self) -> Self:
+        if self.train_embeddings and self.encoder_layers and self.encoder != "scratch":
+            raise ValueError(
+                f"train_embeddings needs all layers to learn, and encoder_layers is {self.encoder_layers}: the states "
+                "below the last layers are computed once; set encoder_layers=0"
+            )
+        return self
 
 
 class ScratchEncoderOptions(EncoderOptions):

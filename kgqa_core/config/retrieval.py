@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator, model_validator
 
 from kgqa_core.config.base import EncoderOptions, Execution, LayeredEncoderOptions, Options, TrainingOptions
 from kgqa_core.config.experiment import TOPICS, RetrieverVariant
@@ -102,6 +102,15 @@ class RigelOptions(RetrieverSection, LayeredEncoderOptions, TrainingOptions):
     batch_size: PositiveInt = 32
     """Questions in one step."""
 
+    @model_validator(mode="after")
+    def _legs_need_a_mask(self) -> Self:
+        if self.intersect != "none" and not self.mask_topic:
+            raise ValueError(
+                f"intersect={self.intersect} reads a question once for each topic, told apart by what stands for its "
+                "mention; set mask_topic=true or intersect=none"
+            )
+        return self
+
 
 class HopPathOptions(RetrieverSection, LayeredEncoderOptions, TrainingOptions):
     """The path retriever of Retrieve-Rewrite-Answer and its training (Wu et al. 2023, section 3.1)."""
@@ -128,6 +137,9 @@ class HopPathOptions(RetrieverSection, LayeredEncoderOptions, TrainingOptions):
     searched_paths: int = Field(default=3, ge=0)
     """Gold paths searched in the graph for a training question that has answers and no annotated path; 0 searches
     none."""
+    shared_encoder: bool = True
+    """Whether the classifiers of hops and of relations read the states of one encoder; with false each has its own, as
+    in the published code."""
 
 
 class TransferNetOptions(RetrieverSection, EncoderOptions, TrainingOptions):

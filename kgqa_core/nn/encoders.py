@@ -1,7 +1,7 @@
 """Text encoders: a pretrained transformer, or one learnt from the training questions alone.
 
 Both read with a `tokenizers` tokenizer that is stored beside the weights, so that a trained retriever loads without
-a hub.  Both pool the last hidden states by their mean over real tokens.
+a hub.  Both pool the last hidden states by their mean over real tokens, a pretrained one as `pooling` says.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
@@ -41,15 +41,19 @@ _UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff
 """Thai, Lao, Burmese, Khmer, kana and Han characters: words without spaces between them."""
 
 
+Pooling = Literal["mean", "cls", "pooler"]
+
+
 @dataclass(frozen=True)
 class Reader:
     """Turns prepared question texts into token ids.
 
-    topic_token: what stands for the topic's mention.  pad, unknown: ids; unknown is None for byte-level vocabularies.
+    topic_token: what stands for the topic's mention; None where it is left in the text.
+    pad, unknown: ids; unknown is None for byte-level vocabularies.
     """
 
     tokenizer: Tokenizer
-    topic_token: str
+    topic_token: str | None
     pad: int
     unknown: int | None
     max_tokens: int
@@ -106,13 +110,18 @@ def note_unknown_tokens(share: float, texts: str, encoder: str, section: str, mo
 
 
 class Pretrained(nn.Module):
-    """A Hugging Face encoder with mean pooling; its input embeddings stay as they were trained."""
+    """A Hugging Face encoder; its input embeddings stay as they were trained unless `train_embeddings` is called.
 
-    def __init__(self, body: nn.Module, width: int) -> None:
+    pooling: `mean` over the real tokens, `cls`, the state of the first one, or `pooler`, that state through the body's
+    pooling layer.  Raises ModelError where the body has none.
+    """
+
+    def __init__(self, body: nn.Module, width: int, pooling: Pooling = "mean") -> None:
         super().__init__()
-        self.body, self.width = body, width
-        embeddings: nn.Module = body.get_input_embeddings()  # type: ignore[operator]
-        embeddings.requires_grad_(False)
+        self.body, self.width, self.pooling = body, width, pooling
+        if pooling == "pooler" and getattr(getattr(body, "pooler", None), "dense", None) is None:
+            raise ModelError("pooling=pooler needs an encoder with BERT's pooling layer, which this one lacks; use cls")
+        self.train_embeddings(False)
         self.fixed = 0
         self._kept: dict[tuple[int, ...], Tensor] = {}
 
@@ -124,9 +133,15 @@ class Pretrained(nn.Module):
         if not isinstance(self.body, Bert) or not 0 < layers < len(self.body.encoder.layer):
             return False
         self.fixed = len(self.body.encoder.layer) - layers
-        for part in (self.body.embeddings, self.body.pooler, *self.body.encoder.layer[: self.fixed]):
+        for part in (self.body.embeddings, *self.body.encoder.layer[: self.fixed]):
             part.requires_grad_(False)
+        self.body.pooler.requires_grad_(self.pooling == "pooler")
         return True
+
+    def train_embeddings(self, learn: bool = True) -> None:
+        """Whether the vectors of the tokens learn."""
+        embeddings: nn.Module = self.body.get_input_embeddings()  # type: ignore[operator]
+        embeddings.requires_grad_(learn)
 
     def train(self, mode: bool = True) -> Pretrained:
         """As torch has it, but for the layers that do not learn."""
@@ -158,7 +173,11 @@ class Pretrained(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """h_q [batch, width] of ids [batch, length]."""
-        return _mean(self.states(ids, mask), mask)
+        states = self.states(ids, mask)
+        if self.pooling == "mean":
+            return _mean(states, mask)
+        first = states[:, 0]
+        return first if self.pooling == "cls" else torch.tanh(self.body.pooler.dense(first))  # type: ignore[union-attr,operator]
 
     def states(self, ids: Tensor, mask: Tensor) -> Tensor:
         """The last hidden states [batch, length, width]."""
@@ -183,7 +202,7 @@ class Pretrained(nn.Module):
         return lower
 
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Mean of the input embeddings [batch, width] of ids [batch, length], which training does not change."""
+        """Mean of the input embeddings [batch, width] of ids [batch, length]."""
         embeddings: nn.Module = self.body.get_input_embeddings()  # type: ignore[operator]
         return _mean(embeddings(ids), mask)
 
@@ -216,32 +235,41 @@ Encoder = Pretrained | Scratch
 
 
 def new_encoder(
-    options: EncoderOptions, texts: Callable[[str], Sequence[str]], section: str, placeholders: Sequence[str] = ()
+    options: EncoderOptions,
+    texts: Callable[[str | None], Sequence[str]],
+    section: str,
+    placeholders: Sequence[str] = (),
 ) -> tuple[Encoder, Reader, dict[str, Any]]:
     """An encoder to be trained, its reader, and the description that `load_encoder` rebuilds it from.
 
-    texts(topic_token): the training questions' texts with their topics masked by that token; a scratch vocabulary is
-    learnt from them.  section: of the profile, for messages.  placeholders: further tokens that stand for mentions,
-    each one token of a scratch vocabulary.  Raises ModelError when the options name something that is not an encoder.
+    texts(topic_token): the training questions' texts with their topics masked by that token, or with their topics where
+    it is None; a scratch vocabulary is learnt from them.  section: of the profile, for messages.
+    placeholders: further tokens that stand for mentions, each one token of a scratch vocabulary.
+    Raises ModelError when the options name something that is not an encoder.
     """
     unknown: int | None
+    how = options if isinstance(options, LayeredEncoderOptions) else LayeredEncoderOptions()
     if options.encoder == "scratch":
         width = options.scratch_width + options.scratch_width % 2
-        tokenizer = learn_tokenizer(texts(TOPIC), options.scratch_vocabulary, placeholders)
+        tokenizer = learn_tokenizer(texts(TOPIC if how.mask_topic else None), options.scratch_vocabulary, placeholders)
         description: dict[str, Any] = {"kind": "scratch", "width": width, "vocabulary": tokenizer.get_vocab_size()}
         pad, unknown = SPECIAL.index(PAD), SPECIAL.index(UNKNOWN)
         body: Encoder = Scratch(tokenizer.get_vocab_size(), width, pad)
-        topic, longest = TOPIC, 10**6
+        topic: str | None = TOPIC
+        longest = 10**6
     else:
         model, hf_tokenizer = load_pretrained(options.encoder, section)
         config = {key: value for key, value in model.config.to_dict().items() if key not in _VOLATILE}
-        body = Pretrained(model, int(model.config.hidden_size))
+        body = Pretrained(model, int(model.config.hidden_size), how.pooling)
         description = {"kind": "pretrained", "width": body.width, "config": config}
+        if how.pooling != "mean":
+            description["pooling"] = how.pooling
         tokenizer = hf_tokenizer.backend_tokenizer
         topic = str(hf_tokenizer.mask_token or "this")
         pad = int(hf_tokenizer.pad_token_id or 0)
         unknown = hf_tokenizer.unk_token_id if tokenizer.id_to_token(hf_tokenizer.unk_token_id or 0) else None
         longest = int(getattr(model.config, "max_position_embeddings", 10**6)) - 2
+    topic = topic if how.mask_topic else None
     reader = Reader(tokenizer, topic, pad, unknown, min(options.max_tokens, longest))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -254,11 +282,15 @@ def keep_lower_states(
 ) -> None:
     """Lets the last `encoder_layers` of a pretrained encoder learn, and computes the states of the others once.
 
+    Where all layers learn, the input embeddings do too if `train_embeddings` says so.
+
     rows: token ids of the texts of the training.
     """
     speed_up(encoder)
     if isinstance(encoder, Pretrained) and encoder.learn(options.encoder_layers):
         encoder.keep(rows, device)
+    elif isinstance(encoder, Pretrained):
+        encoder.train_embeddings(options.train_embeddings)
 
 
 def load_encoder(folder: Path, description: dict[str, Any]) -> tuple[Encoder, Reader]:
@@ -266,12 +298,13 @@ def load_encoder(folder: Path, description: dict[str, Any]) -> tuple[Encoder, Re
     reader = Reader(load_tokenizer(folder), **description["reader"])
     if description["kind"] == "scratch":
         return Scratch(description["vocabulary"], description["width"], reader.pad), reader
+    how: tuple[int, Pooling] = description["width"], description.get("pooling", "mean")
     if is_plain(description["config"]):
-        return Pretrained(Bert(BertConfig(description["config"])), description["width"]), reader
+        return Pretrained(Bert(BertConfig(description["config"])), *how), reader
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.for_model(**description["config"])
-    return Pretrained(AutoModel.from_config(config), description["width"]), reader
+    return Pretrained(AutoModel.from_config(config), *how), reader
 
 
 def learn_tokenizer(texts: Sequence[str], vocabulary: int, placeholders: Sequence[str] = ()) -> Tokenizer:

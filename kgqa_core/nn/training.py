@@ -102,6 +102,7 @@ class TrainingPlan(Generic[Batch]):
     measure: dev metrics of the network as it stands, empty without dev questions.
     score: of dev metrics, better when greater; without dev metrics the last epoch is best.
     section: of the profile, for messages.  patience: epochs without a better score before the training ends.
+    max_steps: steps in place of those of `epochs`.
     measure_steps: steps between measurements within an epoch, 0 for none.  log_steps: between entries of the curve.
     sample: what the network writes at the end of an epoch, as rows.
     main: whether this process stores checkpoints.
@@ -121,6 +122,12 @@ class TrainingPlan(Generic[Batch]):
     log_steps: int = 20
     sample: Callable[[int], list[list[Any]]] | None = None
     main: bool = True
+    max_steps: int | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole training."""
+        return self.max_steps or self.per_epoch * self.epochs
 
 
 def backward_of(loss: Callable[[Batch], Tensor]) -> Callable[[Batch, int], tuple[float, float]]:
@@ -137,7 +144,7 @@ def backward_of(loss: Callable[[Batch], Tensor]) -> Callable[[Batch, int], tuple
 def train_encoder(
     network: nn.Module, plan: TrainingPlan[Batch], rates: Rates, key: str, monitor: Monitor, work: Path | None
 ) -> tuple[TrainingState, dict[str, Tensor]]:
-    """Trains a network with a part `encoder`, which has its own learning rate; see `run`."""
+    """Trains a network whose parts named `…encoder` have a learning rate of their own; see `run`."""
     optimizer = _encoder_optimizer(network, rates)
     return run(network, plan, optimizer, key, monitor, work, checkpoint_seconds=rates.checkpoint_seconds)
 
@@ -158,7 +165,7 @@ def run(
     Raises TrainingError when the loss is not finite.
     """
     peaks = [group["lr"] for group in optimizer.param_groups]
-    per_epoch, total = plan.per_epoch, plan.per_epoch * plan.epochs
+    per_epoch, total = plan.per_epoch, plan.steps
     state, best = TrainingState(key), dict[str, Tensor]()
     restored = checkpoint.restore(work / CHECKPOINT, key, network, optimizer) if work is not None else None
     if restored is not None:
@@ -178,10 +185,11 @@ def run(
             monitor.metric(f"dev_{name}", value, step)
         return measured
 
-    while state.epoch < plan.epochs and state.epoch - state.best_epoch <= plan.patience:
+    while state.epoch * per_epoch < total and state.epoch - state.best_epoch <= plan.patience:
         batches = plan.batches(state.epoch)
         network.train()
-        while state.step < per_epoch:
+        end = min(per_epoch, total - state.epoch * per_epoch)
+        while state.step < end:
             step = state.epoch * per_epoch + state.step
             for group, peak in zip(optimizer.param_groups, peaks, strict=True):
                 group["lr"] = peak * plan.schedule(step, total)
@@ -193,18 +201,18 @@ def run(
             optimizer.step()
             state.step += 1
             state.sums = [state.sums[0] + loss * weight, state.sums[1] + weight]
-            if state.step % plan.log_steps == 0 or state.step == per_epoch:
+            if state.step % plan.log_steps == 0 or state.step == end:
                 mean = state.sums[0] / state.sums[1]
                 state.curve.append([step + 1, state.epoch, "train", "loss", mean])
                 state.sums = [0.0, 0.0]
                 monitor.metric("loss", mean, step + 1)
-            if plan.measure_steps and (step + 1) % plan.measure_steps == 0 and state.step < per_epoch:
+            if plan.measure_steps and (step + 1) % plan.measure_steps == 0 and state.step < end:
                 measure(step + 1)
                 network.train()
             monitor.progress(step + 1, total, "training steps")
             if time.monotonic() - saved >= checkpoint_seconds:
                 saved = store()
-        measured = measure((state.epoch + 1) * per_epoch)
+        measured = measure(state.epoch * per_epoch + end)
         if plan.sample is not None:
             state.samples += plan.sample(state.epoch)
         score = plan.score(measured) if measured else [float(state.epoch)]
@@ -217,8 +225,8 @@ def run(
 
 
 def _encoder_optimizer(network: nn.Module, rates: Rates) -> torch.optim.AdamW:
-    body: nn.Module = network.encoder  # type: ignore[assignment]
-    encoder = [parameter for parameter in body.parameters() if parameter.requires_grad]
+    bodies = [module for name, module in network.named_children() if name.endswith("encoder")]
+    encoder = [parameter for body in bodies for parameter in body.parameters() if parameter.requires_grad]
     inside = {id(parameter) for parameter in encoder}
     decoder = [
         parameter for parameter in network.parameters() if parameter.requires_grad and id(parameter) not in inside

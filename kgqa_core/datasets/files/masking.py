@@ -17,12 +17,14 @@ _LETTER = re.compile("[0-9A-Za-z\u00c0-\u0dff]")
 """Characters of scripts that put spaces between words; Chinese, Japanese, Thai and others do not."""
 
 
-def mask_topic(question: Question, token: str, names: Mapping[int, Sequence[str]] | None = None) -> str:
-    """The question's text in which each topic's longest mention is replaced by `token`.
+def mask_topic(question: Question, token: str | None, names: Mapping[int, Sequence[str]] | None = None) -> str:
+    """The question's text in which each topic's longest mention is replaced by `token`; None leaves it there.
 
     names: surface forms of topic entities by id, where a graph store is at hand; topic keys serve in any case.
     A topic that is not mentioned leaves the text as it is.
     """
+    if token is None:
+        return " ".join(question.text.split())
     forms = [set(key_forms(key)) for key in question.topic_keys]
     if names:
         if len(forms) == len(question.topic_entities):

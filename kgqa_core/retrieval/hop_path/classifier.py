@@ -4,13 +4,15 @@
     P(r_t | q, r_1 … r_{t-1})    = softmax(W_r  encoder(q | r_1 | … | r_{t-1}))
     score of a path              = Π_t P(r_t | …)
 
-One encoder and one relation layer serve all steps; the hop layer reads the encoding that the first step reads.  The
+One encoder and one relation layer serve all steps; the hop layer reads the encoding that the first step reads, or that
+of a second encoder, which begins with the same weights (`hop_path.shared_encoder`; so in the published code).  The
 classes are the directed relations of the gold paths in training, written with their labels: a relation that no gold
 path of training has cannot be predicted.  Nothing here needs a graph.  Wu et al. 2023, section 3.1.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,18 +42,28 @@ DECIMALS = 6
 
 
 class PathClassifier(nn.Module):
-    """The network, from token ids to logits of hop counts (1 first) and of the relation classes."""
+    """The network, from token ids to logits of hop counts (1 first) and of the relation classes.
 
-    def __init__(self, encoder: Encoder, relations: int, hops: int) -> None:
+    shared: whether both read the states of one encoder.
+    """
+
+    def __init__(self, encoder: Encoder, relations: int, hops: int, shared: bool = True) -> None:
         super().__init__()
         self.encoder = encoder
+        self.hop_encoder: Encoder | None = None if shared else copy.deepcopy(encoder)
         self.hop_layer = nn.Linear(encoder.width, hops)
         self.relation_layer = nn.Linear(encoder.width, relations)
 
     def forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """(hops [batch, H], relations [batch, C]) of ids [batch, length]."""
         state = self.encoder(ids, mask)
-        return self.hop_layer(state), self.relation_layer(state)
+        of_hops = state if self.hop_encoder is None else self.hop_encoder(ids, mask)
+        return self.hop_layer(of_hops), self.relation_layer(state)
+
+    @property
+    def encoders(self) -> list[Encoder]:
+        """The encoders that it has."""
+        return [self.encoder] if self.hop_encoder is None else [self.encoder, self.hop_encoder]
 
 
 @dataclass(frozen=True)
@@ -99,7 +111,7 @@ class PathModel:
         hops: Sequence[int | None] | None = None,
         known: NDArray[np.bool_] | None = None,
     ) -> list[PathPrediction]:
-        """Hop counts and paths of masked texts, in their order.
+        """Hop counts and paths of texts, in their order.
 
         beam: relations that continue each partial path, so that there are up to beam^h paths.
         hops: the number of hops where it is known, within the model's; None predicts it.
@@ -190,7 +202,7 @@ def encode_with_path(reader: Reader, question: str, labels: Sequence[str]) -> li
 
 def describe(model: PathModel, encoder: dict[str, Any]) -> dict[str, Any]:
     """Everything beside the weights that a stored model is rebuilt from."""
-    return {
+    config = {
         "version": VERSION,
         "kind": KIND,
         "hops": model.max_hops,
@@ -198,6 +210,7 @@ def describe(model: PathModel, encoder: dict[str, Any]) -> dict[str, Any]:
         "relation_labels": list(model.labels),
         "encoder": encoder,
     }
+    return config if model.network.hop_encoder is None else config | {"shared_encoder": False}
 
 
 def load_model(folder: Path) -> tuple[PathModel, dict[str, Any]]:
@@ -205,6 +218,6 @@ def load_model(folder: Path) -> tuple[PathModel, dict[str, Any]]:
     config = load_config(folder, KIND, VERSION, "path retriever", "relation_keys", "relation_labels", "hops", "encoder")
     keys, labels, hops = config["relation_keys"], config["relation_labels"], int(config["hops"])
     encoder, reader = load_encoder(folder, config["encoder"])
-    network = PathClassifier(encoder, len(keys), hops)
+    network = PathClassifier(encoder, len(keys), hops, bool(config.get("shared_encoder", True)))
     load_weights(folder, network)
     return PathModel(network, reader, tuple(keys), tuple(labels)), config

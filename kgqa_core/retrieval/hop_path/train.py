@@ -57,7 +57,7 @@ EVALUATION_BATCH = 64
 class PathExample:
     """A question to learn from or to be measured on.
 
-    text: with `topic_token` in place of the topic's mention.
+    text: with `topic_token` in place of the topic's mention, unless it is left there.
     paths: distinct gold paths as relation keys, of at most `max_hops`.
     weights: of the paths, summing to 1.  hops: the annotated number of hops, for `gold_hops`.
     """
@@ -106,7 +106,7 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
     names = topic_names(inputs.kg, splits["train"].questions + splits["dev"].questions)
     labels = directed_labels(graph)
 
-    def rows(token: str) -> tuple[list[PathExample], list[PathExample]]:
+    def rows(token: str | None) -> tuple[list[PathExample], list[PathExample]]:
         learning, developing = (
             [as_row(mask_topic(question, token, names), paths, question.hops)
              for question, paths in zip(split.questions, split.paths, strict=True)]
@@ -205,7 +205,7 @@ def _write_gold(out: Path, splits: dict[str, _Split]) -> None:
 
 
 def fit(
-    rows: Callable[[str], tuple[Sequence[PathExample], Sequence[PathExample]]],
+    rows: Callable[[str | None], tuple[Sequence[PathExample], Sequence[PathExample]]],
     labels: Mapping[str, str],
     options: HopPathOptions,
     seed: int,
@@ -216,9 +216,9 @@ def fit(
 ) -> FittedPaths:
     """Classifiers trained with early stopping on dev path accuracy; `work` keeps a killed run's state.
 
-    rows: training and dev questions, from the token that stands for the topic.  labels: the words of each directed
-    relation key, in the order that breaks ties; the classes are those on gold paths of training.
-    key: identifies rows and labels for the checkpoint.
+    rows: training and dev questions, from the token that stands for the topic, None where it is left there.
+    labels: the words of each directed relation key, in the order that breaks ties; the classes are those on gold paths
+    of training.  key: identifies rows and labels for the checkpoint.
     Raises TrainingError when no training question has a gold path; ModelError when the encoder is not one.
     """
     device = pick_device(options.device, "hop_path")
@@ -232,12 +232,13 @@ def fit(
         seen = {relation for row in learning for path in row.paths for relation in path}
         keys = tuple(relation for relation in labels if relation in seen)
         hops = options.max_hops or max(len(path) for row in learning for path in row.paths)
-        network = PathClassifier(encoder, len(keys), hops).to(device)
+        network = PathClassifier(encoder, len(keys), hops, options.shared_encoder).to(device)
         model = PathModel(network, reader, keys, tuple(labels[relation] for relation in keys))
         unknown = reader.unknown_share([row.text for row in learning])
         note_unknown_tokens(unknown, "questions'", options.encoder, "hop_path", monitor)
         train_data, dev_data = _EncodedExamples(model, learning, device), _EncodedExamples(model, developing, device)
-        keep_lower_states(encoder, options, train_data.rows + dev_data.rows, device)
+        for part in network.encoders:
+            keep_lower_states(part, options, train_data.rows + dev_data.rows, device)
         wordings = train_data.wordings()
         together = 1 if options.encoder == "scratch" else GROUP
         plan = TrainingPlan(
@@ -249,6 +250,7 @@ def fit(
             measure=lambda: measure(model, developing, options) | dev_data.mean_loss() if developing else {},
             score=lambda measured: [measured["path_at_1"], -measured["loss"]],
             section="hop_path",
+            max_steps=options.max_steps,
         )
         progress, weights = train_encoder(network, plan, options, key_of(key, options.decisive(), seed), monitor, work)
     network.load_state_dict(weights, strict=False)

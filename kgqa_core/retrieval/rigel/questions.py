@@ -79,10 +79,13 @@ def legs_of(question: Question, apart: bool) -> list[list[list[int]]]:
     return [[mention] for mention in mentions] if apart and len(mentions) > 1 else [mentions]
 
 
-def leg_texts(question: Question, apart: bool, token: str, names: Mapping[int, Sequence[str]]) -> list[str]:
-    """What is read for each leg: its own mentions replaced by `token`, those of other legs by OTHER."""
+def leg_texts(question: Question, apart: bool, token: str | None, names: Mapping[int, Sequence[str]]) -> list[str]:
+    """What is read for each leg: its own mentions replaced by `token`, those of other legs by OTHER.
+
+    Without a token mentions stay, and there is one leg.
+    """
     mentions = mentions_of(question)
-    if not question.topic_mentions and (not apart or len(mentions) < 2):
+    if token is None or (not question.topic_mentions and (not apart or len(mentions) < 2)):
         return [mask_topic(question, token, names)]
     if not apart or len(mentions) < 2:
         return [mask_mentions(question, mentions, [token] * len(mentions), names)]

@@ -129,7 +129,8 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         trainer = _RigelTrainer(network, reader, graph, options, device)
         progress, weights = _fit(trainer, data, inputs.seed, key, workspace)
     network.load_state_dict(weights, strict=False)
-    config = describe(network, description, graph, options.exclude_topic) | {"masks_names": bool(names)}
+    masks = bool(names) and options.mask_topic
+    config = describe(network, description, graph, options.exclude_topic) | {"masks_names": masks}
     save(workspace.out, network.state_dict(), reader, config | extension.config())
     write_curves(workspace.out, progress)
     if workspace.work is not None:
@@ -256,7 +257,7 @@ def _fit(
     """What was measured and the weights of the best epoch."""
     options, learning, sizes, weights = trainer.options, data.learning, data.sizes, data.weights
     per_epoch = math.ceil(epoch_size(sizes, weights) / options.batch_size)
-    epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
+    epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch)) if not options.max_steps else options.epochs
     together = 1 if options.encoder == "scratch" else GROUP
 
     def batches(epoch: int) -> list[Tensor]:
@@ -272,6 +273,7 @@ def _fit(
         measure=lambda: trainer.measure(data.developing),
         score=lambda measured: [measured["hits_at_1"], -measured["loss"]],
         section="rigel",
+        max_steps=options.max_steps,
     )
     return train_encoder(trainer.network, plan, options, key, workspace.monitor, workspace.work)
 

@@ -39,6 +39,9 @@ def test_the_published_profiles_have_every_switch_of_the_paper(name: str) -> Non
     assert (profile.hop_path.sampling, profile.hop_path.named_first) == ("sequential", False)
     assert (profile.hop_path.reasoning_paths, profile.hop_path.beam) == (5, 3 if name[:5] in ("zjqa-", "metaq") else 5)
     assert profile.hop_path.gold_hops == name.startswith("metaqa")
+    paths = profile.hop_path
+    assert (paths.mask_topic, paths.shared_encoder, paths.pooling) == (False, False, "pooler")
+    assert (paths.encoder_layers, paths.train_embeddings) == (0, True)
     assert (profile.rewriter.lora_rank, profile.rewriter.lora_alpha, profile.rewriter.lora_dropout) == (64, 128, 0.05)
     assert (profile.rigel.loss, profile.questions.parses) == ("bce", "first")
     assert {"none/none", "hop_path/triples", "hop_path/rewritten"} <= set(profile.knowledge)
