@@ -8,7 +8,7 @@
 As published (Wu et al. 2023): reasoning paths are sampled path by path, T1 rewrites each, sentences are kept as they
 come, T2 asks, hit@1 is a substring of the lower-cased answer, and questions without a gold answer are left out.  Every
 row answers the same seeded sample; a row is compared with the published one question by question.  The answerer is the
-builtin reader of 4.7 M weights, which was trained on the prompt of Sen et al. 2023 and not on T2: what a row says of a
+builtin reader of 4.7 M weights, which was trained on T2 and on the prompt of Sen et al. 2023: what a row says of a
 template says it of this reader.  Rewriters learn from the published pairs (Atlas: from sentences by rule).
 
 ZJQA was looked at as a test set, so it is cut into five folds by topic over all its questions; each fold's retriever
