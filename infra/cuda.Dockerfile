@@ -25,10 +25,15 @@ RUN --mount=type=cache,target=/root/.cache/pip \
 COPY pyproject.toml ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-        extras = [line for extra in ("run", "amr", "passages", "store", "neo4j", "languages") for line in project["optional-dependencies"][extra]]; \
-        print(*project["dependencies"], *extras, sep="\n")' \
+        print(*project["dependencies"], sep="\n")' \
         > /tmp/requirements.txt \
     && pip install -c constraints.txt -r /tmp/requirements.txt setuptools \
+    && rm /tmp/requirements.txt
+RUN --mount=type=cache,target=/root/.cache/pip \
+    python -c 'import tomllib; optional = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+        print(*(line for extra in ("run", "amr", "passages", "store", "neo4j", "languages") for line in optional[extra]), sep="\n")' \
+        > /tmp/requirements.txt \
+    && pip install -c constraints.txt -r /tmp/requirements.txt \
     && rm /tmp/requirements.txt
 COPY README.md LICENSE prefect.yaml setup.py ./
 COPY kgqa kgqa

@@ -62,7 +62,7 @@ def problems(text: str, ignore: str) -> list[str]:
     """All faults of a Dockerfile whose context is the repository."""
     file = Dockerfile(text)
     found = [*_bases(file), *_copies(file, ignore), *_variables(file)]
-    for stage in sorted(file.stages - {"base"}):
+    for stage in sorted(file.stages - {*file.parents.values()}):
         found += [f"stage {stage}: {problem}" for problem in _stage(file, stage)]
     return found
 
