@@ -12,7 +12,6 @@ import yaml
 from pydantic import ValidationError
 
 from kgqa_core.config.profile import Profile, known_keys
-from kgqa_core.config.renamed import GONE, REMOVED, move_renamed, new_name, old_names, upgrade
 from kgqa_core.errors import PASSWORD, ConfigError
 from kgqa_core.input_files import read_document
 
@@ -64,12 +63,10 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
     merged: dict[str, Any] = {}
     for layer in layers:
         _add(merged, layer)
-    upgraded, moved = move_renamed(merged)
     known = known_keys()
-    there = (*known, *(key.rpartition(".")[0] for key in known))
-    lines = [_unknown(old, known) for old, new in moved.items() if new.startswith(there)]
+    lines = []
     try:
-        profile = Profile.model_validate(upgraded)
+        profile = Profile.model_validate(merged)
     except ValidationError as fault:
         for error in fault.errors():
             key, question_set = ".".join(str(part) for part in error["loc"]), ""
@@ -88,8 +85,8 @@ def make_profile(*layers: Mapping[str, Any], origin: str = "profile") -> Profile
 
 
 def recorded_profile(record: Mapping[str, Any]) -> Profile:
-    """The profile of a run's record; keys that were renamed since count as their new ones.  Raises ConfigError."""
-    return make_profile(upgrade(record["profile"]), origin=f"the profile of run {record.get('run_id')} (run it again)")
+    """The profile of a run's record.  Raises ConfigError."""
+    return make_profile(record["profile"], origin=f"the profile of run {record.get('run_id')} (run it again)")
 
 
 def read_profile(path: Path) -> dict[str, Any]:
@@ -128,15 +125,9 @@ def _nodes(node: Any, known: dict[int, float]) -> float:
 
 def _unknown(key: str, known: list[str]) -> str:
     """What is wrong with a key that no option has."""
-    if (new := new_name(key)) in REMOVED:
-        return f"unknown key '{key}'; the option is gone, {REMOVED[new]!r} always counts"
-    if new.startswith(GONE):
-        return f"unknown key '{key}'; the answerers that had it are gone, write answering.answerer: auto"
-    if new != key:
-        return f"unknown key '{key}'; it is called '{new}' now"
-    near = difflib.get_close_matches(key, [*known, *old_names(known)], n=1, cutoff=0.5)
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     return f"unknown key '{key}'" + (
-        f"; did you mean '{new_name(near[0])}'?" if near else "; `kgqa run --help` names the sections"
+        f"; did you mean '{near[0]}'?" if near else "; `kgqa run --help` names the sections"
     )
 
 

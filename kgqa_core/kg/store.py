@@ -264,16 +264,6 @@ class KgStore(Closing):
                 results[text].append(i)
         return results
 
-    def bridge(self, values: Sequence[str]) -> dict[str, list[int]]:
-        """Ids of the entities that other graphs call by each value, ascending; `/m/0abc` and `m.0abc` are the same."""
-        results: dict[str, list[int]] = {value: [] for value in values}
-        frame = pl.DataFrame(
-            {"text": list(results), "bare": list(results)}, schema={"text": pl.String, "bare": pl.String}
-        )
-        for text, i in self._query(f"{_BRIDGED} ORDER BY 1, 2", frame):
-            results[text].append(i)
-        return results
-
     def bridges(self, ids: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
         """(relation, value) of each entity's ids in other graphs, in order; entities without are left out."""
         results: dict[int, list[tuple[str, str]]] = {}

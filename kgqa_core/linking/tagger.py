@@ -25,7 +25,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.fold import fold, is_unspaced
 from kgqa_core.linking.mentions import MentionDictionary
 from kgqa_core.linking.spots import NAME, SpottedName, find_spots
-from kgqa_core.linking.type_mentions import TypeMention, find_types, is_type_word
+from kgqa_core.linking.type_mentions import is_type_word
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.nn.vectors import ONE, Vectors, dots
 from kgqa_core.question_limits import CHARACTERS, length_fault
@@ -217,10 +217,6 @@ class Tagger:
         ]
         return self._decide(spots, turns)
 
-    def find_types(self, text: str) -> tuple[TypeMention, ...]:
-        """Types that a text names, as `countries` in `countries of Africa`, by place and falling confidence."""
-        return find_types(text, self.mentions, self.options.typos)
-
     def entities(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[tuple[int, float]]:
         """(entity, ρ) of the best candidates of the chosen mentions with ρ ≥ threshold, best first, ties by id.
 
@@ -231,15 +227,6 @@ class Tagger:
     def select(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
         """`entities` of mentions that `link` returned."""
         return [(candidate.entity, candidate.rho) for candidate, _ in select_entities(mentions, self.options)]
-
-    def ranking(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
-        """(entity, ρ) of all candidates, whatever ρ is: those of chosen mentions first, best first, ties by id."""
-        best: dict[int, tuple[bool, float]] = {}
-        for mention in mentions:
-            for candidate in mention.candidates:
-                best[candidate.entity] = max(best.get(candidate.entity, (False, 0.0)), (mention.chosen, candidate.rho))
-        order = sorted(best.items(), key=lambda item: (not item[1][0], -item[1][1], item[0]))
-        return [(entity, rho) for entity, (_, rho) in order]
 
     # -- parts -------------------------------------------------------------------------------------------------
 

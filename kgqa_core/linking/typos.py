@@ -138,14 +138,6 @@ def nearest(stretch: str, mentions: MentionDictionary, typos: int) -> list[tuple
     return _nearest(stretch, mentions.names, typos)
 
 
-def correct_type(word: str, mentions: MentionDictionary, typos: int) -> str:
-    """The nearest of the dictionary's `words` to one that is unknown, ties by the alphabet; empty where none is."""
-    if len(word) < SHORT or not is_unknown(word, mentions) or _unspaced(word):
-        return ""
-    near_words = _near_beginnings(word, [len(word)], mentions.words, [typos]).get(len(word), [])
-    return mentions.words[near_words[0][0]] if near_words else ""
-
-
 def _possible(stretch: str, names: list[tuple[int, int]], mentions: MentionDictionary) -> list[tuple[int, int]]:
     """Names that a stretch may mean, those of the best-known entities where there are many."""
     short = len(stretch) < SHORT and not _unspaced(stretch)

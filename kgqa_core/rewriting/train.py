@@ -36,7 +36,7 @@ import polars as pl
 import torch
 from torch import Tensor, nn
 
-from kgqa_core.config import RewriterOptions, make_profile, parse_settings, recorded_options
+from kgqa_core.config import RewriterOptions, make_profile, parse_settings
 from kgqa_core.errors import ArtifactError, TrainingError
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import GenerationParams
@@ -347,7 +347,7 @@ def train(workspace: Workspace, *, corpus: Path, options: RewriterOptions, seed:
         _write_samples(workspace.out, progress.samples)
         meta = {
             "base": options.base, "base_revision": reader.revision, "seq2seq": reader.seq2seq,
-            "corpus_sha256": digest, "options": recorded_options("rewriter", options), "seed": seed, **counts,
+            "corpus_sha256": digest, "options": options.decisive(), "seed": seed, **counts,
         }  # fmt: skip
         (workspace.out / META).write_text(
             json.dumps(meta, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8"

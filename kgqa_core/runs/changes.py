@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import upgrade
 from kgqa_core.errors import ArtifactError
 from kgqa_core.retrieval import registry as retrievers
 from kgqa_core.runs.records import Record, stage_with_artifact
@@ -37,7 +36,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def configuration(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Options that not all runs have alike: rows `{"key", "values"}`, keys dotted as in a profile."""
-    profiles = [flatten(upgrade(record.get("profile") or {})) for record in records]
+    profiles = [flatten(record.get("profile") or {}) for record in records]
     keys = [key for key in dict.fromkeys(key for flat in profiles for key in flat) if key not in UNTOLD]
     rows = [{"key": key, "values": [flat.get(key, ABSENT) for flat in profiles]} for key in keys]
     return [row for row in rows if not _alike(row["values"])]

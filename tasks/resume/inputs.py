@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.config import Options, Profile, RetrieverVariant, upgrade
+from kgqa_core.config import Options, Profile, RetrieverVariant
 from kgqa_core.errors import ArtifactError, InputError
 from kgqa_core.retrieval.api import RetrieverSpec
 from kgqa_core.retrieval.registry import RETRIEVERS, TRAINED, trained_by
@@ -74,9 +74,8 @@ def training_change(kind: str, trained: ArtifactRef, profile: Profile) -> str | 
     stage, section = LEARNERS[kind]
     made, options = _made_of(trained), section(profile)
     given = made.get("options", {})
-    [known] = upgrade({kind: given.get("options")}).values()  # under the names that options have now
-    for name, wanted, was in (("options", options.decisive(), known), ("seed", profile.seed, given.get("seed"))):
-        if not _alike(was, wanted):
+    for name, wanted in (("options", options.decisive()), ("seed", profile.seed)):
+        if not _alike(given.get(name), wanted):
             return f"the {name} of {kind} changed"
     external = stage.external_digests(options=options)
     if not _alike(made.get("outside"), external):

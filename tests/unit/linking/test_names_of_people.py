@@ -138,27 +138,6 @@ def test_a_part_beside_an_unknown_name_is_less_likely(tagger: Maker) -> None:
     assert beside == pytest.approx(alone / 2, rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Which countries are near?", "countries"),
-        ("a country in the south", "country"),
-        ("list all nations", "nations"),
-        ("which contry is it", "contry"),
-    ],
-)
-def test_a_type_is_found_in_singular_plural_by_another_word_and_mistyped(world: Tagger, text: str, words: str) -> None:
-    [found] = world.find_types(text)
-    assert (found.key, found.text) == ("country", words)
-    assert text[found.start : found.end] == words
-    assert 0 < found.confidence <= 1
-
-
-def test_the_type_by_its_name_is_surer_than_by_another_word_or_mistyped(world: Tagger) -> None:
-    by_name, other, typo = (world.find_types(text)[0].confidence for text in ("countries", "nations", "contries"))
-    assert by_name > other > 0 and by_name > typo > 0
-
-
 def test_a_word_for_a_type_is_a_topic_only_where_nothing_else_is(world: Tagger) -> None:
     assert linked(world, "Which country borders France?") == {"fr"}
     assert linked(world, "What is a country?") <= {"country"}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kgqa_core.config import AnswerabilityOptions, recorded_options
+from kgqa_core.config import AnswerabilityOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.overlay import Hidden, graph_digest, write_overlay
@@ -216,8 +216,7 @@ def _drop(
 def _overlay(folder: Path, kg: Path, dropped: Dropped, options: AnswerabilityOptions, seed: int) -> dict[str, Any]:
     facts = tuple(step.element for step in dropped.steps if step.kind == FACT)
     hidden = Hidden(tuple(sorted(dropped.entities)), tuple(sorted(dropped.relations)), facts)
-    chosen = recorded_options("answerability", options)
-    note = {"made_by": "grailqability", "seed": seed, "options": chosen, "steps": len(dropped.steps)}
+    note = {"made_by": "grailqability", "seed": seed, "options": options.decisive(), "steps": len(dropped.steps)}
     return write_overlay(folder, base=kg, hidden=hidden, note=note)
 
 
