@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 from kgqa_core.config import GeneratedQuestionsOptions, LlmOptions, Profile, QuestionsOptions
 from kgqa_core.datasets.published.registry import GENERATED
-from kgqa_core.kg.ingest.sources import find_sources
 from kgqa_core.report.page import GENERATED_SCORES
 from kgqa_core.serving.feedback import FILE as FEEDBACK
 from kgqa_core.serving.feedback import FeedbackStore
@@ -31,7 +30,9 @@ def _question_files(call: Call) -> dict[str, str]:
     if options.also_train:
         further = {"also_train": file_digest(Path(options.also_train).expanduser())}
     if options.source == "atlas":
-        return {"atlas": file_digest(find_sources(("bundled:atlas",))[0].path), **further}
+        from kgqa_core.datasets.published.atlas import QUESTIONS
+
+        return {"atlas": file_digest(QUESTIONS), **further}
     return ({"questions": file_digest(Path(options.path).expanduser())} if options.path else {}) | further
 
 

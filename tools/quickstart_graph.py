@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kgqa_core.datasets.published.atlas.graph import AtlasGraph
+from tools.atlas.graph import AtlasGraph
 
 EUROPE = "urn:atlas:continent:EU"
 LEAST_PEOPLE = 300_000

@@ -23,11 +23,11 @@ from benchmarks.answers.auto_figures import (
 from benchmarks.answers.auto_work import Answering, Work
 from benchmarks.answers.people import among_ten, measure, rows_of, share
 from kgqa_core.config import LinkingOptions, NoiseOptions
-from kgqa_core.datasets.published.atlas.questions import questions as atlas_rows
-from kgqa_core.datasets.published.atlas.templates import TemplateWordings, compose, templates
+from kgqa_core.datasets.published.atlas import rows as atlas_rows
 from kgqa_core.kg.store import KgStore
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
+from tools.atlas.templates import TemplateWordings, compose, templates
 
 Parts = Iterator[tuple[str, dict[str, Any]]]
 SAMPLE = 1000
@@ -175,7 +175,7 @@ def _atlas(work: Work, parser: Path, linked: bool) -> dict[str, Any]:
     test = work.sample(work.split("atlas", "test"), None, "atlas")
     groups: dict[str, Group] = {
         "type": lambda question: question.complexity,
-        "wording": lambda question: atlas_wording(question, work.seed),
+        "wording": atlas_wording,
     }
     with Answering(work, "atlas", parser, linked) as answering:
         return _scored(answering, test, groups, random=True)
@@ -211,19 +211,19 @@ def _by(test: list[Question], good: list[bool], group: Group) -> dict[str, Any]:
     return {key: share(own) for key, own in sorted(members.items())}
 
 
-def atlas_wording(question: Question, seed: int) -> str | None:
+def atlas_wording(question: Question) -> str | None:
     """Whether an Atlas question is in a wording that the training questions have too.
 
     The question file does not say; it is read from the sentences of the question's template.
     """
-    wordings = _wordings(_templates(seed)[question.id])
+    wordings = _wordings(_templates()[question.id])
     return wording_of(question.text, wordings.seen, wordings.test)
 
 
 @cache
-def _templates(seed: int) -> dict[str, str]:
+def _templates() -> dict[str, str]:
     """Template of each Atlas question, by id."""
-    return {row["id"]: row["template"] for row in atlas_rows(seed)}
+    return {row["id"]: row["template"] for row in atlas_rows()}
 
 
 @cache

@@ -20,7 +20,7 @@ from benchmarks import results_file
 from benchmarks.answers.people import SEED, is_exact, share
 from benchmarks.conditions import DATA, ROOT, conditions
 from kgqa_core.answering.reply import Answer
-from kgqa_core.datasets.published.atlas.graph import atlas_path
+from kgqa_core.datasets.published.atlas import GRAPH
 from kgqa_core.system import System
 
 FIELDS = ("conditions/*", "set", "dialogues", "turns/...", "first_turns/...", "graphs/...", "wrong_above/...")
@@ -33,7 +33,7 @@ SURE = 0.8
 def graphs() -> dict[str, Path]:
     """The file of each graph."""
     return {
-        "atlas": atlas_path(),
+        "atlas": GRAPH,
         "northwind": CASES / "real-northwind" / "converted.ttl",
         "starwars": CASES / "real-starwars" / "graph.ttl",
     }

@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from kgqa_core.datasets.published.atlas.graph import AtlasGraph
 from tests.support.command import ROOT
+from tools.atlas.graph import AtlasGraph
 from tools.notebook import executed, shown
 from tools.quickstart_graph import turtle
 

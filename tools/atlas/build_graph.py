@@ -19,8 +19,8 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.published.atlas import vocabulary as v
 from kgqa_core.errors import KgqaError, StorageError
+from tools.atlas import vocabulary as v
 from tools.atlas.admin1 import iso_code
 from tools.atlas.sources import Sources, check_anchors, fold
 

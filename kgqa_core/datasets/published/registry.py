@@ -14,6 +14,7 @@ from kgqa_core.config import QuestionSource
 from kgqa_core.datasets.files.fields import FIELDS
 from kgqa_core.datasets.files.jsonl import question_file, read_question_file
 from kgqa_core.datasets.published import (
+    atlas,
     cwq,
     grailqa,
     grailqability,
@@ -29,7 +30,6 @@ from kgqa_core.datasets.published import (
     webquestions,
     zjqa,
 )
-from kgqa_core.datasets.published.atlas import questions as atlas
 from kgqa_core.datasets.published.base import DatasetSpec, Loader, path_of
 from kgqa_core.datasets.published.documents import FileHead, read_head
 from kgqa_core.errors import QuestionFileError, nearest

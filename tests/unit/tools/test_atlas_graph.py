@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.datasets.published.atlas import vocabulary as v
-from kgqa_core.datasets.published.atlas.graph import AtlasGraph, atlas_path
+from kgqa_core.datasets.published.atlas import GRAPH
 from kgqa_core.errors import InputError, KgInputError
 from tools.atlas import build_graph
+from tools.atlas import vocabulary as v
 from tools.atlas.admin1 import ADMIN1, ANCHORS, iso_code
+from tools.atlas.graph import AtlasGraph
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def named(graph: AtlasGraph, keys: list[str]) -> set[str]:
 
 def test_graph_has_at_least_150_000_triples_in_a_few_megabytes(graph: AtlasGraph) -> None:
     assert graph.triples >= 150_000
-    assert atlas_path().stat().st_size < 5_000_000
+    assert GRAPH.stat().st_size < 5_000_000
 
 
 def test_graph_has_every_kind_of_entity(graph: AtlasGraph) -> None:
@@ -79,7 +80,7 @@ def test_texas_holds_houston_and_capitals_are_cities(graph: AtlasGraph) -> None:
 
 
 def test_numbers_are_typed_and_codes_are_text() -> None:
-    with gzip.open(atlas_path(), "rt", encoding="utf-8") as stream:
+    with gzip.open(GRAPH, "rt", encoding="utf-8") as stream:
         text = [line for line in stream if line.startswith("<urn:atlas:country:FR>")]
     assert any(f'<urn:atlas:population> "66987244"^^<{v.INTEGER}>' in line for line in text)
     assert any(f'<urn:atlas:area> "547030"^^<{v.DOUBLE}>' in line for line in text)
@@ -88,7 +89,7 @@ def test_numbers_are_typed_and_codes_are_text() -> None:
 
 def test_no_alias_is_the_label_of_an_entity() -> None:
     labels, aliases = set(), set()
-    with gzip.open(atlas_path(), "rt", encoding="utf-8") as stream:
+    with gzip.open(GRAPH, "rt", encoding="utf-8") as stream:
         for line in stream:
             if v.RDFS_LABEL in line or v.ALT_LABEL in line:
                 (labels if v.RDFS_LABEL in line else aliases).add(line.split('"', 1)[1].rsplit('"', 1)[0].casefold())
@@ -96,7 +97,7 @@ def test_no_alias_is_the_label_of_an_entity() -> None:
 
 
 def test_gzip_header_holds_no_time_and_statements_are_sorted() -> None:
-    data = atlas_path().read_bytes()
+    data = GRAPH.read_bytes()
     assert data[4:8] == b"\0\0\0\0"
     lines = gzip.decompress(data).decode().splitlines()
     assert lines == sorted(set(lines))
@@ -111,7 +112,7 @@ def test_build_reproduces_the_bundled_file(tmp_path: Path) -> None:
         pytest.skip(f"the file was made with other versions than {versions}")
     out = tmp_path / "atlas.nt.gz"
     assert build_graph.main([str(out)]) == 0
-    assert gzip.decompress(out.read_bytes()) == gzip.decompress(atlas_path().read_bytes())
+    assert gzip.decompress(out.read_bytes()) == gzip.decompress(GRAPH.read_bytes())
 
 
 def test_build_without_the_packages_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

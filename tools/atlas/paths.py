@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from kgqa_core.datasets.published.atlas import vocabulary as v
-from kgqa_core.datasets.published.atlas.drafts import QuestionDraft, World, expression
-from kgqa_core.datasets.published.atlas.templates import Attribute, NamePhrase, TemplateWordings, compose, templates
+from tools.atlas import vocabulary as v
+from tools.atlas.drafts import QuestionDraft, World, expression
+from tools.atlas.templates import Attribute, NamePhrase, TemplateWordings, compose, templates
 
 LARGEST_ANSWER = 30
 LARGEST_MIDDLE = 60

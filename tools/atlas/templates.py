@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from kgqa_core.datasets.files.packaged_yaml import read_yaml
-from kgqa_core.datasets.published.atlas import vocabulary as v
+from tools.atlas import vocabulary as v
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ class Templates:
 @cache
 def templates() -> Templates:
     """The bundled wordings, in the order of the file."""
-    text = (importlib.resources.files("kgqa_core.datasets.published.atlas") / "templates.yaml").read_text(
-        encoding="utf-8"
-    )
+    text = Path(__file__).with_name("templates.yaml").read_text(encoding="utf-8")
     tree: dict[str, dict[str, dict[str, Any]]] = read_yaml(text)
     attributes = tuple(
         Attribute(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from kgqa_core.datasets.published.atlas.drafts import QuestionDraft, World, expression, full
-from kgqa_core.datasets.published.atlas.graph import AtlasGraph
+from tools.atlas.drafts import QuestionDraft, World, expression, full
+from tools.atlas.graph import AtlasGraph
 
 Maker = Callable[[str, World, random.Random], Iterator[QuestionDraft]]
 """Drafts of a template, by its name, over a graph."""

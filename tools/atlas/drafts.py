@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kgqa_core.datasets.published.atlas import vocabulary as v
-from kgqa_core.datasets.published.atlas.graph import AtlasGraph
 from kgqa_core.types import INVERSE
+from tools.atlas import vocabulary as v
+from tools.atlas.graph import AtlasGraph
 
 Path = tuple[str, ...]
 

@@ -1,15 +1,23 @@
 """The Atlas questions, made from the graph with a seed: the same seed gives the same questions, byte for byte.
 
+    python -m tools.atlas.questions OUT.jsonl --seed 8
+
+Those of seed 7 are packaged, so users of the library do not run this.
+
 A question goes to a split by its topic entities and relation paths, so no test question asks about the same topic
 and path as a training question.  About one topic entity in fifteen is held out: it is a topic in test only.
 """
 
 from __future__ import annotations
 
+import argparse
+import gzip
 import hashlib
 import json
+import logging
 import random
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
@@ -17,16 +25,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kgqa_core.datasets.files.jsonl import canonical
-from kgqa_core.datasets.published.atlas.drafts import QuestionDraft, World
-from kgqa_core.datasets.published.atlas.graph import AtlasGraph, atlas_path
-from kgqa_core.datasets.published.atlas.operators import OPERATORS
-from kgqa_core.datasets.published.atlas.paths import generic, multi_hop
-from kgqa_core.datasets.published.atlas.templates import TemplateWordings, templates
-from kgqa_core.datasets.published.base import DatasetSpec, Loader
+from kgqa_core.datasets.published.atlas import GRAPH
 from kgqa_core.types import COMPLEXITY_TYPES, SPLITS
+from tools.atlas.drafts import QuestionDraft, World
+from tools.atlas.graph import AtlasGraph
+from tools.atlas.operators import OPERATORS
+from tools.atlas.paths import generic, multi_hop
+from tools.atlas.templates import TemplateWordings, templates
 
-__all__ = ["atlas_path", "generate", "questions", "test_only_entities", "write_jsonl"]
+log = logging.getLogger("kgqa")
 
 HELD_OUT_SHARE = 0.065
 TEST_SHARE = 0.10
@@ -44,11 +51,6 @@ ORDINAL_QUOTA = 180
 """Questions of one operator template at most; there are few ordinal templates."""
 
 _WORD = re.compile(r"\w+(?:[-'’.]\w+)*")
-
-
-def questions(seed: int = 7) -> list[dict[str, Any]]:
-    """The questions of the bundled graph in question-file form, sorted by id."""
-    return generate(atlas_path(), seed)
 
 
 def generate(graph: Path | AtlasGraph, seed: int = 7) -> list[dict[str, Any]]:
@@ -87,9 +89,9 @@ def test_only_entities(seed: int = 7) -> list[str]:
 
 def write_jsonl(path: Path, seed: int = 7) -> int:
     """Writes the bundled graph's questions as a question file, one JSON object a line; returns how many."""
-    rows = questions(seed)
-    lines = (json.dumps(row, ensure_ascii=False, sort_keys=True) for row in rows)
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rows = generate(GRAPH, seed)
+    data = "".join(f"{json.dumps(row, ensure_ascii=False, sort_keys=True)}\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return len(rows)
 
 
@@ -209,15 +211,16 @@ def _numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(numbered, key=lambda row: str(row["id"]))
 
 
-ATLAS = DatasetSpec(
-    "Atlas",
-    "nine complexity types over countries, cities, languages and currencies",
-    "bundled",
-    "12,000 and more",
-    "in this package (`kgqa demo`)",
-    "CC BY 4.0 (GeoNames)",
-    (),
-    source="atlas",
-    loader=Loader(lambda options: [], lambda options, seed: map(canonical, questions(seed))),
-    bundled=True,
-)
+def main(arguments: list[str] | None = None) -> int:
+    """Command line: returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.atlas.questions", description=__doc__)
+    parser.add_argument("out", type=Path, help="question file to write; gzipped where its name ends so")
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    log.info("%d questions written to %s", write_jsonl(options.out, options.seed), options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

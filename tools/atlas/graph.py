@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import importlib.resources
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kgqa_core.datasets.published.atlas import vocabulary as v
+from kgqa_core.datasets.published.atlas import GRAPH
 from kgqa_core.errors import KgInputError
 from kgqa_core.types import INVERSE
+from tools.atlas import vocabulary as v
 
 _STATEMENT = re.compile(r'<([^>]*)> <([^>]*)> (?:<([^>]*)>|"((?:[^"\\]|\\.)*)"\S*) \.')
-
-
-def atlas_path() -> Path:
-    """Where the bundled `atlas.nt.gz` lies in the installed package."""
-    return Path(str(importlib.resources.files("kgqa_core.datasets.published.atlas") / "data" / "atlas.nt.gz"))
 
 
 @dataclass
@@ -37,7 +32,7 @@ class AtlasGraph:
     def read(cls, path: Path | None = None) -> AtlasGraph:
         """Reads the bundled graph, or another file that build_graph.py wrote.  Raises KgInputError."""
         graph = cls()
-        for head, relation, entity, literal in _statements(path or atlas_path()):
+        for head, relation, entity, literal in _statements(path or GRAPH):
             if relation == v.RDFS_LABEL:
                 graph.labels[head] = str(literal)
             elif relation != v.ALT_LABEL:
