@@ -176,7 +176,7 @@ def read_verdicts(folder: Path) -> dict[str, Verdict]:
             row["calibrated"],
             row["answerable"],
             Reason(row["reason"], row["missing"], row["nearest"], row["reason_confidence"]) if row["reason"] else None,
-            row.get("min_confidence"),  # which earlier versions did not write
+            row["min_confidence"],
         )
         for row in rows
     }

@@ -82,14 +82,6 @@ class AnsweringOptions(Options):
             raise ValueError(f"answerers lists all of them, so leave out {' and '.join(named)}")
         return {**rest, "answerer": listed[0], "more": tuple(listed[1:])}
 
-    @field_validator("answerer", "more")
-    @classmethod
-    def _answerers_of_today(cls, given: Any) -> Any:
-        for name in (given,) if isinstance(given, str) else given:
-            if name.strip().partition(":")[0] in ("symbolic", "hybrid"):
-                raise ValueError(f"the answerer {name!r} is gone; write auto, or auto:MODEL for a model that words it")
-        return given
-
     @model_validator(mode="before")
     @classmethod
     def _length_of_template(cls, given: Any) -> Any:

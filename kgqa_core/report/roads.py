@@ -19,7 +19,7 @@ Roads = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def road_tables(aggregates: Mapping[str, Any]) -> list[Grid]:
-    """A grid for each experiment whose answers have roads, a row a road; none in runs of earlier versions."""
+    """A grid for each experiment whose answers have roads, a row a road."""
     return [road_table(experiment, roads) for experiment, roads in _experiments(aggregates)]
 
 

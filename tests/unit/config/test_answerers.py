@@ -59,15 +59,6 @@ def test_profile_computes_where_any_answerer_is_auto() -> None:
     assert [profile(*names).computes for names in named] == [False, True, True, True, False]
 
 
-@pytest.mark.parametrize("name", ["symbolic", "hybrid", "hybrid:openai:m"])
-def test_answerers_that_are_gone_are_refused_with_the_one_that_took_their_place(name: str) -> None:
-    refused = f"the answerer '{name}' is gone; write auto, or auto:MODEL"
-    with pytest.raises(ConfigError, match=f"answering.answerer: {refused}"):
-        profile(name)
-    with pytest.raises(ConfigError, match=f"answering.more: {refused}"):
-        profile("builtin", name)
-
-
 @pytest.mark.parametrize(("answerers", "field"), [(("auto",), "answerer"), (("builtin", "auto"), "more")])
 def test_answerer_without_facts_to_compute_from_is_refused_whatever_others_read(
     answerers: tuple[str, ...], field: str
