@@ -32,7 +32,7 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.fold import fold_text
 from kgqa_core.linking.mentions import FUNCTION, MentionDictionary
-from kgqa_core.linking.tagger import open_tagger
+from kgqa_core.linking.tagger import Mention, open_tagger
 from kgqa_core.metrics.links import link_f1, link_recall_at_5
 
 FIELDS = (
@@ -96,9 +96,19 @@ def tagger(data: Data, **options: Any) -> Callable[[str], Found]:
 
     def link(text: str) -> Found:
         found = linker.link(text)
-        return [entity for entity, _ in linker.select(found)], [entity for entity, _ in linker.ranking(found)]
+        return [entity for entity, _ in linker.select(found)], [entity for entity, _ in ranking(found)]
 
     return link
+
+
+def ranking(mentions: Sequence[Mention]) -> list[tuple[int, float]]:
+    """(entity, ρ) of all candidates, whatever ρ is: those of chosen mentions first, best first, ties by id."""
+    best: dict[int, tuple[bool, float]] = {}
+    for mention in mentions:
+        for candidate in mention.candidates:
+            best[candidate.entity] = max(best.get(candidate.entity, (False, 0.0)), (mention.chosen, candidate.rho))
+    order = sorted(best.items(), key=lambda item: (not item[1][0], -item[1][1], item[0]))
+    return [(entity, rho) for entity, (_, rho) in order]
 
 
 def _longest(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -193,12 +193,6 @@ def test_turns_before_the_last_ones_are_forgotten(tagger: Maker) -> None:
     assert linker.entities("And when?", turns) == []
 
 
-def test_the_ranking_tells_candidates_below_the_threshold_too(tagger: Maker) -> None:
-    linker = geography(tagger)
-    ranked = [linker.mentions.keys[entity] for entity, _ in linker.ranking(linker.link("Where is Paris?"))]
-    assert ranked == ["paris", "texas_paris"]
-
-
 def test_a_long_text_is_linked_in_time_that_grows_with_its_length(tagger: Maker) -> None:
     names = {f"k{n}": named(f"Zorn{n:03d}") for n in range(100)}
     linker = tagger(names, [(f"k{n}", "near", f"k{(n + 1) % 100}") for n in range(100)])

@@ -215,7 +215,7 @@ def test_it_learns_keeps_the_best_epoch_and_shows_samples(
     assert samples["epoch"].to_list() == [0, 0, 1, 1, 2, 2]
     assert samples["pair"].n_unique() == 2 and samples["pair"].str.starts_with("p04").all()
     meta = json.loads((tmp_path / "out" / "meta.json").read_text())
-    assert meta["options"]["rank"] == 4 and meta["pairs"]["train"] == 40 and len(meta["corpus_sha256"]) == 64
+    assert meta["options"]["lora_rank"] == 4 and meta["pairs"]["train"] == 40 and len(meta["corpus_sha256"]) == 64
 
 
 @pytest.mark.slow
