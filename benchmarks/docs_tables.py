@@ -40,12 +40,13 @@ class ResultFile:
 
 
 RESULTS: tuple[ResultFile, ...] = (
+    ResultFile("ablation", "benchmarks/answers/ablation.py"),
     ResultFile("abstention", "benchmarks/answers/abstention.py", "a7353cc, 2026-11-22"),
     ResultFile("answerability", "benchmarks/papers/answerability.py", "fd418cf, 2026-11-22"),
     ResultFile("artifact_digests", "benchmarks/operation/artifact_digests.py"),
-    ResultFile("auto", "benchmarks/answers/auto.py"),
     ResultFile("builtin", "tools/builtin_reader/evaluate.py"),
     ResultFile("bases", "benchmarks/models/bases.py"),
+    ResultFile("cases", "benchmarks/answers/cases.py"),
     ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", "2896250, 2026-11-23"),
     ResultFile("connectors", "benchmarks/graph/connectors.py"),
     ResultFile("data_sets", "benchmarks/questions/data_sets.py"),
@@ -75,8 +76,9 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("operations", "benchmarks/operation/operations.py", "2ce5c47, 2026-11-22"),
     ResultFile("parsers", "benchmarks/papers/parsers.py"),
     ResultFile("passages", "benchmarks/answers/passages.py"),
-    ResultFile("people_dev_atlas", "benchmarks/answers/people.py"),
     ResultFile("real_sets", "benchmarks/answers/real_sets.py"),
+    ResultFile("people_dev", "benchmarks/answers/people.py"),
+    ResultFile("quiz", "benchmarks/answers/quiz.py"),
     ResultFile("relation_ranking", "benchmarks/papers/relation_ranking.py", "2852f8b, 2026-11-22"),
     ResultFile("dkg_peers", "benchmarks/graph/dkg_peers.py"),
     ResultFile("large_graph", "benchmarks/graph/large_graph.py"),
@@ -90,10 +92,6 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("translated", "benchmarks/answers/translated.py"),
     ResultFile("times", "benchmarks/operation/times.py"),
     ResultFile("training", "benchmarks/models/training.py"),
-    ResultFile("unread", "benchmarks/answers/cases.py"),
-    ResultFile("unread2", "benchmarks/answers/cases.py"),
-    ResultFile("unread2_5303c6b", "benchmarks/answers/cases.py"),
-    ResultFile("unread_5303c6b", "benchmarks/answers/cases.py"),
     ResultFile("whole_table", "benchmarks/answers/whole_table.py"),
     ResultFile("wikidata_json", "benchmarks/graph/wikidata_json.py"),
 )

@@ -16,11 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from benchmarks.answers.auto_figures import is_exact, milliseconds
-from benchmarks.answers.people import share
 from benchmarks.conditions import PROFILES
-from kgqa_core.builders.questions.generate import generate
-from kgqa_core.config import LabelParserOptions, LinkingOptions, NoiseOptions, Profile, make_profile, read_profile
+from kgqa_core.config import LabelParserOptions, LinkingOptions, Profile, make_profile, read_profile
 from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.datasets.load import input_files, load
 from kgqa_core.kg.build import build as build_kg
@@ -36,7 +33,6 @@ from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.model import load as load_parser
 from kgqa_core.symbolic.by_labels.packaged import HEAD_START
-from kgqa_core.symbolic.by_labels.parser import answers_of
 from kgqa_core.symbolic.by_labels.stage import train
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import Question
@@ -60,7 +56,7 @@ class Unnamed(Log):
 
 @dataclass
 class Work:
-    """Makes what experiments need.  changes: of the label parser's options in all profiles.  most: questions of a test.
+    """Makes what experiments need.  most: questions of a sample.
 
     seconds: what was used took that long to make, by phase, when it was made.
     """
@@ -68,9 +64,7 @@ class Work:
     folder: Path
     shared: Path
     seed: int = 7
-    changes: Mapping[str, int] = field(default_factory=dict)
     most: int | None = None
-    people_set: str = "dev"
     seconds: dict[str, float] = field(default_factory=dict)
 
     def profile(self, graph: str) -> Profile:
@@ -85,7 +79,7 @@ class Work:
     def options(self, graph: str, **changes: Any) -> LabelParserOptions:
         """Options of the label parser of a profile, with some changed."""
         options = self.profile(graph).label_parser
-        return LabelParserOptions.model_validate({**options.model_dump(), "adapt": "always", **self.changes, **changes})
+        return LabelParserOptions.model_validate({**options.model_dump(), "adapt": "always", **changes})
 
     def kg(self, graph: str) -> Path:
         """Folder of a graph."""
@@ -141,31 +135,14 @@ class Work:
 
         return self._made("few", parts, fill)
 
-    def generated_questions(self, graph: str, parser: LabelParserOptions, noise: NoiseOptions | None = None) -> Path:
-        """Folder of questions made from a graph for a label parser."""
-        kg, profile = self.kg(graph), self.profile(graph)
-        wanted: dict[str, Any] = {"size": parser.generated, "unanswerable": parser.unanswerable}
-        wanted |= {"writer": "template", "read_back": 0}
-        wanted |= {"noise": noise} if noise is not None else {}
-        options = profile.questions.generated.model_copy(update=wanted)
-        parts = {"kg": kg.name, "options": options, "seed": self.seed, "code": code_digest(generate)}
-        return self._made("generated", parts, lambda out, work: generate(Workspace(out), kg, options, self.seed))
-
     def parser(
         self, graph: str, questions: Path, options: LabelParserOptions, linking: LinkingOptions | None = None
     ) -> Path:
-        """Folder of a label parser that is trained as a run trains it.
-
-        Its generated questions have the noise of its options where these have none.
-        """
+        """Folder of a label parser that is trained on the questions of a folder as a run trains it."""
         kg, mentions, linking = self.kg(graph), self.mentions(graph), linking or self.profile(graph).linking
-        made = None
-        if options.generated and options.steps:
-            clean = options.noise if options.noise == NoiseOptions.none() else None
-            made = self.generated_questions(graph, options, clean)
         parts = {
             "kg": kg.name, "mentions": mentions.name, "questions": questions.name, "options": options,
-            "generated": made.name if made else None, "linking": linking, "seed": self.seed, "code": code_digest(train),
+            "linking": linking, "seed": self.seed, "code": code_digest(train),
             "head_start": _digest(str(HEAD_START)) if options.start == "packaged" else None,
         }  # fmt: skip
 
@@ -176,7 +153,7 @@ class Work:
                 Workspace(out, resumed, monitor=Log("loss", 30)),
                 kg=kg,
                 questions=questions,
-                generated=made,
+                generated=None,
                 mentions=mentions,
                 options=options,
                 linking=linking,
@@ -242,55 +219,6 @@ class Answering:
         solved = self.solver.solve([self.start(question) for question in questions], monitor=Log(every=30))
         self._seconds += time.perf_counter() - started
         return solved
-
-    def solve_all(self, questions: Sequence[Question]) -> list[ComputedAnswer]:
-        """What is computed where nothing is declined for its confidence, as `--min-confidence 0` has it."""
-        self.solver.min_confidence, before = 0.0, self.solver.min_confidence
-        try:
-            return self.solve(questions)
-        finally:
-            self.solver.min_confidence = before
-
-    def lap(self) -> float:
-        """Seconds of solving since the last lap."""
-        seconds, self._seconds = round(self._seconds, 1), 0.0
-        return seconds
-
-    def times(self, questions: Sequence[Question]) -> list[float]:
-        """Seconds of each question when it is linked and answered alone."""
-        seconds = []
-        for question in questions:
-            started = time.perf_counter()
-            self.solver.solve([self.start(question)])
-            seconds.append(time.perf_counter() - started)
-        return seconds
-
-    def speed(self, questions: Sequence[Question]) -> dict[str, Any]:
-        """Milliseconds a question of a sample whose phrases have been encoded before."""
-        chosen = random.Random(self.seed).sample(list(questions), min(TIMED, len(questions)))
-        self.times(chosen[:3])
-        return milliseconds(self.times(chosen))
-
-    def random_candidate(self, questions: Sequence[Question]) -> dict[str, Any]:
-        """Share of exact answers if one of the scored candidates were drawn, of a sample of questions."""
-        chooser = random.Random(self.seed)
-        chosen = chooser.sample(list(questions), min(RANDOM, len(questions)))
-        exact = []
-        for question, ranked in zip(chosen, self.solver.parser.parse([self.start(q) for q in chosen]), strict=True):
-            candidates = ranked.prepared.candidates
-            one = chooser.choice(candidates) if candidates else None
-            nodes = [] if one is None or one.nodes is None else one.nodes.tolist()
-            answers = answers_of(one, self.store.names(nodes)) if one is not None else ()
-            keys: Sequence[str] = answers
-            if one is not None and one.nodes is not None:
-                keys = list(self.store.entity_keys(nodes).values())
-            exact.append(is_exact(question, keys, answers))
-        return share(exact)
-
-    def counts(self) -> dict[str, Any]:
-        """What the parser was trained on."""
-        made: dict[str, Any] = read_manifest(self.parser)["counts"]["made"]
-        return made
 
 
 @cache

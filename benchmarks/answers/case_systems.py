@@ -3,10 +3,10 @@
     PYTHONPATH=CHECKOUT python benchmarks/answers/case_systems.py JOBS HOME SECONDS
 
 JOBS is a JSON list in a file; a job has a name, a question file, and the folder of a home (and a run's id), or graph
-files and settings from which a run in HOME makes a system.  A line of JSON is printed for each job: its answers, or why
-its graph was refused.  `without_thesaurus` in a job: without the entries of the thesaurus that match a relation of its
-graph.  After SECONDS no further job begins.  It imports the checkout's code alone and writes no result
-(benchmarks/answers/cases.py does).
+files and settings; a system answers from these at once, its graph built in HOME.  A line of JSON is printed for each
+job: its answers, or why its graph was refused.  `without_thesaurus` in a job: without the entries of the thesaurus that
+match a relation of its graph.  After SECONDS no further job begins.  It imports the checkout's code alone and writes no
+result (benchmarks/answers/cases.py does).
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ import time
 from pathlib import Path
 from typing import Any
 
-from flows.cli._session import Session, choose_profile
+from flows.cli._session import choose_profile
+from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgqaError
 from kgqa_core.system import System
 
 FIELDS = ("confidence", "calibrated", "min_confidence", "form", "road", "reason", "missing")
 
 
-def system_of(job: dict[str, Any], session: Session) -> tuple[str | None, System]:
-    """The system of a job's home, or of a run over its files, and the run's id."""
+def system_of(job: dict[str, Any], home: Path) -> System:
+    """The system of a run of a job's home, or one that answers from its files at once."""
     if "home" in job:
-        return job.get("run"), System.from_run(job["home"], job.get("run"))
-    profile = choose_profile(None, [Path(file) for file in job["files"]], settings=job["settings"])
-    home = session.begin(profile)
-    from flows.pipeline import pipeline
+        return System.from_run(job["home"], job.get("run"))
+    kg = options_of(job).model_dump(mode="json", exclude_defaults=True, exclude={"name", "files"})
+    return System.from_graph(*job["files"], home=home, settings={"kg": kg})
 
-    run = pipeline(profile)["run_id"]
-    return run, System.from_run(home, run)
+
+def options_of(job: dict[str, Any]) -> KgOptions:
+    """With which options the files of a job are read."""
+    return choose_profile(None, [Path(file) for file in job["files"]], settings=job["settings"]).kg
 
 
 def leaving_out(job: dict[str, Any], stack: contextlib.ExitStack) -> None:
@@ -46,8 +48,7 @@ def leaving_out(job: dict[str, Any], stack: contextlib.ExitStack) -> None:
     if "home" in job:
         stack.enter_context(without_entries(System.from_run(job["home"], job.get("run")).store))
     else:
-        profile = choose_profile(None, [Path(file) for file in job["files"]], settings=job["settings"])
-        stack.enter_context(without_entries_of(profile.kg))
+        stack.enter_context(without_entries_of(options_of(job)))
 
 
 def answers(system: System, questions: Path) -> list[dict[str, Any]]:
@@ -65,15 +66,14 @@ def answers(system: System, questions: Path) -> list[dict[str, Any]]:
 def main() -> None:
     """Reads the command line, makes systems, asks and prints."""
     jobs, home, seconds = sys.argv[1:]
-    session, began = Session(home=Path(home)), time.monotonic()
+    began = time.monotonic()
     for job in json.loads(Path(jobs).read_text(encoding="utf-8")):
         if time.monotonic() - began > float(seconds):
             break
         try:
             with contextlib.ExitStack() as stack:
                 leaving_out(job, stack)
-                run, system = system_of(job, session)
-                result: dict[str, Any] = {"run": run, "replies": answers(system, Path(job["questions"]))}
+                result: dict[str, Any] = {"replies": answers(system_of(job, Path(home)), Path(job["questions"]))}
         except KgqaError as fault:
             result = {"refused": str(fault)}
         except Exception as fault:  # a defect of the checkout, which is a result too

@@ -5,12 +5,12 @@
         [--out FILE]
 
 CASES has a folder for each graph: its files, `questions.jsonl` and `case.md`, whose first command that names a file
-says with which settings it is read.  The system is that of `kgqa run --kg FILES` with SETTINGS, which train nothing; of
-a graph that is refused the message is the result.  --ask: answers question files with finished homes in place of these.
-Answers stay in DIR/COMMIT and are not asked for again.  --root: a checkout whose code runs.  --queue: a command that
-each process is given to, such as one that waits for its turn on the machine; a process begins no
-further graph after --seconds.  --without-thesaurus: each graph is read and answered without the entries of the
-thesaurus that match its relations (benchmarks/answers/thesaurus.py), in homes of their own.
+says with which settings it is read.  The packaged head start answers at once, as `kgqa ask --kg FILES` does; of a graph
+that is refused the message is the result.  --ask: answers question files with finished homes in place of these.
+Answers stay in DIR/COMMIT and are not asked for again; judged.json there has each question with its verdict.  --root: a
+checkout whose code runs.  --queue: a command that each process is given to, such as one that waits for its turn on the
+machine; a process begins no further graph after --seconds.  --without-thesaurus: each graph is read and answered
+without the entries of the thesaurus that match its relations (benchmarks/answers/thesaurus.py), in homes of their own.
 """
 
 from __future__ import annotations
@@ -32,15 +32,9 @@ from benchmarks.answers.people import normal
 from benchmarks.conditions import ROOT, conditions
 from benchmarks.results_file import CONDITIONS
 
-FIELDS = (
-    *CONDITIONS, "benchmark", "settings/...", "total/...", "graphs/*/refused", "graphs/*/counts/...",
-    "graphs/*/questions/*/...",
-)  # fmt: skip
+FIELDS = (*CONDITIONS, "benchmark", "thesaurus", "total/...", "graphs/*/refused", "graphs/*/counts/...")
 """What the result file holds (benchmarks/results_file.py)."""
 
-SETTINGS = (
-    "label_parser.steps=0", "retrieval.retrievers=[topics]", "answering.knowledge=[topics]", "answering.more=[]"
-)  # fmt: skip
 APART = {
     "16-node-link-json": {"node_link.json": "12", "edges_key.json": "3", "cytoscape.json": "4"},
     "19-encodings": {"utf16.tsv": "1", "latin1.tsv": "2"},
@@ -74,8 +68,7 @@ def jobs_of(folder: Path, work: Path) -> list[dict[str, Any]]:
         chosen = [row for row in rows if not ends or row["id"][-1] in ends]
         questions.write_text("".join(json.dumps(row) + "\n" for row in chosen), encoding="utf-8")
         jobs.append(
-            {"name": title, "files": [*map(str, group)], "settings": [*settings, *SETTINGS],
-             "questions": str(questions)}
+            {"name": title, "files": [*map(str, group)], "settings": settings, "questions": str(questions)}
         )  # fmt: skip
     return jobs
 
@@ -177,10 +170,11 @@ def main() -> None:
     answered = run(jobs, work, root, given.queue, given.seconds)
     graphs = {job["name"]: result(job, answered[job["name"]]) for job in jobs}
     total = counts([row for graph in graphs.values() for row in graph["questions"]])
-    settings = SETTINGS if given.cases else ()  # of the systems that are made here
-    settings = (*settings, *["without the thesaurus's entries of the graph"] * given.without_thesaurus)
-    whole = {"benchmark": "cases", "conditions": made, "settings": settings, "total": total, "graphs": graphs}
+    (work / "judged.json").write_text(json.dumps(graphs, indent=1), encoding="utf-8")
     if given.out is not None:
+        kept = {name: {key: graph[key] for key in ("refused", "counts")} for name, graph in graphs.items()}
+        told = "without the entries of the graph" if given.without_thesaurus else "whole"
+        whole = {"benchmark": "cases", "conditions": made, "thesaurus": told, "total": total, "graphs": kept}
         results_file.write(given.out, whole, FIELDS)
     for name, graph in graphs.items():
         print(name, graph["refused"] or graph["counts"])

@@ -1,13 +1,15 @@
-"""Answers a hand-written set of people's questions with the system of a finished run, and scores it.
+"""Answers a hand-written set of people's questions, and scores it.
 
-    python -m benchmarks.answers.people SET GRAPH --home DIR [--run ID] [--out FILE] [--transcripts N]
-    python -m benchmarks.answers.people SET GRAPH=DIR GRAPH=DIR … [--out FILE] [--without-thesaurus]
+    python -m benchmarks.answers.people SET GRAPH=FILES GRAPH=FILES … [--out FILE] [--without-thesaurus]
+    python -m benchmarks.answers.people SET GRAPH=HOME … [--run ID] [--out FILE] [--transcripts N]
 
-SET is a folder of benchmarks/people and GRAPH a file in it; the run must have been made over that graph.  Figures, as
-JSON: exact (the complete answer and nothing else), named (a gold answer is among the answers), declined of what the
-graph cannot answer, wrongly declined of what it can, wrong with a high confidence, the calibration error of the
-confidence, by type and by road, the share whose right answer one of the ten best plans finds (what a chooser may
-reach), and the time of a question; of several graphs these are of all questions together, and `graphs` has them apart.
+SET is a folder of benchmarks/people and GRAPH a file in it.  FILES, separated by commas, are of that graph
+(`bundled:atlas`): the packaged head start answers at once, as `kgqa ask --kg FILES` does; KGQA_HOME is where the graph
+is built.  Of a HOME the system of a run answers, which must have been made over that graph.  Figures, as JSON: exact
+(the complete answer and nothing else), named (a gold answer is among the answers), declined of what the graph cannot
+answer, wrongly declined of what it can, wrong with a high confidence, the calibration error of the confidence, by type
+and by road, the share whose right answer one of the ten best plans finds (what a chooser may reach), and the time of a
+question; of several graphs these are of all questions together, and `graphs` has them apart.
 --without-thesaurus: each graph is answered without the entries of the thesaurus that match its relations
 (benchmarks/answers/thesaurus.py); what the run trained stays.
 A locked set is run once: from a clean tree, since its figures carry date and commit, and without --transcripts, which
@@ -194,20 +196,23 @@ def among_ten(rows: list[dict[str, Any]], solver: AutoSolver, started: list[Ques
     return good
 
 
-def ceiling(rows: list[dict[str, Any]], home: Path, run: str | None) -> list[bool]:
-    """`among_ten` of the system of a run; of a system that has no plans nothing."""
-    system = System.from_run(Home(home), run)
+def system_of(source: str, run: str | None = None) -> System:
+    """The system of a home's run, or one that answers at once from graph files, separated by commas."""
+    if (Path(source) / "home.json").is_file():
+        return System.from_run(Home(Path(source)), run)
+    return System.from_graph(*source.split(","))
+
+
+def ceiling(rows: list[dict[str, Any]], system: System) -> list[bool]:
+    """`among_ten` of a system; of one that has no plans nothing."""
     if system.tagger is None or system.calculator is None or not system.answerer.computes:
         return []
     linked = [link_question(system.tagger, Question(row["id"], row["question"]), system.linking) for row in rows]
     return among_ten(rows, system.calculator.solver, [with_candidates(*one, CANDIDATES) for one in linked])
 
 
-def ask(
-    rows: list[dict[str, Any]], home: Path, run: str | None
-) -> tuple[list[dict[str, Any]], list[Answer], list[float]]:
-    """The questions with what the system of a run answers, and the seconds of each."""
-    system = System.from_run(Home(home), run)
+def ask(rows: list[dict[str, Any]], system: System) -> tuple[list[dict[str, Any]], list[Answer], list[float]]:
+    """The questions with what a system answers, and the seconds of each."""
     system.ask(rows[0]["question"])
     replies, seconds = [], []
     for row in rows:
@@ -218,14 +223,14 @@ def ask(
 
 
 @contextlib.contextmanager
-def thesaurus_of(home: Path | str, run: str | None, without: bool) -> Iterator[None]:
-    """The whole thesaurus, or with `without` that without the entries for the graph of a run."""
+def thesaurus_of(source: str, run: str | None, without: bool) -> Iterator[None]:
+    """The whole thesaurus, or with `without` that without the entries for the graph of a system."""
     if not without:
         yield
         return
     from benchmarks.answers.thesaurus import without_entries
 
-    with without_entries(System.from_run(Home(Path(home)), run).store):
+    with without_entries(system_of(source, run).store):
         yield
 
 
@@ -233,34 +238,34 @@ def main() -> None:
     """Reads the command line, answers, scores and writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("set", choices=sorted(path.name for path in PEOPLE.iterdir() if path.is_dir()))
-    parser.add_argument("graphs", nargs="+", metavar="GRAPH[=HOME]")
-    parser.add_argument("--home", type=Path)
+    parser.add_argument("graphs", nargs="+", metavar="GRAPH=FILES")
     parser.add_argument("--run", default=None)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--transcripts", type=int, default=0)
     parser.add_argument("--without-thesaurus", action="store_true")
     options = parser.parse_args()
-    homes = {name: home or options.home for name, _, home in (pair.partition("=") for pair in options.graphs)}
+    sources = {name: source for name, _, source in (pair.partition("=") for pair in options.graphs)}
     names = sorted(path.stem for path in (PEOPLE / options.set).glob("*.jsonl"))
-    if unknown := sorted(homes.keys() - {*names}):
+    if unknown := sorted(sources.keys() - {*names}):
         parser.error(f"no questions over {', '.join(unknown)} in {options.set}, which has {', '.join(names)}")
-    if homeless := [name for name, home in homes.items() if not home]:
-        parser.error(f"no home for {', '.join(homeless)}: say --home DIR, or GRAPH=DIR")
+    if alone := [name for name, source in sources.items() if not source]:
+        parser.error(f"no graph for {', '.join(alone)}: say GRAPH=FILES, or GRAPH=HOME")
     if options.set.startswith("locked"):
         if options.transcripts:
             parser.error(f"{options.set} is a test set whose questions nobody looks at: leave out --transcripts")
         if conditions(SEED)["commit"].endswith("with changes"):
             parser.error(f"{options.set} is run from a clean tree: commit the changes first")
     asked, ten = {}, {}
-    for name, home in homes.items():
-        with thesaurus_of(home, options.run, options.without_thesaurus):
-            asked[name] = ask(rows_of(options.set, name), Path(home), options.run)
-            ten[name] = ceiling(asked[name][0], Path(home), options.run)
+    for name, source in sources.items():
+        with thesaurus_of(source, options.run, options.without_thesaurus):
+            system = system_of(source, options.run)
+            asked[name] = ask(rows_of(options.set, name), system)
+            ten[name] = ceiling(asked[name][0], system)
     apart = {name: measure(*own) | {"among_ten": share(ten[name])} for name, own in asked.items()}
     rows, replies, seconds = ([item for own in asked.values() for item in own[part]] for part in range(3))
     made = {
         "set": options.set,
-        "graph": ", ".join(homes),
+        "graph": ", ".join(sources),
         "model": replies[0].model,
         "knowledge": replies[0].knowledge,
         "commit": conditions(SEED)["commit"],

@@ -1,12 +1,13 @@
 """A development set of 100 quiz questions by people over `wikidata_mini`: how often a gold answer is named.
 
-    python -m benchmarks.answers.quiz --home DIR [--run ID] [--data DIR] [--out FILE] [--transcripts N]
+    python -m benchmarks.answers.quiz [--system HOME] [--run ID] [--data DIR] [--out FILE] [--transcripts N]
     python -m benchmarks.answers.quiz --select [--data DIR]
 
 The questions are those that benchmarks/people/quiz_dev.tsv names, of the dev split of Mintaka, the dev split of
 WikiWebQuestions and the training questions of QALD-7 over Wikidata; their texts and answers are read from the shared
-data.  The home has a run over `wikidata_mini` (its triples, labels and qualifiers).  Figures, as JSON: named (a gold
-answer is among the answers), wrong (answered without one), declined, exact, and wrong with a high confidence.
+data.  The packaged head start answers at once from the files of `wikidata_mini` (triples, labels and qualifiers), or
+the run of a home over them.  Figures, as JSON: named (a gold answer is among the answers), wrong (answered without
+one), declined, exact, and wrong with a high confidence.
 
 --select writes the list anew, and ends with 1 where a fact is not in the graph.  Of Mintaka, which has no queries, the
 list says the facts that answer a question; its questions were chosen by hand where the graph has these.  Of the others
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.answers.people import PEOPLE, SEED, SURE, ask, is_exact, normal, share, transcripts
+from benchmarks.answers.people import PEOPLE, SEED, SURE, ask, is_exact, normal, share, system_of, transcripts
 from benchmarks.conditions import DATA, conditions
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.answering.reply import Answer
@@ -39,6 +40,7 @@ FIELDS = (*CONDITIONS, "benchmark", "questions", "figures/...", "sets/*/...")
 
 LIST = PEOPLE / "quiz_dev.tsv"
 NUMBER = 100
+FILES = ("triples.tsv", "labels.en.tsv", "qualifiers.tsv")
 ENTITY, DIRECT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 PREFIXES = f"PREFIX wd: <{ENTITY}> PREFIX wdt: <{DIRECT}> "
 MINTAKA, WEB, QALD = "mintaka", "wikiwebquestions", "qald7"
@@ -188,7 +190,7 @@ def main() -> None:
     """Reads the command line, selects, or answers, scores and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--select", action="store_true")
-    parser.add_argument("--home", type=Path)
+    parser.add_argument("--system", help="home of a run over wikidata_mini")
     parser.add_argument("--run", default=None)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path)
@@ -198,9 +200,8 @@ def main() -> None:
         missing = select(given.data)
         print("\n".join(missing), file=sys.stderr)
         sys.exit(1 if missing else 0)
-    if given.home is None:
-        parser.error("say --home DIR, the home of a run over wikidata_mini, or --select")
-    asked, replies, _ = ask(rows(given.data), given.home, given.run)
+    files = ",".join(str(given.data / "wikidata_mini" / name) for name in FILES)
+    asked, replies, _ = ask(rows(given.data), system_of(given.system or files, given.run))
     sets: dict[str, list[int]] = defaultdict(list)
     for index, row in enumerate(asked):
         sets[row["set"]].append(index)

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.conditions import ROOT
+from benchmarks.conditions import ROOT, commit_name
 from benchmarks.operation import kill_commands
 from benchmarks.tables import MADE, Rows, Table, conditions_line, late, percent, table
 from kgqa_core.papers.grailqability.report import rule_of
@@ -240,13 +240,65 @@ def thesaurus(found: Json) -> str:
         matching = f"{row['entries']['matching']} of {row['entries']['all']}"
         for variant, title in VARIANTS.items():
             own = row[variant]
-            exact = "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own["exact"])
+            exact = interval(own["exact"])
             figures = ("hits_at_1", "declined", "wrong_above", "missed_above")
             shares = [f"{own[figure]['share']:.3f}" if figure in own else "–" for figure in figures]
             rows.append((SETS.get(name, name), matching, title, own["questions"], exact, *shares))
     head = ("questions", "entries of the graph", "words", "n", "exact [95 %]", "Hits@1", "declined wrongly",
             "not exact above .8", "first answer wrong above .8")  # fmt: skip
     return f"{table(head, rows)}\n{conditions_line(found['conditions'])}\n"
+
+
+def interval(own: Json) -> str:
+    """A share with its interval."""
+    return "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own)
+
+
+def people(found: Json) -> str:
+    """Figures of a set of people's questions, by graph and of all."""
+    rows = []
+    for name, own in (*found.get("graphs", {}).items(), ("all" if "graphs" in found else found["graph"], found)):
+        asked, told = own["answerable"], own["confidence"]
+        figures = [own[key]["share"] for key in ("wrongly_declined", "among_ten")]
+        more = [own["declined_of_unanswerable"]["share"], own["wrong_above"]["0.8"]["share"], told["ece"]]
+        shown = [f"{share:.3f}" if share is not None else "–" for share in (*figures, *more)]
+        times = f"{1000 * own['seconds']['p50']:.0f} / {1000 * own['seconds']['p99']:.0f}"
+        rows.append((name, asked, interval(own["exact"]), *shown[:2], own["questions"] - asked, *shown[2:], times))
+    head = ("graph", "answerable", "exact [95 %]", "declined wrongly", "among ten", "not answerable",
+            "declined rightly", "wrong above .8", "ECE", "ms, p50 / p99")  # fmt: skip
+    return f"{table(head, rows)}\nCommit {commit_name(found['commit'])}, {found['date']}.\n"
+
+
+ABLATION = (
+    Rows(
+        "graphs/*/.",
+        "graph | search | exact | declined wrongly | declined rightly | wrong above .8 | among ten | ms, p50 / p99",
+        "{key1} | {key2} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | {declined_of_unanswerable[share]:.3f} | "
+        "{wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f} | {seconds[p50]:*1000 .0f} / {seconds[p99]:*1000 .0f}",
+    ),
+    lambda found: conditions_line(found["conditions"]),
+)
+QUIZ = (
+    Rows(
+        "figures",
+        "figure | share [95 %] | n",
+        "{name} | {share:.3f} [{low:.3f}, {high:.3f}] | {n}",
+        {"named": "a gold answer is named", "exact": "exact", "wrong": "wrong", "wrong_above_0.8": "wrong above .8",
+         "declined": "declined"},
+    ),
+    lambda found: conditions_line(found["conditions"]),
+)  # fmt: skip
+CASES = (
+    Rows(
+        "total",
+        "what became of them | questions",
+        "{name} | {row}",
+        {"questions": "all", "exact": "exact", "declined rightly": "declined rightly",
+         "declined wrongly": "declined wrongly", "wrong": "wrong", "wrong above 0.8": "wrong with a confidence above .8",
+         "refused": "of a file that is refused"},
+    ),
+    lambda found: conditions_line(found["conditions"]),
+)  # fmt: skip
 
 
 def builtin(found: Json) -> str:
@@ -289,7 +341,10 @@ TABLES = (
     Table("answerability/sets", "docs/answerability.md", "answerability", answerability_sets),
     Table("answerability/atlas", "docs/answerability.md", "answerability", partial(parsers, name="atlas")),
     Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(parsers, name="zjqa")),
-    Table("auto", "docs/auto.md", "auto", late("benchmarks.answers.auto_figures", "page")),
+    Table("people/dev", "docs/auto.md", "people_dev", people),
+    Table("ablation", "docs/auto.md", "ablation", ABLATION),
+    Table("quiz", "docs/auto.md", "quiz", QUIZ),
+    Table("cases", "docs/auto.md", "cases", CASES),
     Table(
         "command_fuzzer", "docs/robustness.md", "command_fuzzer", late("tests.support.command_fuzzer.table", "tables")
     ),

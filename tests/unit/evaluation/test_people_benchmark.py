@@ -82,7 +82,7 @@ def test_the_test_set_of_a_release_has_the_shares_that_it_was_written_for() -> N
     [
         (["locked2", "atlas=home", "--transcripts", "3"], "leave out --transcripts"),
         (["locked2", "ward=home", "wards=home"], "no questions over wards in locked2, which has atlas, dig"),
-        (["dev", "atlas"], "no home for atlas: say --home DIR, or GRAPH=DIR"),
+        (["dev", "atlas"], "no graph for atlas: say GRAPH=FILES, or GRAPH=HOME"),
     ],
 )
 def test_a_set_is_run_only_as_it_may_be(
@@ -98,7 +98,7 @@ def test_a_locked_set_is_run_from_a_clean_tree(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr("benchmarks.answers.people.conditions", lambda seed: {"commit": "0123456 with changes"})
-    monkeypatch.setattr("sys.argv", ["people", "locked2", "ward", "--home", str(tmp_path)])
+    monkeypatch.setattr("sys.argv", ["people", "locked2", f"ward={tmp_path}"])
     with pytest.raises(SystemExit):
         main()
     assert "run from a clean tree" in capsys.readouterr().err

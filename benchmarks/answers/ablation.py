@@ -1,0 +1,97 @@
+"""What parts of the form search are worth: people's development questions without one part at a time.
+
+    python -m benchmarks.answers.ablation [--data DIR] [--only VARIANT …] [--json benchmarks/results/ablation.json]
+
+The packaged head start answers `people/dev` over Atlas and over `wikidata_mini` at once; VARIANTS says what of the
+search is left out.  Nothing is fitted again for a variant, neither the scorer nor its calibration.  KGQA_HOME is where
+the graphs are built.  Figures: those of benchmarks/answers/people.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from benchmarks import results_file
+from benchmarks.answers import quiz
+from benchmarks.answers.people import ask, ceiling, measure, rows_of, share, system_of
+from benchmarks.conditions import DATA, RESULTS, conditions
+from benchmarks.results_file import CONDITIONS
+from kgqa_core.search import search
+from kgqa_core.search.candidates import Candidate
+from kgqa_core.symbolic.by_labels.parser import LabelParser
+from kgqa_core.symbolic.by_labels.unread import Unread
+
+FIELDS = (*CONDITIONS, "benchmark", "graphs/*/*/...")
+"""What the result file holds (benchmarks/results_file.py)."""
+SEED = 7
+SHOWN = ("exact", "wrongly_declined", "declined_of_unanswerable", "wrong_above")
+Patches = Sequence[contextlib.AbstractContextManager[Any]]
+
+
+def _constants(**values: Any) -> Patches:
+    return [mock.patch.object(search, name, value) for name, value in values.items()]
+
+
+def _without_empty() -> Patches:
+    make = search.FormSearch.make
+
+    def found(*given: Any) -> list[Candidate]:
+        return [one for one in make(*given) if not (one.finds_nothing or one.missing)]
+
+    return [mock.patch.object(search.FormSearch, "make", found)]
+
+
+VARIANTS: Mapping[str, Callable[[], Patches]] = {
+    "whole": list,
+    "two levels in place of four": lambda: _constants(LEVELS=2),
+    "a beam of 8 in place of 64": lambda: [
+        *_constants(BEAM=8, QUOTA=2),
+        mock.patch.object(search.PlanSearch, "followed", (8, 4)),
+    ],
+    "words that a form explains do not count in the search": lambda: _constants(COVERAGE=0.0),
+    "no word is found unread": lambda: [mock.patch.object(LabelParser, "unread", lambda *_: Unread())],
+    "without empty results": _without_empty,
+}
+"""What is left out, by what it is called."""
+
+
+@contextlib.contextmanager
+def variant(name: str) -> Iterator[None]:
+    """Leaves a part of the search out."""
+    with contextlib.ExitStack() as stack:
+        for patch in VARIANTS[name]():
+            stack.enter_context(patch)
+        yield
+
+
+def figures(rows: list[dict[str, Any]], source: str) -> dict[str, Any]:
+    """Figures of one graph's questions as the search is now."""
+    system = system_of(source)
+    found = measure(*ask(rows, system))
+    return {key: found[key] for key in SHOWN} | {"among_ten": share(ceiling(rows, system)), "seconds": found["seconds"]}
+
+
+def main() -> None:
+    """Reads the command line, answers, counts and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--only", nargs="+", choices=tuple(VARIANTS), default=tuple(VARIANTS))
+    parser.add_argument("--json", type=Path, default=RESULTS / "ablation.json")
+    given = parser.parse_args()
+    files = ",".join(str(given.data / "wikidata_mini" / name) for name in quiz.FILES)
+    document: dict[str, Any] = {"benchmark": "ablation", "conditions": conditions(SEED), "graphs": {}}
+    for graph, source in {"atlas": "bundled:atlas", "wikidata_mini": files}.items():
+        for name in given.only:
+            with variant(name):
+                document["graphs"].setdefault(graph, {})[name] = figures(rows_of("dev", graph), source)
+            print(graph, name, document["graphs"][graph][name], flush=True)
+    results_file.write(given.json, document, FIELDS)
+
+
+if __name__ == "__main__":
+    main()
