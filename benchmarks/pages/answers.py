@@ -273,8 +273,8 @@ ABLATION = (
     Rows(
         "graphs/*/.",
         "graph | search | exact | declined wrongly | declined rightly | wrong above .8 | among ten | ms, p50 / p99",
-        "{key1} | {key2} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | {declined_of_unanswerable[share]:.3f} | "
-        "{wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f} | {seconds[p50]:*1000 .0f} / {seconds[p99]:*1000 .0f}",
+        "{key1} | {key2} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | "
+        "{declined_of_unanswerable[share]:.3f} | {wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f} | {seconds[p50]:*1000 .0f} / {seconds[p99]:*1000 .0f}",
     ),
     lambda found: conditions_line(found["conditions"]),
 )
@@ -294,7 +294,7 @@ CASES = (
         "what became of them | questions",
         "{name} | {row}",
         {"questions": "all", "exact": "exact", "declined rightly": "declined rightly",
-         "declined wrongly": "declined wrongly", "wrong": "wrong", "wrong above 0.8": "wrong with a confidence above .8",
+         "declined wrongly": "declined wrongly", "wrong": "wrong", "wrong above 0.8": "wrong above .8",
          "refused": "of a file that is refused"},
     ),
     lambda found: conditions_line(found["conditions"]),
