@@ -266,7 +266,11 @@ def people(found: Json) -> str:
         rows.append((name, asked, interval(own["exact"]), *shown[:2], own["questions"] - asked, *shown[2:], times))
     head = ("graph", "answerable", "exact [95 %]", "declined wrongly", "among ten", "not answerable",
             "declined rightly", "wrong above .8", "ECE", "ms, p50 / p99")  # fmt: skip
-    return f"{table(head, rows)}\nCommit {commit_name(found['commit'])}, {found['date']}.\n"
+    kinds = [(kind, f"{exact:.3f}", n) for kind, (exact, n) in found["exact_by_type"].items()]
+    return (
+        f"{table(head, rows)}\nCommit {commit_name(found['commit'])}, {found['date']}. By type of question:\n\n"
+        f"{table(('type', 'exact', 'n'), kinds)}"
+    )
 
 
 ABLATION = (
@@ -274,7 +278,8 @@ ABLATION = (
         "graphs/*/.",
         "graph | search | exact | declined wrongly | declined rightly | wrong above .8 | among ten | ms, p50 / p99",
         "{key1} | {key2} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | "
-        "{declined_of_unanswerable[share]:.3f} | {wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f} | {seconds[p50]:*1000 .0f} / {seconds[p99]:*1000 .0f}",
+        "{declined_of_unanswerable[share]:.3f} | {wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f} | "
+        "{seconds[p50]:*1000 .0f} / {seconds[p99]:*1000 .0f}",
     ),
     lambda found: conditions_line(found["conditions"]),
 )
