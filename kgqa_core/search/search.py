@@ -386,7 +386,9 @@ class PlanSearch:
             return
         form = graph.join((relation,), plan.form)
         if any(self.gendered.values()):
-            form, reached = self._of_gender(form, reached, relation)
+            if (told := self._of_gender(form, reached, relation)) is None:
+                return
+            form, reached = told
         cover = self._ends(np.maximum(plan.cover, self.relation_cover[relation]), reached)
         idle = IDLE * (self.words.share(cover) - self.words.share(plan.cover) < GAIN) + EMPTY * (not len(reached))
         yield self._plan(
@@ -396,18 +398,20 @@ class PlanSearch:
             kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away, last=relation,
         )  # fmt: skip
 
-    def _of_gender(self, form: Form, nodes: Ints, directed: int) -> tuple[Form, Ints]:
+    def _of_gender(self, form: Form, nodes: Ints, directed: int) -> tuple[Form, Ints] | None:
         """Those of the persons that a directed relation leads to who have the gender of the noun for them.
 
-        All where the question has none or both of them, and where the graph tells the gender of none of these persons.
+        All where the question has none or both of them, and where the graph tells the gender of none of these persons;
+        None where it tells that of some, and of none that it is this one.
         """
         nouns, genders = self.owner.person_nouns(directed), self.owner.genders
         said = [own for own, words in self.gendered.items() if any(not nouns.isdisjoint(singulars(w)) for w in words)]
-        known = any(among(nodes, own).any() for _, own in genders.values())
+        known = sum(int(among(nodes, own).sum()) for _, own in genders.values())
         if len(said) != 1 or said[0] not in genders or not known:
             return form, nodes
         condition, own = genders[said[0]]
-        return _both(form, condition), nodes[among(nodes, own)]
+        found = nodes[among(nodes, own)]
+        return (_both(form, condition), found) if len(found) or known == len(nodes) else None
 
     def _ends(self, cover: Floats, nodes: Ints) -> Floats:
         """The cover with that of the types which all of some nodes have."""
