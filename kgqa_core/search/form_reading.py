@@ -35,6 +35,8 @@ from kgqa_core.search.reading import stem
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
 _ABOVE = frozenset((f"{RDFS}subClassOf", "P279"))
 """Relations from a type to one above it, which is seldom asked for."""
+LOCATED = "located in"
+"""A label of the relation from a place to one that it is part of, in the thesaurus."""
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
@@ -218,6 +220,11 @@ class FormReader:
             if hop == len(best.ways) or any(map(len, found)):
                 return hop == len(best.ways) and any(np.array_equal(nodes, best.nodes) for nodes in found)
         return False
+
+    def is_inside(self, best: Candidate) -> bool:
+        """Whether what a form finds is located in something else that the graph has, as no country is."""
+        ways = self.graph.directed_relations(best.nodes).tolist() if best.nodes is not None and len(best.nodes) else []
+        return any(one < self.graph.relations and LOCATED in entry_of(self.graph, one).labels for one in ways)
 
     def measures(self, word: str, form: FormReading, query: LabelQuery) -> bool:
         """Whether an adjective or adverb fits what a form ranks or compares by.

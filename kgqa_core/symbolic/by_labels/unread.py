@@ -51,6 +51,8 @@ that stands alone, and that where no other word of the question names some relat
 MISTYPED = 0.75
 """Share of letters that a word which English hardly has shares with the one of the form that it was meant for."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
+_COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
+"""Words that name a kind of thing, and paraphrase no relation."""
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
@@ -156,6 +158,7 @@ class UnreadWords:
                     or not (kinds().isdisjoint(singulars(token.text)) or self._is_of_others(token.text, form))
                 )
                 kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
+                kind = kind and not (token.text in _COUNTRIES and self.reader.is_inside(best))
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
@@ -166,7 +169,7 @@ class UnreadWords:
             around = around if around.isdisjoint(("and", "or")) else set()
             if any(word in around and root(tokens[n].text) in names for word, names in beside.items()):
                 tokens[n].state = READ
-        if doubtful := [n for n in doubtful if tokens[n].state == LEFT]:
+        if doubtful := [n for n in doubtful if tokens[n].state == LEFT and tokens[n].text not in _COUNTRIES]:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
         if "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):

@@ -171,6 +171,20 @@ def test_nothing_is_no_answer_where_no_word_names_two_relations_of_a_form(scorer
     assert not wordless.answers and named.answers == ("none",)
 
 
+def test_what_is_located_in_something_is_no_country_where_no_types_are(scorer: LabelScorer, tmp_path: Path) -> None:
+    lines = [f"<{X}lia> <{X}lives_in> <{X}porto> .", f"<{X}porto> <{X}is_in> <{X}portugal> ."]
+    lines += [f'<{X}{key}> <{RDFS}label> "{key.title()}"@en .' for key in ("lia", "porto", "portugal")]
+    with KgStore.open(build_graph(tmp_path, lines)) as store:
+        solver = AutoSolver(store, SymbolicOptions(), LabelModel(scorer.network, 2, FLAT))
+        solver.parser = Preferring(solver.graph, scorer)
+        solver.parser.wanted = lambda one: str(one.form) in (f"(JOIN (R {X}{key}) {X}{topic})" for key, topic in ends)
+        ends = ("lives_in", "lia"), ("is_in", "porto")
+        asked = (("which city does Lia live in", "lia"), ("which country does Lia live in", "lia"),
+                 ("which country is Porto in", "porto"))  # fmt: skip
+        found = solver.solve([question_about(solver.graph, text, text, X + key) for text, key in asked])
+    assert [one.answers for one in found] == [("Porto",), (), ("Portugal",)]
+
+
 def test_words_of_a_mention_that_a_reading_leaves_out_are_no_other_words(ask: Ask) -> None:
     assert ask("how many films are there", forms=("(COUNT (TYPE film))",)).answers
     found = ask("how many films has norland", "c0", forms=("(COUNT (TYPE film))",))
