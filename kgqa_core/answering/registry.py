@@ -25,7 +25,7 @@ from kgqa_core.config import (
     Profile,
 )
 from kgqa_core.errors import ModelError
-from kgqa_core.llm.factory import parse_spec
+from kgqa_core.llm.factory import check_chat, parse_spec
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.types import Question
 
@@ -133,13 +133,15 @@ def answerer_spec(answerer: str) -> AnswererSpec:
 
 
 def check_explorer(answerer: str, llm: LlmOptions) -> None:
-    """Raise ModelError where the model of an answerer is of a kind that cannot explore; others pass."""
+    """Raise ModelError where the model of an answerer cannot explore, by its kind or its endpoint; others pass."""
     parsed = Answerer.parse(answerer)
     kinds, why = ANSWERERS[parsed.kind].explores, ANSWERERS[parsed.kind].needs_why
     if kinds and parse_spec(str(parsed.model), llm)[0] not in kinds:
         raise ModelError(
             f"answerer {answerer!r} {why}, and {parsed.model!r} is none; write {parsed.kind}:{kinds[0]}:MODEL"
         )
+    if kinds:
+        check_chat(str(parsed.model), llm)
 
 
 def model_spec(answerer: str) -> str:

@@ -10,12 +10,15 @@ from kgqa_core.config.base import Execution, Options
 
 
 class Endpoint(Options):
-    """A server that speaks the OpenAI chat-completions protocol."""
+    """A server that speaks OpenAI's protocol."""
 
     base_url: str
     """Its address, such as http://localhost:8000/v1."""
     key_env: str | None = None
     """Name of the environment variable that holds its key; without one no key is sent."""
+    api: Literal["chat", "completions"] = "chat"
+    """`chat` sends messages to /chat/completions; `completions` sends the prompt as one text to /completions, as base
+    models without a chat template need it (no tools, no JSON schema of the reply)."""
 
 
 class Price(Options):

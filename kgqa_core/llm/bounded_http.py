@@ -7,16 +7,32 @@ that was booked once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 
-from kgqa_core.llm.faults import ReplyRefused, shown
+from kgqa_core.llm.faults import RETRIED, ReplyRefused, retry_after, shown
+
+log = logging.getLogger("kgqa.llm")
+
+T = TypeVar("T")
 
 ERROR_BYTES = 2**16
 """Bytes that are read of the body of an error; the rest is left."""
+
+FIRST_WAIT, LONGEST_WAIT, LONGEST_RETRY_AFTER = 0.5, 30.0, 120.0
+"""Seconds before the first further try, doubling up to the longest; a Retry-After counts up to the last."""
+
+
+class NoReply(Exception):
+    """A request failed for good; the message says why."""
 
 
 class BoundedClient(httpx2.AsyncClient):
@@ -68,6 +84,43 @@ class BoundedClient(httpx2.AsyncClient):
         return httpx2.Response(
             response.status_code, headers=headers, content=b"".join(parts)[:most], request=response.request
         )
+
+
+def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end, in a thread of its own when this one has an event loop (a notebook, a flow)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def patiently(
+    send: Callable[[], httpx2.Response], read: Callable[[httpx2.Response], T], retries: int,
+    wait: Callable[[float], None] = time.sleep,
+) -> T:  # fmt: skip
+    """What `read` makes of a reply, which is requested again where it is none, or none that can be read.
+
+    read: raises ValueError for a reply that another try may mend.  wait: sleeps for so many seconds.  Raises NoReply.
+    """
+    failure = ""
+    for attempt in range(retries + 1):
+        after: float | None = None
+        try:
+            reply = send()
+            if reply.status_code not in RETRIED and reply.status_code < 500:
+                return read(reply)
+            failure, after = f"status {reply.status_code}", retry_after(reply.headers)
+        except ReplyRefused as fault:
+            raise NoReply(str(fault)) from None
+        except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError, ValueError) as fault:
+            failure = f"{type(fault).__name__}: {fault}"
+        if attempt < retries:
+            pause = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
+            log.debug("%s; requested again", failure)
+            wait(max(pause, min(after or 0.0, LONGEST_RETRY_AFTER)))
+    raise NoReply(failure)
 
 
 def _redirected(response: httpx2.Response) -> ReplyRefused:

@@ -52,6 +52,17 @@ def split_endpoint(rest: str, llm: LlmOptions) -> tuple[str, str | None]:
     )
 
 
+def check_chat(spec: str, llm: LlmOptions) -> None:
+    """Raises ModelError where a model is behind an endpoint without a chat: it has neither tools nor a JSON schema."""
+    kind, rest = parse_spec(spec, llm)
+    endpoint = split_endpoint(rest, llm)[1] if kind == "openai" else None
+    if endpoint is not None and llm.endpoints[endpoint].api == "completions":
+        raise ModelError(
+            f"model '{spec}' is behind /completions, which has no messages, tools or JSON schema of the reply; use an "
+            f"endpoint that chats, without llm.endpoints.{endpoint}.api: completions"
+        )
+
+
 def load_model(
     spec: str, llm: LlmOptions, *, budget: Budget | None = None, adapter: Path | None = None
 ) -> LanguageModel:

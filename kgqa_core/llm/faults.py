@@ -34,7 +34,7 @@ LEAST_PACKED = 8
 
 
 class UnreadableReply(Exception):
-    """A reply that is no chat completion.  billed: whether it is one all the same, which the model has worked on."""
+    """A reply that is no completion.  billed: whether it is one all the same, which the model has worked on."""
 
     def __init__(self, why: str, *, billed: bool = False) -> None:
         super().__init__(why)

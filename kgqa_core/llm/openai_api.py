@@ -1,4 +1,4 @@
-"""Any server that speaks the OpenAI chat-completions protocol: vLLM, Ollama, llama.cpp, a vendor.
+"""Any server that speaks OpenAI's protocol, chat or plain completions: vLLM, Ollama, llama.cpp, a vendor.
 
 The key of the default endpoint comes from OPENAI_API_KEY, that of a named endpoint from the variable that the endpoint
 names.  A key goes to no other endpoint, into no log and into no message.
@@ -10,8 +10,7 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -21,13 +20,14 @@ from kgqa_core.certificates import trusted
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget, Reservation
+from kgqa_core.llm.factory import check_chat
 from kgqa_core.llm.faults import Failure, concerns_all, excerpt, explain, is_final, is_web, redacted, secrets_of, shown
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, OnText, clean_text, cut_at_stop
 from kgqa_core.llm.reply import read_reply
 from kgqa_core.llm.streamed import StreamedReply, without_beginnings
 from kgqa_core.llm.tokens import bound
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.prompts import conversation_fields, messages
+from kgqa_core.prompts import conversation_fields, messages, plain
 
 log = logging.getLogger("kgqa.llm")
 
@@ -37,10 +37,8 @@ KEY = "OPENAI_API_KEY"
 VENDOR = "https://api.openai.com/v1"
 """The default endpoint where neither `llm.base_url` nor OPENAI_BASE_URL names one."""
 
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds before the first retry, doubling up to the longest; the server's Retry-After holds up to two minutes."""
-
-LONGEST_RETRY_AFTER = 120.0
+FIRST_WAIT, LONGEST_WAIT, LONGEST_RETRY_AFTER = 0.5, 30.0, 120.0
+"""Seconds before the first retry, doubling up to the longest; the server's Retry-After holds up to the last."""
 
 LEAST = 16
 """Characters of a secret that is removed from completions too; shorter ones are passwords in name only (`none`)."""
@@ -50,7 +48,7 @@ DOWN = 3
 
 
 class OpenAIModel:
-    """A chat model behind an endpoint.
+    """A model behind an endpoint.
 
     model: the id that the endpoint knows.  endpoint: its name in `llm.endpoints`; None is the default one, at
     `llm.base_url`, OPENAI_BASE_URL or the vendor's.  budget: reserves every try before it leaves.  first_wait: seconds
@@ -77,6 +75,8 @@ class OpenAIModel:
         self.revision = model
         self.budget, self.first_wait = budget, first_wait
         self.base_url = base_url or (os.environ.get("OPENAI_BASE_URL") if endpoint is None else None) or None
+        self.chats = named is None or named.api == "chat"
+        self.address = endpoint_address(llm, endpoint)
         self.answered = self.known = False
         self.limit_name = "max_tokens"
         self.returns_log_probabilities = self.streams = True
@@ -99,11 +99,6 @@ class OpenAIModel:
     def _key(self) -> str | None:
         return os.environ.get(self.key_env) or None if self.key_env is not None else None
 
-    @property
-    def address(self) -> str:
-        """The endpoint as it may be shown: without user, password and query."""
-        return shown(self.base_url or VENDOR)
-
     def has_answered(self) -> None:
         """An earlier run has answers of it: a refusal or an unreadable reply may be about one prompt."""
         self.known = True
@@ -125,13 +120,17 @@ class OpenAIModel:
         Raises EndpointError when the endpoint cannot be reached (on_result has what came before), refuses every prompt
         alike (key, model or address wrong), or has never answered and fails on all of several prompts; BudgetReached
         when the budget has no room for a request, after those under way have been answered; ModelError when params
-        want a beam search.
+        want a beam search, or a prompt is a conversation with tools or a schema and the endpoint has no chat.
         """
         if params.num_beams != 1:
             raise ModelError(f"model '{self.name}' is behind an endpoint and has no beam search; set num_beams to 1")
+        if any(conversation_fields(prompt) is not None for prompt in prompts):
+            check_chat(self.name, self.llm)
         if not prompts:
             return []
-        return _run(_Batch(self, prompts, params, monitor, on_result, on_text).all())
+        from kgqa_core.llm.bounded_http import run_coroutine
+
+        return run_coroutine(_Batch(self, prompts, params, monitor, on_result, on_text).all())
 
     def client(self) -> Any:
         """A client of one connection that sends this endpoint's own key, or none, and nothing else that identifies the
@@ -167,10 +166,10 @@ class OpenAIModel:
     def body(self, prompt: str, params: GenerationParams) -> dict[str, Any]:
         """A request as the protocol wants it; a chat has a system message before the user's.
 
-        A conversation is sent with its own messages, tools and schema.
+        A conversation is sent with its own messages, tools and schema; to /completions a prompt is sent as one text.
         """
         text = clean_text(prompt)
-        fields = conversation_fields(text)
+        fields = conversation_fields(text) if self.chats else {"prompt": plain(text)}
         if fields is None:
             system, user = messages(text)
             sent = [{"role": "user", "content": user}]
@@ -190,15 +189,17 @@ class OpenAIModel:
         if params.stop:
             given["stop"] = list(params.stop)
         if params.log_probabilities and self.returns_log_probabilities:
-            given["logprobs"] = True
+            given["logprobs"] = True if self.chats else 1
         return given
 
     def down(self, why: str) -> EndpointError:
         """The error that says that this endpoint cannot be used."""
         where = f"llm.endpoints.{self.endpoint}.base_url" if self.endpoint else "llm.base_url"
+        hint = "; a server that has only /completions is an endpoint of llm.endpoints with api: completions"
         return EndpointError(
             f"the endpoint {self.address} does not answer for model '{self.model}': {why}; "
             f"check that the server runs, {where}, the model's id and {self.key_env or 'its key_env'}"
+            + (hint if self.chats and why.startswith(("status 400", "status 404", "status 405")) else "")
         )
 
 
@@ -348,7 +349,7 @@ class _Batch:
         # The library's time-out is between bytes; this one is for the whole request.
         async with asyncio.timeout(self.model.llm.timeout_seconds):
             reply = await client.post(
-                "/chat/completions",
+                "/chat/completions" if self.model.chats else "/completions",
                 cast_to=httpx2.Response,
                 body=body,
                 options=self.options,
@@ -420,16 +421,10 @@ class _Batch:
 
 
 def endpoint_address(llm: LlmOptions, endpoint: str | None) -> str:
-    """An endpoint's address as the cache knows it, without opening it."""
-    url = llm.endpoints[endpoint].base_url if endpoint else llm.base_url or os.environ.get("OPENAI_BASE_URL")
-    return shown(url or VENDOR)
+    """An endpoint's address as it may be shown and as the cache knows it: without user, password and query.
 
-
-def _run(work: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:
-    """Runs a coroutine to its end, in a thread of its own when this one has an event loop (a notebook, a flow)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
+    That of /completions is another one than that of the chat of the same server.
+    """
+    named = llm.endpoints[endpoint] if endpoint else None
+    url = named.base_url if named else llm.base_url or os.environ.get("OPENAI_BASE_URL")
+    return shown(url or VENDOR) + ("/completions" if named is not None and named.api == "completions" else "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from concurrent.futures import ThreadPoolExecutor
 
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import nearest
@@ -25,8 +24,9 @@ def check_endpoint(spec: str, llm: LlmOptions) -> None:
     _, rest = parse_spec(spec, llm)
     name, endpoint = split_endpoint(rest, llm)
     model = OpenAIModel(name, llm, endpoint)
-    with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
-        known = pool.submit(asyncio.run, _models(model)).result()
+    from kgqa_core.llm.bounded_http import run_coroutine
+
+    known = run_coroutine(_models(model))
     if known and model.model not in known:
         log.warning(
             "%s lists %d models and '%s' is not among them%s",

@@ -30,7 +30,7 @@ def read_reply(data: bytes, params: GenerationParams, prompt: str | None = None)
     """The completion in a reply, with what was repaired in it.
 
     prompt: bounds the count of its tokens; where it is a conversation with tools, the completion is `message_text`.
-    Raises UnreadableReply when the reply is no chat completion, or one without a message that can be read.
+    Raises UnreadableReply when the reply is no completion, or one without a message or a text that can be read.
     """
     repairs: list[str] = []
     reply = _parse(data, repairs)
@@ -94,12 +94,14 @@ def _integer(digits: str) -> int | float:
 
 
 def _choice(reply: dict[str, Any], *, billed: bool) -> dict[str, Any]:
-    """The first choice that has a message."""
+    """The first choice that has a message, or a text as the choices of /completions have."""
     choices = reply.get("choices")
     for choice in choices if isinstance(choices, list) else ():
         if isinstance(choice, dict) and isinstance(choice.get("message"), dict):
             return choice
-    raise UnreadableReply("no choice with a message" if billed else "no chat completion", billed=billed)
+        if isinstance(choice, dict) and "text" in choice:
+            return {**choice, "message": {"content": choice["text"]}}
+    raise UnreadableReply("no choice with a message" if billed else "no completion", billed=billed)
 
 
 def _text(message: dict[str, Any], reason: object, repairs: list[str]) -> tuple[str, Finish]:
@@ -171,8 +173,9 @@ def _count(value: object, most: int) -> int | None:
 def _log_probability(choice: dict[str, Any]) -> tuple[float | None, int]:
     """The sum over the tokens that a reply scores, and their number; (None, 0) where it scores none."""
     try:
-        tokens = (choice.get("logprobs") or {}).get("content") or []
-        values = [float(token["logprob"]) for token in tokens]
+        scores = choice.get("logprobs") or {}
+        tokens = scores.get("token_logprobs") or [token["logprob"] for token in scores.get("content") or []]
+        values = [float(token) for token in tokens]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         return None, 0
     total = sum(values)

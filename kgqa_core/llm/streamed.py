@@ -43,7 +43,7 @@ class StreamedReply:
             self._fault = event
         choices = event.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-        delta = choice.get("delta")
+        delta = {"content": choice["text"]} if "text" in choice else choice.get("delta")
         for name in ("content", "refusal"):
             text = delta.get(name) if isinstance(delta, dict) else None
             if isinstance(text, str):
@@ -52,8 +52,9 @@ class StreamedReply:
                 )
         self._finish = choice.get("finish_reason") or self._finish
         scores = choice.get("logprobs")
-        if isinstance(scores, dict) and isinstance(scores.get("content"), list):
-            self._log_probabilities += scores["content"]
+        for name in ("content", "token_logprobs"):
+            if isinstance(scores, dict) and isinstance(scores.get(name), list):
+                self._log_probabilities += [{"logprob": x} if name == "token_logprobs" else x for x in scores[name]]
 
     def whole(self) -> bytes:
         """The reply as JSON; without a choice where it ended before its end, which nothing reads as an answer."""

@@ -21,7 +21,7 @@ from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.kg.verbalise import tell_apart
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import ResponseCache, open_cache
-from kgqa_core.llm.factory import load_model
+from kgqa_core.llm.factory import check_chat, load_model
 from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, Recording, generate_cached, identity_of, peek
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.logic.forms import Entity, Literal
@@ -74,7 +74,11 @@ class PlanChooser:
         cls, spec: str, *, llm: LlmOptions, cache: Path | None = None, budget: Budget | None = None,
         model: LanguageModel | None = None, turns: Semaphore | None = None,
     ) -> PlanChooser:  # fmt: skip
-        """The chooser of a profile; without a budget `llm.budget` holds in this process.  Raises as `load_model`."""
+        """The chooser of a profile; without a budget `llm.budget` holds in this process.
+
+        Raises as `load_model`, and ModelError for an endpoint without a chat, which takes no JSON schema.
+        """
+        check_chat(spec, llm)
         model = model or load_model(spec, llm, budget=budget or Budget(llm.budget, llm.prices))
         return cls(model, open_cache(cache), llm.attempts, turns, budget is not None)
 

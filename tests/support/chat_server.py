@@ -1,4 +1,4 @@
-"""A chat-completions server on loopback that misbehaves on demand.
+"""A server of chat completions and plain completions on loopback that misbehaves on demand.
 
 with ChatServer(reply=lambda prompt: "Paris") as server:
     server.fail("capital", Fault(status=429, headers={"Retry-After": "0"}))
@@ -108,7 +108,7 @@ COUNTS = ("requests", "answered", "lost", "refused", "prompt_tokens", "completio
 
 
 class ChatServer:
-    """Serves `/v1/chat/completions` and keeps what was asked.
+    """Serves `/v1/chat/completions` and `/v1/completions` and keeps what was asked.
 
     Counts, of all requests and of each prompt and seed: requests; answered (a whole reply was handed to the
     connection); lost (worked on, but the reply was cut, no JSON, or the client had gone); refused (an error status, no
@@ -117,7 +117,7 @@ class ChatServer:
     odd: from a prompt, the request's own seed, the number of its requests before, the text and the token counts to the
     reply that is sent instead, None for the usual one; `sent` has the key and the reply of each request, in order.
     models: the reply to any GET but that of the counts.  act: from the body of a request to the message of its reply,
-    tool calls and all, in place of `reply`.
+    tool calls and all, in place of `reply`.  lacks: a path that is answered with 404, as by a server without it.
     """
 
     def __init__(
@@ -132,9 +132,10 @@ class ChatServer:
         odd: Callable[[str, Any, int, str, dict[str, int]], OddReply | None] | None = None,
         models: OddReply | None = None,
         act: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        lacks: str = "",
     ) -> None:
         self.reply, self.rates, self.seed, self.keep, self.tokens = reply, rates, seed, keep, tokens
-        self.odd, self.models, self.act = odd, models, act
+        self.odd, self.models, self.act, self.lacks = odd, models, act, lacks
         self.sent: list[tuple[str, OddReply | None, dict[str, int]]] = []
         self._drawn = len(inspect.signature(reply).parameters) > 1
         self.prompts: list[str] = []
@@ -245,12 +246,14 @@ class _Connection(asyncio.Protocol):
                 self.send_pieces(self.server.models)
             elif method == "GET":
                 self.send(200, self.server.stats() if path.startswith("/stats") else {})
+            elif self.server.lacks and path.endswith(self.server.lacks):
+                self.send(404, error_body(404))
             else:
                 self.asked(json.loads(body), headers)
 
     def asked(self, body: dict[str, Any], headers: dict[str, str]) -> None:
         server = self.server
-        prompt = body["messages"][-1]["content"]
+        prompt = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
         key = f"{body.get('seed')}|{prompt}"
         with server._lock:
             counts = server.by_prompt.setdefault(key, dict.fromkeys(COUNTS, 0))
@@ -293,7 +296,7 @@ class _Connection(asyncio.Protocol):
             while limit and words and server.tokens(text) > limit:
                 words.pop()
                 text, finish = " ".join(words), "length"
-            messages = body["messages"]
+            messages = body.get("messages", [{"content": prompt}])
             read = json.dumps(messages, ensure_ascii=False) if server.act else " ".join(m["content"] for m in messages)
             usage = {"prompt_tokens": server.tokens(read), "completion_tokens": server.tokens(text)}
             before = counts["requests"] - 1
@@ -311,6 +314,9 @@ class _Connection(asyncio.Protocol):
         message = {"role": "assistant", "content": text, "refusal": fault.refusal, **(acted or {})}
         finish = "tool_calls" if message.get("tool_calls") else finish
         choice = {"index": 0, "message": message, "finish_reason": finish}
+        if "messages" not in body:
+            scores = {"tokens": words, "token_logprobs": [-0.5] * len(words)} if body.get("logprobs") else None
+            choice = {"index": 0, "text": text, "logprobs": scores, "finish_reason": finish}
         data: dict[str, Any] = {"id": "x", "object": "chat.completion", "created": 0, "model": "stub"}
         data["choices"] = [choice] if fault.choices else []
         if fault.usage:

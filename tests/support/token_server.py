@@ -1,4 +1,4 @@
-"""A chat-completions server on loopback that streams its tokens one at a time, each when a test says so."""
+"""A server of completions, chats or plain, on loopback that streams its tokens one at a time, as a test says."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class TokenServer:
     def __init__(self, tokens: Sequence[str], held: int = 10**9, *, refuses: bool = False, cut: bool = False) -> None:
         self.tokens, self.held, self.refuses, self.cut = tokens, held, refuses, cut
         self.more, self.bodies = threading.Event(), list[dict[str, Any]]()
+        self.scores = {"token_logprobs": [-0.25]}
         own = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -32,15 +33,19 @@ class TokenServer:
                 elif body.get("stream"):
                     self._stream()
                 else:
-                    message = {"role": "assistant", "content": "".join(own.tokens)}
-                    self._send(200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                                     "usage": own.usage})  # fmt: skip
+                    text = "".join(own.tokens)
+                    said = {"message": {"role": "assistant", "content": text}} if self._chats else {"text": text}
+                    self._send(200, {"choices": [{"index": 0, "finish_reason": "stop", **said}], "usage": own.usage})
 
             def _send(self, status: int, reply: dict[str, Any]) -> None:
                 self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.end_headers()
                 self.wfile.write(json.dumps(reply).encode())
+
+            @property
+            def _chats(self) -> bool:
+                return self.path.endswith("/chat/completions")
 
             def _stream(self) -> None:
                 self.send_response(200)
@@ -49,9 +54,11 @@ class TokenServer:
                 for number, token in enumerate(own.tokens):
                     if number == own.held and not own.more.wait(20):
                         return
-                    self._event({"choices": [{"index": 0, "delta": {"content": token}, "finish_reason": None}]})
+                    said = {"delta": {"content": token}} if self._chats else {"text": token, "logprobs": own.scores}
+                    self._event({"choices": [{"index": 0, "finish_reason": None, **said}]})
                 if not own.cut:
-                    self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+                    said = {"delta": {}} if self._chats else {"text": ""}
+                    self._event({"choices": [{"index": 0, "finish_reason": "stop", **said}]})
                     self._event({"choices": [], "usage": own.usage})
                     self.wfile.write(b"data: [DONE]\n\n")
 

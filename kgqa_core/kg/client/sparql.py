@@ -6,7 +6,6 @@ Results JSON Format.
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
 import random
@@ -20,6 +19,7 @@ import httpx2
 from kgqa_core.certificates import trusted
 from kgqa_core.config import SparqlEndpointOptions
 from kgqa_core.errors import EndpointError, KgInputError, without_passwords
+from kgqa_core.llm.faults import retry_after
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class SparqlClient:
                 failure = f"status {reply.status_code}: {_first_line(reply)}"
                 if reply.status_code not in TRY_AGAIN:
                     raise EndpointError(f"{self.shown} refuses a query ({failure}); the query is:\n{query[:2000]}")
-                wait = max(wait, min(_retry_after(reply.headers.get("Retry-After")), LONGEST_RETRY_AFTER))
+                wait = max(wait, min(retry_after(reply.headers) or 0.0, LONGEST_RETRY_AFTER))
                 unfinished += reply.status_code != 429
             except (httpx2.RequestError, httpx2.StreamError, _Broken) as fault:
                 failure = f"{type(fault).__name__.lstrip('_')}: {fault}"
@@ -183,17 +183,3 @@ def _rows(content: bytes) -> list[Row]:
 def _first_line(reply: httpx2.Response) -> str:
     text = reply.content[:500].decode("utf-8", errors="replace").strip()
     return text.splitlines()[0][:200] if text else "no text"
-
-
-def _retry_after(value: str | None) -> float:
-    """Seconds of a Retry-After header, which is a number or a date; 0 for none."""
-    if not value:
-        return 0.0
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return 0.0

@@ -11,8 +11,6 @@ import asyncio
 import calendar
 import contextlib
 import json
-import logging
-import random
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -32,13 +30,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-log = logging.getLogger("kgqa.ltgen")
-
 FILE = "page_views.sqlite"
 """Name of the file in a home's cache folder."""
-
-FIRST_WAIT, LONGEST_WAIT, LONGEST_RETRY_AFTER = 0.5, 30.0, 120.0
-"""Seconds before the first further try, doubling up to the longest; a Retry-After counts up to the last."""
 
 HOPELESS = 200
 """Articles at the beginning that, if none of them exists, mean that the wrong articles are requested."""
@@ -53,9 +46,6 @@ _KNOWN = {
     "agent": ("all-agents", "user", "spider", "automated"),
 }
 """What the API knows; it answers anything else as it answers an article that does not exist."""
-
-_TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
-_NO_ARTICLE = (400, 404)
 
 
 class PageViews:
@@ -147,38 +137,26 @@ class PageViews:
 
     def _ask(self, url: str) -> int | None:
         """Views in the period, None where there is no such article."""
-        import httpx2
+        from kgqa_core.llm.bounded_http import NoReply, patiently
 
-        from kgqa_core.llm.faults import ReplyRefused
-
-        failure = ""
-        for attempt in range(self.options.retries + 1):
+        def send() -> httpx2.Response:
             self._take_turn()
-            retry_after: float | None = None
-            try:
-                reply = _without_loop(lambda: self._runner.run(self._get(url)))
-                self.requests += 1
-                if reply.status_code == 200:
-                    return _total(reply.content)
-                if reply.status_code in _NO_ARTICLE:
-                    return None
-                failure = f"status {reply.status_code}"
-                if reply.status_code not in _TRY_AGAIN:
-                    break
-                retry_after = _retry_after(reply.headers.get("Retry-After"))
-            except ReplyRefused as fault:
-                failure = str(fault)
-                break
-            except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError, _Unreadable) as fault:
-                failure = f"{type(fault).__name__.lstrip('_')}: {fault}"
-            if attempt < self.options.retries:
-                pause = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
-                log.debug("%s: %s; requested again", url, failure)
-                self._wait(max(pause, min(retry_after or 0.0, LONGEST_RETRY_AFTER)))
-        raise EndpointError(
-            f"the page-view API does not answer for {url} ({failure}); what it answered before is kept: run the same "
-            "command again later, lower ltgen.popularity.rate, or give ltgen.popularity.files"
-        )
+            reply: httpx2.Response = _without_loop(lambda: self._runner.run(self._get(url)))
+            self.requests += 1
+            return reply
+
+        def read(reply: httpx2.Response) -> int | None:
+            if reply.status_code not in (200, 400, 404):
+                raise NoReply(f"status {reply.status_code}")
+            return _total(reply.content) if reply.status_code == 200 else None
+
+        try:
+            return patiently(send, read, self.options.retries, self._wait)
+        except NoReply as failure:
+            raise EndpointError(
+                f"the page-view API does not answer for {url} ({failure}); what it answered before is kept: run the "
+                "same command again later, lower ltgen.popularity.rate, or give ltgen.popularity.files"
+            ) from None
 
     async def _get(self, url: str) -> httpx2.Response:
         """One reply, whole; the client's own time-out is between bytes."""
@@ -191,10 +169,6 @@ class PageViews:
         if now < self._next:
             self._wait(self._next - now)
         self._next = max(now, self._next) + 1 / self.options.rate
-
-
-class _Unreadable(ValueError):
-    """A reply that is JSON and no page views."""
 
 
 def _without_loop(call: Callable[[], T]) -> T:
@@ -211,21 +185,14 @@ def _total(content: bytes) -> int:
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as fault:
-        raise _Unreadable("the reply is no JSON") from fault
+        raise ValueError("the reply is no JSON") from fault
     items = data.get("items") if isinstance(data, dict) else None
     if not isinstance(items, list):
-        raise _Unreadable("the reply has no items")
+        raise ValueError("the reply has no items")
     views = [item.get("views") if isinstance(item, dict) else None for item in items]
     if not all(isinstance(view, int) and not isinstance(view, bool) and 0 <= view <= MOST_VIEWS for view in views):
-        raise _Unreadable("an item has no number of views")
+        raise ValueError("an item has no number of views")
     return min(MOST_VIEWS, sum(view for view in views if view is not None))
-
-
-def _retry_after(value: str | None) -> float | None:
-    try:
-        return max(0.0, float(value)) if value else None
-    except ValueError:
-        return None
 
 
 def _months(first: str, last: str) -> int:

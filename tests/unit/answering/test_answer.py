@@ -12,7 +12,7 @@ import pytest
 
 from kgqa_core.answering import answer as stage
 from kgqa_core.answering.answer import answer, answer_requests, choose, parse_output
-from kgqa_core.config import AnsweringOptions, BudgetOptions, LlmOptions
+from kgqa_core.config import AnsweringOptions, BudgetOptions, Endpoint, LlmOptions
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError, BudgetReached, EndpointError, ModelError, QuestionFileError
 from kgqa_core.llm import paid
@@ -282,13 +282,15 @@ def test_progress_reaches_the_number_of_prompts(folders: dict[str, Path], tmp_pa
     assert seen[-1] == (10, 10, "answers")
 
 
-def test_the_server_is_paid_once(folders: dict[str, Path], tmp_path: Path) -> None:
-    with ChatServer(reply=lambda prompt: "Rome") as server:
-        llm = LlmOptions(base_url=server.base_url, retries=0, concurrency=1)
+@pytest.mark.parametrize("answerer", ["openai:m", "openai:m@base"])
+def test_the_server_is_paid_once(folders: dict[str, Path], tmp_path: Path, answerer: str) -> None:
+    with ChatServer(reply=lambda prompt: "Rome", lacks="chat/completions" if "@" in answerer else "") as server:
+        base = Endpoint(base_url=server.base_url, api="completions")
+        llm = LlmOptions(base_url=server.base_url, endpoints={"base": base}, retries=0, concurrency=1)
         server.fail("number 7", Fault(status=500))
-        first = run(folders, tmp_path / "one", answerer="openai:m", llm=llm)
+        first = run(folders, tmp_path / "one", answerer=answerer, llm=llm)
         assert (first["errors"], len(server.prompts)) == (1, 10)
-        second = run(folders, tmp_path / "two", answerer="openai:m", llm=llm)
+        second = run(folders, tmp_path / "two", answerer=answerer, llm=llm)
         assert (second["errors"], second["cached"], len(server.prompts)) == (0, 9, 11)
     assert set(pl.read_parquet(tmp_path / "two" / "answers.parquet")["output"]) == {"Rome"}
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from kgqa_core.config import KgOptions, LlmOptions, RewriterOptions
+from kgqa_core.config import Endpoint, KgOptions, LlmOptions, RewriterOptions
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.errors import ArtifactError, GraphMismatch, InputError
 from kgqa_core.kg.build import build
@@ -398,8 +398,11 @@ def test_a_pilot_of_the_texts_is_kept_and_left_out_of_the_forecast(world):
             world.write(model=Pilot(load_model("openai:stub", llm), 1, 7), cache=cache)
         warm = record()
         assert len(server.prompts) == 1 and (warm.calls, warm.cached) == (cold.calls - 1, 1)
-        world.write(model=load_model("openai:stub", llm), cache=cache)
+        _, texts, _ = world.write(model=load_model("openai:stub", llm), cache=cache)
         assert len(server.prompts) == cold.calls > 1
+        base = LlmOptions(endpoints={"base": Endpoint(base_url=server.base_url, api="completions")})
+        _, same, _ = world.write(model=load_model("openai:stub@base", base), cache=cache)
+        assert same == texts and len(server.prompts) == 2 * cold.calls and "prompt" in server.bodies[-1]
 
 
 @pytest.mark.parametrize(
