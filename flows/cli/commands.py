@@ -127,6 +127,7 @@ COMMANDS = (
     ),
     CommandRecord("kg", "kg_app", "Build, update and look into knowledge graphs."),
     CommandRecord("cache", "cache_app", "Completions of language models that this home keeps."),
+    CommandRecord("models", "models_app", "Folders of language models and encoders."),
     CommandRecord(
         "improve",
         "improve",

@@ -123,6 +123,8 @@ def fetch(model: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import disable_progress_bars
 
+    from kgqa_core.llm.hf_load import first_line
+
     folder = find_folder(model)
     if folder is not None:
         return folder
@@ -130,7 +132,7 @@ def fetch(model: str) -> Path:
     try:
         folder = Path(snapshot_download(hub_name(model), allow_patterns=_FILES))
     except Exception as fault:  # the hub's client has many, of several libraries
-        raise FileNotFoundError(_first_line(fault)) from fault
+        raise FileNotFoundError(first_line(fault)) from fault
     lacking = [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]
     if lacking:
         raise FileNotFoundError(f"{folder} has no {lacking[0]}")
@@ -143,8 +145,8 @@ def check_folder(folder: Path) -> None:
         raise ModelError(f"evaluation.nli '{folder}' has no config.json; give the folder that save_pretrained wrote")
     if not any(folder.glob("*.safetensors")):
         raise ModelError(
-            f"evaluation.nli '{folder}' has no *.safetensors weights, and pickled ones are never loaded; save it again "
-            "with safe_serialization=True"
+            f"evaluation.nli '{folder}' has no *.safetensors weights, and pickled ones are never loaded; convert it: "
+            "kgqa models convert FOLDER --out NEW"
         )
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -163,6 +165,7 @@ def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> En
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils import logging as chatter
 
+    from kgqa_core.llm.hf_load import first_line
     from kgqa_core.nn.device import pick_device
 
     folder = fetch(model)
@@ -170,11 +173,12 @@ def open_judge(model: str, *, max_tokens: int = 256, device: str = "auto") -> En
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         network, loading = AutoModelForSequenceClassification.from_pretrained(
-            folder, use_safetensors=True, trust_remote_code=False, local_files_only=True, output_loading_info=True
-        )
+            folder, use_safetensors=True, trust_remote_code=False, local_files_only=True, output_loading_info=True,
+            dtype="float32",
+        )  # fmt: skip
     except _FAULTS as fault:
         raise ModelError(
-            f"evaluation.nli {model!r} cannot be loaded: {_first_line(fault)}; it needs config.json, a tokenizer and "
+            f"evaluation.nli {model!r} cannot be loaded: {first_line(fault)}; it needs config.json, a tokenizer and "
             "*.safetensors of a sequence classifier"
         ) from fault
     if loading["missing_keys"]:
@@ -243,8 +247,3 @@ def runs(lengths: Sequence[int], room: int) -> list[tuple[int, int]]:
             first, total = index, 0
         total += length
     return [*results, (first, len(lengths))] if lengths else []
-
-
-def _first_line(fault: BaseException) -> str:
-    loading = str(fault).strip()
-    return loading.splitlines()[0][:200] if loading else type(fault).__name__

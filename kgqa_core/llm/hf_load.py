@@ -206,7 +206,7 @@ def _check_folder(source: str) -> bool:
             raise ModelError(f"model folder '{source}' has no config.json; give the folder that save_pretrained wrote")
         if not any(path.glob("*.safetensors")):
             raise ModelError(
-                f"model folder '{source}' has no *.safetensors weights; save it again with safe_serialization=True"
+                f"model folder '{source}' has no *.safetensors weights; make them with `kgqa models convert`"
             )
         return True
     if path.exists() or source.startswith((".", "/", "~")) or source.count("/") > 1 or "\\" in source:

@@ -351,15 +351,22 @@ def load_pretrained(name: str, section: str) -> tuple[Any, Any]:
     transformers_logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, trust_remote_code=False)
-        model = AutoModel.from_pretrained(name, use_safetensors=True, trust_remote_code=False, dtype=torch.float32)
+        model, loading = AutoModel.from_pretrained(
+            name, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+        )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, json.JSONDecodeError) as fault:
         reason = str(fault).strip().splitlines()[0] if str(fault).strip() else type(fault).__name__
         raise ModelError(
             f"{section}.encoder {name!r} cannot be loaded as an encoder: {reason} "
-            "(a folder needs config.json, tokenizer.json and model.safetensors)"
+            "(a folder needs config.json, tokenizer.json and model.safetensors; pickled weights: kgqa models convert)"
         ) from None
     if getattr(model.config, "is_encoder_decoder", False) or not hasattr(model.config, "hidden_size"):
         raise ModelError(f"{section}.encoder {name!r} is a {model.config.model_type} model, not a plain encoder")
+    missing = sorted(loading["missing_keys"])
+    if lacking := [key for key in missing if not key.startswith("pooler.")]:
+        raise ModelError(f"{section}.encoder {name!r} is no trained encoder: its weights lack {lacking[0]}")
+    for key in missing:  # Contriever's have no pooler, which mean pooling does not use: no random numbers in a digest
+        model.get_parameter(key).data.zero_()
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise ModelError(f"{section}.encoder {name!r} has no tokenizer.json; convert its tokenizer to a fast one")
     return model, tokenizer

@@ -60,6 +60,7 @@ def make(root: Path, light: bool = False) -> None:
         _predictions(user)
         _published(user)
         _longtail(user)
+        _pickled(user / "pickled")
     shutil.rmtree(questions)
     _lines(user / "labelled.jsonl", [{"question": "Where?", "answers": ["Oslo"], "output": "", "correct": False}])
     (user / "profile.yaml").write_text(PROFILE, encoding="utf-8")
@@ -105,6 +106,15 @@ def _published(user: Path) -> None:
     rows = {ROLES: "film.film film.film.directed_by film.director", TYPES: "film.film x common.topic", REVERSED: ""}
     for name, text in rows.items():
         (user / "ontology" / name).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _pickled(folder: Path) -> None:
+    """A folder of a model with pickled weights."""
+    import torch
+
+    folder.mkdir()
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    torch.save({"weight": torch.zeros(2)}, folder / "pytorch_model.bin")
 
 
 def _longtail(user: Path) -> None:

@@ -13,7 +13,7 @@ from kgqa_core.errors import ModelError
 from kgqa_core.evaluation.nli import batches, check_folder, fetch, label_positions, open_judge, runs
 from kgqa_core.metrics.registry import measure
 from tests.support.device import DEVICE
-from tests.support.models import save_classifier
+from tests.support.models import ALPHABET, save_classifier
 
 ORDERS = [("entailment", "neutral", "contradiction"), ("CONTRADICTION", "ENTAILMENT", "NEUTRAL")]
 PAIRS = [("the cat is on the mat", "a cat is there"), ("no", "yes"), ("rain all day", "it was dry"), ("no", "no")]
@@ -61,6 +61,51 @@ def test_a_deberta_is_read_alike(tmp_path: Path) -> None:
     saved = save_classifier(tmp_path / "model", kind="deberta-v2")
     e, _, c = by_hand(saved, *PAIRS[0])
     assert open_judge(str(saved), device=DEVICE).scores(PAIRS)[0] == pytest.approx([e, c], abs=1e-5)
+
+
+def save_deberta(folder: Path) -> Path:
+    """A classifier of DeBERTa v3's kind: relative attention in buckets, shared keys, SentencePiece, fp16."""
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, DebertaV2Tokenizer
+
+    marks = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    pieces = [
+        "▁",
+        *(f"▁{word}" for word in "the cat is on mat rain all day it was dry no yes a".split()),
+        *ALPHABET[:26],
+    ]
+    vocabulary = [(mark, 0.0) for mark in marks] + [(piece, -float(n + 1)) for n, piece in enumerate(pieces)]
+    tokenizer = DebertaV2Tokenizer(vocab=vocabulary, unk_id=3)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(3)
+    labels = ("entailment", "neutral", "contradiction")
+    config = DebertaV2Config(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=48,
+        relative_attention=True, position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True,
+        pos_att_type=["p2c", "c2p"], position_biased_input=False, type_vocab_size=0, max_relative_positions=-1,
+        max_position_embeddings=64, pooler_hidden_size=32, pooler_hidden_act="gelu", initializer_range=0.3,
+        id2label=dict(enumerate(labels)), label2id={label: n for n, label in enumerate(labels)},
+    )  # fmt: skip
+    DebertaV2ForSequenceClassification(config).half().save_pretrained(folder)
+    return folder
+
+
+def test_a_deberta_v3_scores_batches_as_transformers_scores_each_pair(tmp_path: Path) -> None:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = save_deberta(tmp_path / "model")
+    judge = open_judge(str(folder), device=DEVICE)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    pieces = tokenizer.convert_ids_to_tokens(tokenizer("the cat is dry", "a cat")["input_ids"])
+    assert pieces == ["[CLS]", "▁the", "▁cat", "▁is", "▁dry", "[SEP]", "▁a", "▁cat", "[SEP]"]
+    model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
+    long = "the cat is on the mat and it was dry all day"
+    pairs = [*PAIRS, (long, "rain"), (long, long)]
+    scores = judge.scores(pairs)
+    for (premise, hypothesis), row in zip(pairs, scores, strict=True):
+        with torch.inference_mode():
+            logits = model(**tokenizer(premise, hypothesis, return_tensors="pt")).logits[0]
+        assert row.tolist() == pytest.approx(torch.softmax(logits, -1)[[0, 2]].tolist(), abs=1e-5)
+    assert np.ptp(scores[:, 0]) > 0.01 and judge.limit == 62
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from transformers import AutoModel, AutoTokenizer
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoTokenizer, BertModel
 
 from kgqa_core.config import PassagesOptions
 from kgqa_core.errors import ArtifactError, InputError, ModelError
+from kgqa_core.llm.convert import convert
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.passages import corpus as corpora
 from kgqa_core.passages import dense, table
@@ -55,15 +57,20 @@ def test_every_retriever_finds_the_document_that_a_text_comes_from(tmp_path: Pat
 
 
 def contriever(folder: Path, seed: int = 0) -> str:
-    """An encoder whose config says that it is a Contriever."""
+    """An encoder whose config says that it is a Contriever, and whose weights have no pooler, as published."""
     tiny_encoder(folder, seed)
+    BertModel.from_pretrained(folder, add_pooling_layer=False).save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["Contriever"]}))
     return str(folder)
 
 
 def test_a_contriever_is_compared_by_dot_products_of_mean_pooled_states_as_published(tmp_path: Path) -> None:
-    corpus, name = write_jsonl(tmp_path / "c.jsonl", documents(40)), contriever(tmp_path / "model")
+    published = Path(contriever(tmp_path / "published"))
+    torch.save(load_file(published / "model.safetensors"), published / "pytorch_model.bin")
+    (published / "model.safetensors").unlink()
+    convert(published, tmp_path / "model")
+    corpus, name = write_jsonl(tmp_path / "c.jsonl", documents(40)), str(tmp_path / "model")
     folder, _, options = index(tmp_path / "index", corpus, name, retriever="dense")
     texts = ["own3 hill", "king of the river city", "own17"]
     found = PassageSearch(folder, options).search(texts)

@@ -207,7 +207,7 @@ def check_safe(folder: Path) -> dict[str, Any]:
     if not list(folder.glob("*.safetensors")):
         raise ModelError(
             f"the AMR parser in {folder} has no model.safetensors, and pickled weights (pytorch_model.bin) can run "
-            "code; save its weights as safetensors, or give the graphs as a file (relation_ranking.amr_graphs)"
+            "code; convert them (kgqa models convert), or give the graphs as a file (relation_ranking.amr_graphs)"
         )
     return meta
 
