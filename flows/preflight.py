@@ -16,7 +16,7 @@ from kgqa_core.datasets.load import input_files, read_raw, sizes_of
 from kgqa_core.errors import InputError, ModelError, QuestionFileError
 from kgqa_core.evaluation.nli import find_folder as find_classifier
 from kgqa_core.extras import require_extra
-from kgqa_core.llm.factory import parse_spec
+from kgqa_core.llm.factory import check_chat, parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from kgqa_core.passages.corpus import find_corpus
 from kgqa_core.retrieval.hops import check_hops
@@ -51,6 +51,10 @@ def check(profile: Profile) -> None:
             raise InputError(f"{key} {name!r} is not there; name a file that is, or leave it out")
     for key, encoder in _encoders(profile):
         _check_folder(key, encoder, ("minilm", "scratch"))
+    if profile.reads_links and profile.linking.service is not None:
+        from kgqa_core.linking.service import key_of
+
+        key_of(profile.linking.service)
     if profile.evaluation.nli is not None:
         find_classifier(profile.evaluation.nli)
     for variant in profile.each_answerer:
@@ -62,6 +66,8 @@ def check(profile: Profile) -> None:
             _check_folder(key, rest, ())
         if kind == "openai":
             endpoints.add(spec)
+        if key == "symbolic.chooser":
+            check_chat(spec, profile.llm)
     for spec in sorted(endpoints):
         check_endpoint(spec, profile.llm)
 
@@ -178,6 +184,6 @@ def _check_folder(key: str, name: str, known: tuple[str, ...]) -> None:
         )
     if not any(folder.glob("*.safetensors")):
         raise ModelError(
-            f"{key} {name!r} has no *.safetensors weights, and pickled ones (pytorch_model.bin) are never loaded; save "
-            "it again with safe_serialization=True"
+            f"{key} {name!r} has no *.safetensors weights, and pickled ones (pytorch_model.bin) are never loaded; "
+            "convert it: kgqa models convert FOLDER --out NEW"
         )

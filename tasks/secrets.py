@@ -72,6 +72,8 @@ def _read(variable: str, block: str) -> str:
 def _check_addresses(profile: Profile) -> None:
     addresses = {"llm.base_url": profile.llm.base_url}
     addresses |= {f"llm.endpoints.{name}.base_url": each.base_url for name, each in profile.llm.endpoints.items()}
+    if profile.linking.service is not None:
+        addresses["linking.service.url"] = profile.linking.service.url
     for key, address in addresses.items():
         if address is None:
             continue
@@ -83,5 +85,5 @@ def _check_addresses(profile: Profile) -> None:
             raise ConfigError(
                 f"{key} ({shown(address)}) holds {what}, and "
                 "profiles are written into every run; put the key into an environment variable and name it in "
-                "llm.endpoints.NAME.key_env"
+                f"{'linking.service' if key.startswith('linking') else 'llm.endpoints.NAME'}.key_env"
             )

@@ -25,7 +25,7 @@ from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares, NoiseOptions
 from kgqa_core.config.kg import DkgOptions, KgOptions, OwnNames
 from kgqa_core.config.label_parser import LabelParserOptions
-from kgqa_core.config.linking import LinkingOptions
+from kgqa_core.config.linking import LinkerEndpoint, LinkingOptions
 from kgqa_core.config.llm import BudgetOptions, Endpoint, LlmOptions, Price
 from kgqa_core.config.ltgen import LtgenOptions, PopularityOptions, SamplingOptions, WritingOptions
 from kgqa_core.config.operations import OperationsOptions, RunnerOptions

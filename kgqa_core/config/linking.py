@@ -6,11 +6,31 @@ from typing import Literal
 
 from pydantic import Field
 
-from kgqa_core.config.base import Options
+from kgqa_core.config.base import Execution, Options
+
+
+class LinkerEndpoint(Options):
+    """An entity linker behind HTTP, which questions and their earlier turns are sent to."""
+
+    api: Literal["tagme", "rel", "blink"]
+    """`tagme` and `rel` find mentions and entities; `blink` ranks the entities of the tagger's own mentions."""
+    url: str
+    """Where requests go: TAGME's `…/tag`, REL's address, or `…/api/entity-link/samples` of a server of BLINK."""
+    key_env: str | None = None
+    """Name of the environment variable that holds its key: TAGME's `gcube-token`, a bearer token of others."""
+    language: str = "en"
+    """Language of texts, for TAGME."""
+    timeout_seconds: Execution[float] = Field(default=30, gt=0)
+    """Longest wait for one reply."""
+    retries: Execution[int] = Field(default=3, ge=0)
+    """Further tries of a request that failed."""
 
 
 class LinkingOptions(Options):
     """How the entities of a bare question are found: a tagger of the TAGME type over the graph's own names."""
+
+    service: LinkerEndpoint | None = None
+    """A linker over Wikipedia that is asked besides; its pages mean the entities that have their titles as names."""
 
     threshold: float = Field(default=0.22, ge=0, le=1)
     """Smallest confidence ρ of an entity that is linked (LTGen's)."""

@@ -31,6 +31,7 @@ from kgqa_core.nn.vectors import ONE, Vectors, dots
 from kgqa_core.question_limits import CHARACTERS, length_fault
 
 if TYPE_CHECKING:
+    from kgqa_core.linking.service import LinkerClient
     from kgqa_core.nn.sentence_encoder import SentenceEncoder
 
 VOTE, EXACT, TYPE, ROLE, LIKE = 4.0, 2.0, 0.5, 0.6, 4.0
@@ -196,6 +197,11 @@ class Tagger:
     def __init__(self, mentions: MentionDictionary, options: LinkingOptions, context: Context | None = None) -> None:
         self.mentions, self.options = mentions, options
         self._context = context if options.context != "none" else None
+        self._service: LinkerClient | None = None
+        if options.service is not None:
+            from kgqa_core.linking.service import LinkerClient
+
+            self._service = LinkerClient(options.service, mentions)
 
     def link(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[Mention]:
         """Mentions in order of turn and place, the text's own first; overlapping ones included.
@@ -203,7 +209,8 @@ class Tagger:
         Names of all languages of the graph are looked for.
         dialogue: earlier turns as (role, text), oldest first; their mentions stay candidates, weaker with distance.
         Of these the latest are read, of `question_limits.CHARACTERS` in all.
-        Raises InputError for a text of more than `LONGEST_TEXT` characters.
+        Raises InputError for a text of more than `LONGEST_TEXT` characters, EndpointError where the linker of
+        `linking.service` does not answer.
         """
         earlier = [turn for _, turn in reversed(dialogue)][: self.options.turns]
         read = [*accumulate(map(len, earlier))]
@@ -215,7 +222,8 @@ class Tagger:
             for turn, turn_text in enumerate(turns)
             for spot in find_spots(turn_text, turn, self.mentions, self.options.candidates, self.options.typos)
         ]
-        return self._decide(spots, turns)
+        own = self._decide(spots, turns)
+        return own if self._service is None else self._service.link(turns, own, self.options.turn_weight)
 
     def entities(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[tuple[int, float]]:
         """(entity, ρ) of the best candidates of the chosen mentions with ρ ≥ threshold, best first, ties by id.

@@ -160,6 +160,23 @@ def test_every_answerer_is_looked_at(tmp_path: Path) -> None:
         check(profile_of(tmp_path, [{"split": "test"}], {**NO_TRAINING, "answering": answering}))
 
 
+def test_a_linker_without_its_key_is_refused(tmp_path: Path) -> None:
+    service = {"api": "tagme", "url": "http://127.0.0.1:9/tag", "key_env": "KGQA_NO_SUCH_KEY"}
+    rows = [{"split": name} for name in ("train", "dev", "test")]
+    linked = {"linking": {"service": service}, "retrieval": {"topics": "both"}}
+    with pytest.raises(ConfigError, match="KGQA_NO_SUCH_KEY is not in the environment"):
+        check(profile_of(tmp_path, rows, linked))
+    with pytest.raises(ConfigError, match="linking.service.url .* holds a user or password"):
+        check(profile_of(tmp_path, rows, {"linking": {"service": {**service, "url": "http://me:pw@h/tag"}}}))
+
+
+def test_a_chooser_behind_an_endpoint_without_chat_is_refused(tmp_path: Path) -> None:
+    base = {"endpoints": {"base": {"base_url": "http://127.0.0.1:9/v1", "api": "completions"}}}
+    auto = {"answering": {"answerer": "auto", "knowledge": ["random"]}, "symbolic": {"chooser": "openai:m@base"}}
+    with pytest.raises(ModelError, match="JSON schema of the reply"):
+        check(profile_of(tmp_path, [{"split": name} for name in ("train", "dev", "test")], {"llm": base, **auto}))
+
+
 @pytest.mark.parametrize("name", ["metaqa", "wikidata-mini", "zjqa"])
 def test_a_profile_whose_data_is_elsewhere_says_where_it_looked_and_how_to_name_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
