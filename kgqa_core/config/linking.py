@@ -22,6 +22,8 @@ class LinkerEndpoint(Options):
     """Language of texts, for TAGME."""
     timeout_seconds: Execution[float] = Field(default=30, gt=0)
     """Longest wait for one reply."""
+    max_reply_mb: Execution[float] = Field(default=8, gt=0, le=4096)
+    """Largest reply after decompression, in MiB; a larger one is not read."""
     retries: Execution[int] = Field(default=3, ge=0)
     """Further tries of a request that failed."""
 

@@ -25,10 +25,6 @@ from kgqa_core.linking.tagger import LinkCandidate, Mention
 from kgqa_core.llm.bounded_http import BoundedClient, NoReply, patiently, run_coroutine
 from kgqa_core.llm.faults import is_web, redacted, secrets_of, shown
 
-REPLY_BYTES = 8 << 20
-CACHED = 1 << 12
-"""Replies that are held in memory."""
-
 
 def key_of(endpoint: LinkerEndpoint) -> str:
     """The key of a linker, empty without one.  Raises ConfigError for one that is not set, and an odd address."""
@@ -45,7 +41,7 @@ class LinkerClient:
 
     def __init__(self, endpoint: LinkerEndpoint, mentions: MentionDictionary) -> None:
         self.endpoint, self.mentions, self._key = endpoint, mentions, key_of(endpoint)
-        self._ask = lru_cache(maxsize=CACHED)(self._reply)
+        self._ask = lru_cache(maxsize=1 << 12)(self._reply)
 
     def link(self, turns: Sequence[str], own: Sequence[Mention], turn_weight: float) -> list[Mention]:
         """Mentions of turns, in order of turn and place, with their entities in the graph.
@@ -90,12 +86,8 @@ class LinkerClient:
         for row in rows:
             try:
                 if isinstance(row, dict):
-                    start, end, scores = (
-                        int(row["start"]),
-                        int(row["end"]),
-                        (row["rho"], row.get("link_probability", 1)),
-                    )
-                    spot, title = row.get("spot"), row["title"]
+                    start, end, spot, title = int(row["start"]), int(row["end"]), row.get("spot"), row["title"]
+                    scores = [row["rho"], row.get("link_probability", 1)]
                 else:
                     start, length, spot, title, *scores = row
                     end = start + length
@@ -157,7 +149,8 @@ class LinkerClient:
         seconds = self.endpoint.timeout_seconds
         bearer = self._key and self.endpoint.api != "tagme"
         async with BoundedClient(
-            reply_bytes=REPLY_BYTES, setting="linking.service", verify=trusted(), timeout=seconds,
+            reply_bytes=int(self.endpoint.max_reply_mb * 2**20), setting="linking.service.max_reply_mb",
+            verify=trusted(), timeout=seconds,
             headers={"Authorization": f"Bearer {self._key}"} if bearer else {},
         ) as client, asyncio.timeout(seconds):  # fmt: skip
             return await client.post(self.endpoint.url, **{kind: body})

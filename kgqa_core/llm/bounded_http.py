@@ -115,7 +115,7 @@ def patiently(
         except ReplyRefused as fault:
             raise NoReply(str(fault)) from None
         except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError, ValueError) as fault:
-            failure = f"{type(fault).__name__}: {fault}"
+            failure = str(fault) if type(fault) is ValueError else f"{type(fault).__name__}: {fault}"
         if attempt < retries:
             pause = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT) * (0.5 + random.random() / 2)
             log.debug("%s; requested again", failure)

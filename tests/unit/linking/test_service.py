@@ -10,7 +10,6 @@ import pytest
 
 from kgqa_core.config import LinkerEndpoint
 from kgqa_core.errors import ConfigError, EndpointError
-from kgqa_core.linking import service
 from kgqa_core.linking.tagger import Tagger
 from kgqa_core.llm import bounded_http
 from tests.support.linker_server import LinkerServer
@@ -89,7 +88,7 @@ def test_a_passing_fault_is_tried_again(tagger: Maker, api: str, fault: int | st
 @pytest.mark.parametrize(
     ("faults", "why"),
     [([500] * 3, "status 500"), ([400], "status 400"), (["away"], "redirects"), (["strange"], "a reply without"),
-     ([b"[" * 100_000] * 3, "no JSON"), ([b" " * (service.REPLY_BYTES + 1)], "larger than")],
+     ([b"[" * 100_000] * 3, "no JSON"), ([b" " * (8 << 20) + b"[]"], "limit of linking.service.max_reply_mb")],
     ids=["500", "400", "redirect", "strange", "deep", "large"],
 )  # fmt: skip
 def test_a_linker_that_does_not_answer_is_named(
