@@ -1,8 +1,9 @@
 """What a run is going to ask of its language models, before anything is paid.
 
-Stages that ask no model are run and kept, so that the prompts of the others are known; of these the library's own
-functions run in a scratch folder against models that record what would be sent (`llm.forecast.Recorder`).  A pilot
-sends a few of the prompts first, under the budget and on the accounts of the stages, and is kept for the run.
+Stages that ask no model are run and kept, so that the prompts of the others are known; of a training with `max_steps`
+only the first steps, which say how long it takes.  Of the others the library's own functions run in a scratch folder
+against models that record what would be sent (`llm.forecast.Recorder`).  A pilot sends a few of the prompts first,
+under the budget and on the accounts of the stages, and is kept for the run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from kgqa_core.llm.forecast import Assumed, Pilot, Recorder, Row, Sent, StagePla
 from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
-from kgqa_core.store.artifacts import ArtifactRef
+from kgqa_core.store.artifacts import ArtifactRef, read_manifest
+from kgqa_core.store.home import read_run
 from kgqa_core.workspace import Workspace
 from tasks.answering import answer, answer_computed, compute, compute_all, compute_calls, explore, sample_of
 from tasks.engine.artifacts import RunArtifacts
@@ -35,8 +37,11 @@ from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import questions_of
-from tasks.retrieval import retrieve_all, train_retrievers
+from tasks.retrieval import retrieve_all, train_retrievers, untrained
 from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_request, write_knowledge, write_sentences
+
+SHORT = 100
+"""Steps that are done of a training with `max_steps` to measure its speed, where it is longer and not finished."""
 
 
 @flow(name="kgqa-forecast", flow_run_name="forecast {profile.kg.name}/{profile.questions.name}")
@@ -63,10 +68,15 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
     kg = build_kg(profile.kg)
     dkg = export_dkg(kg, profile.dkg)
     questions = questions_of(kg, profile)
+    plans: list[StagePlan] = []
+    if long := untrained(kg, dkg, questions, profile, SHORT):
+        profile = profile.model_copy(
+            update={key: getattr(profile, key).model_copy(update={"max_steps": SHORT}) for key in long}
+        )
     retrievers = train_retrievers(kg, dkg, questions, profile)
+    plans += [_training(run, ref, profile, name, long[name]) for name, ref in retrievers.items() if name in long]
     artifacts = link_topics(RunArtifacts(kg, dkg, questions, retrievers), profile)
     facts = retrieve_all(artifacts, profile)
-    plans: list[StagePlan] = []
     rewriter = None
     if profile.trains_rewriter:
         given = (profile.corpus, profile.llm, profile.seed)
@@ -226,6 +236,17 @@ class _Recording:
         out = Path(mkdtemp(dir=self.scratch))
         stage.body(Workspace(out, out, self.run.home.cache, self.monitor, model=model), *call)
         return ArtifactRef(kind=stage.options.kind, path=str(out), digest="")
+
+
+def _training(run: Run, trained: ArtifactRef, profile: Profile, name: str, steps: int) -> StagePlan:
+    """The plan of a training at the speed of its first `SHORT` steps, which `trained` is of."""
+    earlier = read_run(run.home.root, str(read_manifest(trained.folder)["run_id"])) or {"stages": []}
+    timed = [(stage.artifact.digest, stage.seconds) for stage in run.stages if stage.artifact is not None]
+    timed += [(stage["artifact"]["digest"], stage["seconds"]) for stage in earlier["stages"] if stage["artifact"]]
+    took = max(seconds for digest, seconds in timed if digest == trained.digest)
+    text = f"{steps:,} steps at the speed of the first {SHORT}; facts are those of a retriever that had no more steps"
+    encoder = getattr(profile, name).encoder
+    return StagePlan(f"training {name}", encoder, 0, 0, 0, seconds=took * steps / SHORT, assumptions=(text,))
 
 
 def _finished(stage: str, model: str) -> StagePlan:

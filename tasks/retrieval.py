@@ -189,14 +189,32 @@ def train_retrievers(
     for name, spec in TRAINED.items():
         if name in profile.retrieval.retrievers and spec.artifact is not None:
             if spec.artifact not in by_kind:
-                by_kind[spec.artifact] = _train(spec, kg, dkg, questions, profile)
+                training, call = _training(spec, kg, dkg, questions, profile)
+                by_kind[spec.artifact] = training(*call)
             trained[name] = by_kind[spec.artifact]
     return trained
 
 
-def _train(
+def untrained(
+    kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile, steps: int
+) -> dict[str, int]:
+    """Section of the profile → steps, of the retrievers whose training has more steps than some and is not finished."""
+    questions = training_questions(kg, questions, profile)
+    long = {}
+    for name, spec in TRAINED.items():
+        if name in profile.retrieval.retrievers and spec.section is not None:
+            wanted = getattr(spec.options(profile), "max_steps", None) or 0
+            if wanted > steps:
+                training, call = _training(spec, kg, dkg, questions, profile)
+                if training.find(*call) is None:
+                    long[spec.section] = wanted
+    return long
+
+
+def _training(
     spec: RetrieverSpec, kg: ArtifactRef, dkg: ArtifactRef, questions: ArtifactRef, profile: Profile
-) -> ArtifactRef:
+) -> tuple[Stage[Any], tuple[Any, ...]]:
+    """The stage that trains a retriever, and its arguments."""
     options = spec.options(profile)
     further_sets = more_questions(kg, profile.questions, profile.seed) if spec.further_sets else {}
     feedback = feedback_of(dkg, spec.feedback_run(options))
@@ -206,7 +224,8 @@ def _train(
         further_sets = {
             name: link_questions(kg, mentions, further, profile.linking) for name, further in further_sets.items()
         }
-    return TRAINING_STAGES[str(spec.artifact)](kg, dkg, questions, further_sets, feedback, options, profile.seed)
+    call = (kg, dkg, questions, further_sets, feedback, options, profile.seed)
+    return TRAINING_STAGES[str(spec.artifact)], call
 
 
 def _check_questions(dkg: ArtifactRef, questions: ArtifactRef, profile: Profile) -> None:

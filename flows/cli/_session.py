@@ -227,11 +227,13 @@ def check_data(profile: Profile) -> None:
         if lacking:
             absent += lacking[:1]
             settings.append(f"--set kg.files='[{', '.join(shipped.kg.files)}]'")
-    for built_in, given in zip(shipped.each_set, profile.each_set, strict=False):
-        path = built_in.questions.path
-        if path is not None and given.questions.path == path and not Path(path).exists():
+    taken = {given.questions.name: given.questions.path for given in profile.each_set}
+    for built_in in shipped.each_set:
+        name, path = built_in.questions.name, built_in.questions.path
+        if path is not None and taken.get(name) == path and not Path(path).exists():
             absent.append(path)
-            settings.append(f"--set questions.path={path}")
+            of_set = f"{name}." if shipped.further_questions else ""
+            settings.append(f"--set questions.{of_set}path={path}")
     if absent:
         raise InputError(
             f"the data set of profile {profile.name} is not part of the package, and there is no "

@@ -60,7 +60,9 @@ def _profiles() -> dict[str, list[dict[str, Any]]]:
     profiles: dict[str, list[dict[str, Any]]] = {}
     for name in profile_names():
         profile = make_profile(read_profile(PROFILES / f"{name}.yaml"))
-        files = [*profile.kg.files, *([profile.questions.path] if profile.questions.path else [])]
+        paths = {own.questions.source: own.questions.path for own in profile.each_set}
+        files = [*profile.kg.files, *filter(None, paths.values())]
         absent = [file for file in files if not file.startswith("bundled:") and not Path(file).expanduser().exists()]
-        profiles.setdefault(profile.questions.source, []).append({"name": name, "absent": absent})
+        for source in paths:
+            profiles.setdefault(source, []).append({"name": name, "absent": absent})
     return profiles

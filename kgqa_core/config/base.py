@@ -60,8 +60,8 @@ class LayeredEncoderOptions(EncoderOptions):
     """Whether the mention of the topic is replaced by a neutral token before the encoder reads a question; the papers
     leave it in."""
     max_steps: int | None = Field(default=None, ge=1)
-    """Steps of a training in place of its number of passes; the last pass is cut.  Training still ends after `patience`
-    passes without a better dev score."""
+    """Steps of a training in place of `epochs`, and of `min_steps` where there is one; the last pass is cut.  Training
+    still ends after `patience` passes without a better dev score."""
 
     @model_validator(mode="after")
     def _embeddings_need_all_layers(self) -> Self:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from kgqa_core.config.answerability import AbstentionOptions, AnswerabilityOptions
 from kgqa_core.config.answering import AnsweringOptions, SymbolicOptions
+from kgqa_core.config.base import Execution
 from kgqa_core.config.evaluation import EvaluationOptions
 from kgqa_core.config.experiment import PASSAGES, TOPICS, Answerer, Knowledge, RetrieverVariant
 from kgqa_core.config.exploring import AgentOptions, ConstrainedOptions
@@ -49,6 +50,8 @@ class Profile(RetrieverSections):
     further_questions: tuple[QuestionsOptions, ...] = ()
     """Further question sets over the same graph, each under a name of its own: one run answers and scores every set,
     and puts all of them into one table.  A list under `questions` is its first set and these."""
+    sets: Execution[tuple[str, ...]] = ()
+    """Names of those question sets of a list that a run takes; empty takes all of them."""
     questions_train: Literal["each", "union"] = "each"
     """Of several question sets `each` trains retrievers of its own, as the papers do; with `union` all sets share
     retrievers that are trained on the training questions of all, without those that any set tests."""
@@ -111,6 +114,12 @@ class Profile(RetrieverSections):
             raise ValueError("questions is an empty list; name a question set, or leave it out")
         if given.get("further_questions"):
             raise ValueError("questions lists all question sets, so leave out further_questions")
+        wanted = given.get("sets")
+        if isinstance(wanted, list | tuple) and wanted:
+            names = [_plain(one).get("name") for one in listed]
+            if unknown := [name for name in wanted if name not in names]:
+                raise ValueError(f"sets names {unknown[0]!r}, which is none of {', '.join(map(str, names))}")
+            listed = [one for one, name in zip(listed, names, strict=True) if name in wanted]
         return {**given, "questions": listed[0], "further_questions": tuple(listed[1:])}
 
     @model_validator(mode="after")

@@ -47,6 +47,15 @@ class QuestionSource(Options):
     """How often each of them is there, beside the many others."""
     split_shares: tuple[float, float, float] = (0.7, 0.1, 0.2)
     """Shares of train, dev and test by topic entity, where a question file has no splits."""
+    dev_size: int | None = Field(default=None, ge=1)
+    """Training questions held out as dev where the files have no dev split, or `test_from` takes it; without a number a
+    tenth."""
+    match_names: bool = False
+    """Whether a topic or answer whose id the graph lacks is looked up by the name that the files give it (answers of
+    every set with names, topics of WebQSP).  So Freebase's questions reach items of Wikidata that have no P646."""
+    require_answers: bool = False
+    """Whether questions that neither their file nor, by their query, the graph gives an answer are left out, as Sen et
+    al. 2023 do on LC-QuAD 2; otherwise they score 0."""
     folds: int = Field(default=1, ge=1, le=MOST_FOLDS)
     """Parts by topic entity for cross-validation, which the questions of all splits are divided into; with 1 the set's
     own splits hold."""

@@ -40,7 +40,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
             )
         if not equals:
             raise ConfigError(f"--set {setting!r} is not of the form key=value, for example rigel.hops=3")
-        if key not in (*known, *LISTS):
+        if key not in (*known, *LISTS) and _key_of_set(key) not in known:
             raise ConfigError(_unknown(key, known))
         node = tree
         *path, leaf = key.split(".")
@@ -123,6 +123,12 @@ def _nodes(node: Any, known: dict[int, float]) -> float:
     return known[id(node)]
 
 
+def _key_of_set(key: str) -> str:
+    """`questions.path` of `questions.NAME.path`, a key of the question set of that name; empty for any other key."""
+    section, _, rest = key.partition(".")
+    return f"{section}.{rest.partition('.')[2]}" if section == "questions" and "." in rest else ""
+
+
 def _unknown(key: str, known: list[str]) -> str:
     """What is wrong with a key that no option has."""
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
@@ -134,16 +140,25 @@ def _unknown(key: str, known: list[str]) -> str:
 def _add(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
     """Put a layer over earlier ones; what names question sets or answerers anew takes the place of all earlier ones.
 
-    Raises ConfigError where single keys are to change one of several question sets, which does not say of which.
+    Keys under the name of one of several question sets change that one.  Raises ConfigError where single keys do not
+    say which, or name a set that there is not.
     """
     listed, changed = merged.get("questions"), layer.get("questions")
     several = isinstance(listed, list | tuple) or bool(merged.get("further_questions"))
     if several and isinstance(changed, Mapping) and not {"name", "source"} <= changed.keys():
-        raise ConfigError(
-            f"the profile has several question sets, and {', '.join(f'questions.{key}' for key in changed)} does not "
-            "say of which; write it into the sets of the profile"
-        )
-    if several and changed is not None:
+        every = listed if isinstance(listed, list | tuple) else (listed, *merged.pop("further_questions"))
+        sets = [dict(one) for one in every if isinstance(one, Mapping)]
+        names = [str(one.get("name")) for one in sets]
+        if wrong := [key for key, keys in changed.items() if key not in names or not isinstance(keys, Mapping)]:
+            raise ConfigError(
+                f"the profile has several question sets, and {', '.join(f'questions.{key}' for key in wrong)} does not "
+                f"say of which; write questions.NAME.KEY=VALUE with one of the names {', '.join(names)}"
+            )
+        for one in sets:
+            _merge(one, changed.get(one.get("name"), {}))
+        merged["questions"] = sets
+        layer = {key: value for key, value in layer.items() if key != "questions"}
+    elif several and changed is not None:
         merged.pop("questions")
         merged.pop("further_questions", None)
     answering = layer.get("answering")

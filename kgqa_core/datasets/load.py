@@ -79,7 +79,14 @@ def load_rows(
         rows, further = [*rows, *added], {row["id"]: row["split"] for row in added}
     workspace.monitor.progress(0, len(rows), "questions")
     with KgStore.open(kg) as store:
-        linked = link(rows, store, language=options.language, source=options.name, gold=not options.unscored)
+        linked = link(
+            rows,
+            store,
+            language=options.language,
+            source=options.name,
+            gold=not options.unscored,
+            match_names=options.match_names,
+        )
         if (complete := loader_of(options.source).complete) is not None and not options.unscored:
             linked = replace(linked, questions=complete(linked.questions, store))
         if further:
@@ -89,6 +96,9 @@ def load_rows(
             linked = replace(
                 linked, questions=[*set_questions, *(row for row in besides if further[row.id] == "train")]
             )
+    without_answer = 0
+    if options.require_answers and not options.unscored:
+        linked, without_answer = _answered(linked, options)
     _check_linked(linked, options)
     questions = _with_splits(linked.questions, rows, options, seed)
     write_questions(workspace.out, questions)
@@ -108,6 +118,9 @@ def load_rows(
         "by_answer_type": dict(sorted(Counter(question.answer_type for question in questions).items())),
         **{name: count for name, count in linked.counts.items() if name != "n_unlinkable"},
     }
+    if without_answer:
+        counts["without_answer"] = without_answer
+        workspace.monitor.note(f"{without_answer} questions have no answer in their file or this graph; left out")
     if unanswerable:
         counts["unanswerable"] = len(unanswerable)
         workspace.monitor.note(
@@ -221,7 +234,13 @@ def read_source(options: QuestionSource, seed: int) -> tuple[list[RawQuestion], 
     if options.test_from == "dev":
         rows = _test_on_dev(rows, options)
     if (loader.without_dev or options.test_from == "dev") and options.train_from == "train":
-        held_out = hold_out([row["id"] for row in rows if row["split"] == "train"], HELD_OUT, seed)
+        train = [row["id"] for row in rows if row["split"] == "train"]
+        if options.dev_size is not None and options.dev_size >= len(train):
+            raise QuestionFileError(
+                f"questions.dev_size is {options.dev_size}, and {options.path or options.source} has {len(train)} "
+                "training questions; give fewer"
+            )
+        held_out = hold_out(train, options.dev_size / len(train) if options.dev_size else HELD_OUT, seed)
         rows = [{**row, "split": "dev"} if row["id"] in held_out else row for row in rows]
     if options.train_from == "dev":
         rows = _train_on_dev(rows, options, seed)
@@ -298,6 +317,17 @@ def _with_splits(
     return [
         replace(question, split=chosen[question.id]) if question.id in chosen else question for question in questions
     ]
+
+
+def _answered(linked: LinkedQuestions, options: QuestionsOptions) -> tuple[LinkedQuestions, int]:
+    """Those that have an answer, and how many have none.  Raises QuestionFileError where none is left."""
+    left = [question for question in linked.questions if question.answer_keys]
+    if not left:
+        raise QuestionFileError(
+            f"{options.path or options.source}: none of {len(linked.questions)} questions has an answer in its file or "
+            "this graph; do they belong to it? questions.require_answers=false keeps them"
+        )
+    return replace(linked, questions=left), len(linked.questions) - len(left)
 
 
 def _check_linked(linked: LinkedQuestions, options: QuestionsOptions) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from kgqa_core.config import Experiment
@@ -18,10 +19,22 @@ from kgqa_core.metrics.text import GoldAnswers, contains
 from kgqa_core.report.data import Example, ExampleFact, ExampleOutput
 from kgqa_core.types import COMPLEXITY_TYPES, Question
 
+FILE = "examples.json"
 MOST_FACTS = 24
 MOST_RANKED = 5
 PLAN = ("fixed", "wrong", "right", "fixed", "wrong", "broken", "fixed", "right")
 """Kinds in the order in which examples are chosen, repeatedly."""
+
+
+def write_examples(folder: Path, examples: Sequence[Example]) -> None:
+    """Writes `examples.json`, from which `read_examples` has them again."""
+    (folder / FILE).write_bytes(msgspec.json.encode(examples))
+
+
+def read_examples(folder: Path) -> list[Example]:
+    """The examples of a run's folder; none where it has no file of them, as runs of earlier versions."""
+    path = folder / FILE
+    return msgspec.json.decode(path.read_bytes(), type=list[Example]) if path.is_file() else []
 
 
 def gather_examples(

@@ -1,14 +1,14 @@
 """The table over several question sets, as a terminal shows it and as one self-contained HTML page.
 
 Everything comes from `evaluation.set_tables`.  Rows of Table 1 are models and what they read, columns are the sets
-(Sen et al. 2023, Table 1); Table 2 divides each set by complexity type.
+(Sen et al. 2023, Table 1); Table 2 divides each set by complexity type; Table 3 are worked examples.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,17 @@ from kgqa_core.evaluation.labels import (
 )
 from kgqa_core.evaluation.paired import points
 from kgqa_core.metrics.registry import METRICS, metric_label
+from kgqa_core.report.data import Example
 from kgqa_core.report.grid import Grid, score_cell
-from kgqa_core.report.page import make_environment, without_unseen
+from kgqa_core.report.page import KINDS, make_environment, without_unseen
+from kgqa_core.report.subgraph import draw_subgraph
 from kgqa_core.report.tables import TABLE_1_METRICS, breakdown_table, rich_table
 
 TESTED = "exact"
 """The metric whose tests the terminal shows; the page has those of `TABLE_1_METRICS`, the artifact has all."""
+
+EXAMPLES = 4
+"""Worked examples that the page shows of each set; the set's own report has all."""
 
 TEST_NOTE = (
     "Points of a hundred over the questions that both scored, with paired 95 % bootstrap intervals; p of McNemar's "
@@ -46,6 +51,7 @@ class SetsData:
 
     tables: content of `tables.json`.  runs: question set → id of its run.  said: question set → what its run decided
     about the champion.  failed: question set → why it failed.  environment: versions, seed, git, digests.
+    examples: question set → its worked examples.
     """
 
     title: str
@@ -57,6 +63,7 @@ class SetsData:
     environment: Mapping[str, Any]
     configuration: str
     created: str
+    examples: Mapping[str, Sequence[Example]] = field(default_factory=dict)
 
 
 def table_1(tables: Mapping[str, Any], metric: str, *, gains: bool = False) -> Grid:
@@ -163,6 +170,12 @@ def render(data: SetsData) -> str:
             for metric in TABLE_1_METRICS
             if (grid := table_2(data.tables, name, metric)).rows
         ],
+        examples=[
+            (name, [(one, draw_subgraph(one.facts, one.topics, one.gold_entities)) for one in shown[:EXAMPLES]])
+            for name, shown in data.examples.items()
+            if shown
+        ],
+        kinds=KINDS,
         models=[grid for metric in TABLE_1_METRICS if (grid := models_table(data.tables, metric)).rows],
         knowledge=[grid for metric in TABLE_1_METRICS for grid in knowledge_tables(data.tables, metric)],
         meanings=[(METRICS[name].label, METRICS[name].explanation) for name in (*TABLE_1_METRICS, "hits_at_1")],

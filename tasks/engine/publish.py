@@ -41,7 +41,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
     Returns home, run_id, report, mlflow_run_id and the headline scores.
     """
     from kgqa_core.report import page
-    from kgqa_core.report.examples import gather_examples
+    from kgqa_core.report.examples import gather_examples, write_examples
 
     aggregates = json.loads((scores.folder / "aggregates.json").read_text(encoding="utf-8"))
     if (abstained := _folder(run, "abstention_scores")) is not None:
@@ -58,6 +58,16 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
         generated="scored_on" in run.decisions,
         more=_compared(run, profile),
     )
+    examples = gather_examples(
+        kg=inputs["kg"].folder,
+        questions=inputs["questions"].folder,
+        facts=_folders(run, "facts"),
+        answers=_answers(run),
+        n=profile.evaluation.examples,
+        seed=profile.seed,
+        knowledge=knowledge,
+    )
+    write_examples(run.folder, examples)
     page.write(
         run.folder,
         data=page.ReportData(
@@ -72,15 +82,7 @@ def publish(run: Run, profile: Profile, scores: ArtifactRef) -> dict[str, Any]:
             corpus=_folder(run, "corpus"),
             rewriter=_folder(run, "rewriter"),
             knowledge=knowledge,
-            examples=gather_examples(
-                kg=inputs["kg"].folder,
-                questions=inputs["questions"].folder,
-                facts=_folders(run, "facts"),
-                answers=_answers(run),
-                n=profile.evaluation.examples,
-                seed=profile.seed,
-                knowledge=knowledge,
-            ),
+            examples=examples,
             summary=summary,
             stages=[
                 {

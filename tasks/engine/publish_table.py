@@ -24,6 +24,7 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
     tables: artifact of `table_sets`.  Returns home, run_id, report, mlflow_run_id, sets and failed_sets.
     """
     from kgqa_core.report import set_tables
+    from kgqa_core.report.examples import read_examples
 
     data = json.loads((tables.folder / FILE).read_text(encoding="utf-8"))
     run.folder.mkdir(parents=True, exist_ok=True)
@@ -47,6 +48,7 @@ def publish_table(run: Run, profile: Profile, tables: ArtifactRef) -> dict[str, 
                 **{f"scores of {name}": digest for name, digest in _digests(tables).items()},
             },
             configuration=yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100),
+            examples={name: read_examples(run.folder.parent / set_run) for name, set_run in run.sets.items()},
             created=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         ),
     )

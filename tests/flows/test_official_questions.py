@@ -81,5 +81,5 @@ def test_the_list_of_data_sets_says_which_run() -> None:
         "table1",
     ]
     assert rows["Atlas"]["profiles"][0]["absent"] == []
-    assert [profile["name"] for profile in rows["Mintaka"]["profiles"]] == ["mintaka"]
+    assert [profile["name"] for profile in rows["Mintaka"]["profiles"]] == ["mintaka", "sen-published"]
     assert rows["QALD-9"]["profiles"][0]["absent"], "its graph is to be fetched"

@@ -36,14 +36,23 @@ class LinkedQuestions:
 
 
 def link(
-    rows: Sequence[RawQuestion], store: KgStore, *, language: str = "en", source: str = "", gold: bool = True
+    rows: Sequence[RawQuestion],
+    store: KgStore,
+    *,
+    language: str = "en",
+    source: str = "",
+    gold: bool = True,
+    match_names: bool = False,
 ) -> LinkedQuestions:
     """Looks up topics, answers and relation paths of canonical raw questions (`jsonl.canonical`).
 
-    Without `gold`, a question without answers is no fault.  counts: topics_missing, answers_missing,
-    ambiguous_topics, ambiguous_answers, paths_unknown, n_unlinkable.
+    Without `gold`, a question without answers is no fault.  match_names: ids that the graph lacks are looked up by the
+    names that the file gives them.  counts: topics_missing, answers_missing, ambiguous_topics, ambiguous_answers,
+    paths_unknown, n_unlinkable, and matched_by_name where names are looked up.
     """
     resolved = store.resolve(sorted({text for row in rows for text in (*row["topic_entities"], *row["answers"])}))
+    by_name = _by_name(rows, resolved, store) if match_names else {}
+    resolved |= by_name
     values = _exact(store, sorted({text for row in rows if _is_value(row) for text in row["answers"]}))
     keys = _keys(
         store,
@@ -54,7 +63,7 @@ def link(
     answers = {row["id"]: _answers(row, resolved, values, kinds) for row in rows}
     names = store.surface_forms(sorted({entity for _, ids in answers.values() for group in ids for entity in group}))
     relations = set(store.relation_keys())
-    counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter(matched_by_name=len(by_name)) if match_names else Counter()
     hints: dict[str, str] = {}
 
     def hint(text: str) -> str:
@@ -114,6 +123,20 @@ def link(
             )
         )
     return LinkedQuestions(questions, dict(counts))
+
+
+def _by_name(rows: Sequence[RawQuestion], resolved: Mapping[str, list[int]], store: KgStore) -> dict[str, list[int]]:
+    """Entities of the topics and answers that have none by their id, by the first of their names that the graph has."""
+    names: dict[str, dict[str, None]] = {}
+    for row in rows:
+        named = [*zip(row["answers"], row["answer_aliases"], strict=True)]
+        named += [(topic, [name]) for topic, name in row.get("topic_names", {}).items()]
+        for text, own in named:
+            if not resolved[text]:
+                names.setdefault(text, {}).update(dict.fromkeys(own))
+    known = store.resolve(sorted({name for own in names.values() for name in own}))
+    found = {text: next((known[name] for name in own if known[name]), []) for text, own in names.items()}
+    return {text: entities for text, entities in found.items() if entities}
 
 
 def _is_value(row: Mapping[str, Any]) -> bool:

@@ -211,6 +211,7 @@ class PublishedFiles(Generic[_Row]):
         if raw is None:
             return None
         given = {name: raw[name] for name in ("sparql", "without_form") if self.forms_given and raw.get(name)}
+        given |= {name: raw[name] for name in ("topic_names",) if raw.get(name)}
         raw = {name: item for name, item in raw.items() if name not in given} | {"split": source.split}
         if self.prefixed and source.split:
             raw["id"] = f"{source.split}-{raw['id']}"

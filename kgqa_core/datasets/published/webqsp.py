@@ -35,6 +35,7 @@ def raw_question(question: WebQspQuestion, source: RowSource) -> RawQuestion:
         "id": question.id,
         "question": question.text,
         "topic_entities": [first.topic] if first.topic else [],
+        "topic_names": {first.topic: first.topic_name} if first.topic and first.topic_name else {},
         "answers": [answer.argument for answer in first.answers],
         "answer_type": "entities" if first.answers and all(answer.entity for answer in first.answers) else None,
         "answer_aliases": {
@@ -57,6 +58,7 @@ def _of_every_parse(question: WebQspQuestion, file: str) -> RawQuestion:
         "id": question.id,
         "question": question.text,
         "topic_entities": list(dict.fromkeys(parse.topic for parse in question.parses if parse.topic)),
+        "topic_names": {parse.topic: parse.topic_name for parse in question.parses if parse.topic and parse.topic_name},
         "answers": [answer.argument for answer in answers],
         "answer_type": "entities" if answers and all(answer.entity for answer in answers) else None,
         "answer_aliases": {argument: list(aliases) for argument, aliases in names.items()},

@@ -64,6 +64,30 @@ def test_a_single_key_of_several_sets_is_refused_and_other_files_replace_all() -
     assert make_profile({}, parse_settings(["questions=[{name: a}, {name: b}]"])).set_names == ("a", "b")
 
 
+def test_a_key_under_the_name_of_a_set_changes_that_set() -> None:
+    for base in (TWO, make_profile(TWO).model_dump(mode="json")):
+        given = make_profile(
+            base, parse_settings(["questions.towns.path=x", "questions.towns.generated.size=19", "seed=3"])
+        )
+        assert [(one.name, one.path, one.language) for one in (given.questions, *given.further_questions)] == [
+            ("people", "p.jsonl", "en"), ("towns", "x", "de"),
+        ]  # fmt: skip
+        assert given.further_questions[0].generated.size == 19 != given.questions.generated.size
+        with pytest.raises(ConfigError, match=r"questions.town does not say .* one of the names people, towns"):
+            make_profile(base, parse_settings(["questions.town.path=x"]))
+    assert TWO["questions"][1] == {"name": "towns", "path": "t.jsonl", "language": "de"}, "the layer stays as it was"
+    with pytest.raises(ConfigError, match="unknown key 'questions.towns.pat'"):
+        parse_settings(["questions.towns.pat=x"])
+
+
+def test_some_of_the_sets_are_taken_by_name() -> None:
+    given = make_profile(TWO, parse_settings(["sets=[towns]"]))
+    assert given.set_names == ("towns",) and given.questions.language == "de"
+    assert make_profile(given.model_dump(mode="json")) == given
+    assert make_profile(TWO, {"sets": []}).set_names == ("people", "towns")
+    assert "sets names 'town', which is none of people, towns" in refusal(TWO, {"sets": ["towns", "town"]})
+
+
 def test_files_on_the_command_line_are_sets_named_by_file_or_folder(tmp_path: Path) -> None:
     graph = [tmp_path / "g.tsv"]
     two = choose_profile(None, graph, [tmp_path / "people.jsonl", tmp_path / "towns.jsonl"])

@@ -165,6 +165,19 @@ def test_questions_without_an_answer_are_listed_and_not_scored(
     assert everything["questions"]["test"] == 2 and "unanswerable" not in everything
 
 
+def test_questions_without_an_answer_are_left_out_where_that_is_wanted(
+    tmp_path: Path, kg: Path, question_file: Callable[..., Path]
+) -> None:
+    path = question_file(row(1, split="train"), {**row(2, split="test"), "answers": []}, row(3, split="test"))
+    counts = run(tmp_path / "kept", kg, path)
+    assert counts["questions"]["test"] == 2 and "without_answer" not in counts
+    counts = run(tmp_path / "out", kg, path, require_answers=True)
+    assert (counts["questions"]["test"], counts["without_answer"]) == (1, 1)
+    assert [question.id for question in read_questions(tmp_path / "out")] == ["q1", "q3"]
+    with pytest.raises(QuestionFileError, match="none of 1 questions has an answer.*require_answers=false keeps them"):
+        run(tmp_path / "none", kg, question_file({**row(2, split="test"), "answers": []}), require_answers=True)
+
+
 def test_input_files_are_what_is_read(tmp_path: Path, question_file: Callable[..., Path]) -> None:
     path = question_file(row(1))
     assert input_files(QuestionsOptions(path=str(path))) == [path]

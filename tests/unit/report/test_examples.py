@@ -8,7 +8,7 @@ import pytest
 
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.kg.store import SCHEMA_VERSION, create_tables, write_meta
-from kgqa_core.report.examples import gather_examples
+from kgqa_core.report.examples import gather_examples, read_examples, write_examples
 from kgqa_core.types import COMPLEXITY_TYPES, Question
 
 FRANCE, PARIS = 0, 1
@@ -96,6 +96,13 @@ def test_an_example_has_names_facts_outputs_and_ranking(folders: dict[str, Path]
         ("none/none/builtin", "Rome", False),
         ("rigel/triples/builtin", "Paris", True),
     ]
+
+
+def test_examples_of_a_run_are_read_again_for_the_table(folders: dict[str, Path], tmp_path: Path) -> None:
+    assert read_examples(tmp_path) == [], "runs of earlier versions have none"
+    found = gather(folders)
+    write_examples(tmp_path, found)
+    assert read_examples(tmp_path) == found
 
 
 def test_the_kind_is_that_of_the_triples_whatever_other_forms_say(folders: dict[str, Path], tmp_path: Path) -> None:

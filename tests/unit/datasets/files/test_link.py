@@ -52,6 +52,21 @@ def test_answer_names_are_name_aliases_and_those_of_the_file(store: KgStore) -> 
     assert only(store, answers=["City of Light"]).answer_names == (("Paris", "City of Light"),)
 
 
+def test_an_id_that_the_graph_lacks_is_reached_by_its_name_where_that_is_wanted(store: KgStore) -> None:
+    row = canonical({"id": "q", "question": "?", "topic_entities": ["m.01"], "answers": ["m.02", "m.03"],
+                     "answer_type": "entities", "answer_aliases": {"m.02": ["Matrit", "Madrid"]}})  # fmt: skip
+    row["topic_names"] = {"m.01": "France"}
+    assert link([row], store).questions[0].unlinkable is not None
+    found = link([row], store, match_names=True)
+    question = found.questions[0]
+    assert question.unlinkable is None and found.counts["matched_by_name"] == 2
+    assert key(store, *question.topic_entities, *question.answers) == ["http://x/France", "http://x/Madrid"]
+    assert found.counts["answers_missing"] == 1 and "m.02" in question.answer_names[0]
+    known = canonical({"id": "q", "question": "?", "topic_entities": ["France"], "answers": ["Madrid"],
+                       "answer_aliases": {"Madrid": ["Paris"]}})  # fmt: skip
+    assert key(store, *link([known], store, match_names=True).questions[0].answers) == ["http://x/Madrid"], "ids win"
+
+
 def test_an_unknown_topic_is_unlinkable_with_a_hint(store: KgStore) -> None:
     question = only(store, topic_entities=["Frence"])
     assert question.unlinkable == "topic entity 'Frence' is not in the graph (did you mean 'France'?)"

@@ -72,6 +72,7 @@ def test_the_first_parse_becomes_a_raw_question(tmp_path: Path) -> None:
                 "hops": 1,
             }
         )
+        | {"topic_names": {"m.03_r3": "Jamaica"}}
     ]
     assert [
         (parse.mention, parse.topic_name) for _, question in questions_of(tmp_path) for parse in question.parses[:1]

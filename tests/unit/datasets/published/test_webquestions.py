@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from kgqa_core.config import QuestionsOptions
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.datasets.load import read_raw, read_source
 from kgqa_core.datasets.published.webquestions import answers_of, topic_of
+from kgqa_core.errors import QuestionFileError
 from kgqa_core.workspace import Workspace
 from tests.unit.datasets.published.official import graph, loaded, stored
 
@@ -53,6 +56,15 @@ def test_ids_are_the_places_of_the_rows_and_a_tenth_of_train_is_dev(tmp_path: Pa
     assert [row["id"] for row in rows if row["split"] == "test"] == ["WebQTest-0"]
     assert sorted(row["id"] for row in rows if row["split"] != "test") == sorted(f"WebQTrn-{n}" for n in range(20))
     assert sum(row["split"] == "dev" for row in rows) == 2
+
+
+def test_dev_has_the_size_that_is_wanted(tmp_path: Path) -> None:
+    rows = [question("a", "(list (description b))", f"what {n}?") for n in range(30)]
+    (tmp_path / "webquestions.examples.train.json").write_text(json.dumps(rows), encoding="utf-8")
+    sizes = Counter(row["split"] for row in read_raw(options(tmp_path).model_copy(update={"dev_size": 7}), 7))
+    assert sizes == {"train": 23, "dev": 7}
+    with pytest.raises(QuestionFileError, match="dev_size is 30.*has 30 training questions; give fewer"):
+        read_raw(options(tmp_path).model_copy(update={"dev_size": 30}), 7)
 
 
 def test_a_bad_row_is_rejected_and_does_not_move_the_ids(tmp_path: Path) -> None:
