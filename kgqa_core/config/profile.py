@@ -114,11 +114,8 @@ class Profile(RetrieverSections):
             raise ValueError("questions is an empty list; name a question set, or leave it out")
         if given.get("further_questions"):
             raise ValueError("questions lists all question sets, so leave out further_questions")
-        wanted = given.get("sets")
-        if isinstance(wanted, list | tuple) and wanted:
-            names = [_plain(one).get("name") for one in listed]
-            if unknown := [name for name in wanted if name not in names]:
-                raise ValueError(f"sets names {unknown[0]!r}, which is none of {', '.join(map(str, names))}")
+        wanted, names = given.get("sets"), [_plain(one).get("name") for one in listed]
+        if isinstance(wanted, list | tuple) and wanted and all(name in names for name in wanted):
             listed = [one for one, name in zip(listed, names, strict=True) if name in wanted]
         return {**given, "questions": listed[0], "further_questions": tuple(listed[1:])}
 
@@ -128,6 +125,8 @@ class Profile(RetrieverSections):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"several question sets are named {', '.join(twice)}; give each a name of its own")
+        if unknown := [name for name in self.sets if name not in names]:
+            raise ValueError(f"sets names {unknown[0]!r}, which is none of {', '.join(names)}")
         return self
 
     @model_validator(mode="after")
@@ -209,7 +208,7 @@ class Profile(RetrieverSections):
             return (self,)
         sets = (self.questions, *self.further_questions)
         trained_on = sets if self.questions_train == "union" else ()
-        rest = {"further_questions": (), "trained_on": trained_on}
+        rest = {"further_questions": (), "trained_on": trained_on, "sets": ()}
         return tuple(self.model_copy(update={"questions": options, **rest}) for options in sets)
 
     @property

@@ -86,6 +86,11 @@ def test_some_of_the_sets_are_taken_by_name() -> None:
     assert make_profile(given.model_dump(mode="json")) == given
     assert make_profile(TWO, {"sets": []}).set_names == ("people", "towns")
     assert "sets names 'town', which is none of people, towns" in refusal(TWO, {"sets": ["towns", "town"]})
+    assert "sets names 'towns', which is none of people" in refusal(
+        {"questions": {"name": "people"}, "sets": ["towns"]}
+    )
+    each = make_profile(TWO, {"sets": ["people", "towns"]}).each_set
+    assert make_profile(each[1].model_dump(mode="json")) == each[1], "a record of one set is read again"
 
 
 def test_files_on_the_command_line_are_sets_named_by_file_or_folder(tmp_path: Path) -> None:
