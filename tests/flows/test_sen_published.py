@@ -35,7 +35,7 @@ def test_a_dump_and_the_files_of_four_sets_become_three_tables(shared_data: Path
         ]  # fmt: skip
         words = ["--profile", "sen-published", "--kg", data.graph, "--home", tmp_path / "home", "--json"]
         words += [word for setting in settings for word in ("--set", setting)]
-        key = {"OPENAI_API_KEY": "none"}
+        key = {"OPENAI_API_KEY": "none", "OMP_NUM_THREADS": "1"}
 
         planned = kgqa("forecast", *words, env=key)
         assert planned.code == 0, planned.err[-3000:]
