@@ -61,7 +61,16 @@ class GrammarAgreement:
             for candidate in candidates
         ]
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
-        return {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
+        wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
+        return wrong | {n for n, one in enumerate(candidates) if self._finds_what_is_done(one.form, words)}
+
+    def _finds_what_is_done(self, form: Form, words: WordCover) -> bool:
+        """Whether a form finds the tails of a relation whose heads are asked for: `who works with x`."""
+        if not isinstance(form, Join) or not form.path[0].inverse:
+            return False
+        roles = self.roles(self.graph.memory.relation_ids[form.path[0].relation])
+        behind = [*words.roots[1:], ""]
+        return any(word == "who" and roles.get(verb) == VERB for word, verb in zip(words.words, behind, strict=True))
 
     @cached_property
     def directed(self) -> list[bool]:

@@ -218,6 +218,8 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     if memory.literal[nodes].any():
         return True
     lists, typed = question_words(), graph.typed(nodes)
+    if kind in ("time", "number") and not typed.any():
+        return any(map(str.isdigit, "".join(graph.store.names(nodes.tolist()).values())))
     if not typed.all() and (typed.any() or kind != "person"):
         return True
     types = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}

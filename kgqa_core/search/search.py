@@ -221,6 +221,7 @@ class PlanSearch:
         items += self._text_values()
         items += self._truths()
         items += self._having()
+        items += self._called_after_relations()
         return items
 
     def _text_values(self) -> Iterator[Plan]:
@@ -283,6 +284,23 @@ class PlanSearch:
             else:
                 form = Compare("ge", (graph.step(relation),), ONE, counted=True)
                 yield self._plan(form, heads, self._ends(self.none, heads), cost=0.15)
+
+    def _called_after_relations(self) -> Iterator[Plan]:
+        """All that a relation leads to which is called after it and has no type, as the authors of books."""
+        graph = self.graph
+        if self.query.slots or self.query.values or self.query.dropped_words:
+            return
+        for relation in np.flatnonzero((graph.entity_tails > 0.5) & (graph.tail_type < 0)).tolist():
+            nodes = np.unique(graph.memory.tail[graph.memory.relation == relation])
+            if not self.words.names(relation) or not 0 < len(nodes) <= LARGE:
+                continue
+            index, pure = int(graph.head_type[relation]), graph.head_share[relation] > 0.85
+            some = Compare("ge", (graph.step(relation),), ONE, counted=True)
+            heads: Form = Class(graph.type_keys[index]) if index >= 0 and pure else some
+            yield self._plan(
+                graph.join((relation,), heads), nodes, self._ends(self.relation_cover[relation], nodes),
+                relations=(relation,), likeness=float(self.likeness[relation]), last=relation,
+            )  # fmt: skip
 
     # -- search ------------------------------------------------------------------------------------------------
 

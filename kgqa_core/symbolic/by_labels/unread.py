@@ -153,11 +153,14 @@ class UnreadWords:
                     GRAMMAR if token.text in grammar else LEFT
                 )
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
-                kind = not form.typed and (
-                    before.text in _DETERMINERS
-                    or not (kinds().isdisjoint(singulars(token.text)) or self._is_of_others(token.text, form))
+                other = self._is_of_others(token.text, form)
+                kind = (
+                    not form.typed
+                    and not other
+                    and (before.text in _DETERMINERS or not kinds().isdisjoint(singulars(token.text)))
                 )
-                kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
+                other |= root(token.text) in self.reader.types
+                kind |= untyped and not other and is_head(asked, token.text)
                 kind = kind and not (token.text in _COUNTRIES and self.reader.is_inside(best))
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
@@ -269,9 +272,10 @@ class UnreadWords:
             restricts |= root(token.text) in self.reader.types or _is_predicate(tokens, n)
             restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             restricts = restricts and not (asks_one and self._is_head(tokens, n))
+            other = self._is_of_others(token.text, form)
+            restricts |= other and n > 0 and tokens[n - 1].text in _DETERMINERS  # `which authors`, and books are found
             name = n > 0 and capitals and text[token.start].isupper()
             token.alone = not (restricts or name or timed)
-            other = self._is_of_others(token.text, form)
             enough = NEAR if restricts or name or timed or other else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             usual = form.leads_to_one and token.text in question_words()["usual"]
