@@ -154,13 +154,10 @@ class UnreadWords:
                 )
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
                 other = self._is_of_others(token.text, form)
-                kind = (
-                    not form.typed
-                    and not other
-                    and (before.text in _DETERMINERS or not kinds().isdisjoint(singulars(token.text)))
-                )
-                other |= root(token.text) in self.reader.types
-                kind |= untyped and not other and is_head(asked, token.text)
+                known = before.text in _DETERMINERS or not (other or kinds().isdisjoint(singulars(token.text)))
+                kind = known and not form.typed
+                kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
+                kind &= bool(self.reader.types) or not other  # without types nouns name relations
                 kind = kind and not (token.text in _COUNTRIES and self.reader.is_inside(best))
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
