@@ -154,8 +154,8 @@ class UnreadWords:
                 )
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
                 other = self._is_of_others(token.text, form)
-                known = before.text in _DETERMINERS or not (other or kinds().isdisjoint(singulars(token.text)))
-                kind = known and not form.typed
+                called = before.text in _DETERMINERS or not (other or kinds().isdisjoint(singulars(token.text)))
+                kind = called and not form.typed
                 kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
                 kind &= bool(self.reader.types) or not other  # without types nouns name relations
                 kind = kind and not (token.text in _COUNTRIES and self.reader.is_inside(best))
