@@ -261,6 +261,8 @@ def new_encoder(
         model, hf_tokenizer = load_pretrained(options.encoder, section)
         config = {key: value for key, value in model.config.to_dict().items() if key not in _VOLATILE}
         body = Pretrained(model, int(model.config.hidden_size), how.pooling)
+        if how.pooling == "pooler" and not model.pooler.dense.weight.any():
+            raise ModelError(f"{section}.pooling: {options.encoder!r} has no weights of its pooling layer; use cls")
         description = {"kind": "pretrained", "width": body.width, "config": config}
         if how.pooling != "mean":
             description["pooling"] = how.pooling
