@@ -262,10 +262,9 @@ def people(found: Json) -> str:
         figures = [own[key]["share"] for key in ("wrongly_declined", "among_ten")]
         more = [own["declined_of_unanswerable"]["share"], own["wrong_above"]["0.8"]["share"], told["ece"]]
         shown = [f"{share:.3f}" if share is not None else "–" for share in (*figures, *more)]
-        times = f"{1000 * own['seconds']['p50']:.0f} / {1000 * own['seconds']['p99']:.0f}"
-        rows.append((name, asked, interval(own["exact"]), *shown[:2], own["questions"] - asked, *shown[2:], times))
+        rows.append((name, asked, interval(own["exact"]), *shown[:2], own["questions"] - asked, *shown[2:]))
     head = ("graph", "answerable", "exact [95 %]", "declined wrongly", "among ten", "not answerable",
-            "declined rightly", "wrong above .8", "ECE", "ms, p50 / p99")  # fmt: skip
+            "declined rightly", "wrong above .8", "ECE")  # fmt: skip
     kinds = [(kind, f"{exact:.3f}", n) for kind, (exact, n) in found["exact_by_type"].items()]
     return (
         f"{table(head, rows)}\nCommit {commit_name(found['commit'])}, {found['date']}. By type of question:\n\n"
@@ -276,10 +275,9 @@ def people(found: Json) -> str:
 ABLATION = (
     Rows(
         "graphs/*/.",
-        "graph | search | exact | declined wrongly | declined rightly | wrong above .8 | among ten | ms, p50 / p99",
+        "graph | search | exact | declined wrongly | declined rightly | wrong above .8 | among ten",
         "{key1} | {key2} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | "
-        "{declined_of_unanswerable[share]:.3f} | {wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f} | "
-        "{seconds[p50]:*1000 .0f} / {seconds[p99]:*1000 .0f}",
+        "{declined_of_unanswerable[share]:.3f} | {wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f}",
     ),
     lambda found: conditions_line(found["conditions"]),
 )
