@@ -38,7 +38,7 @@ FIELDS = (*CONDITIONS, "benchmark", "thesaurus", "total/...", "graphs/*/refused"
 APART = {
     "16-node-link-json": {"node_link.json": "12", "edges_key.json": "3", "cytoscape.json": "4"},
     "19-encodings": {"utf16.tsv": "1", "latin1.tsv": "2"},
-    "20-xlsx-and-zip": {"facts.xlsx": "1", "tables.zip": "2"},
+    "20-xlsx-and-zip": {"facts.xlsx": "12", "tables.zip": "1"},
     "34-odd-shapes": {"literals.nt": "123", "loops.tsv": "456"},
     "39-ragged-rows": {"orders.csv": ""},
     "40-spo-csv": {"with_header.csv": "123", "no_header.csv": "4", "header.tsv": "5"},

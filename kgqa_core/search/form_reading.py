@@ -39,6 +39,7 @@ LOCATED = "located in"
 """A label of the relation from a place to one that it is part of, in the thesaurus."""
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
+_COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
 """Adjectives that may be of how many there are."""
 _NO_NAMES = frozenset(
@@ -221,10 +222,17 @@ class FormReader:
                 return hop == len(best.ways) and any(np.array_equal(nodes, best.nodes) for nodes in found)
         return False
 
-    def is_inside(self, best: Candidate) -> bool:
-        """Whether what a form finds is located in something else that the graph has, as no country is."""
-        ways = self.graph.directed_relations(best.nodes).tolist() if best.nodes is not None and len(best.nodes) else []
-        return any(one < self.graph.relations and LOCATED in entry_of(self.graph, one).labels for one in ways)
+    def leads_on(self, word: str, best: Candidate) -> bool:
+        """Whether a noun names another relation that what a form finds has, so that its tail is asked for.
+
+        Of `country` so does the relation of a place to one that it is part of.
+        """
+        if best.nodes is None or not len(best.nodes):
+            return False
+        ahead = [one for one in self.graph.directed_relations(best.nodes).tolist() if one < self.graph.relations]
+        own = self.owners.get(root(word), set()) - {one % self.graph.relations for one in best.ways}
+        within = word in _COUNTRIES and any(LOCATED in entry_of(self.graph, one).labels for one in ahead)
+        return within or not own.isdisjoint(ahead)
 
     def measures(self, word: str, form: FormReading, query: LabelQuery) -> bool:
         """Whether an adjective or adverb fits what a form ranks or compares by.

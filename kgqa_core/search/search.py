@@ -51,6 +51,7 @@ from kgqa_core.search.candidates import (
     types_in_form,
 )
 from kgqa_core.search.cues import cues_of
+from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER
 from kgqa_core.search.question_words import entry_of, question_words
@@ -292,7 +293,8 @@ class PlanSearch:
             return
         for relation in np.flatnonzero((graph.entity_tails > 0.5) & (graph.tail_type < 0)).tolist():
             nodes = np.unique(graph.memory.tail[graph.memory.relation == relation])
-            if not self.words.names(relation) or not 0 < len(nodes) <= LARGE:
+            label = {root(word) for word in WORD.findall(graph.labels[relation].lower())}
+            if not label or not label.issubset(self.words.roots) or not 0 < len(nodes) <= LARGE:
                 continue
             index, pure = int(graph.head_type[relation]), graph.head_share[relation] > 0.85
             some = Compare("ge", (graph.step(relation),), ONE, counted=True)

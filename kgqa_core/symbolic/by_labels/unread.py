@@ -158,7 +158,7 @@ class UnreadWords:
                 kind = called and not form.typed
                 kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
                 kind &= bool(self.reader.types) or not other  # without types nouns name relations
-                kind = kind and not (token.text in _COUNTRIES and self.reader.is_inside(best))
+                kind = kind and not self.reader.leads_on(token.text, best)
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
