@@ -130,13 +130,15 @@ def question_file(path: Path) -> Path:
 def read_predictions(path: Path) -> dict[str, str]:
     """Answers of a prediction file, by question id: JSON Lines with `id` and `prediction` (or `output`, `answer`).
 
-    A list of answers is joined with `, `.  Raises QuestionFileError.
+    A list of answers is joined with `, `; null, of a question that was declined, is empty.  Raises QuestionFileError.
     """
 
     def read(_: str, value: Mapping[str, Any]) -> str:
         name = next((name for name in ("prediction", "output", "answer") if name in value), None)
         if name is None:
             raise ValueError("field 'prediction' is missing")
+        if value[name] is None:
+            return ""
         texts = value[name] if isinstance(value[name], list) else [value[name]]
         return ", ".join(read_literal(name, text) for text in texts)
 

@@ -278,8 +278,9 @@ def test_without_gold_topics_and_answers_may_be_absent(question_file: Callable[.
 
 
 def test_predictions_are_read_by_id(question_file: Callable[..., Path]) -> None:
-    path = question_file({"id": "a", "prediction": "Paris"}, {"id": "b", "output": ["x", 4]}, {"id": 3, "answer": ""})
-    assert read_predictions(path) == {"a": "Paris", "b": "x, 4", "3": ""}
+    rows = {"id": "a", "prediction": "Paris"}, {"id": "b", "output": ["x", 4]}, {"id": 3, "answer": ""}
+    path = question_file(*rows, {"id": "n", "answer": None})
+    assert read_predictions(path) == {"a": "Paris", "b": "x, 4", "3": "", "n": ""}
     with pytest.raises(QuestionFileError, match="line 2: field 'prediction' is missing"):
         read_predictions(question_file({"id": "a", "prediction": "x"}, {"id": "b"}))
     with pytest.raises(QuestionFileError, match="id 'a' is already used on line 1"):
