@@ -1,10 +1,10 @@
 """What parts of the form search are worth: people's development questions without one part at a time.
 
-    python -m benchmarks.answers.ablation [--data DIR] [--only VARIANT …] [--json benchmarks/results/ablation.json]
+    python -m benchmarks.answers.ablation [--only VARIANT …] [--json benchmarks/results/ablation.json]
 
-The packaged head start answers `people/dev` over Atlas and over `wikidata_mini` at once; VARIANTS says what of the
+The packaged head start answers `people/dev` over Atlas at once; VARIANTS says what of the
 search is left out.  Nothing is fitted again for a variant, neither the scorer nor its calibration.  KGQA_HOME is where
-the graphs are built.  Figures: those of benchmarks/answers/people.py.
+the graph is built.  Figures: those of benchmarks/answers/people.py.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from typing import Any
 from unittest import mock
 
 from benchmarks import results_file
-from benchmarks.answers import quiz
 from benchmarks.answers.people import ask, ceiling, measure, rows_of, share, system_of
-from benchmarks.conditions import DATA, RESULTS, conditions
+from benchmarks.conditions import RESULTS, conditions
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.search import search
 from kgqa_core.search.candidates import Candidate
 from kgqa_core.symbolic.by_labels.parser import LabelParser
 from kgqa_core.symbolic.by_labels.unread import Unread
 
-FIELDS = (*CONDITIONS, "benchmark", "graphs/*/*/...")
+FIELDS = (*CONDITIONS, "benchmark", "variants/*/...")
 """What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 SHOWN = ("exact", "wrongly_declined", "declined_of_unanswerable", "wrong_above")
@@ -79,17 +78,14 @@ def figures(rows: list[dict[str, Any]], source: str) -> dict[str, Any]:
 def main() -> None:
     """Reads the command line, answers, counts and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--only", nargs="+", choices=tuple(VARIANTS), default=tuple(VARIANTS))
     parser.add_argument("--json", type=Path, default=RESULTS / "ablation.json")
     given = parser.parse_args()
-    files = ",".join(str(given.data / "wikidata_mini" / name) for name in quiz.FILES)
-    document: dict[str, Any] = {"benchmark": "ablation", "conditions": conditions(SEED), "graphs": {}}
-    for graph, source in {"atlas": "bundled:atlas", "wikidata_mini": files}.items():
-        for name in given.only:
-            with variant(name):
-                document["graphs"].setdefault(graph, {})[name] = figures(rows_of("dev", graph), source)
-            print(graph, name, document["graphs"][graph][name], flush=True)
+    document: dict[str, Any] = {"benchmark": "ablation", "conditions": conditions(SEED), "variants": {}}
+    for name in given.only:
+        with variant(name):
+            document["variants"][name] = figures(rows_of("dev", "atlas"), "bundled:atlas")
+        print(name, document["variants"][name], flush=True)
     results_file.write(given.json, document, FIELDS)
 
 

@@ -274,9 +274,9 @@ def people(found: Json) -> str:
 
 ABLATION = (
     Rows(
-        "graphs/*/.",
-        "graph | search | exact | declined wrongly | declined rightly | wrong above .8 | among ten",
-        "{key1} | {key2} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | "
+        "variants/.",
+        "search | exact | declined wrongly | declined rightly | wrong above .8 | among ten",
+        "{key} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | "
         "{declined_of_unanswerable[share]:.3f} | {wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f}",
     ),
     lambda found: conditions_line(found["conditions"]),
