@@ -272,15 +272,6 @@ def people(found: Json) -> str:
     )
 
 
-ABLATION = (
-    Rows(
-        "variants/.",
-        "search | exact | declined wrongly | declined rightly | wrong above .8 | among ten",
-        "{key} | {exact[share]:.3f} | {wrongly_declined[share]:.3f} | "
-        "{declined_of_unanswerable[share]:.3f} | {wrong_above[0.8][share]:.3f} | {among_ten[share]:.3f}",
-    ),
-    lambda found: conditions_line(found["conditions"]),
-)
 QUIZ = (
     Rows(
         "figures",
@@ -346,7 +337,6 @@ TABLES = (
     Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(parsers, name="zjqa")),
     Table("people/dev", "docs/auto.md", "people_dev", people),
     Table("people/locked2", "docs/auto.md", "people_locked2", people),
-    Table("ablation", "docs/auto.md", "ablation", ABLATION),
     Table("quiz", "docs/auto.md", "quiz", QUIZ),
     Table("cases", "docs/auto.md", "cases", CASES),
     Table(
