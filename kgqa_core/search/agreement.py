@@ -17,7 +17,7 @@ from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.question_words import adjectives, entry_of, question_words
+from kgqa_core.search.question_words import adjectives, entry_of, is_measure, question_words
 from kgqa_core.search.words import WordCover
 
 RAREST = 8.0
@@ -35,6 +35,8 @@ _WAYS = frozenset(("from", "to"))
 _VERBAL = re.compile(r"\w+ed\b.* (?:to|from|in|at|on|into|for|with)$")
 _DOER = re.compile(r"(?:ant|ent|er|or)s?$")
 """Nouns for what does something."""
+_RANGES = frozenset("between up within s".split())
+_SIGNS = re.compile(r"[<>≤≥=+-]")
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
@@ -62,7 +64,10 @@ class GrammarAgreement:
         ]
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
         wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
-        return wrong | {n for n, one in enumerate(candidates) if self._finds_what_is_done(one.form, words)}
+        for n, one in enumerate(candidates):
+            if self._finds_what_is_done(one.form, words) or _compares_otherwise(one.form, query, words):
+                wrong.add(n)
+        return wrong
 
     def _finds_what_is_done(self, form: Form, words: WordCover) -> bool:
         """Whether a form finds the tails of a relation whose heads are asked for: `who works with x`."""
@@ -221,6 +226,22 @@ class GrammarAgreement:
                 own = sides.get(labels[0], every) if labels else every
                 if len(own) == 1:
                     yield 1 if best in own else -1
+
+
+def _compares_otherwise(form: Form, query: LabelQuery, words: WordCover) -> bool:
+    """Whether a form compares with a value where no word compares, or the other way than all words that do."""
+    ops = {node.op for node in nodes_of(form) if isinstance(node, Compare) and not node.counted} & _ENDS.keys()
+    if not ops or words.away.any() or _SIGNS.search(query.text):
+        return False
+    ends = set()
+    for before, word in zip(["", *words.words], words.words, strict=False):
+        if word in LARGE or word in SMALL:
+            bound = word in ("most", "least") and before == "at"
+            ends.add("max" if (word in LARGE) != bound else "min")
+    if not ends:
+        span = {"from", "to"} <= {*words.words}
+        return not (span or any(is_measure(word) or word in _RANGES for word in words.words))
+    return len(ends) == 1 and not ends.issuperset(_ENDS[op] for op in ops)
 
 
 def _is_head(words: list[str], n: int, slot: int, role: str) -> bool | None:

@@ -100,6 +100,7 @@ def read_query(
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     marked = words.read(marked) if words is not None else marked
     marked = _LASTS.sub(r"\1lasted", marked)
+    marked = _OUT_OF.sub(lambda found: _not_in(found, graph), marked)
     marked = _NUMBER_OF.sub(lambda found: "most" if found["large"] else "fewest", marked)
     itself = _ITSELF.search(marked)
     if itself is not None and itself["thing"].lower() not in graph.label_words:
@@ -350,6 +351,15 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
                     results.setdefault(position, (start, confidence))
     order = sorted(results.items(), key=lambda one: one[1][0])
     return tuple((position, confidence) for position, (_, confidence) in order)
+
+
+_OUT_OF = re.compile(r"\bout of (\w+)", re.IGNORECASE)
+
+
+def _not_in(found: re.Match[str], graph: LabelGraph) -> str:
+    """`out of stock` as `not in stock`, where a relation is called so."""
+    label = f"in {found[1].lower()}"
+    return f"not {label}" if label in (one.lower() for one in graph.labels) else found[0]
 
 
 def corrected(text: str, graph: LabelGraph) -> str:

@@ -8,14 +8,14 @@ import pytest
 
 from kgqa_core.system import System
 
-BOOKS = """title,author,genre,published,pages,publisher
-The Silent Harbor,Mara Lindqvist,mystery,2014,312,Northlight Press
-Glass Orchard,Mara Lindqvist,mystery,2017,288,Northlight Press
-Iron Meadow,Theo Okafor,science fiction,2019,420,Comet Books
-A Field of Clocks,Theo Okafor,science fiction,2021,510,Comet Books
-Winter Ledger,Ines Carvalho,history,2009,640,Old Mill
-Paper Lanterns,Yuki Tanabe,poetry,2020,96,Northlight Press
-Small Hours,Yuki Tanabe,poetry,2023,88,Old Mill
+BOOKS = """title,author,genre,published,pages,publisher,in stock
+The Silent Harbor,Mara Lindqvist,mystery,2014,312,Northlight Press,true
+Glass Orchard,Mara Lindqvist,mystery,2017,288,Northlight Press,false
+Iron Meadow,Theo Okafor,science fiction,2019,420,Comet Books,true
+A Field of Clocks,Theo Okafor,science fiction,2021,510,Comet Books,true
+Winter Ledger,Ines Carvalho,history,2009,640,Old Mill,false
+Paper Lanterns,Yuki Tanabe,poetry,2020,96,Northlight Press,true
+Small Hours,Yuki Tanabe,poetry,2023,88,Old Mill,true
 """
 STAFF = """Ana	works in	Sales
 Bo	works in	Sales
@@ -57,6 +57,9 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("books", "how many authors are there", "4"),
         ("books", "what genres are there", "history, mystery, poetry, science fiction"),
         ("books", "which authors write poetry", None),
+        ("books", "books published in 2019", "Iron Meadow"),
+        ("books", "books with fewer than 50 pages", "none"),
+        ("books", "how many books are out of stock", "2"),
         ("staff", "who works in Engineering", "Eli, Fay"),
         ("staff", "how many offices are there", "2"),
         ("staff", "which country does Fay work in", None),
