@@ -19,7 +19,7 @@ from kgqa_core.store.artifacts import Home
 
 if TYPE_CHECKING:
     from kgqa_core.config import LinkingOptions
-    from kgqa_core.linking.tagger import LinkCandidate, Mention
+    from kgqa_core.linking.mentions import LinkCandidate, Mention
 
 SHOWN = 5
 """Candidates shown of one mention."""

@@ -31,6 +31,7 @@ import math
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence, Sized
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,6 +41,45 @@ from numpy.typing import NDArray
 from kgqa_core.errors import ArtifactError
 from kgqa_core.linking.fold import Folded, fold
 from kgqa_core.linking.growing_file import GrowingFile
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCandidate:
+    """An entity that a mention may mean.
+
+    commonness: its share among the entities of the name, in [0, 1].  rho: confidence that the mention is one and means
+    this entity, in [0, 1].
+    """
+
+    entity: int
+    key: str
+    label: str
+    commonness: float
+    rho: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A stretch of text that is a name.
+
+    start, end: its place in the text of its turn.  turn: 0 for the text itself, 1 for the turn before it, and so on.
+    candidates: best first, ties by id.  chosen: it is likely to be meant as a name, and no mention that it overlaps is
+    preferred.  link_probability, coherence: what the best candidate's ρ is made of.  errors: typing errors in it.
+    kind: how it names the entity: by a whole `name`, as an `adjective`, by an `abbreviation`, by a `part` of the name,
+    or with a `typo`.  type_word: it is a common noun for a type, as `city`.
+    """
+
+    start: int
+    end: int
+    text: str
+    turn: int
+    candidates: tuple[LinkCandidate, ...]
+    chosen: bool = True
+    link_probability: float = 0.0
+    coherence: float = 0.0
+    errors: int = 0
+    kind: str = "name"
+    type_word: bool = False
 
 
 class Strings:

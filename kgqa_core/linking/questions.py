@@ -16,7 +16,8 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.datasets.files.question import read_questions, write_questions
 from kgqa_core.errors import InputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.linking.tagger import Mention, Tagger, open_tagger, select_entities
+from kgqa_core.linking.mentions import Mention
+from kgqa_core.linking.tagger import Tagger, open_tagger, select_entities
 from kgqa_core.question_limits import TOPIC_ENTITIES
 from kgqa_core.store.shards import LOADING, add_counts, join_rows, read_parts, share, write_part
 from kgqa_core.types import ROLES, Linked, Question

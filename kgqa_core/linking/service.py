@@ -20,8 +20,7 @@ from kgqa_core.certificates import trusted
 from kgqa_core.config import LinkerEndpoint
 from kgqa_core.errors import ConfigError, EndpointError
 from kgqa_core.linking.fold import fold
-from kgqa_core.linking.mentions import MentionDictionary
-from kgqa_core.linking.tagger import LinkCandidate, Mention
+from kgqa_core.linking.mentions import LinkCandidate, Mention, MentionDictionary
 from kgqa_core.llm.bounded_http import BoundedClient, NoReply, patiently, run_coroutine
 from kgqa_core.llm.faults import is_web, redacted, secrets_of, shown
 

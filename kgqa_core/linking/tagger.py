@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -23,8 +22,8 @@ from kgqa_core.config import LinkingOptions
 from kgqa_core.errors import GraphMismatch, InputError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.fold import fold, is_unspaced
-from kgqa_core.linking.mentions import MentionDictionary
-from kgqa_core.linking.spots import NAME, SpottedName, find_spots
+from kgqa_core.linking.mentions import LinkCandidate, Mention, MentionDictionary
+from kgqa_core.linking.spots import SpottedName, find_spots
 from kgqa_core.linking.type_mentions import is_type_word
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.nn.vectors import ONE, Vectors, dots
@@ -63,45 +62,6 @@ MAX_VECTORS = 1 << 14
 """Vectors of texts that are held in memory."""
 LONGEST_TEXT = 100_000
 """Characters of a text that is linked, which may be longer than a question."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkCandidate:
-    """An entity that a mention may mean.
-
-    commonness: its share among the entities of the name, in [0, 1].  rho: confidence that the mention is one and means
-    this entity, in [0, 1].
-    """
-
-    entity: int
-    key: str
-    label: str
-    commonness: float
-    rho: float
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A stretch of text that is a name.
-
-    start, end: its place in the text of its turn.  turn: 0 for the text itself, 1 for the turn before it, and so on.
-    candidates: best first, ties by id.  chosen: it is likely to be meant as a name, and no mention that it overlaps is
-    preferred.  link_probability, coherence: what the best candidate's ρ is made of.  errors: typing errors in it.
-    kind: how it names the entity: by a whole `name`, as an `adjective`, by an `abbreviation`, by a `part` of the name,
-    or with a `typo`.  type_word: it is a common noun for a type, as `city`.
-    """
-
-    start: int
-    end: int
-    text: str
-    turn: int
-    candidates: tuple[LinkCandidate, ...]
-    chosen: bool = True
-    link_probability: float = 0.0
-    coherence: float = 0.0
-    errors: int = 0
-    kind: str = NAME
-    type_word: bool = False
 
 
 def select_entities(mentions: Sequence[Mention], options: LinkingOptions) -> list[tuple[LinkCandidate, Mention]]:

@@ -57,10 +57,9 @@ def check_chat(spec: str, llm: LlmOptions) -> None:
     kind, rest = parse_spec(spec, llm)
     endpoint = split_endpoint(rest, llm)[1] if kind == "openai" else None
     if endpoint is not None and llm.endpoints[endpoint].api == "completions":
-        raise ModelError(
-            f"model '{spec}' is behind /completions, which has no messages, tools or JSON schema of the reply; use an "
-            f"endpoint that chats, without llm.endpoints.{endpoint}.api: completions"
-        )
+        from kgqa_core.llm.openai_api import no_chat
+
+        raise no_chat(spec, endpoint)
 
 
 def load_model(

@@ -20,7 +20,6 @@ from kgqa_core.certificates import trusted
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
 from kgqa_core.llm.budget import Budget, Reservation
-from kgqa_core.llm.factory import check_chat
 from kgqa_core.llm.faults import Failure, concerns_all, excerpt, explain, is_final, is_web, redacted, secrets_of, shown
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, OnText, clean_text, cut_at_stop
 from kgqa_core.llm.reply import read_reply
@@ -124,8 +123,8 @@ class OpenAIModel:
         """
         if params.num_beams != 1:
             raise ModelError(f"model '{self.name}' is behind an endpoint and has no beam search; set num_beams to 1")
-        if any(conversation_fields(prompt) is not None for prompt in prompts):
-            check_chat(self.name, self.llm)
+        if not self.chats and any(conversation_fields(prompt) is not None for prompt in prompts):
+            raise no_chat(self.name, self.endpoint or "")
         if not prompts:
             return []
         from kgqa_core.llm.bounded_http import run_coroutine
@@ -418,6 +417,14 @@ class _Batch:
         elif failure is not None and failure.free:
             self.model.budget.settle(reservation, paid=False)
         self.room.set()
+
+
+def no_chat(name: str, endpoint: str) -> ModelError:
+    """The error of a model behind an endpoint that has /completions alone."""
+    return ModelError(
+        f"model '{name}' is behind /completions, which has no messages, tools or JSON schema of the reply; use an "
+        f"endpoint that chats, without llm.endpoints.{endpoint}.api: completions"
+    )
 
 
 def endpoint_address(llm: LlmOptions, endpoint: str | None) -> str:

@@ -37,7 +37,7 @@ def test_a_measurement_needs_a_result_file_of_its_page(tmp_path: Path, monkeypat
         page.write_text(text, encoding="utf-8")
         return [(one.number, one.measured) for one in unexplained("page.md")]
 
-    named = "see `auto.json`: "
+    named = "see `quiz.json`: "
     assert found(f"{named}81.3 %, .81, 0.8125, 12 s, 512 MB, 7 of them") == []
     assert found(f"{named}81.4 %, .82 and 13 s") == [("81.4", True), (".82", True), ("13", True)]
     assert found("without a file 81.3 %, and 7 %") == [("81.3", True), ("7", True)]
