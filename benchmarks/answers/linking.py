@@ -31,8 +31,7 @@ from benchmarks.results_file import CONDITIONS
 from kgqa_core.config import LinkingOptions
 from kgqa_core.kg.store import KgStore
 from kgqa_core.linking.fold import fold_text
-from kgqa_core.linking.mentions import FUNCTION, MentionDictionary
-from kgqa_core.linking.mentions import Mention
+from kgqa_core.linking.mentions import FUNCTION, Mention, MentionDictionary
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.metrics.links import link_f1, link_recall_at_5
 
