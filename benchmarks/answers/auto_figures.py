@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from benchmarks.answers.people import normal, share
 from kgqa_core.answering.reply import Answer
 from kgqa_core.metrics.confidence import expected_calibration_error
@@ -57,9 +55,3 @@ def figures(questions: Sequence[Question], solved: Sequence[ComputedAnswer]) -> 
         "exact_of_answered": share([good for _, good in sure]),
         "ece": round(expected_calibration_error(*zip(*known, strict=True)), 4) if known else None,
     }
-
-
-def milliseconds(seconds: Sequence[float]) -> dict[str, Any]:
-    """p50 and p99 of milliseconds a question."""
-    p50, p99 = (round(1000 * float(np.quantile(seconds, q)), 1) for q in (0.5, 0.99))
-    return {"p50": p50, "p99": p99, "n": len(seconds)}

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +26,7 @@ from kgqa_core.linking.questions import link_question
 from kgqa_core.linking.tagger import open_tagger
 from kgqa_core.monitor import Log
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
-from kgqa_core.store.artifacts import MANIFEST, read_manifest
+from kgqa_core.store.artifacts import MANIFEST
 from kgqa_core.store.digest import canonical_json, hash_file
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.symbolic.auto import AutoSolver
@@ -41,7 +40,6 @@ from tasks.engine.key import code_digest
 
 GRAPHS = {"atlas": "atlas", "metaqa": "metaqa", "zjqa": "zjqa", "wikidata": "wikidata-mini"}
 """Profile of each graph."""
-TIMED, RANDOM = 100, 200
 """Questions that are timed one at a time, and those of which a random candidate is scored."""
 MOST_ANSWERS = 1_000_000
 """Answers that are listed: all, so that a large set can be exact."""
@@ -56,16 +54,12 @@ class Unnamed(Log):
 
 @dataclass
 class Work:
-    """Makes what experiments need.  most: questions of a sample.
-
-    seconds: what was used took that long to make, by phase, when it was made.
-    """
+    """Makes what experiments need.  most: questions of a sample."""
 
     folder: Path
     shared: Path
     seed: int = 7
     most: int | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
 
     def profile(self, graph: str) -> Profile:
         """The shipped profile over a graph, with the files of the shared data."""
@@ -118,22 +112,14 @@ class Work:
             return list(questions)
         return sorted(random.Random(f"{self.seed} {name}").sample(list(questions), most), key=lambda one: one.id)
 
-    def few(self, graph: str, size: int, hops: int | None = None) -> Path:
-        """Folder of questions of which so many train, no dev question is there, and the test stays.
-
-        Samples are nested: the smaller are in the larger.  The test questions are there so that no generated question
-        is learnt that asks what they ask.
-        """
-        every = self.questions(graph)
-        parts = {"questions": every.name, "size": size, "hops": hops if size else None, "seed": self.seed}
+    def untrained(self, graph: str) -> Path:
+        """Folder of the test questions, of which nothing is learnt."""
 
         def fill(out: Path, work: Path) -> dict[str, Any]:
-            train_ids = self.split(graph, "train", hops)
-            order = random.Random(f"{self.seed} few").sample(train_ids, len(train_ids))
-            write_questions(out, [*order[:size], *self.split(graph, "test")])
-            return {"train": len(order[:size])}
+            write_questions(out, self.split(graph, "test"))
+            return {}
 
-        return self._made("few", parts, fill)
+        return self._made("untrained", {"questions": self.questions(graph).name}, fill)
 
     def parser(
         self, graph: str, questions: Path, options: LabelParserOptions, linking: LinkingOptions | None = None
@@ -166,14 +152,8 @@ class Work:
         """The folder of an artifact, made where it is not there."""
         folder = self.folder / kind / _key(parts)
 
-        def timed(out: Path, work: Path) -> dict[str, Any]:
-            started = time.perf_counter()
-            counts = dict(fill(out, work))
-            return {"made": counts, "took": round(time.perf_counter() - started, 1)}
-
         if not (folder / MANIFEST).is_file():
-            publish_folder(kind, folder, timed)
-        self.seconds[f"{kind}/{folder.name}"] = read_manifest(folder)["counts"]["took"]
+            publish_folder(kind, folder, lambda out, work: {"made": dict(fill(out, work))})
         return folder
 
 
@@ -184,14 +164,12 @@ class Answering:
         self, work: Work, graph: str, parser: Path, linked: bool, linking: LinkingOptions | None = None
     ) -> None:
         profile = work.profile(graph)
-        self.seed, self.parser = work.seed, parser
         self.linking = linking or profile.linking
         mentions = work.mentions(graph)
         self.store = KgStore.open(work.kg(graph))
         self.tagger = open_tagger(mentions, work.kg(graph), self.linking) if linked else None
         options = profile.symbolic.model_copy(update={"max_answers": MOST_ANSWERS})
         self.solver = AutoSolver(self.store, options, load_parser(parser), profile.abstention.min_confidence)
-        self._seconds = 0.0
 
     def __enter__(self) -> Answering:
         return self
@@ -200,11 +178,6 @@ class Answering:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.store.close()
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether confidences were learnt."""
-        return self.solver.calibration is not None
 
     def start(self, question: Question) -> Question:
         """The question with the topics that answering starts from."""
@@ -215,10 +188,7 @@ class Answering:
 
     def solve(self, questions: Sequence[Question]) -> list[ComputedAnswer]:
         """What is computed for each question."""
-        started = time.perf_counter()
-        solved = self.solver.solve([self.start(question) for question in questions], monitor=Log(every=30))
-        self._seconds += time.perf_counter() - started
-        return solved
+        return self.solver.solve([self.start(question) for question in questions], monitor=Log(every=30))
 
 
 @cache

@@ -98,7 +98,7 @@ def figures(work: Work, name: str) -> dict[str, Any]:
     """Figures of a set, of the packaged head start."""
     graph, hops = (PEOPLE[name][0], 2) if name in PEOPLE else PUBLISHED[name][:2]
     options = work.options(graph, hops=max(hops, 2), steps=0, adapt="never")
-    parser = work.parser(graph, work.few(graph, 0), options)
+    parser = work.parser(graph, work.untrained(graph), options)
     rows = rows_of("dev", PEOPLE[name][1])[: work.most] if name in PEOPLE else []
     asked = [Question(row["id"], row["question"]) for row in rows]
     if name in PUBLISHED:

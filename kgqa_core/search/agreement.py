@@ -46,6 +46,7 @@ class GrammarAgreement:
     def __init__(self, graph: LabelGraph) -> None:
         self.graph = graph
         self._roles: dict[int, dict[str, str]] = {}
+        self._nouns: dict[int, set[str]] = {}
 
     def of(self, one: Candidate, query: LabelQuery, words: WordCover) -> tuple[float, float, float]:
         """Of a candidate how usual the relations are that no word names, below 0; whether the direction of its
@@ -146,8 +147,10 @@ class GrammarAgreement:
     def _noun_role(self, relation: int, role: str, words: WordCover, n: int) -> str:
         """The role of a word by a noun of its relation: that of the noun; of the verb of which a noun for a doer is
         made, as in `who manages x` and `who does x mentor`; "" of another verb, which does not say who does it."""
-        texts = (self.graph.labels[relation].lower(), *entry_of(self.graph, relation).nouns)
-        nouns = {one for text in texts for noun in WORD.findall(text) for one in singulars(noun)}
+        if relation not in self._nouns:
+            texts = (self.graph.labels[relation].lower(), *entry_of(self.graph, relation).nouns)
+            self._nouns[relation] = {one for text in texts for noun in WORD.findall(text) for one in singulars(noun)}
+        nouns = self._nouns[relation]
         asked = n > 0 and words.words[n - 1] in ("who", "what", "that")
         asked |= n > 1 and words.words[n - 2] in ("do", "does", "did")
         if not asked and not nouns.isdisjoint(singulars(words.words[n])):
@@ -184,8 +187,8 @@ class GrammarAgreement:
                 continue
             step = node.path[-1]
             relation = self.graph.memory.relation_ids[step.relation]
-            for n, word in enumerate(words.words):
-                if word in LARGE or word in SMALL:
+            for n in range(len(words.words)):
+                if _end_said(words.words, n):
                     behind = words.words[n + 1 :]
                     noun = (behind[2:] if behind[:2] == ["number", "of"] else behind)[:1]
                     heads = self._is_of_heads(relation, noun[0], words) if noun else None
@@ -218,9 +221,8 @@ class GrammarAgreement:
     def _end_told(self, best: str, key: str, words: WordCover) -> Iterator[int]:
         labels = entry_of(self.graph, self.graph.memory.relation_ids[key]).labels
         for n, word in enumerate(words.words):
-            if word in LARGE or word in SMALL:
-                bound = word in ("most", "least") and n > 0 and words.words[n - 1] == "at"
-                yield 1 if ((word in LARGE) != bound) == (best == "max") else -1
+            if end := _end_said(words.words, n):
+                yield 1 if end == best else -1
             elif (sides := adjectives().get(word)) is not None:
                 every = frozenset[str]().union(*sides.values())
                 own = sides.get(labels[0], every) if labels else every
@@ -228,16 +230,21 @@ class GrammarAgreement:
                     yield 1 if best in own else -1
 
 
+def _end_said(words: Sequence[str], n: int) -> str:
+    """The end of a scale that a word is for, `max` or `min`; "" for other words."""
+    word = words[n]
+    if word not in LARGE and word not in SMALL:
+        return ""
+    bound = word in ("most", "least") and n > 0 and words[n - 1] == "at"
+    return "max" if (word in LARGE) != bound else "min"
+
+
 def _compares_otherwise(form: Form, query: LabelQuery, words: WordCover) -> bool:
     """Whether a form compares with a value where no word compares, or the other way than all words that do."""
     ops = {node.op for node in nodes_of(form) if isinstance(node, Compare) and not node.counted} & _ENDS.keys()
     if not ops or words.away.any() or _SIGNS.search(query.text):
         return False
-    ends = set()
-    for before, word in zip(["", *words.words], words.words, strict=False):
-        if word in LARGE or word in SMALL:
-            bound = word in ("most", "least") and before == "at"
-            ends.add("max" if (word in LARGE) != bound else "min")
+    ends = {_end_said(words.words, n) for n in range(len(words.words))} - {""}
     if not ends:
         span = {"from", "to"} <= {*words.words}
         return not (span or any(is_measure(word) or word in _RANGES for word in words.words))

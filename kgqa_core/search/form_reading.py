@@ -39,7 +39,8 @@ LOCATED = "located in"
 """A label of the relation from a place to one that it is part of, in the thesaurus."""
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
-_COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
+COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
+"""Words that name a kind of thing, and paraphrase no relation."""
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
 """Adjectives that may be of how many there are."""
 _NO_NAMES = frozenset(
@@ -231,7 +232,7 @@ class FormReader:
             return False
         ahead = [one for one in self.graph.directed_relations(best.nodes).tolist() if one < self.graph.relations]
         own = self.owners.get(root(word), set()) - {one % self.graph.relations for one in best.ways}
-        within = word in _COUNTRIES and any(LOCATED in entry_of(self.graph, one).labels for one in ahead)
+        within = word in COUNTRIES and any(LOCATED in entry_of(self.graph, one).labels for one in ahead)
         return within or not own.isdisjoint(ahead)
 
     def measures(self, word: str, form: FormReading, query: LabelQuery) -> bool:

@@ -44,6 +44,7 @@ _NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]+) (?:(?:no\.?|nr\.?|number) )?#?(?P
 _NUMBER_OF = re.compile(
     r"\b(?:(?P<large>largest|highest|greatest|biggest)|smallest|lowest) (?:number|amount|count) of\b", re.IGNORECASE
 )
+_OUT_OF = re.compile(r"\bout of (\w+)", re.IGNORECASE)
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
@@ -351,9 +352,6 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
                     results.setdefault(position, (start, confidence))
     order = sorted(results.items(), key=lambda one: one[1][0])
     return tuple((position, confidence) for position, (_, confidence) in order)
-
-
-_OUT_OF = re.compile(r"\bout of (\w+)", re.IGNORECASE)
 
 
 def _not_in(found: re.Match[str], graph: LabelGraph) -> str:

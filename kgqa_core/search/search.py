@@ -52,7 +52,7 @@ from kgqa_core.search.candidates import (
 )
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import root
-from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.graph import PURE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER
 from kgqa_core.search.question_words import entry_of, question_words
 from kgqa_core.search.words import Floats, WordCover
@@ -126,6 +126,12 @@ class FormSearch:
 
     def __init__(self, graph: LabelGraph, hops: int = 2) -> None:
         self.graph, self.hops = graph, hops
+        self._person_nouns: dict[int, set[str]] = {}
+
+    @cached_property
+    def label_roots(self) -> list[set[str]]:
+        """The roots of the words of each relation's label."""
+        return [{root(word) for word in WORD.findall(label.lower())} for label in self.graph.labels]
 
     @cached_property
     def genders(self) -> dict[str, tuple[Form, Ints]]:
@@ -144,13 +150,17 @@ class FormSearch:
 
     def person_nouns(self, directed: int) -> set[str]:
         """Nouns for what a directed relation leads to that are not its label: `brother` and `sister` of siblings."""
+        if directed in self._person_nouns:
+            return self._person_nouns[directed]
         relation, known = directed % self.graph.relations, thesaurus()
         entry, label = entry_of(self.graph, relation), set(WORD.findall(self.graph.labels[relation].lower()))
         entries = [entry] if directed < self.graph.relations or label & question_words()["mutual"] else []
         if directed >= self.graph.relations:  # parents of who is a child
             verbs = {word for pair in entry.verb for word in pair[0].split()}
             entries += [other for word in verbs if (other := known.relation(word)) is not None and word in other.nouns]
-        return {word for one in entries for text in (*one.labels, *one.nouns) for word in WORD.findall(text)} - label
+        nouns = {word for one in entries for text in (*one.labels, *one.nouns) for word in WORD.findall(text)} - label
+        self._person_nouns[directed] = nouns
+        return nouns
 
     def make(self, query: LabelQuery, fit: Any, kinds: Sequence[float]) -> list[Candidate]:
         """The candidates of a question, the likeliest first, each form once.
@@ -277,30 +287,34 @@ class PlanSearch:
             heads = np.unique(graph.memory.head[graph.memory.relation == relation])
             if len(heads) > LARGE:
                 continue
-            index = int(graph.head_type[relation])
-            if index >= 0 and graph.head_share[relation] > 0.85:
-                if index not in self.wanted:
-                    form: Form = Class(graph.type_keys[index])
-                    yield self._plan(form, graph.members(index), self.none, cost=0.1)
-            else:
-                form = Compare("ge", (graph.step(relation),), ONE, counted=True)
+            form, index = self._heads(relation), int(graph.head_type[relation])
+            if not isinstance(form, Class):
                 yield self._plan(form, heads, self._ends(self.none, heads), cost=0.15)
+            elif index not in self.wanted:
+                yield self._plan(form, graph.members(index), self.none, cost=0.1)
+
+    def _heads(self, relation: int) -> Form:
+        """What has a relation: the type of its heads, where nearly all have it, else all that has one."""
+        index = int(self.graph.head_type[relation])
+        if index >= 0 and self.graph.head_share[relation] > PURE:
+            return Class(self.graph.type_keys[index])
+        return Compare("ge", (self.graph.step(relation),), ONE, counted=True)
 
     def _called_after_relations(self) -> Iterator[Plan]:
         """All that a relation leads to which is called after it and has no type, as the authors of books."""
         graph = self.graph
         if self.query.slots or self.query.values or self.query.dropped_words:
             return
+        asked = {*self.words.roots}
         for relation in np.flatnonzero((graph.entity_tails > 0.5) & (graph.tail_type < 0)).tolist():
-            nodes = np.unique(graph.memory.tail[graph.memory.relation == relation])
-            label = {root(word) for word in WORD.findall(graph.labels[relation].lower())}
-            if not label or not label.issubset(self.words.roots) or not 0 < len(nodes) <= LARGE:
+            label = self.owner.label_roots[relation]
+            if not label or not label <= asked:
                 continue
-            index, pure = int(graph.head_type[relation]), graph.head_share[relation] > 0.85
-            some = Compare("ge", (graph.step(relation),), ONE, counted=True)
-            heads: Form = Class(graph.type_keys[index]) if index >= 0 and pure else some
+            nodes = np.unique(graph.memory.tail[graph.memory.relation == relation])
+            if not 0 < len(nodes) <= LARGE:
+                continue
             yield self._plan(
-                graph.join((relation,), heads), nodes, self._ends(self.relation_cover[relation], nodes),
+                graph.join((relation,), self._heads(relation)), nodes, self._ends(self.relation_cover[relation], nodes),
                 relations=(relation,), likeness=float(self.likeness[relation]), last=relation,
             )  # fmt: skip
 

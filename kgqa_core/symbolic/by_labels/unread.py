@@ -24,7 +24,7 @@ from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Class, Count, Nth
 from kgqa_core.search.candidates import Candidate, LabelQuery, computations
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.form_reading import FormReader, FormReading, entity_of, root, roots
+from kgqa_core.search.form_reading import COUNTRIES, FormReader, FormReading, entity_of, root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
 from kgqa_core.search.question_words import (
@@ -51,8 +51,6 @@ that stands alone, and that where no other word of the question names some relat
 MISTYPED = 0.75
 """Share of letters that a word which English hardly has shares with the one of the form that it was meant for."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
-_COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
-"""Words that name a kind of thing, and paraphrase no relation."""
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
@@ -169,7 +167,7 @@ class UnreadWords:
             around = around if around.isdisjoint(("and", "or")) else set()
             if any(word in around and root(tokens[n].text) in names for word, names in beside.items()):
                 tokens[n].state = READ
-        if doubtful := [n for n in doubtful if tokens[n].state == LEFT and tokens[n].text not in _COUNTRIES]:
+        if doubtful := [n for n in doubtful if tokens[n].state == LEFT and tokens[n].text not in COUNTRIES]:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded)
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
         if "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):
