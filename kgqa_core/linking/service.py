@@ -16,9 +16,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from kgqa_core.certificates import trusted
 from kgqa_core.config import LinkerEndpoint
 from kgqa_core.errors import ConfigError, EndpointError
+from kgqa_core.http_clients import trusted
 from kgqa_core.linking.fold import fold
 from kgqa_core.linking.mentions import LinkCandidate, Mention, MentionDictionary
 from kgqa_core.llm.bounded_http import BoundedClient, NoReply, patiently, run_coroutine

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from kgqa_core.llm.faults import RETRIED, ReplyRefused, retry_after, shown
+from kgqa_core.http_clients import retry_after
+from kgqa_core.llm.faults import RETRIED, ReplyRefused, shown
 
 log = logging.getLogger("kgqa.llm")
 

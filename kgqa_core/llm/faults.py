@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import email.utils
 import re
-import time
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from kgqa_core.http_clients import retry_after
 
 RETRIED = (408, 409, 425, 429)
 """Statuses below 500 that another try may mend."""
@@ -121,23 +121,6 @@ def excerpt(text: str, longest: int = 80) -> str:
     """The end of a text, where a prompt has its question, in one line."""
     line = printable(" ".join(text[-4 * longest :].split()))
     return line if len(line) <= longest else "…" + line[1 - longest :]
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a Retry-After (or retry-after-ms) header asks for, from a number or a date."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
-            return max(0.0, float(text) * unit)
-        except ValueError:
-            pass
-        try:
-            return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-        except (TypeError, ValueError, OverflowError, OSError):
-            continue
-    return None
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:

@@ -16,9 +16,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kgqa_core.certificates import trusted
 from kgqa_core.config import LlmOptions
 from kgqa_core.errors import BudgetReached, EndpointError, ModelError
+from kgqa_core.http_clients import trusted
 from kgqa_core.llm.budget import Budget, Reservation
 from kgqa_core.llm.faults import Failure, concerns_all, excerpt, explain, is_final, is_web, redacted, secrets_of, shown
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, OnText, clean_text, cut_at_stop

@@ -219,11 +219,11 @@ class GrammarAgreement:
                 yield from self._end_told(_ENDS[op], step.relation, words)
 
     def _end_told(self, best: str, key: str, words: WordCover) -> Iterator[int]:
-        labels = entry_of(self.graph, self.graph.memory.relation_ids[key]).labels
+        labels, known = entry_of(self.graph, self.graph.memory.relation_ids[key]).labels, adjectives()
         for n, word in enumerate(words.words):
             if end := _end_said(words.words, n):
                 yield 1 if end == best else -1
-            elif (sides := adjectives().get(word)) is not None:
+            elif (sides := known.get(word)) is not None:
                 every = frozenset[str]().union(*sides.values())
                 own = sides.get(labels[0], every) if labels else every
                 if len(own) == 1:

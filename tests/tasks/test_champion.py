@@ -195,11 +195,11 @@ def test_champion_whose_scores_are_gone_everywhere_stays_and_the_way_out_is_said
     assert "scores of run run-a are gone" in decision.why and "kgqa-toy-asked.json" in decision.why
 
 
-def test_champion_whose_answerer_is_gone_falls_to_the_next_run(home: Home) -> None:
+def test_champion_whose_profile_has_an_option_that_is_gone_falls_to_the_next_run(home: Home) -> None:
     contend(finish(home, "run-a", 80), {})
     path = home.root / "runs" / "run-a" / "run.json"
     record = json.loads(path.read_text())
-    record["profile"].setdefault("answering", {})["answerer"] = "symbolic"
+    record["profile"].setdefault("symbolic", {})["max_forms"] = 3
     path.write_text(json.dumps(record))
     assert contend(finish(home, "run-b", 50), {}).moved
     assert truth(home)["champion"]["run_id"] == "run-b" and truth(home)["previous"]["run_id"] == "run-a"

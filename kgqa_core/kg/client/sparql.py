@@ -16,10 +16,9 @@ from typing import Any
 
 import httpx2
 
-from kgqa_core.certificates import trusted
 from kgqa_core.config import SparqlEndpointOptions
 from kgqa_core.errors import EndpointError, KgInputError, without_passwords
-from kgqa_core.llm.faults import retry_after
+from kgqa_core.http_clients import retry_after, trusted
 
 log = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from kgqa_core.certificates import trusted
 from kgqa_core.config import PopularityOptions
 from kgqa_core.errors import ConfigError, EndpointError
+from kgqa_core.http_clients import trusted
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.sqlite import BUSY_SECONDS, write_ahead
 

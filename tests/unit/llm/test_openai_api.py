@@ -11,8 +11,9 @@ import pytest
 
 from kgqa_core.config import Endpoint, LlmOptions
 from kgqa_core.errors import EndpointError, ModelError
+from kgqa_core.http_clients import retry_after
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.faults import UnreadableReply, retry_after
+from kgqa_core.llm.faults import UnreadableReply
 from kgqa_core.llm.openai_api import OpenAIModel, read_reply
 from kgqa_core.llm.protocol import Completion, GenerationParams
 from tests.support.chat_server import ChatServer, Fault

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa_core.certificates import trusted
+from kgqa_core.http_clients import trusted
 
 
 def test_they_are_read_once_a_process() -> None:
