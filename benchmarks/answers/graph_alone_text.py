@@ -16,7 +16,7 @@ DRAWN = " ┏┃┡│├└┌"
 """What a line of a table begins with."""
 PROOF_ROWS = 6
 """Triples of a proof that are shown."""
-AFTER_ANSWER = re.compile(r"\s+(?:confidence (?:\d\.\d\d|not calibrated), )?about \S")
+AFTER_ANSWER = re.compile(r"\s+(?:confidence (?:\d\.\d\d|not calibrated), )?(?:about \S|\d+\.\d+ s\b)")
 
 
 def blocks(text: str, wrapped: bool = False) -> list[list[str]]:

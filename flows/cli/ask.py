@@ -269,7 +269,10 @@ def answer(
     session: Session,
     choice: TracedSystemChoice,
     graph: GraphChoice,
-    questions: Annotated[Path, typer.Option("--questions", help="Question file; gold answers are not needed.")],
+    questions: Annotated[
+        Path,
+        typer.Option("--questions", help="Question file without need of gold answers, or a .txt of a question a line."),
+    ],
     out: Annotated[Path, typer.Option("--out", help="File to write, one JSON object a question.")],
     force: ForceOption = False,
 ) -> None:

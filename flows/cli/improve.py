@@ -34,7 +34,7 @@ FIXES = {
     RELATION: "a synonym: relations: {{…: [{words}]}}; a correction; or the facts",
     TYPE: "a type: types: {{…: [{words}]}}; or the facts",
     FACT: "the facts",
-    UNREAD: "a synonym in relations, types or values: {{…: [{words}]}}; or a correction",
+    UNREAD: "a synonym in relations, types or values: {{{near}: [{words}]}}; or a correction",
 }
 """What mends a question, by the reason that it has no answer."""
 SHOWN = 3
@@ -46,7 +46,10 @@ def improve(
     choice: SystemChoice,
     graph: GraphChoice,
     questions: Annotated[
-        Path | None, typer.Option("--questions", help="Question file to ask, too.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--questions", help="Question file to ask, too, or a .txt of a question a line.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Ask a home's questions again, and list those without a sure reply by what is wrong, with what mends each.
@@ -126,7 +129,17 @@ def _fix(one: Answer) -> str:
     if is_sentence(one.missing) or one.reason not in FIXES:
         return "a correction"
     words = str(one.missing).split(", ") if one.reason == UNREAD else [one.missing]
-    return "; ".join(FIXES[one.reason].format(words=word, near=one.nearest or "…") for word in words)
+    near = _relation(one) if one.reason == UNREAD else one.nearest
+    return "; ".join(FIXES[one.reason].format(words=word, near=near or "…") for word in words)
+
+
+def _relation(one: Answer) -> str | None:
+    """The key of the relation of the likeliest reading of a question, where that has one."""
+    from kgqa_core.logic.forms import elements
+    from kgqa_core.logic.parser import parse
+
+    keys = elements(parse(one.readings[0].form)).relations if one.readings else ()
+    return next(iter(keys)) if len(keys) == 1 else None
 
 
 def _by_count(rows: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:

@@ -44,10 +44,11 @@ def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = Non
 
 def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
     """The linked entities where no topic was given, the answer, and its facts."""
-    about = ", ".join(topic["name"] for topic in reply["topics"]) or "nothing"
+    topics = ", ".join(topic["name"] for topic in reply["topics"])
     given, sure = reply.get("answerable", True), confidence_text(reply)
     text, *more = [reply["answer"] or "(no answer)"] if given else refusal_text(reply).split("\n")
-    line = f"   {sure}{', ' if sure else ''}about {about}, {reply['seconds']:.2f} s"
+    about = topics and f"about {topics}"
+    line = "   " + ", ".join(filter(None, (sure, about, f"{reply['seconds']:.2f} s")))
     head = VisibleText.assemble((text, "bold green" if given else "bold yellow"), line, *(f"\n{one}" for one in more))
     if reply.get("understood"):
         head.append(f"\nunderstood as: {reply['understood']}", style="dim")

@@ -211,6 +211,9 @@ STATUSES = {
     "/names": (*WAITS, 429), "/graphs": (*WAITS, 409),
 }  # fmt: skip
 """Errors of the routes that begin so, beside those of every route and of every body."""
+TAGS = {"ask": "answers", "v1": "answers", "feedback": "answers", "health": "server", "ready": "server",
+        "metrics": "server"}  # fmt: skip
+"""Groups of operations by the first part of their path, `graph` of all others: modules of a generated client."""
 
 
 def _schema(app: FastAPI, token: str | None) -> dict[str, Any]:
@@ -224,6 +227,7 @@ def _schema(app: FastAPI, token: str | None) -> dict[str, Any]:
         for operation in operations.values():
             body = (408, 413) if "requestBody" in operation else ()
             login = () if path in OPEN_PATHS else (401,)
+            operation["tags"] = [TAGS.get(path.split("/")[1], "graph")]
             for status in (*login, 403, *body, *own, 500):
                 entry = {"description": HTTPStatus(status).phrase, "content": fault}
                 operation["responses"].setdefault(str(status), entry)
@@ -310,18 +314,18 @@ def _feedback_routes(
             log.warning("the tracker was not told of feedback: %s", fault, exc_info=not isinstance(fault, KgqaError))
 
     @app.post("/feedback", summary="A thumb up or down for an answer, or the right one", status_code=201)
-    async def give_feedback(request: messages.FeedbackRequest, sent: Request) -> dict[str, int]:
+    async def give_feedback(request: messages.FeedbackRequest, sent: Request) -> messages.FeedbackReply:
         client = client_of(sent.client.host if sent.client else "", token)
         verdict = await asyncio.to_thread(feedback.add, request.feedback(), client)
         metrics.feedback.labels(request.verdict).inc()
         await asyncio.to_thread(tell, verdict)
-        return {"id": verdict.number}
+        return messages.FeedbackReply(id=verdict.number)
 
 
 def _state_routes(app: FastAPI, service: Service, metrics: Metrics, proof: Callable[[str], str] | None = None) -> None:
     @app.get("/health", summary="Whether the process is alive")
-    async def health() -> dict[str, str]:
-        return {"status": "alive"}
+    async def health() -> messages.Health:
+        return messages.Health()
 
     @app.get("/ready", summary="Whether questions are answered, and by which run", response_model=messages.Ready,
              responses={503: {"model": messages.Ready}})  # fmt: skip

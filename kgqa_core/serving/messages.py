@@ -95,6 +95,18 @@ class FeedbackRequest(BaseModel):
         return Feedback(self.answer_id, self.verdict, None if self.correction is None else tuple(self.correction))
 
 
+class FeedbackReply(BaseModel):
+    """id: the number of the verdict in `kgqa feedback list`."""
+
+    id: int
+
+
+class Health(BaseModel):
+    """status: `alive`."""
+
+    status: Literal["alive"] = "alive"
+
+
 class ChatMessage(BaseModel):
     """A message of OpenAI's chat protocol; content in parts is joined."""
 

@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from flows.cli.improve import KINDS, _lines, fixes
 from kgqa_core.answering.reply import Answer
 from kgqa_core.serving.feedback import FeedbackStore, IssuedAnswer
 from kgqa_core.serving.limits import SERVE_FOLDER
-from kgqa_core.types import ENTITY, RELATION, TYPE, UNREAD, UNSURE, NameSuggestion
+from kgqa_core.types import ENTITY, RELATION, TYPE, UNREAD, UNSURE, NameSuggestion, OfferedReading
 from tests.support.forked_command import forked_kgqa
 
 LINE = "relations: {reports to: [boss]}"
@@ -45,6 +47,23 @@ def test_each_question_has_the_fix_that_its_answer_needs() -> None:
     assert "kgqa run" not in printed and "kgqa run" in "\n".join(_lines({"questions": 50, "weak": 20, **found}))
 
 
+@pytest.mark.parametrize(
+    ("form", "place"),
+    [
+        ("(JOIN (R <day rate>) saw)", "day rate"),
+        ("(AND (JOIN category garden) (JOIN by Ann))", "…"),
+        ("(TYPE item)", "…"),
+    ],
+)
+def test_unread_words_are_a_name_of_the_one_relation_of_the_likeliest_reading(form: str, place: str) -> None:
+    reading = OfferedReading("day rate of saw", ("9.50",), 1, 0.2, form)
+    answer = Answer(
+        "a", "What does the saw cost?", "", answerable=False, reason=UNREAD, missing="cost", readings=(reading,)
+    )
+    [row] = fixes([answer], {})["not_understood"]
+    assert f"{{{place}: [cost]}}" in row["fix"]
+
+
 def test_corrections_of_a_file_answer_a_file_and_questions_of_the_server_are_asked_again(tmp_path: Path) -> None:
     home, graph, right = tmp_path / "home", tmp_path / "books.tsv", tmp_path / "right.jsonl"
     graph.write_text("Ada Stone\twrote\tNight Ferry\nBo Lind\twrote\tThe Grey Harbour\n", encoding="utf-8")
@@ -59,7 +78,7 @@ def test_corrections_of_a_file_answer_a_file_and_questions_of_the_server_are_ask
         store.issue([IssuedAnswer("what is the zodiac of Bo Lind?")] * 2)
     result = forked_kgqa("improve", *given, "--json").json
     assert (result["questions"], result["weak"]) == (2, 1)
-    questions, out = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
-    questions.write_text(json.dumps({"id": "1", "question": question.format("The Grey Harbour")}), encoding="utf-8")
+    questions, out = tmp_path / "questions.txt", tmp_path / "answers.jsonl"
+    questions.write_text(question.format("The Grey Harbour") + "\n\n", encoding="utf-8")
     assert forked_kgqa("answer", *given, "--questions", str(questions), "--out", str(out)).code == 0
     assert json.loads(out.read_text(encoding="utf-8"))["answer"] == "Bo Lind"

@@ -106,7 +106,7 @@ def test_a_question_about_nothing_known_names_the_way_out(system: System) -> Non
     assert (reply.missing, reply.nearest) == ("Avalloniaah", "Avalonia")
     assert (reply.confidence, reply.calibrated, reply.topics, reply.facts) == (None, False, (), ())
     line = str(ask_tables({**reply.to_dict(), "seconds": 0.1})[0])
-    assert line.startswith("not in this graph: entity not found: Avalloniaah (nearest: Avalonia)   about nothing")
+    assert line.startswith("not in this graph: entity not found: Avalloniaah (nearest: Avalonia)   0.10 s")
     always = replace(system, judge=AbstentionJudge(system.store, None, 0.0)).ask("How late is it in Avalloniaah?")
     assert always.answerable and always.answer == reply.model_answer and always.confidence is None
     with pytest.raises(InputError, match="topic entity 'Nobody' is not in this graph"):
@@ -146,7 +146,7 @@ def test_an_answer_without_a_calibration_says_so(system: System) -> None:
 def test_a_model_without_knowledge_needs_no_entity(folders: dict[str, Path]) -> None:
     reply = System.open(SystemParts(**folders, knowledge="none/none")).ask("How late is it?")
     assert reply.topics == () and reply.facts == ()
-    assert "about nothing" in str(ask_tables({**reply.to_dict(), "seconds": 0.1})[0])
+    assert "about" not in str(ask_tables({**reply.to_dict(), "seconds": 0.1})[0])
 
 
 class Listening:

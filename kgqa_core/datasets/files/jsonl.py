@@ -89,10 +89,28 @@ _BLOCK = 1 << 20
 def read_question_file(path: Path, *, gold: bool = True) -> list[RawQuestion]:
     """The questions of a file, checked and in canonical form; without `gold`, answers and topics may be absent.
 
+    Without `gold`, a file whose name ends in `.txt` has a question a line, whose number is its id.
     Raises QuestionFileError, which lists the first five faults with their lines.
     """
+    if not gold and path.suffix == ".txt":
+        return _plain_questions(path)
     rows = read_by_id(path, lambda _, value: canonical(value, gold=gold), ", ".join(FIELDS[:4]))
     return list(rows.values())
+
+
+def _plain_questions(path: Path) -> list[RawQuestion]:
+    """The lines of a file that are not empty.  Raises QuestionFileError."""
+    rows, faults = [], list[str]()
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            if text := line.decode("utf-8-sig").strip():
+                rows.append(canonical({"id": str(number), "question": text}, gold=False))
+        except ValueError as fault:
+            faults.append(f"line {number}: {fault}")
+    check_faults(path, faults)
+    if not rows:
+        raise QuestionFileError(f"{path} {_nothing_in(path)}; write one question a line")
+    return rows
 
 
 def read_by_id(path: Path, read: Callable[[str, Mapping[str, Any]], _T], needs: str) -> dict[str, _T]:

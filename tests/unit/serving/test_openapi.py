@@ -52,6 +52,11 @@ def test_the_description_is_valid_and_names_every_operation_once(schema: dict[st
     names = [operation["operationId"] for operation in operations]
     assert {"ask", "ask_batch", "chat_completion", "search_entities", "query", "give_feedback"} < set(names)
     assert len(names) == len(set(names)) and all(name.isidentifier() for name in names)
+    assert {tag for one in operations for tag in one["tags"]} == {"answers", "graph", "server"}
+    replies = {one["operationId"]: reply["content"].get("application/json", {}) for one in operations
+               for code, reply in one["responses"].items() if code[0] == "2"}  # fmt: skip
+    untyped = [name for name, one in replies.items() if one and "$ref" not in one["schema"]]
+    assert untyped == [], "a client that is generated has a class for every reply"
     assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     assert schema["security"] == [{"token": []}] and schema["paths"]["/ready"]["get"]["security"] == []
 

@@ -285,3 +285,15 @@ def test_predictions_are_read_by_id(question_file: Callable[..., Path]) -> None:
         read_predictions(question_file({"id": "a", "prediction": "x"}, {"id": "b"}))
     with pytest.raises(QuestionFileError, match="id 'a' is already used on line 1"):
         read_predictions(question_file({"id": "a", "prediction": "x"}, {"id": "a", "prediction": "y"}))
+
+
+def test_plain_lines_of_a_text_file_are_questions_where_no_answers_are_needed(tmp_path: Path) -> None:
+    path = tmp_path / "q.txt"
+    path.write_bytes(b"\xef\xbb\xbfWho is Ana?\r\n\n  Where is Bo? \n")
+    rows = read_question_file(path, gold=False)
+    assert [(row["id"], row["question"]) for row in rows] == [("1", "Who is Ana?"), ("3", "Where is Bo?")]
+    assert "malformed JSON" in fault(path), "answers are needed"
+    for content, told in ((b"Who is Ana?\nWo ist M\xfcller?\n", "line 2: 'utf-8' codec"), (b" \n", "is empty")):
+        path.write_bytes(content)
+        with pytest.raises(QuestionFileError, match=told):
+            read_question_file(path, gold=False)
