@@ -25,7 +25,7 @@ from kgqa_core.llm.forecast import Assumed, Pilot, Recorder, Row, Sent, StagePla
 from kgqa_core.llm.protocol import LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting.forecast import pilot_corpus, plan_corpus
-from kgqa_core.store.artifacts import ArtifactRef, read_manifest
+from kgqa_core.store.artifacts import ArtifactRef, content_digest, read_manifest
 from kgqa_core.store.home import read_run
 from kgqa_core.workspace import Workspace
 from tasks.answering import answer, answer_computed, compute, compute_all, compute_calls, explore, sample_of
@@ -37,7 +37,7 @@ from tasks.kg import build_kg, export_dkg
 from tasks.linking import link_topics
 from tasks.passages import passages_of
 from tasks.questions import questions_of
-from tasks.retrieval import retrieve_all, train_retrievers, untrained
+from tasks.retrieval import paid_model, retrieve, retrieve_calls, train_retrievers, untrained
 from tasks.rewriting import finetune_rewriter, generate_corpus, sentence_request, write_knowledge, write_sentences
 
 SHORT = 100
@@ -76,7 +76,56 @@ def _plans(profile: Profile, run: Run, sent: dict[int | None, Sent], pilot: int)
     retrievers = train_retrievers(kg, dkg, questions, profile)
     plans += [_training(run, ref, profile, name, long[name]) for name, ref in retrievers.items() if name in long]
     artifacts = link_topics(RunArtifacts(kg, dkg, questions, retrievers), profile)
-    facts = retrieve_all(artifacts, profile)
+    with TemporaryDirectory() as scratch:
+        facts, unpaid = _facts(run, artifacts, profile, sent, Path(scratch))
+        plans += unpaid
+        return plans + _reading_plans(run, artifacts, facts, profile, sent, pilot)
+
+
+def _facts(
+    run: Run, artifacts: RunArtifacts, profile: Profile, sent: dict[int | None, Sent], scratch: Path
+) -> tuple[dict[str, ArtifactRef], list[StagePlan]]:
+    """The facts of every retriever, and the plans of those that ask a model and are not finished.
+
+    The facts of these are what stands for the model's rankings leads to, in a folder of `scratch`.
+    """
+    facts: dict[str, ArtifactRef] = {}
+    plans: list[StagePlan] = []
+    for name, call in retrieve_calls(artifacts, profile).items():
+        model = paid_model(name, profile)
+        if model is None or retrieve.find(*call) is not None:
+            facts[name] = retrieve(*call)
+            continue
+        facts[name], recorded_plans = _unpaid_facts(run, name, model, call, sent, scratch)
+        plans += recorded_plans
+    return facts, plans
+
+
+def _unpaid_facts(
+    run: Run, name: str, model: str, call: tuple[Any, ...], sent: dict[int | None, Sent], scratch: Path
+) -> tuple[ArtifactRef, list[StagePlan]]:
+    """The facts of one retriever behind recorded rankings, and its plan."""
+    outs: dict[int | None, Path] = {}
+    *_, llm, _ = call
+
+    def record(end: int | None) -> list[Row]:
+        first = Assumed(length="rankings that name an entity's first relations")
+        recorder = Recorder(f"facts {name}", model, llm, end, first, sent=sent[end])
+        out = outs[end] = Path(mkdtemp(dir=scratch))
+        retrieve.body(Workspace(out, out, run.home.cache, model=recorder), *call)
+        return [recorder]
+
+    plans = recorded(record, sent)
+    return ArtifactRef(kind="facts", path=str(outs[None]), digest=content_digest(outs[None])), plans
+
+
+def _reading_plans(
+    run: Run, artifacts: RunArtifacts, facts: dict[str, ArtifactRef], profile: Profile, sent: dict[int | None, Sent],
+    pilot: int,
+) -> list[StagePlan]:  # fmt: skip
+    """The plans of the stages behind retrieval."""
+    kg, dkg, questions = artifacts.kg, artifacts.dkg, artifacts.questions
+    plans: list[StagePlan] = []
     rewriter = None
     if profile.trains_rewriter:
         given = (profile.corpus, profile.llm, profile.seed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from prefect import flow
 
-from kgqa_core.config import Profile
+from kgqa_core.config import PopularityOptions, Profile
 from kgqa_core.llm.factory import parse_spec
 from kgqa_core.llm.probe import check_endpoint
 from tasks.benchmarks import draw_entities, write_kinds, write_sheets
@@ -27,12 +28,23 @@ def build_ltgen(profile: Profile, graph: str | None = None) -> dict[str, Any]:
     """
     with tracked_run(profile) as run:
         kg = given_graph(graph, profile.kg)
-        sample = draw_entities(kg, profile.ltgen.sampling, profile.ltgen.popularity, profile.seed)
+        popularity = with_titles(profile.ltgen.popularity, () if graph else profile.kg.files)
+        sample = draw_entities(kg, profile.ltgen.sampling, popularity, profile.seed)
         made = write_kinds(kg, sample, profile.ltgen, profile.llm, profile.seed)
         sheets = write_sheets(kg, made, profile.seed)
         run.save(status="made")
         data = {"run_id": run.id, "kg": kg, "sample": sample, "made": made, "sheets": sheets}
         return completed(f"LTGen by {profile.ltgen.writing.writer}: {', '.join(made)}", data)
+
+
+def with_titles(options: PopularityOptions, files: Sequence[str]) -> PopularityOptions:
+    """The options with the graph's own dump of Wikidata as the source of titles, where page views are had by title."""
+    from kgqa_core.papers.ltgen.popularity import dump_of
+
+    by_title = options.source in ("api", "dump") or (options.source == "auto" and options.files)
+    if options.titles or not by_title:
+        return options
+    return options.model_copy(update={"titles": dump_of(files)})
 
 
 def check(profile: Profile, graph: str | None = None) -> None:

@@ -242,11 +242,23 @@ def _check_questions(dkg: ArtifactRef, questions: ArtifactRef, profile: Profile)
 
 def retrieve_all(made: RunArtifacts, profile: Profile) -> dict[str, ArtifactRef]:
     """Facts of every configured retriever, by name."""
-    facts = {}
+    return {name: retrieve(*call) for name, call in retrieve_calls(made, profile).items()}
+
+
+def retrieve_calls(made: RunArtifacts, profile: Profile) -> dict[str, tuple[Any, ...]]:
+    """The arguments of `retrieve` for each configured retriever, by name."""
+    calls = {}
     for name in profile.retrieval.collected:
         plain = RetrieverVariant.parse(name).retriever
         spec, trained = RETRIEVERS[plain], made.retrievers.get(plain)
         llm = profile.llm if spec.pays else LlmOptions()
         given = (name, profile.retrieval, spec.options(profile), llm, profile.seed)
-        facts[name] = retrieve(made.kg, made.dkg, made.questions_for(name), trained, *given)
-    return facts
+        calls[name] = (made.kg, made.dkg, made.questions_for(name), trained, *given)
+    return calls
+
+
+def paid_model(name: str, profile: Profile) -> str | None:
+    """The language model that a retriever asks, as the profile names it; None for one that asks none."""
+    spec = RETRIEVERS[RetrieverVariant.parse(name).retriever]
+    read = spec.reads(spec.options(profile)) if spec.pays else ()
+    return next((each.name for each in read if each.kind == "model"), None)

@@ -3,6 +3,7 @@
     OMP_NUM_THREADS=1 python -m benchmarks.papers.rra_published --work DIR [--sets zjqa,metaqa,atlas,webqsp]
         [--answered 200] [--json OUT]
 
+Sets of OUT that are not measured now stay, each with its own conditions.
 `make bench-docs` writes the tables of docs/rra_published.md from the record.
 
 As published (Wu et al. 2023): reasoning paths are sampled path by path, T1 rewrites each, sentences are kept as they
@@ -32,7 +33,7 @@ import polars as pl
 from benchmarks import results_file
 from benchmarks.conditions import commit_name, conditions
 from benchmarks.papers.rra_work import SEED, SETS, RraWork, SetPlan, some
-from benchmarks.results_file import CONDITIONS
+from benchmarks.results_file import fields_below
 from kgqa_core.answering.answer import answer
 from kgqa_core.config import AnsweringOptions, LlmOptions
 from kgqa_core.evaluation.score import score_outputs
@@ -63,11 +64,16 @@ ROWS: dict[str, dict[str, Any]] = {
     "no knowledge": {"format": "none"},
     "random facts, T2": {"retriever": "random", "format": "triples"},
     "gold paths, T2": {"retriever": "oracle", "format": "triples"},
+    "KAPING, T2": {"retriever": "kaping", "format": "triples"},
+    "Rigel, T2": {"retriever": "rigel", "format": "triples"},
+    "sentences by rule": {"format": "template"},
+    "gold paths, sentences": {"retriever": "oracle"},
+    "gold paths, sentences by rule": {"retriever": "oracle", "format": "template"},
 }
 """What each row has other than the published one."""
 METRICS = {"hit_rra_substring": "published", "hit_rra": "boundaries", "exact": "exact"}
 SWITCHES = ("sampling", "named_first")
-FIELDS = (*CONDITIONS, "sets/*/about/...", "sets/*/retrieval/...", "sets/*/rows/...")
+FIELDS = (*fields_below("sets/*"), "sets/*/about/...", "sets/*/retrieval/...", "sets/*/rows/...")
 """What the result file holds (benchmarks/results_file.py)."""
 
 
@@ -89,10 +95,10 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
             counts = write(
                 Workspace(read, cache=work.cache, monitor=Log()),
                 **common,
-                rewriter=work.rewriter(count),
+                rewriter=work.rewriter(count) if row["format"] == "rewritten" else None,
                 request=SentenceRequest(
                     retriever=retriever,
-                    format="rewritten",
+                    format=row["format"],
                     language=work.profile.questions.language,
                     split="test",
                     seed=SEED,
@@ -218,7 +224,7 @@ def run(plan: SetPlan, folder: Path, count: int) -> dict[str, Any]:
             part.replace(file)
         return done[name]
 
-    record = {"about": once("about", lambda: about(work, count))}
+    record = {"conditions": conditions(SEED), "about": once("about", lambda: about(work, count))}
     record["retrieval"] = once("retrieval", lambda: measure_retrieval(work))
     rows = {name: once(name, lambda row=row: measure_row(work, PUBLISHED | row, count)) for name, row in ROWS.items()}
     base = rows["as published"]["hits"]
@@ -262,10 +268,8 @@ def tables(record: Mapping[str, Any]) -> str:
         for row, own in one["retrieval"].items():
             lines.append(f"| {row} | {_cell(own['answer_in_facts'])} | {_cell(own['hits_at_1'])} |")
         lines += ["", f"Retrieval: {own['questions']:,} test questions.", ""]
-    made = record["conditions"]
-    lines.append(
-        f"Seed {made['seed']}, commit {commit_name(made['commit'])}, {made['date']}, {made['threads']} thread."
-    )
+        made = one["conditions"]
+        lines += [f"Seed {made['seed']}, commit {commit_name(made['commit'])}, {made['date']}, one thread.", ""]
     return "\n".join(lines) + "\n"
 
 
@@ -283,7 +287,9 @@ def main() -> None:
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     chosen = given.sets.split(",")
-    record: dict[str, Any] = {"conditions": conditions(SEED), "sets": {}}
+    record = json.loads(given.json.read_text(encoding="utf-8")) if given.json and given.json.is_file() else {"sets": {}}
+    if made := record.pop("conditions", None):
+        record["sets"] = {name: {"conditions": made, **one} for name, one in record["sets"].items()}
     for plan in SETS:
         if plan.name in chosen:
             record["sets"][plan.name] = run(plan, given.work, given.answered)

@@ -29,7 +29,7 @@ from kgqa_core.retrieval.collect import write_retrieved
 from kgqa_core.retrieval.hop_path.retriever import HopPathRetriever
 from kgqa_core.retrieval.hop_path.retriever import load as load_paths
 from kgqa_core.retrieval.hop_path.train import train as train_paths
-from kgqa_core.retrieval.registry import open_retriever
+from kgqa_core.retrieval.registry import open_retriever, retriever_spec
 from kgqa_core.rewriting.alpaca import read_pairs
 from kgqa_core.rewriting.corpus import generate
 from kgqa_core.rewriting.train import train as train_rewriter
@@ -153,6 +153,21 @@ class RraWork:
 
         return self.once(f"paths_{fold}", make)
 
+    def trained(self, fold: int, retriever: str) -> Path | None:
+        """What another retriever learnt from the same questions as `path_model`; None for one that learns nothing."""
+        spec = retriever_spec(retriever)
+        if (learn := spec.train) is None:
+            return None
+        given = self.path_model(fold) / "given"
+        options = spec.options(self.profile)
+
+        def make(out: Path) -> None:
+            learn(
+                Workspace(out, self.folder, monitor=Log()), TrainingInputs(self.dkg(), given, options, SEED, self.kg())
+            )
+
+        return self.once(f"{retriever}_{fold}", make)
+
     def rewriter(self, answered: int) -> Path:
         """The rewriter, which learns from no pair that names a topic of an answered question."""
         options = self.profile.rewriter
@@ -214,7 +229,10 @@ class RraWork:
             if retriever == "hop_path":
                 found = self.retrieve(fold, questions, **switches)
             else:
-                inputs = RetrieverInputs(Dkg.open(self.dkg()), self.profile.retrieval, seed=SEED, kg=self.kg())
+                inputs = RetrieverInputs(
+                    Dkg.open(self.dkg()), self.profile.retrieval, seed=SEED, kg=self.kg(), cache=self.cache,
+                    section=retriever_spec(retriever).options(self.profile), trained=self.trained(fold, retriever),
+                )  # fmt: skip
                 found = open_retriever(retriever, inputs).retrieve(questions)
             write_retrieved(out, retriever, found)
 

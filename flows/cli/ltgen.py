@@ -148,7 +148,7 @@ def stats(session: TableSession, benchmark: BenchmarkArgument) -> None:
 
 
 def _profile(name: str | None, files: list[str], writer: str | None, settings: list[str], *, built: bool) -> Profile:
-    """The profile of a build; the questions of a profile do not count."""
+    """The profile of a build; the questions of a profile, one set or several, do not count."""
     from kgqa_core.config import make_profile, parse_settings
 
     more = [*settings, *([f"ltgen.writing.writer={writer}"] if writer else [])]
@@ -161,7 +161,8 @@ def _profile(name: str | None, files: list[str], writer: str | None, settings: l
         chosen = make_profile({"name": "ltgen", "kg": kg}, parse_settings(more), origin="the options")
     else:
         raise ConfigError("give --kg FILE or FOLDER, or --profile NAME")
-    return chosen.model_copy(update={"questions": chosen.questions.model_copy(update={"name": "ltgen"})})
+    questions = chosen.questions.model_copy(update={"name": "ltgen"})
+    return chosen.model_copy(update={"questions": questions, "further_questions": (), "sets": ()})
 
 
 def _claims(out: Path, profile: Profile, graph: str | None, force: bool) -> dict[str, dict[str, FolderClaim]]:

@@ -21,7 +21,8 @@ class PopularityOptions(Options):
     months: int = Field(default=1, ge=1)
     """Months that the views of a graph or of a table are the sum of; 1 where they are a month's mean already."""
     titles: Execution[str | None] = None
-    """A table `key<TAB>title` of Wikipedia titles; else an entity's label serves as its title."""
+    """A table `key<TAB>title` of Wikipedia titles, or a dump of Wikidata's JSON, whose sitelinks are read; without it
+    the sitelinks of a graph's file in that format, else an entity's label serves as its title."""
     base_url: str = "https://wikimedia.org/api/rest_v1"
     """Address of the page-view API."""
     project: str = "en.wikipedia"

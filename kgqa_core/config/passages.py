@@ -14,9 +14,10 @@ class PassagesOptions(Options):
 
     corpus: Execution[str | None] = None
     """The texts: a file, or a folder whose files are read in order of name; `.gz`, `.bz2` and `.zst` are unpacked."""
-    format: Literal["auto", "jsonl", "text", "kilt"] = "auto"
-    """`jsonl` has an object a line, `text` has blank lines between documents, `kilt` is KILT's knowledge source; `auto`
-    looks at the beginning of each file."""
+    format: Literal["auto", "jsonl", "text", "kilt", "tsv"] = "auto"
+    """`jsonl` has an object a line, `text` has blank lines between documents, `kilt` is KILT's knowledge source or its
+    passages of 100 words, `tsv` has passages as `id, text, title`, as KILT and DPR publish them; `auto` looks at the
+    beginning of each file."""
     fields: dict[Literal["id", "title", "text"], str] = {}
     """Names of the fields of JSON lines: `id`, `title`, `text` (the defaults), such as `{id: docid, text: contents}`;
     a document without id is called by its line."""

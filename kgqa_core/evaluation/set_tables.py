@@ -24,7 +24,10 @@ from kgqa_core.workspace import Workspace
 
 FILE = "tables.json"
 
-AGGREGATES = ("scores", "by_complexity", "by_hops", "gain_over_no_knowledge", "n_unlinkable")
+AGGREGATES = (
+    "scores", "by_complexity", "by_hops", "gain_over_no_knowledge", "n_unlinkable", "by_level", "by_triples",
+    "recall_by_k", "cost",
+)  # fmt: skip
 """What the table keeps of a set's aggregates; the set's own report has all."""
 
 Pairs = Callable[[Collection[str]], Iterator[tuple[str, str]]]

@@ -1,7 +1,8 @@
-"""Documents of a corpus: JSON lines, plain text, or KILT's knowledge source; what cannot be read is rejected."""
+"""Documents of a corpus: JSON lines, plain text, KILT's pages or 100-word passages; what cannot be read is rejected."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,10 @@ SHOWN = 200
 _DEFAULTS = {"id": "id", "title": "title", "text": "text"}
 _SECTION, _BULLET = "Section::::", "BULLET::::"
 """Marks of KILT's paragraphs: a heading, and an item of a list."""
+_NUMBERED = re.compile(r"\d+\t(?=\{)")
+"""Before each passage of KILT's `kilt_w100.jsonl`, whose `_id` is that of the page."""
+_TABLE = re.compile(r"(?:id|\d+)\t[^\t]*\t[^\t]*")
+"""A line of `kilt_w100_title.tsv` and DPR's `psgs_w100.tsv`: number, text, title."""
 _BLANKS = {code: " " for code in (*range(0x20), *range(0x7F, 0xA0))}
 
 
@@ -83,10 +88,12 @@ def read_corpus(sources: list[Source], options: PassagesOptions) -> Iterator[Doc
 
 
 def detect(source: Source) -> str:
-    """`kilt`, `jsonl` or `text`, by the first line that is not blank."""
+    """`kilt`, `tsv`, `jsonl` or `text`, by the first line that is not blank."""
     first = next(iter(source.head(1)), "").strip()
+    if _NUMBERED.match(first):
+        return "kilt"
     if not first.startswith("{"):
-        return "text"
+        return "tsv" if _TABLE.fullmatch(first) else "text"
     return "kilt" if '"wikipedia_title"' in first and '"text"' in first else "jsonl"
 
 
@@ -97,23 +104,38 @@ def clean(text: str) -> str:
 
 def _objects(source: Source, form: str, names: Mapping[Any, str]) -> Iterator[Document | RejectedText]:
     read = _kilt if form == "kilt" else _fields
+    decode, names = (_row, {}) if form == "tsv" else (_decode, names)
     for line, text in _lines(source):
         if isinstance(text, RejectedText):
             yield text
             continue
-        if not text.strip():
+        if not text.strip() or (form == "tsv" and text.startswith("id\t")):
             continue
         try:
-            value = msgspec.json.decode(text)
-            if not isinstance(value, dict):
-                raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
-            identity, title, body = read(value, names)
+            identity, title, body = read(decode(text), names)
             if not body:
                 raise ValueError("the text is empty")
         except (ValueError, RecursionError) as fault:
             yield RejectedText(source.label, line, str(fault).strip() or type(fault).__name__, clean(text[:SHOWN]))
             continue
         yield Document(identity or f"{source.label}:{line}", title, body, source.label, line)
+
+
+def _decode(text: str) -> dict[str, Any]:
+    """The object of a line; the number before a passage of KILT is its id."""
+    number = _NUMBERED.match(text)
+    value = msgspec.json.decode(text[number.end() :] if number else text)
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+    return {**value, "wikipedia_id": number[0].strip()} if number else value
+
+
+def _row(text: str) -> dict[str, Any]:
+    """The fields of a line `id, text, title` between tabs, of which a text may stand in quotes."""
+    parts = [part[1:-1].replace('""', '"') if part[:1] == part[-1:] == '"' else part for part in text.split("\t")]
+    if len(parts) != 3:
+        raise ValueError(f"three fields between tabs are needed (id, text, title), not {len(parts)}")
+    return dict(zip(("id", "text", "title"), parts, strict=True))
 
 
 def _fields(value: Mapping[str, Any], names: Mapping[Any, str]) -> tuple[str, str, str]:
@@ -130,10 +152,11 @@ def _fields(value: Mapping[str, Any], names: Mapping[Any, str]) -> tuple[str, st
 
 
 def _kilt(value: Mapping[str, Any], names: Mapping[Any, str]) -> tuple[str, str, str]:
-    """A page of KILT: its first paragraph is the title, headings are left out, marks of list items too."""
+    """A page of KILT, whose first paragraph is the title and whose headings and marks of list items are left out; or a
+    passage, which is one text."""
     identity = _name(value.get("wikipedia_id", value.get("_id")), "wikipedia_id")
     title = clean(_text(value.get("wikipedia_title") or "", "wikipedia_title"))
-    paragraphs = value.get("text")
+    paragraphs = [text] if isinstance(text := value.get("text"), str) else text
     if not isinstance(paragraphs, list) or not all(isinstance(part, str) for part in paragraphs):
         raise ValueError("field 'text' is no list of paragraphs; set passages.format if this is not KILT")
     parts = [clean(part.removeprefix(_BULLET).lstrip("-")) for part in paragraphs if not part.startswith(_SECTION)]

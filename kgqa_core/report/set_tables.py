@@ -1,7 +1,8 @@
 """The table over several question sets, as a terminal shows it and as one self-contained HTML page.
 
 Everything comes from `evaluation.set_tables`.  Rows of Table 1 are models and what they read, columns are the sets
-(Sen et al. 2023, Table 1); Table 2 divides each set by complexity type; Table 3 are worked examples.
+(Sen et al. 2023, Table 1); Table 2 divides each set by complexity type; Table 3 are worked examples; Table 4 has the
+settings of sets of the long tail (Huang et al. 2024, Table 4).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from kgqa_core.evaluation.paired import points
 from kgqa_core.metrics.registry import METRICS, metric_label
 from kgqa_core.report.data import Example
 from kgqa_core.report.grid import Grid, score_cell
+from kgqa_core.report.long_tail import LongTail, long_tail_part
 from kgqa_core.report.page import KINDS, make_environment, without_unseen
 from kgqa_core.report.subgraph import draw_subgraph
 from kgqa_core.report.tables import TABLE_1_METRICS, breakdown_table, rich_table
@@ -107,6 +109,12 @@ def table_2(tables: Mapping[str, Any], name: str, metric: str) -> Grid:
     return Grid(f"Table 2 · {name} · {metric_label(metric)} by complexity type", ("Type", "n", *heads), filled)
 
 
+def long_tail_sets(tables: Mapping[str, Any]) -> dict[str, LongTail]:
+    """Settings, pair recall and breakdowns of each set that has questions of the long tail."""
+    parts = {name: long_tail_part(one) for name, one in tables["sets"].items()}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
 def models_table(tables: Mapping[str, Any], metric: str) -> Grid:
     """Every two models with the same knowledge against each other, on each question set."""
     rows = []
@@ -138,8 +146,11 @@ def knowledge_tables(tables: Mapping[str, Any], metric: str) -> list[Grid]:
 
 
 def console_tables(tables: Mapping[str, Any]) -> list[Table]:
-    """What a terminal shows: Table 1 by metric, retrievers alone, the models against each other."""
+    """What a terminal shows: Table 1 by metric, retrievers alone, settings of the long tail, the models against each
+    other."""
     grids = [*(table_1(tables, metric) for metric in TABLE_1_METRICS), retrievers_table(tables)]
+    for name, part in long_tail_sets(tables).items():
+        grids += [replace(grid, title=f"Table 4 · {name} · {grid.title}") for grid in (part.settings, part.retrieval)]
     shown = [rich_table(grid, plain=True, intervals=len(grid.columns) <= 5) for grid in grids if grid.rows]
     tests = models_table(tables, TESTED)
     if tests.rows:  # a terminal has no room for what Table 1 says already
@@ -174,6 +185,12 @@ def render(data: SetsData) -> str:
             (name, [(one, draw_subgraph(one.facts, one.topics, one.gold_entities)) for one in shown[:EXAMPLES]])
             for name, shown in data.examples.items()
             if shown
+        ],
+        table_4=[
+            (f"Table 4 · {name} · {grid.title}", grid)
+            for name, part in long_tail_sets(data.tables).items()
+            for grid in (part.settings, part.retrieval, *part.breakdowns)
+            if grid.rows
         ],
         kinds=KINDS,
         models=[grid for metric in TABLE_1_METRICS if (grid := models_table(data.tables, metric)).rows],

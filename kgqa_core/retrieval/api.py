@@ -16,6 +16,7 @@ from kgqa_core.workspace import Workspace
 if TYPE_CHECKING:
     from kgqa_core.dkg.csr import Dkg
     from kgqa_core.llm.budget import Budget
+    from kgqa_core.llm.protocol import LanguageModel
 
 LEAST_SCORE = 1e-3
 """Facts that weigh less are noise and are left out."""
@@ -56,6 +57,7 @@ class RetrieverInputs:
     trained: folder of what its training made.  questions: those of the run, of a
     baseline that counts what training has.  kg: the graph store, for names of entities and triples.  cache: folder
     of the home with vectors, completions and AMR graphs.  llm, budget: of a retriever that queries a language model.
+    model: of a forecast, in its place.
     """
 
     dkg: Dkg
@@ -67,6 +69,7 @@ class RetrieverInputs:
     cache: Path | None = None
     llm: LlmOptions | None = None
     budget: Budget | None = None
+    model: LanguageModel | None = None
     monitor: Monitor = QUIET
     questions: Path | None = None
 

@@ -41,6 +41,7 @@ def collect(workspace: Workspace, questions: Path, name: str, inputs: RetrieverI
         questions=questions,
         cache=workspace.cache or workspace.work,
         budget=workspace.budget,
+        model=workspace.model,
         monitor=workspace.monitor,
     )
     with LOADING:

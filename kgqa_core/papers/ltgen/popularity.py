@@ -6,6 +6,7 @@ Page views come from the monthly files that Wikimedia publishes, from tables of 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from kgqa_core.papers.ltgen.eligible import EligibleEntity
 from kgqa_core.papers.ltgen.page_views import PageViews
 from kgqa_core.spool import regular_file
 from kgqa_core.workspace import Workspace
+
+_ENTITY = r'^\s*[\[,]?\s*\{[^{}]*?"id"\s*:\s*"([QL][1-9][0-9]*)"'
+"""The beginning of an entity of Wikidata's JSON, up to its id; what stands before it holds no objects."""
 
 _MONTH = re.compile(r"(?:^|\D)((?:19|20)\d\d)-?(0[1-9]|1[0-2])(?!\d{3})")
 
@@ -109,6 +113,37 @@ def read_table(sources: Sequence[Source], what: str = "views", monitor: Monitor 
         if bad:
             monitor.note(f"{source.label}: {bad:,} of {lines:,} lines are not `key<TAB>{what}`")
     return table
+
+
+def is_entity_dump(source: Source) -> bool:
+    """Whether a file is Wikidata's JSON with an entity a line."""
+    return any(re.match(_ENTITY, line) for line in source.head(3))
+
+
+def dump_of(files: Iterable[str]) -> str | None:
+    """The first of a graph's files that is Wikidata's JSON, whose sitelinks name articles."""
+    local = (path for file in files if (path := Path(file).expanduser()).is_file())
+    return next((str(path) for path in local if is_entity_dump(Source(path, path.name))), None)
+
+
+def read_sitelinks(source: Source, project: str, keys: Collection[str], monitor: Monitor = QUIET) -> dict[str, str]:
+    """Title of the article in a project (`en.wikipedia`) by entity, of those of some entities that have one.
+
+    source: Wikidata's JSON with an entity a line; lines of other entities are read no further than their id.
+    """
+    language, _, kind = project.removesuffix(".org").partition(".")
+    site = language.replace("-", "_") + ("wiki" if kind == "wikipedia" else kind)
+    wanted = pl.Series("key", sorted(set(keys)), dtype=pl.String).implode()
+    name = f'"{re.escape(site)}"'
+    title = rf'{name}\s*:\s*\{{\s*"site"\s*:\s*{name}\s*,\s*"title"\s*:\s*("(?:[^"\\]|\\.)*")'
+    titles: dict[str, str] = {}
+    for block in source.blocks():
+        entities = block.lines.select("text", key=pl.col("text").str.extract(_ENTITY))
+        linked = entities.filter(pl.col("key").is_in(wanted))
+        for key, text in linked.select("key", pl.col("text").str.extract(title)).drop_nulls().iter_rows():
+            titles[key] = json.loads(text)
+        monitor.progress(block.fraction, 1, "sitelinks")
+    return titles
 
 
 def read_views(sources: Sequence[Source], months: int, monitor: Monitor = QUIET) -> dict[str, float]:
@@ -241,10 +276,15 @@ def _titles(
 ) -> tuple[dict[int, str], int]:
     """Article titles by entity, and how many entities lost theirs to a better connected one of the same label."""
     if options.titles:
-        table = read_table(sources_of((options.titles,)), "title", monitor)
-        return {
-            candidate.entity: _as_title(table[candidate.key]) for candidate in candidates if candidate.key in table
-        }, 0
+        [source] = sources_of((options.titles,))
+        if is_entity_dump(source):
+            table = read_sitelinks(source, options.project, {candidate.key for candidate in candidates}, monitor)
+        else:
+            table = read_table([source], "title", monitor)
+        own = {each.entity: _as_title(table[each.key]) for each in candidates if each.key in table}
+        if own:
+            return own, 0
+        monitor.note(f"{source.label} names no article of {options.project}; entities' labels serve as titles")
     language = options.project.partition(".")[0]
     names = store.names([candidate.entity for candidate in candidates], [language])
     wanted = {candidate.entity: _as_title(names[candidate.entity]) for candidate in candidates}

@@ -87,12 +87,41 @@ def test_kilt_pages_lose_their_title_headings_and_marks(tmp_path: Path) -> None:
     page = {
         "_id": "290", "wikipedia_id": "290", "wikipedia_title": "A",
         "text": ["A\n", "A is a letter.\n", "Section::::History.\n", "BULLET::::- It is old.\n", "It stays.\n"],
-        "anchors": [], "categories": "x",
+        "anchors": [{"text": "letter", "href": "Letter", "paragraph_id": 1, "start": 7, "end": 13,
+                     "wikipedia_title": "Letter (alphabet)", "wikipedia_id": "58498"}],
+        "categories": "ISO basic Latin letters,Vowel letters",
+        "history": {"pageid": 290, "parentid": 1, "revid": 2, "pre_dump": True, "timestamp": "2019-08-01T00:00:00Z",
+                    "url": "https://en.wikipedia.org/w/index.php?title=A&oldid=2"},
+        "wikidata_info": {"wikidata_id": "Q9659", "wikipedia_title": "A", "description": "letter", "aliases": {}},
     }  # fmt: skip
-    path = write_jsonl(tmp_path / "kilt.json", [page, {**page, "wikipedia_id": "291", "text": "no list"}])
+    path = write_jsonl(tmp_path / "kilt.json", [page, {**page, "wikipedia_id": "291", "text": 5}])
     documents, rejects = read(path)
     assert documents == [Document("290", "A", "A is a letter. It is old. It stays.", "kilt.json", 1)]
     assert "list of paragraphs" in rejects[0].reason
+
+
+def test_passages_of_kilt_are_called_by_their_numbers_and_not_by_their_page(tmp_path: Path) -> None:
+    passage = {"_id": "290", "wikipedia_id": "290", "wikipedia_title": "A", "text": "A is a letter.", "anchors": [],
+               "categories": "x", "history": {}, "sources": [{"paragraph_id": 1, "start": 0, "end": 14}],
+               "section": "Section::::Abstract"}  # fmt: skip
+    lines = [f"{number}\t{json.dumps({**passage, 'text': text})}" for number, text in ((1, "One."), (2, "Two."))]
+    path = tmp_path / "kilt_w100.jsonl"
+    path.write_text("\n".join([*lines, "3\t[]", '4\t{"text": ']), encoding="utf-8")
+    documents, rejects = read(path)
+    assert [(each.id, each.title, each.text) for each in documents] == [("1", "A", "One."), ("2", "A", "Two.")]
+    assert [each.line for each in rejects] == [3, 4]
+
+
+@pytest.mark.parametrize("head", ["", "id\ttext\ttitle\n"])
+def test_tables_of_passages_are_read_with_and_without_a_head(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "kilt_w100_title.tsv"
+    path.write_text(head + '1\t"A ""vowel"" is old."\tA\n2\tB is not.\tB\n3\tcut off\n', encoding="utf-8")
+    documents, rejects = read(path, fields={"id": "docid"})
+    assert [(each.id, each.title, each.text) for each in documents] == [
+        ("1", "A", 'A "vowel" is old.'),
+        ("2", "B", "B is not."),
+    ]
+    assert "three fields" in rejects[0].reason and "not 2" in rejects[0].reason
 
 
 def test_a_folder_is_read_in_order_of_name_and_may_be_packed(tmp_path: Path) -> None:
@@ -108,7 +137,12 @@ def test_a_folder_is_read_in_order_of_name_and_may_be_packed(tmp_path: Path) -> 
 
 
 def test_formats_are_recognised_by_the_first_line(tmp_path: Path) -> None:
-    texts = {"text": "Prose {with} braces", "jsonl": '{"text": "x"}', "kilt": '{"wikipedia_title": "A", "text": ["A"]}'}
+    texts = {
+        "text": "Prose {with} braces",
+        "tsv": "1\tA text\tA",
+        "jsonl": '{"text": "x"}',
+        "kilt": '{"wikipedia_title": "A", "text": ["A"]}',
+    }
     for form, text in texts.items():
         path = tmp_path / form
         path.write_text(f"\n{text}\n")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgqa_core.llm.cache import ResponseCache
-from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
+from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, generate_cached, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.relation_ranking.ranker import DECIMALS, RankedRelation, RankingQuery
@@ -69,7 +69,8 @@ class LlmRanker:
         Raises BudgetReached after the billed completions are cached, EndpointError, ModelError.
         """
         indices = [number for number, one in enumerate(queries) if len(one.relations) > most]
-        outcomes = self._ask([ranking_prompt(queries[number], most) for number in indices], monitor)
+        expected = Expected(lambda index: "\n".join(queries[indices[index]].relations[:most]))
+        outcomes = self._ask([ranking_prompt(queries[number], most) for number in indices], expected, monitor)
         # Of an entity that has at most `most` relations all are returned, in their order.
         rankings = [
             [_ranked_relation(index, index) for index in range(min(most, len(query.relations)))] for query in queries
@@ -91,12 +92,13 @@ class LlmRanker:
         self.unknown += ranking.unknown[: SHOWN - len(self.unknown)]
         return [_ranked_relation(index, rank) for rank, index in enumerate(ranking.indices)]
 
-    def _ask(self, prompts: Sequence[str], monitor: Monitor) -> list[Outcome]:
+    def _ask(self, prompts: Sequence[str], expected: Expected, monitor: Monitor) -> list[Outcome]:
         """`ask`; prompts on which the endpoint failed are sent again in further passes."""
         what = "rankings"
         return insist(
             lambda: generate_cached(
-                self.model, PromptBatch(prompts, self.params, cache=self.cache, monitor=monitor, what=what)
+                self.model,
+                PromptBatch(prompts, self.params, cache=self.cache, monitor=monitor, expected=expected, what=what),
             ),
             self.model,
             what,

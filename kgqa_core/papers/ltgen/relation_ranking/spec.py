@@ -29,7 +29,7 @@ def llm_ranker(inputs: RetrieverInputs, options: RelationRankingOptions) -> Rank
     from kgqa_core.llm.factory import load_model
     from kgqa_core.papers.ltgen.relation_ranking.llm import LlmRanker
 
-    model = load_model(options.model, inputs.llm or LlmOptions(), budget=inputs.budget)
+    model = inputs.model or load_model(options.model, inputs.llm or LlmOptions(), budget=inputs.budget)
     return LlmRanker(model, options.max_new_tokens, open_cache(inputs.cache))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,18 @@ import pytest
 from kgqa_core.config import PopularityOptions, SamplingOptions
 from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.kg.store import KgStore
+from kgqa_core.monitor import QUIET, NoteRecorder
 from kgqa_core.papers.ltgen.eligible import find_eligible
-from kgqa_core.papers.ltgen.popularity import choose_source, measure, months_of, read_dumps, read_views, sources_of
+from kgqa_core.papers.ltgen.popularity import (
+    choose_source,
+    dump_of,
+    measure,
+    months_of,
+    read_dumps,
+    read_sitelinks,
+    read_views,
+    sources_of,
+)
 from kgqa_core.workspace import Workspace
 
 JANUARY = """\
@@ -106,3 +117,47 @@ def test_titles_are_labels_or_come_from_a_table(ltgen_kg: Path, dumps: tuple[str
     assert by_label.counts == {"looked_at": 11, "with_value": 2, "unknown": 9, "shared_titles": 0}
     assert {names[entity]: value for entity, value in by_table.values.items()} == {"Q2": 60.0, "Q3": 2.5}
     assert "2 months" in by_label.about
+
+
+def entity(key: str, **links: str) -> str:
+    """A line of Wikidata's dump."""
+    sitelinks = {site: {"site": site, "title": title, "badges": ["Q17437798"]} for site, title in links.items()}
+    label = {"en": {"language": "en", "value": 'a "name"'}}
+    claims = {"P1": [{"id": "Q9$1", "mainsnak": {"datavalue": {"value": {"id": "Q9"}}}}]}
+    return json.dumps({"type": "item", "id": key, "labels": label, "claims": claims, "sitelinks": sitelinks})
+
+
+def test_sitelinks_give_homonyms_the_views_of_their_own_articles(
+    ltgen_kg: Path, dumps: tuple[str, str], tmp_path: Path
+) -> None:
+    """Q1's label is the title of Q3's article."""
+    dump = tmp_path / "wikidata.json.gz"
+    lines = [entity("Q1", dewiki="Oslo"), entity("Q2", enwikiquote="Oslo", enwiki="Béla_Kun")]
+    lines += [entity("Q3", enwiki="Ada Byron"), entity("Q99", enwiki="Oslo")]
+    dump.write_bytes(gzip.compress(("[\n" + ",\n".join(lines) + "\n]\n").encode()))
+    assert dump_of([str(tmp_path / "gone"), str(dumps[0]), str(dump)]) == str(dump)
+    [source] = sources_of([str(dump)])
+    assert read_sitelinks(source, "en.wikipedia", ["Q1", "Q2", "Q3"]) == {"Q2": "Béla_Kun", "Q3": "Ada Byron"}
+    assert read_sitelinks(source, "en.wikiquote.org", ["Q1", "Q2"]) == {"Q2": "Oslo"}
+    recorder = NoteRecorder(QUIET)
+    with KgStore.open(ltgen_kg) as store:
+        candidates = find_eligible(store, SamplingOptions(), 7).candidates
+        keys = {each.entity: each.key for each in candidates}
+        linked = PopularityOptions(files=dumps, titles=str(dump))
+        found = measure(Workspace(Path()), store, candidates, linked)
+        assert {keys[number]: value for number, value in found.values.items()} == {"Q3": 60.0}
+        nothing = linked.model_copy(update={"project": "fr.wikipedia"})
+        dump.write_bytes(gzip.compress((entity("Q1") + "\n").encode()))
+        with pytest.raises(InputError, match="none of 11"):
+            measure(Workspace(Path(), monitor=recorder), store, candidates, nothing)
+    assert recorder.notes[:1] == ["wikidata.json.gz names no article of fr.wikipedia; entities' labels serve as titles"]
+
+
+def test_sitelinks_of_a_real_dump_are_those_that_json_has(shared_data: Path) -> None:
+    path = shared_data / "wikidata_samples" / "wikidata-filter" / "entities"
+    texts = [line.strip(" ,\n") for line in path.read_text(encoding="utf-8").splitlines()]
+    entities = [json.loads(text) for text in texts if text not in ("", "[", "]")]
+    for project, site in (("en.wikipedia", "enwiki"), ("zh-classical.wikipedia", "zh_classicalwiki")):
+        titles = {each["id"]: each["sitelinks"][site]["title"] for each in entities if site in each["sitelinks"]}
+        assert len(titles) > 10
+        assert read_sitelinks(sources_of([str(path)])[0], project, [each["id"] for each in entities]) == titles
