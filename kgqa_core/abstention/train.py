@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from kgqa_core.abstention.calibrated_classifier import AdditiveClassifier
@@ -23,7 +24,13 @@ from kgqa_core.config import AbstentionOptions, RetrieverVariant
 from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import TrainingError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.metrics.confidence import auroc, best_threshold, expected_calibration_error, log_loss
+from kgqa_core.metrics.confidence import (
+    auroc,
+    best_threshold,
+    coverage_threshold,
+    expected_calibration_error,
+    log_loss,
+)
 from kgqa_core.workspace import Workspace
 
 PRIOR_PRECISION = 1.0
@@ -84,7 +91,11 @@ def train(
     answerable = AdditiveClassifier.fit(names, read["train"], good["train"], PRIOR_PRECISION)
     answerable = answerable.calibrated(read["dev"], good["dev"])
     confidence = answerable.confidence(read["dev"])
-    threshold = best_threshold(confidence, good["dev"])
+    threshold = (  # half of the last digit is taken off, so that rounding does not raise it
+        best_threshold(confidence, good["dev"])
+        if options.coverage is None
+        else coverage_threshold(confidence[np.array(good["dev"])], options.coverage) - 5e-7
+    )
     why = _reasons(names, sets, read, known, PRIOR_PRECISION)
     Abstainer(retrievers, groups, name, round(threshold, 6), answerable, why, wordings, usual).save(workspace.out)
     _write(workspace.out, names, sets, read)

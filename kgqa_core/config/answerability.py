@@ -71,3 +71,6 @@ class AbstentionOptions(Options):
     min_confidence: float | None = Field(default=None, ge=0, le=1)
     """A question is not answered where the confidence that the graph holds the answer is below; without a number it is
     the one that decides most dev questions rightly."""
+    coverage: float | None = Field(default=None, gt=0, lt=1)
+    """Share of the answerable questions that is to be answered: the threshold is then the largest that guarantees it
+    for questions like those of dev (conformal prediction), and not the one that decides most of them rightly."""

@@ -178,3 +178,18 @@ def best_threshold(confidences: ArrayLike, positives: ArrayLike) -> float:
     wanted = np.concatenate([[0.0], np.cumsum(kinds[order])])
     right = (wanted[-1] - wanted[index]) + (index - wanted[index])
     return float(cuts[int(np.argmax(right))])
+
+
+def coverage_threshold(confidences: ArrayLike, coverage: float) -> float:
+    """The confidence that a further value reaches with a probability of at least `coverage`, in (0, 1).
+
+    It is the k-th smallest of n values, k = ⌊(n + 1)(1 − coverage)⌋ (split conformal prediction: Vovk et al. 2005).
+    The bound holds where values and the further one are exchangeable, over their draw; 0, which everything reaches,
+    where n < 1 / (1 − coverage) − 1.
+
+    >>> coverage_threshold([0.9, 0.1, 0.5, 0.7], 0.6)
+    0.5
+    """
+    values = np.sort(np.asarray(confidences, dtype=np.float64).ravel())
+    k = int(np.floor((values.size + 1) * (1 - coverage) + 1e-9))
+    return float(values[k - 1]) if k else 0.0

@@ -16,6 +16,7 @@ from kgqa_core.metrics.confidence import (
     auroc,
     best_area,
     best_threshold,
+    coverage_threshold,
     expected_calibration_error,
     fit_temperature,
     log_loss,
@@ -154,3 +155,17 @@ def test_the_threshold_answers_all_or_none_where_that_is_best() -> None:
     assert best_threshold([0.2, 0.9], [1, 1]) == 0.0
     assert best_threshold([1.0, 0.9], [0, 0]) > 1.0
     assert best_threshold([], []) == 0.5
+
+
+@pytest.mark.parametrize(("n", "coverage"), [(9, 0.9), (19, 0.8), (50, 0.9), (200, 0.5)])
+def test_a_threshold_of_coverage_covers_as_much_as_it_says_and_hardly_more(n: int, coverage: float) -> None:
+    """Over draws of n + 1 exchangeable values the last one reaches the threshold of the others so often."""
+    draws = np.random.default_rng(3).random((4_000, n + 1))
+    reached = np.mean([row[-1] >= coverage_threshold(row[:-1], coverage) for row in draws])
+    error = 3 * (coverage * (1 - coverage) / len(draws)) ** 0.5
+    assert coverage - error <= reached <= coverage + 1 / (n + 1) + error
+
+
+def test_too_few_values_for_a_coverage_give_the_threshold_that_everything_reaches() -> None:
+    assert coverage_threshold([], 0.9) == 0.0 and coverage_threshold([0.7] * 8, 0.9) == 0.0
+    assert coverage_threshold([0.7] * 9, 0.9) == 0.7
