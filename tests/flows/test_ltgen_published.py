@@ -10,7 +10,7 @@ import pytest
 from flows.ltgen import with_titles
 from kgqa_core.config import PopularityOptions
 from tests.support.chat_server import ChatServer
-from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa as kgqa
 from tests.support.ltgen import make_graph, reply
 
 MODEL = "openai:stub"
