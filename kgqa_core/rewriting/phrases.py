@@ -134,9 +134,9 @@ def phrase(relation: str) -> RelationPhrase:
         text = " ".join(parts[1:])
         return _noun(text)
     first, last = parts[0], parts[-1]
-    if len(parts) > 1 and _is_participle(first) and parts[1] in _PREPOSITIONS:
+    if len(parts) > 1 and is_participle(first) and parts[1] in _PREPOSITIONS:
         return _participle(parts)
-    if first in _VERBS and not (first in _AMBIGUOUS and (len(parts) == 1 or _is_participle(parts[1]))):
+    if first in _VERBS and not (first in _AMBIGUOUS and (len(parts) == 1 or is_participle(parts[1]))):
         return _verb(parts)
     if len(parts) > 1 and parts[1] == "of" and (len(parts) == 2 or first in _ONE_OF_MANY - {"type", "kind"}):
         return _role(parts)
@@ -149,7 +149,7 @@ def _noun(text: str) -> RelationPhrase:
     parts = text.split()
     if len(parts) > 1 and parts[-1] in _PREPOSITIONS:
         return RelationPhrase(noun=text, link=" for ")
-    if len(parts) > 1 and _is_participle(parts[-1]):
+    if len(parts) > 1 and is_participle(parts[-1]):
         return RelationPhrase(noun=text, link=f" {_SPOKEN.get(parts[-1], 'by')} ")
     if " in " in text:
         noun, _, rest = text.partition(" in ")
@@ -204,7 +204,8 @@ def _role(parts: list[str]) -> RelationPhrase:
     return RelationPhrase(one=f"is {article} {text}", many=f"are {several}")
 
 
-def _is_participle(word: str) -> bool:
+def is_participle(word: str) -> bool:
+    """Whether a word is, or looks like, a past participle."""
     return word in _IRREGULAR or (word.endswith("ed") and len(word) > 3 and word not in _ADJECTIVES)
 
 
@@ -212,7 +213,7 @@ def _head(parts: list[str]) -> int:
     """Place of the head of a noun phrase."""
     for index, word in enumerate(parts[1:], start=1):
         after = parts[index + 1] if index + 1 < len(parts) else "of"
-        participle = _is_participle(word) and after in _PREPOSITIONS
+        participle = is_participle(word) and after in _PREPOSITIONS
         if word in _PREPOSITIONS or participle or parts[index - 1].endswith(","):
             return index - 1
     return len(parts) - 1

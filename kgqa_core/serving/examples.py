@@ -10,7 +10,7 @@ from kgqa_core.errors import KgqaError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.look import look
 from kgqa_core.logic.result import value_text
-from kgqa_core.rewriting.phrases import phrase, plural
+from kgqa_core.rewriting.phrases import is_participle, phrase, plural, words
 from kgqa_core.search.phrases import relation_words
 from kgqa_core.search.schema_profile import GraphProfile, RelationProfile, profile
 
@@ -46,10 +46,11 @@ def _same(store: KgStore, form: str, reply: Answer) -> bool:
 
 
 def _worded(made: GraphProfile) -> Iterator[tuple[RelationProfile, str]]:
-    """Relations that are no types, those with most triples first, each with its noun; empty where it has none."""
+    """Relations that are no types, those with most triples first, each with its noun; empty where that is none."""
     for relation in sorted(made.relations.values(), key=lambda one: (-one.triples, one.key)):
         if not relation.is_type and "<" not in relation.key + (relation.domain or ""):
-            yield relation, relation_words(relation.label, "").noun
+            noun = relation_words(relation.label, "").noun
+            yield relation, "" if is_participle(noun.split(" ")[-1]) else noun
 
 
 def _ends(store: KgStore, made: GraphProfile, relation: RelationProfile, end: str, other: str, least: int) -> list[str]:
@@ -65,12 +66,15 @@ def _ends(store: KgStore, made: GraphProfile, relation: RelationProfile, end: st
 
 
 def _values(store: KgStore, made: GraphProfile) -> Iterator[Example]:
-    """`What is the capital of France?`"""
+    """`What is the capital of France?`, `When was Paris founded?`"""
     for relation, noun in _worded(made):
-        if noun and relation.functional and (start := _ends(store, made, relation, "head", "tail", 1)):
+        verb = "" if noun or not relation.dated else words(relation.label)
+        dated = is_participle(verb.split(" ")[-1])
+        if (noun or dated) and relation.functional and (start := _ends(store, made, relation, "head", "tail", 1)):
             kind = made.types.get(relation.range or "")
             asks = "Who" if kind is not None and kind.label.lower() in PEOPLE else "What"
-            yield f"{asks} is the {noun} of {start[1]}?", f"(JOIN (R <{relation.key}>) <{start[0]}>)"
+            text = f"When was {start[1]} {verb}?" if dated else f"{asks} is the {noun} of {start[1]}?"
+            yield text, f"(JOIN (R <{relation.key}>) <{start[0]}>)"
 
 
 def _heads(store: KgStore, made: GraphProfile) -> Iterator[Example]:

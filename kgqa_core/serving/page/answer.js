@@ -9,7 +9,7 @@ import {table, takeAlong} from "./table.js";
 
 const PROOF = 100, LISTED = 20, PATHS_TO = 4, CANDIDATES = 6;
 const UNREAD = "not understood", UNSURE = "not sure";  // kinds of a decline; the third is "not in this graph"
-const ROADS = {labels: "by names of relations in the question", retriever: "by relation paths that the retriever ranks", parser: "by a form of the trained parser"};
+const ROADS = {labels: "found by relation names", retriever: "found by relation paths of the retriever", parser: "found by the trained parser"};
 
 /** A turn.  actions: `again(turn, changes)` asks it anew, `save()` keeps what changed. */
 export function turnCard(turn, actions) {
@@ -157,7 +157,7 @@ function verdict(turn) {
     parts.push(el("span", {class: "confidence"}, svgBar(served.confidence, least), el("span", {}, `confidence ${withheld ? "of the best answer " : ""}${percent(shown)}`),
       el("span", {class: "soft"}, least ? `needs ${percent(least)}` : "")));
   } else if (served.calibrated === false && !withheld) parts.push(el("span", {class: "soft"}, "confidence not calibrated"));
-  if (served.road) parts.push(el("span", {class: "badge", title: "Which part of the answerer proposed the form"}, `road: ${visible(served.road, 40)}`, el("span", {class: "soft"}, ROADS[served.road] ? ` · ${ROADS[served.road]}` : "")));
+  if (served.road) parts.push(el("span", {class: "badge", title: "Which part of the answerer proposed the form"}, ROADS[served.road] ?? `found by ${visible(served.road, 40)}`));
   parts.push(el("span", {class: "soft"}, `${visible(served.model, 60)} · ${served.seconds < 10 ? served.seconds.toFixed(2) : Math.round(served.seconds)} s`));
   return el("p", {class: "verdict"}, parts);
 }

@@ -68,7 +68,7 @@ def add_page_routes(
 
     @app.get("/docs", include_in_schema=False)
     def docs(request: Request) -> Response:
-        return _file(request, "docs.html", api_page(app.openapi()))
+        return _file(request, "docs.html", api_page(app.openapi(), str(request.base_url).rstrip("/")))
 
     @app.get(ASSETS + "{name}", include_in_schema=False)
     def asset(request: Request, name: str) -> Response:

@@ -86,7 +86,7 @@ def entity(served: PageServer, key: str) -> str:
 
 def test_an_answer_comes_with_mentions_confidence_road_and_proof(page: Browser, output: Path) -> None:
     text = ask(page, DIRECTED, "Ben Stone", "Proof")
-    assert "93 %" in text and "needs 50 %" in text and "road: labels" in text
+    assert "93 %" in text and "needs 50 %" in text and "found by relation names" in text
     assert page.run("document.querySelector('.facts').innerText").split("\n") == [
         "Night B1",
         "directed by",
