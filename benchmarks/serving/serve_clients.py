@@ -19,6 +19,7 @@ import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
@@ -67,7 +68,7 @@ def openai_turns(url: str, question: str, follow: str, unknown: str) -> list[Tur
 
 
 async def mcp_turns(server: Any, question: str) -> list[Turn]:
-    """The official MCP client: its tools, an entity, a question, and a form."""
+    """The official MCP client: its tools, a question, an entity, a form, the schema, resources and prompts."""
     async with Client(server) as client:
         tools = (await client.list_tools()).tools
         turns: list[Turn] = [("client.list_tools()", ", ".join(tool.name for tool in tools))]
@@ -85,6 +86,17 @@ async def mcp_turns(server: Any, question: str) -> list[Turn]:
         queried = (await client.call_tool("query", {"form": reply["form"]})).structured_content or {}
         names = [one["name"] for one in queried["answers"]]
         turns.append(("call_tool('query', that form)", json.dumps(names, ensure_ascii=False)))
+        schema = (await client.call_tool("schema", {"limit": 2})).structured_content or {}
+        turns.append(("call_tool('schema', limit=2)", json.dumps(schema["types"] + schema["relations"])))
+        card, *_ = (await client.list_resources()).resources
+        [template] = (await client.list_resource_templates()).resource_templates
+        turns.append(("client.list_resources(), and templates", f"{card.uri}, {template.uri_template}"))
+        entity = f"kgqa://entity/{quote(reply['topics'][0]['key'], safe='')}"
+        [content] = (await client.read_resource(entity)).contents
+        turns.append((f"read_resource({entity!r})", json.dumps(json.loads(content.text), ensure_ascii=False)))
+        [prompt] = (await client.list_prompts()).prompts
+        [message] = (await client.get_prompt(prompt.name, {"question": question})).messages
+        turns.append((f"get_prompt({prompt.name!r}, {question!r})", message.content.text))
     return turns
 
 
