@@ -34,7 +34,7 @@ FIXES = {
     RELATION: "a synonym: relations: {{…: [{words}]}}; a correction; or the facts",
     TYPE: "a type: types: {{…: [{words}]}}; or the facts",
     FACT: "the facts",
-    UNREAD: "a synonym in relations, types or values: {{{near}: [{words}]}}; or a correction",
+    UNREAD: "a synonym in {where}: {{{near}: [{words}]}}; or a correction",
 }
 """What mends a question, by the reason that it has no answer."""
 SHOWN = 3
@@ -130,7 +130,8 @@ def _fix(one: Answer) -> str:
         return "a correction"
     words = str(one.missing).split(", ") if one.reason == UNREAD else [one.missing]
     near = _relation(one) if one.reason == UNREAD else one.nearest
-    return "; ".join(FIXES[one.reason].format(words=word, near=near or "…") for word in words)
+    where = "relations" if near else "relations, types or values"
+    return "; ".join(FIXES[one.reason].format(words=word, near=near or "…", where=where) for word in words)
 
 
 def _relation(one: Answer) -> str | None:
