@@ -58,6 +58,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", "4e97671, 2026-11-20"),
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
     ResultFile("first_answer", "benchmarks/operation/first_answer.py"),
+    ResultFile("first_hour", "benchmarks/operation/first_hour.py"),
     ResultFile("forecast", "benchmarks/models/forecast.py"),
     ResultFile("grailqability", "benchmarks/papers/grailqability.py"),
     ResultFile("graph_alone", "benchmarks/answers/graph_alone.py"),

@@ -6,17 +6,17 @@
 The table is benchmarks/operation/hire.csv, a shop that hires out tools (60 rows, invented).  Every question is a
 `kgqa ask --kg hire.csv` in a process of its own, without a server.  `kgqa improve` lists what failed; a name, two
 corrections and a reading mend it, and all ten are asked again, with two in the wording of a correction about
-other things.  The questions were written before any was asked.  Seconds are of the processor, so that other work on the
-machine counts little; those of the first question hold the graph's.
+other things.  The questions are the first ten of a list that was written before any was asked.  Seconds are of the
+clock, with other work on the machine: the transcript leaves them out, and benchmarks/operation/first_answer.py measures
+what it takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
+import re
 import shutil
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ from benchmarks.answers.graph_alone_text import as_expected, command, conditions
 from benchmarks.conditions import RESULTS, conditions
 from benchmarks.results_file import CONDITIONS
 
-FIELDS = (*CONDITIONS, "rows", "right/*", "seconds/*", "steps/*/printed", "steps/*/seconds", "steps/*/title",
+FIELDS = (*CONDITIONS, "rows", "right/*", "steps/*/printed", "steps/*/seconds", "steps/*/title",
           "steps/*/typed", "?steps/*/right")  # fmt: skip
 """What the result file holds (benchmarks/results_file.py)."""
+SECONDS = re.compile(r"(,|  ) ?\d+\.\d\d s *$", re.MULTILINE)
+"""What `kgqa ask` says of its time."""
 TABLE = Path(__file__).parent / "hire.csv"
 PETROL = (
     "chainsaw 35 cm", "chainsaw 50 cm", "dumper 500 kg", "lawn mower", "long reach hedge trimmer", "plate compactor",
@@ -69,9 +71,7 @@ class Walk:
         """Runs `kgqa` with these words.  gold: the answers of a question.  log: whether its log is shown as well."""
         log_file = self.work / "kgqa.log"
         log_file.unlink(missing_ok=True)
-        before = _processor_seconds()
-        printed, _ = kgqa([*words, "--home", str(self.work / ".kgqa")], self.work, log_file)
-        seconds = round(_processor_seconds() - before, 2)
+        printed, seconds = kgqa([*words, "--home", str(self.work / ".kgqa")], self.work, log_file)
         told = log_file.read_text(encoding="utf-8") if log else ""
         shown = without_paths(told + trim_ask(printed), {str(self.work): "."})
         self._add(title, command(["kgqa", *words]), shown, seconds, {} if gold is None else
@@ -82,30 +82,23 @@ class Walk:
         (self.work / name).write_text(text, encoding="utf-8")
         self._add(title, f"$ cat {name}", text.rstrip("\n"), 0.0, {})
 
-    def ask(self, questions: Mapping[str, Sequence[str]], *options: str, title: str) -> tuple[int, list[float]]:
-        """Asks questions, each in a process; how many were right, and the seconds of each."""
+    def ask(self, questions: Mapping[str, Sequence[str]], *options: str, title: str) -> str:
+        """Asks questions, each in a process; how many were right."""
         first = len(self.steps)
         for number, (text, gold) in enumerate(questions.items()):
             self.type("ask", "--kg", TABLE.name, *options, text, title=title * (not number), gold=gold, log=not first)
-        asked = self.steps[first:]
-        return sum(step["right"] for step in asked), [step["seconds"] for step in asked]
+        return f"{sum(step['right'] for step in self.steps[first:])} of {len(questions)}"
 
     def _add(self, title: str, typed: str, printed: str, seconds: float, more: dict[str, Any]) -> None:
         self.steps.append({"title": title, "typed": typed, "printed": printed, "seconds": seconds, **more})
         print(f"{seconds:6.1f} s  {more.get('right', '')!s:5} {typed}", flush=True)
 
 
-def _processor_seconds() -> float:
-    """Of all processes that were started here and have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def walk(work: Path) -> dict[str, Any]:
     """The whole hour; what the JSON has of it."""
     shutil.copy(TABLE, work / TABLE.name)
     hour, kg = Walk(work), ("--kg", TABLE.name)
-    before, seconds = hour.ask(QUESTIONS, title="Ten questions")
+    before = hour.ask(QUESTIONS, title="Ten questions")
     hour.write("asked.txt", "".join(f"{text}\n" for text in QUESTIONS), title="What failed, and what mends it")
     hour.type("improve", *kg, "--questions", "asked.txt")
     hour.type("ask", *kg, "--reading", "1", CORRECTED[1], title="A reading by its number", gold=CHEAP)
@@ -114,34 +107,29 @@ def walk(work: Path) -> dict[str, Any]:
     hour.write("right.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     hour.type("feedback", "import", "right.jsonl")
     named = ("--names", "names.yaml")
-    after, again = hour.ask(QUESTIONS, *named, title="Asked again")
-    alike, _ = hour.ask(ALIKE, *named, title="In the same words about other things")
+    after = hour.ask(QUESTIONS, *named, title="Asked again")
+    alike = hour.ask(ALIKE, *named, title="In the same words about other things")
     return {
         "conditions": conditions(0),
         "rows": line_count(TABLE) - 1,
-        "right": {"before": f"{before} of {len(QUESTIONS)}", "after": f"{after} of {len(QUESTIONS)}",
-                  "alike": f"{alike} of {len(ALIKE)}"},
-        "seconds": {"first": seconds[0], "median": round(statistics.median([*seconds[1:], *again[1:]]), 2)},
+        "right": {"before": before, "after": after, "alike": alike},
         "steps": hour.steps,
-    }  # fmt: skip
+    }
 
 
 def transcript(found: Mapping[str, Any]) -> str:
     """The hour in Markdown."""
-    right, seconds = found["right"], found["seconds"]
+    right = found["right"]
     return "\n".join([
         "# The first hour with a table of one's own", "",
         f"A table of {found['rows']} rows, `benchmarks/operation/hire.csv`: what a shop hires out, to whom, at which "
         f"branch. {conditions_line(found['conditions'])} By `benchmarks/operation/first_hour.py`; each command is a "
-        "process of its own, without a server; seconds are of the processor; of a long proof the first lines are "
-        "shown.", "",
+        "process of its own, without a server; seconds are left out, and of a long proof all but the first lines.", "",
         "Installed before, by `pip install kgqa` ([sizes and seconds](../../docs/install.md#what-it-takes)).", "",
         "| | |", "|---|--:|",
         f"| right at first | {right['before']} |",
         f"| after a name and two corrections | {right['after']} |",
         f"| in the same words about other things | {right['alike']} |",
-        f"| processor seconds to the first answer, the graph's building among them | {seconds['first']:.1f} |",
-        f"| of each later question, median | {seconds['median']:.1f} |",
         *_sections(found["steps"]), "",
     ])  # fmt: skip
 
@@ -150,9 +138,9 @@ def _sections(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for number, step in enumerate(steps):
         if step["title"]:
             yield from (*(["```"] if number else []), "", f"## {step['title']}", "", "```console")
-        yield from (step["typed"], *step["printed"].splitlines())
+        yield from (step["typed"], *map(str.rstrip, SECONDS.sub("", step["printed"]).splitlines()))
         if "right" in step:
-            yield f"# {'right' if step['right'] else 'not answered, or wrong'}, {step['seconds']:.1f} s"
+            yield f"# {'right' if step['right'] else 'not answered, or wrong'}"
     yield "```"
 
 
