@@ -57,6 +57,8 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", "4e97671, 2026-11-20"),
     ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", "4e97671, 2026-11-20"),
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
+    ResultFile("conformal", "benchmarks/answers/conformal.py"),
+    ResultFile("noa", "benchmarks/answers/noa.py"),
     ResultFile("first_answer", "benchmarks/operation/first_answer.py"),
     ResultFile("first_hour", "benchmarks/operation/first_hour.py"),
     ResultFile("forecast", "benchmarks/models/forecast.py"),

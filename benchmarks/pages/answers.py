@@ -331,6 +331,8 @@ TABLES = (
     Table("scoreboard/hop_path", "docs/model_cards/hop_path.md", "", partial(scoreboard, name="hop_path")),
     Table("scoreboard/rigel", "docs/model_cards/rigel.md", "", partial(scoreboard, name="rigel")),
     Table("thesaurus", "docs/auto.md", "thesaurus", thesaurus),
+    Table("conformal", "docs/abstention.md", "conformal", late("benchmarks.answers.conformal", "tables")),
+    Table("noa", "docs/abstention.md", "noa", late("benchmarks.answers.noa", "tables")),
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", answerability_sets),
     Table("answerability/atlas", "docs/answerability.md", "answerability", partial(parsers, name="atlas")),

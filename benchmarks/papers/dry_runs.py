@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results_file
-from benchmarks.conditions import DATA, conditions
+from benchmarks.conditions import DATA, commit_name, conditions
 from benchmarks.results_file import CONDITIONS
 from tests.support.sen_published import write_sen_data
 
@@ -80,6 +80,21 @@ def plans(work: Path) -> dict[str, tuple[list[str], list[str]]]:
              "passages.retriever=bm25", f"relation_ranking.model={MODEL}", "evaluation.nli=null", *models],
         ),
     }  # fmt: skip
+
+
+def tables(found: dict[str, Any]) -> str:
+    """The table of the page: a row for each stage of each run that costs something."""
+    lines = ["| profile | stage | calls | tokens in, out | hours |", "|---|---|--:|--:|--:|"]
+    for name, run in found["runs"].items():
+        for stage in run["stages"]:
+            if stage["calls"] or stage["seconds"]:
+                tokens = f"{stage['prompt_tokens']:,}, {stage['completion_tokens']:,}" if stage["calls"] else "–"
+                hours = f"{(stage['seconds'] or 0) / 3600:.2f}"
+                lines.append(f"| `{name}` | {stage['stage']} | {stage['calls'] or '–'} | {tokens} | {hours} |")
+    made = found["conditions"]
+    memory = ", ".join(f"{run['memory_mb']:,} MB (`{name}`)" for name, run in found["runs"].items())
+    note = f"Largest resident set of the forecasts: {memory}. Seed {made['seed']}, "
+    return "\n".join([*lines, "", f"{note}commit {commit_name(made['commit'])}, {made['date']}."]) + "\n"
 
 
 def main() -> None:
