@@ -59,6 +59,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
     ResultFile("conformal", "benchmarks/answers/conformal.py"),
     ResultFile("noa", "benchmarks/answers/noa.py"),
+    ResultFile("dry_runs", "benchmarks/papers/dry_runs.py"),
     ResultFile("first_answer", "benchmarks/operation/first_answer.py"),
     ResultFile("first_hour", "benchmarks/operation/first_hour.py"),
     ResultFile("forecast", "benchmarks/models/forecast.py"),

@@ -333,6 +333,7 @@ TABLES = (
     Table("thesaurus", "docs/auto.md", "thesaurus", thesaurus),
     Table("conformal", "docs/abstention.md", "conformal", late("benchmarks.answers.conformal", "tables")),
     Table("noa", "docs/abstention.md", "noa", late("benchmarks.answers.noa", "tables")),
+    Table("dry_runs", "docs/papers.md", "dry_runs", late("benchmarks.papers.dry_runs", "tables")),
     Table("abstention/zjqa", "docs/abstention.md", "abstention", partial(abstention, name="zjqa")),
     Table("answerability/sets", "docs/answerability.md", "answerability", answerability_sets),
     Table("answerability/atlas", "docs/answerability.md", "answerability", partial(parsers, name="atlas")),
