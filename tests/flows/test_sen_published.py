@@ -9,7 +9,7 @@ import pytest
 
 from kgqa_core.store.home import read_run
 from tests.support.chat_server import ChatServer
-from tests.support.forked_command import forked_kgqa as kgqa
+from tests.support.command import kgqa
 from tests.support.sen_published import write_sen_data
 
 pytestmark = pytest.mark.slow
