@@ -214,7 +214,8 @@ class MemoryGraph:
             index, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
             source = source[index]
             if len(index) and not every_way:
-                source, reached = np.unique(np.stack((source, reached)), axis=1)
+                each = np.unique(source * self.entities + reached)
+                source, reached = each // self.entities, each % self.entities
         return source, reached
 
     def _relation(self, key: str) -> int:

@@ -83,7 +83,7 @@ def aggregated(form: forms.Aggregate, values: Values) -> Result:
         return _table(rows)
     if form.how in ("sum", "avg"):
         values = values.at(values.dim != TIME)
-    if form.how != "count" and len(values.dim):
+    if form.how != "count" and len(values.dim) and (values.dim != values.dim[0]).any():
         dims, index = np.unique(values.dim, return_inverse=True)
         having = [len(np.unique(values.member[index == number])) for number in range(len(dims))]
         values = values.at(index == int(np.argmax(having)))

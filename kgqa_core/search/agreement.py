@@ -12,12 +12,27 @@ import numpy as np
 
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import FUNCTION_WORDS
-from kgqa_core.logic.forms import Aggregate, Arg, Compare, Entity, Form, Greater, Holds, Join, Nth
+from kgqa_core.logic.forms import (
+    Aggregate,
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Entity,
+    Form,
+    Greater,
+    Holds,
+    Join,
+    Minus,
+    Nth,
+    Or,
+)
 from kgqa_core.rewriting.phrases import phrase
-from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of
-from kgqa_core.search.form_reading import root
+from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_of
+from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.question_words import adjectives, entry_of, is_measure, question_words
+from kgqa_core.search.question_words import adjectives, entry_of, grammar_of, is_measure, question_words
 from kgqa_core.search.words import WordCover
 
 RAREST = 8.0
@@ -28,6 +43,8 @@ LARGE = frozenset("most highest best last latest top max maximum more greater hi
                   "beyond exceeding exceeds".split())  # fmt: skip
 SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
                   "until till".split())  # fmt: skip
+FEW_HEADS = 1_000
+"""Heads of a relation whose types are looked at."""
 BOTH_ENDS = 0.2
 """Share of the things at one end of a relation that are at the other one too, above which it is between things of one
 kind."""
@@ -36,7 +53,15 @@ _VERBAL = re.compile(r"\w+ed\b.* (?:to|from|in|at|on|into|for|with)$")
 _DOER = re.compile(r"(?:ant|ent|er|or)s?$")
 """Nouns for what does something."""
 _RANGES = frozenset("between up within s".split())
+_OPEN, _CLOSED = ("gt", "lt"), ("ge", "le")
+_INCLUDED = re.compile(
+    r"\bat (?:least|most)\b|\bor (?:more|less|fewer|after|before|above|below|over|under|\w+er)\b|\bsince\b|\bon or\b"
+    r"|\b(?:no|not) (?:more|less|fewer|later|earlier|\w+er)\b|\bup to\b|\bm(?:ax|in)(?:imum)?\b|\bfrom n\b"
+)
+"""Words with which a limit itself fulfils a condition."""
+_STRICT = re.compile(r"\b(?:more|less|fewer|\w+er) than n\b|\b(?:over|under|above|below|after|before|exceeding) n\b")
 _SIGNS = re.compile(r"[<>≤≥=+-]")
+_BEING = frozenset(("is", "are", "was", "were"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
@@ -47,6 +72,7 @@ class GrammarAgreement:
         self.graph = graph
         self._roles: dict[int, dict[str, str]] = {}
         self._nouns: dict[int, set[str]] = {}
+        self._types: dict[int, set[int]] = {}
 
     def of(self, one: Candidate, query: LabelQuery, words: WordCover) -> tuple[float, float, float]:
         """Of a candidate how usual the relations are that no word names, below 0; whether the direction of its
@@ -65,10 +91,118 @@ class GrammarAgreement:
         ]
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
         wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
+        english = grammar_of(query.text) is question_words()["grammar"]
         for n, one in enumerate(candidates):
-            if self._finds_what_is_done(one.form, words) or _compares_otherwise(one.form, query, words):
+            if (
+                self._finds_what_is_done(one.form, words)
+                or self._compares_otherwise(one.form, query, words)
+                or self._finds_other_end(one.form, words)
+                or self._counts_otherwise(one.form, words)
+                or self._measures_unasked(one.form, query)
+                or _groups_otherwise(one.form, self.graph, words)
+                or _takes_away_otherwise(one.form, query, words)
+                or (isinstance(one.form, Count) and english and not words.count.any())
+            ):
                 wrong.add(n)
+        grouped = [any(isinstance(node, Aggregate) and (node.by or node.how == "values") for node in nodes_of(one.form))
+                   for one in candidates]  # fmt: skip
+        group = words.aggregates["group"]
+        if any(grouped) and any(own and word in ("by", "per") for own, word in zip(group, words.words, strict=True)):
+            wrong |= {n for n, has in enumerate(grouped) if not has}
+        either = [any(isinstance(node, Or) for node in nodes_of(one.form)) for one in candidates]
+        judges = words.words[:1] and words.words[0] in _BEING and "or" in words.words  # `is x male or female`
+        runs = {run.first for run in words.texts if not words.explained(slice(run.first, run.last))}
+        if runs and not judges and any(runs <= _places(one.form, query, words) for one in candidates):
+            wrong |= {n for n, one in enumerate(candidates) if not runs <= _places(one.form, query, words)}
+        if (
+            not judges
+            and (sides := _alternatives(query, words))
+            and any(
+                has and all(_has(one.form, side, query, words) for side in sides)
+                for one, has in zip(candidates, either, strict=True)
+            )
+        ):
+            wrong |= {
+                n for n, one in enumerate(candidates)
+                if not (either[n] or isinstance(one.value, bool) or isinstance(one.form, Greater))
+            }  # fmt: skip
         return wrong
+
+    def _compares_otherwise(self, form: Form, query: LabelQuery, words: WordCover) -> bool:
+        """Whether a form compares with a value where no word compares, or the other way than all words that do."""
+        compared = [node for node in nodes_of(form) if isinstance(node, Compare) and not node.counted]
+        compared = [node for node in compared if node.op in _ENDS]
+        if not compared or words.away.any() or _SIGNS.search(query.text):
+            return False
+        ends = {_end_said(words.words, n) for n in range(len(words.words))} - {""}
+        if ends:
+            if len(ends) == 1 and not ends.issuperset(_ENDS[node.op] for node in compared):
+                return True
+            included = _INCLUDED.search(query.text) is not None
+            strict = not included and _STRICT.search(query.text) is not None
+            return len(compared) == 1 and compared[0].op in (_OPEN if included else _CLOSED if strict else ())
+        if not ({"from", "to"} <= {*words.words} or any(is_measure(w) or w in _RANGES for w in words.words)):
+            return True
+        signs = [one for node in compared for one in self._end_told(_ENDS[node.op], node.path[-1].relation, words)]
+        return bool(signs) and max(signs) < 0
+
+    def _finds_other_end(self, form: Form, words: WordCover) -> bool:
+        """Whether a form finds the heads of a relation by whose name, a noun, its tails are asked for."""
+        while isinstance(form, (And, Minus, Arg, Nth, Count)) or (isinstance(form, Aggregate) and not form.by):
+            if isinstance(form, And) and any(isinstance(part, Class) for part in form.parts):
+                return False
+            form = form.parts[-1] if isinstance(form, And) else form.of
+        if isinstance(form, Or):
+            return any(self._finds_other_end(part, words) for part in form.parts)
+        if words.asked < 0 or not isinstance(form, Join) or form.path[0].inverse:
+            return False
+        relation, noun = self.graph.memory.relation_ids[form.path[0].relation], words.roots[words.asked]
+        if noun not in words.index.own[relation] or self.roles(relation).get(noun) != NOUN:
+            return False
+        ends = [int(table[relation]) for table in (self.graph.head_type, self.graph.tail_type)]
+        return ends[1] < 0 and not (ends[0] >= 0 and noun in words.index.type_words(ends[0]))
+
+    def _counts_otherwise(self, form: Form, words: WordCover) -> bool:
+        """Whether a form counts by a relation where the noun for what is counted is that of a number: `most members`
+        by `number of members`."""
+        index = words.index
+        for node in nodes_of(form):
+            if isinstance(node, (Arg, Nth, Greater, Aggregate)) and node.path and node.counted:
+                directed = self.graph.directed_relation(node.path[-1])
+                places = [n for n in range(len(words.words)) if _end_said(words.words, n)]
+                places += [n + 1 for n in range(len(words.words)) if words.words[n : n + 2] == ["number", "of"]]
+                for n in places:
+                    behind = [one for one in words.roots[n + 1 : n + 4] if one not in ("numb", "of")]
+                    known = index.relations.get(behind[0], ()) if behind else ()
+                    numbers = {one for one in known if self.graph.is_measure(one)}
+                    if numbers and behind[0] not in self._label_roots(directed):
+                        return True
+        return False
+
+    def _label_roots(self, directed: int) -> set[str]:
+        return roots(self.graph.labels[directed % self.graph.relations])
+
+    def _measures_unasked(self, form: Form, query: LabelQuery) -> bool:
+        """Whether a form measures things of a type that the question does not name, where one that it names has that
+        measure: `menus for less than n` have a price of their own."""
+        wanted, graph = {index for index, _ in query.types}, self.graph
+        for node in nodes_of(form):
+            if isinstance(node, (Arg, Nth, Compare)) and not node.counted and len(node.path) == 1:
+                relation, own = graph.memory.relation_ids[node.path[0].relation], getattr(node, "of", None)
+                found = {graph.type_of_key.get(one.key, -1) for one in nodes_of(form) if isinstance(one, Class)}
+                if own is not None:
+                    found = {graph.type_of_key.get(own.key, -1)} if isinstance(own, Class) else set()
+                others = {one for one in wanted - found if one in self._measured_types(relation)}
+                if found and others and not found & wanted:
+                    return True
+        return False
+
+    def _measured_types(self, relation: int) -> set[int]:
+        """Types of at least some of whose things a relation tells something."""
+        if relation not in self._types:
+            heads = np.unique(self.graph.memory.head[self.graph.memory.relation == relation])[:FEW_HEADS]
+            self._types[relation] = {index for head in heads.tolist() for index in self.graph.types_of(head)}
+        return self._types[relation]
 
     def _finds_what_is_done(self, form: Form, words: WordCover) -> bool:
         """Whether a form finds the tails of a relation whose heads are asked for: `who works with x`."""
@@ -239,16 +373,46 @@ def _end_said(words: Sequence[str], n: int) -> str:
     return "max" if (word in LARGE) != bound else "min"
 
 
-def _compares_otherwise(form: Form, query: LabelQuery, words: WordCover) -> bool:
-    """Whether a form compares with a value where no word compares, or the other way than all words that do."""
-    ops = {node.op for node in nodes_of(form) if isinstance(node, Compare) and not node.counted} & _ENDS.keys()
-    if not ops or words.away.any() or _SIGNS.search(query.text):
+def _groups_otherwise(form: Form, graph: LabelGraph, words: WordCover) -> bool:
+    """Whether a form counts by groups what each of is asked for: `animals per enclosure` are grouped by enclosure."""
+    if not isinstance(form, Aggregate) or form.how != "count" or not isinstance(form.of, Class):
         return False
-    ends = {_end_said(words.words, n) for n in range(len(words.words))} - {""}
-    if not ends:
-        span = {"from", "to"} <= {*words.words}
-        return not (span or any(is_measure(word) or word in _RANGES for word in words.words))
-    return len(ends) == 1 and not ends.issuperset(_ENDS[op] for op in ops)
+    at = int(words.aggregates["group"].argmax()) + 1
+    own = words.index.type_words(graph.type_of_key.get(form.of.key, -1))
+    return bool(words.aggregates["group"].any()) and at < len(words.roots) and words.roots[at] in own
+
+
+def _alternatives(query: LabelQuery, words: WordCover) -> tuple[int, ...]:
+    """Places of what stands next before and next behind an *or* between conditions, mentions or texts."""
+    places = sorted((*words.slots.values(), *(run.first for run in words.texts)))
+    at = next((n for n, word in enumerate(words.words) if word == "or"), 0)
+    if words.words[at + 1 : at + 2] and (_end_said(words.words, at + 1) or words.words[at + 1] == "not"):
+        return ()
+    sides = [n for n in places if n < at][-1:] + [n for n in places if n > at][:1] if at else []
+    return tuple(sides) if len(sides) == 2 else ()
+
+
+def _has(form: Form, place: int, query: LabelQuery, words: WordCover) -> bool:
+    """Whether a form has the mention or text that stands at a place of the words."""
+    return place in _places(form, query, words)
+
+
+def _places(form: Form, query: LabelQuery, words: WordCover) -> set[int]:
+    """Places of the mentions and texts that a form has."""
+    nodes = nodes_of(form)
+    texts = {run.first for run in words.texts if any(node == one for node in nodes for one, _ in run.values)}
+    return texts | {words.slots[number] for number in slots_of(form, query) if number in words.slots}
+
+
+def _takes_away_otherwise(form: Form, query: LabelQuery, words: WordCover) -> bool:
+    """Whether a form takes away what stands before the word for that, from what stands behind it."""
+    at = int(words.away.argmax()) if words.away.any() else -1
+    for node in nodes_of(form) if at >= 0 else ():
+        if isinstance(node, Minus):
+            out, left = (_places(part, query, words) for part in (node.without, node.of))
+            if out and max(out) < at < min(left, default=-1):
+                return True
+    return False
 
 
 def _is_head(words: list[str], n: int, slot: int, role: str) -> bool | None:

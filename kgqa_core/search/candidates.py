@@ -159,9 +159,31 @@ def has_value(node: Form) -> bool:
     return own or any(where.op not in ("current", "first", "last") for where in getattr(node, "where", ()))
 
 
+def numbers_of(values: Sequence[Literal]) -> list[int]:
+    """Of each value of a text the number of the word for it: one word may be a number with a unit, without, or a year.
+
+    >>> numbers_of([Literal("2019", f"{XSD}decimal"), Literal("2019", f"{XSD}gYear"), Literal("5", f"{XSD}decimal")])
+    [0, 0, 1]
+    """
+    found: list[int] = []
+    for n, value in enumerate(values):
+        before = values[n - 1] if n else None
+        same = before is not None and (value.datatype.endswith("gYear") or (before.unit and not value.unit))
+        found.append(found[-1] + (not same) if found else 0)
+    return found
+
+
+def texts_of_values(form: Form) -> frozenset[str]:
+    """The texts of the values that a form compares with, also on qualifiers."""
+    nodes = nodes_of(form)
+    own = (getattr(node, "value", node) for node in (*nodes, *(w for n in nodes for w in getattr(n, "where", ()))))
+    return frozenset(one.text for one in own if isinstance(one, Literal))
+
+
 def is_false(node: Form) -> bool:
-    """Whether a node of a form is the boolean false."""
-    return isinstance(node, Literal) and node.text.lower() == "false"
+    """Whether a node of a form is the boolean false, or *no*."""
+    text = node.text if isinstance(node, Literal) else node.key if isinstance(node, Entity) else ""
+    return text.lower() in ("false", "no")
 
 
 def best_of(form: Form) -> str | None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import Aggregate, Arg, Compare, Count, Form, Greater, Minus, Nth
 from kgqa_core.logic.measures import TIME
-from kgqa_core.search.candidates import OR, Candidate, LabelQuery, is_false, nodes_of, slots_of
+from kgqa_core.search.candidates import OR, Candidate, LabelQuery, inside, is_false, nodes_of, slots_of
 from kgqa_core.search.graph import LONGEST_TYPE, LabelGraph
 from kgqa_core.search.phrases import Phrases
 from kgqa_core.search.question_words import is_superlative, question_words
@@ -148,6 +148,10 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, phrases: Phrases)
         return False
     if cues.kind == "which" and isinstance(candidate.form, Aggregate) and _wants_thing(query.text, graph):
         return False
+    some = candidate.nodes[:LOOKED_AT] if candidate.nodes is not None else graph.memory.head[:0]
+    where = cues.kind == "place" and cues.words.startswith("where") and len(some) > 0
+    if where and any(inside(some, graph.members(index)) for index, _ in query.types):
+        return False  # one asks where these are
     certain = all(graph.memory.is_certain(node) for node in nodes_of(candidate.form) if isinstance(node, Greater))
     return certain and _negated_alike(candidate.form, cues, query) and _of_kind(candidate, cues.kind, phrases)
 
@@ -206,7 +210,7 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     if not len(nodes):
         return True
     memory = graph.memory
-    if graph.truths.issuperset(nodes.tolist()):
+    if graph.truths.keys() >= set(nodes.tolist()):
         return False
     dims = memory.dim[nodes]
     if (dims >= 0).all():
@@ -220,6 +224,10 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     lists, typed = question_words(), graph.typed(nodes)
     if kind in ("time", "number") and not typed.any():
         return any(map(str.isdigit, "".join(graph.store.names(nodes.tolist()).values())))
+    if kind in ("person", "place") and graph.values_by_name and not typed.any():
+        names = graph.store.names(nodes.tolist()).values()
+        if all(name.islower() for name in names):
+            return False  # no names of their own
     if not typed.all() and (typed.any() or kind != "person"):
         return True
     types = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}

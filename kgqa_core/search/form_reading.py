@@ -9,9 +9,9 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 
 from kgqa_core.datasets.derived.thesaurus import thesaurus
-from kgqa_core.kg.vocabulary import RDFS
 from kgqa_core.logic.forms import (
     BESTS,
+    And,
     Arg,
     Class,
     Compare,
@@ -24,19 +24,29 @@ from kgqa_core.logic.forms import (
     Literal,
     Minus,
     Nth,
+    Or,
 )
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import SLOTS
 from kgqa_core.search.question_words import adjectives, entry_of, kinds, other_types, question_words
-from kgqa_core.search.reading import stem
+from kgqa_core.search.reading import ABOVE, CONTENT_FREE, stem, stems
 
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
-_ABOVE = frozenset((f"{RDFS}subClassOf", "P279"))
-"""Relations from a type to one above it, which is seldom asked for."""
 LOCATED = "located in"
 """A label of the relation from a place to one that it is part of, in the thesaurus."""
+_IRREGULAR = {
+    past: verb
+    for verb, pasts in (
+        ("lead", "led"), ("write", "wrote written"), ("win", "won"), ("sell", "sold"), ("buy", "bought"),
+        ("make", "made"), ("hold", "held"), ("build", "built"), ("teach", "taught"), ("found", "founded"),
+        ("give", "gave given"), ("speak", "spoke spoken"), ("sing", "sang sung"), ("drive", "drove driven"),
+        ("grow", "grew grown"), ("choose", "chose chosen"), ("fight", "fought"), ("feed", "fed"), ("keep", "kept"),
+    )
+    for past in pasts.split()
+}  # fmt: skip
+"""Verbs by their past forms."""
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
@@ -57,10 +67,11 @@ def root(word: str) -> str:
     >>> root("speaking") == root("speaks"), root("directors") == root("directed"), root("country") == root("county")
     (True, True, False)
     """
-    word = stem(word)
+    word = stem(_IRREGULAR.get(word, word))
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
-            return word.removesuffix(ending)
+            word = word.removesuffix(ending)
+            return root(word) if ending in ("ed", "ing") and word.endswith(("er", "or")) else word
     return word
 
 
@@ -189,8 +200,13 @@ class FormReader:
             if relation not in inside and label and label <= asked and label not in self._type_names({*ends}):
                 continue  # all of it, and it is the name of neither end: `topping` between pizzas and food toppings
             worded = (named - self._type_roots({*ends}) - _no_names()) & asked
-            number += directed < graph.relations and graph.keys[relation] in _ABOVE and not worded
-            if worded or -1 in ends or graph.keys[relation] in learnt:
+            number += directed < graph.relations and graph.keys[relation] in ABOVE and not worded
+            if worded or graph.keys[relation] in learnt:
+                continue
+            if -1 in ends:  # what it is between has no names of types
+                asks = directed < graph.relations and relation not in inside and ends[1] < 0
+                asks &= bool(stems([graph.labels[relation]]) - CONTENT_FREE) and not graph.is_type[relation]
+                number += asks and graph.measured[relation] <= 0.5
                 continue
             wordless += 1
             if tied:
@@ -222,6 +238,27 @@ class FormReader:
             if hop == len(best.ways) or any(map(len, found)):
                 return hop == len(best.ways) and any(np.array_equal(nodes, best.nodes) for nodes in found)
         return False
+
+    def is_called(self, word: str, best: Candidate) -> bool:
+        """Whether a noun is the name of a relation to what a form finds or computes of, whose type the graph lacks."""
+        graph, nodes = self.graph, best.nodes
+        if nodes is None:
+            of = getattr(best.form, "of", None)
+            nodes = graph.memory.nodes(of) if isinstance(of, (And, Join, Minus, Or)) else nodes
+        found = nodes is not None and len(nodes) > 0
+        if nodes is not None and not found:  # things of which its first relation tells something
+            first = next((node.path[0] for node in nodes_of(best.form) if isinstance(node, Join)), None)
+            if first is not None and not first.inverse:
+                nodes = np.unique(graph.memory.head[graph.memory.relation == graph.memory.relation_ids[first.relation]])
+        if nodes is None or not len(nodes):
+            return False
+        some, least = nodes[:LOOKED_AT], len(nodes[:LOOKED_AT]) / (1 if found else 2)
+        named = (n for n in self.owners.get(root(word), ()) if roots(graph.labels[n]) == {root(word)})
+        return any(
+            graph.tail_type[n] < 0 and sum(map(len, (graph.follow(some[m : m + 1], n + graph.relations)[:1]
+                                                     for m in range(len(some))))) >= least
+            for n in named
+        )  # fmt: skip
 
     def leads_on(self, word: str, best: Candidate) -> bool:
         """Whether a noun names another relation that what a form finds has, so that its tail is asked for.

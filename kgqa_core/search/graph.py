@@ -31,7 +31,9 @@ MOST_MEASURED = 10_000
 """Values of a relation whose units are looked at."""
 PURE, LEAST_TYPED = 0.85, 0.1
 """Share of a relation's typed heads that must have a type for it to stand for them, and of its heads that are typed."""
-LONGEST_TEXT, MOST_TEXTS = 24, 2_000_000
+YES, NO = ("true", "1", "yes"), ("false", "0", "no")
+"""What is true, and what is not, in small letters."""
+LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
 """Characters of a text by which things can be asked for, and how many such texts are held."""
 LONGEST_TYPE = 5
 """Words of the label of a type that questions name."""
@@ -361,12 +363,34 @@ class LabelGraph:
         return results
 
     @cached_property
-    def truths(self) -> frozenset[int]:
-        """Literals that are true or false."""
-        rows = self.store.connection.execute(
-            "SELECT id FROM entities WHERE kind = 'literal' AND datatype = $1", [f"{XSD}boolean"]
+    def values_by_name(self) -> dict[str, tuple[int, ...]]:
+        """Entities without a type, by names in small letters: cells of a table, genres."""
+        memory = self.memory
+        plain = np.setdiff1d(memory.tail[~memory.literal[memory.tail]], self.type_ids)
+        plain = plain[~self.typed(plain)]
+        results: dict[str, tuple[int, ...]] = {}
+        if len(plain) <= MOST_VALUES:
+            for node, name in sorted(self.store.names(plain.tolist()).items()):
+                if node not in self.truths and name.islower() and 2 <= len(name) <= LONGEST_TEXT:
+                    results[name] = (*results.get(name, ()), node)
+        return results
+
+    @cached_property
+    def truths(self) -> dict[int, bool]:
+        """What is true or false: booleans, and *yes* and *no* where relations lead to nothing else."""
+        booleans = self.store.connection.execute(
+            "SELECT id, key FROM entities WHERE kind = 'literal' AND datatype = $1", [f"{XSD}boolean"]
         ).fetchall()
-        return frozenset(node for (node,) in rows)
+        self._datatypes |= {node: f"{XSD}boolean" for node, _ in booleans}
+        words = [form(word) for word in (*YES, *NO) if word.isalpha() for form in (str.lower, str.capitalize)]
+        answers = {node: name.lower() in YES for name, nodes in self.store.resolve(words).items() for node in nodes}
+        memory, known = self.memory, np.array(sorted(answers), dtype=np.int64)
+        to_answers = np.isin(memory.tail, known)
+        other = np.union1d(memory.relation[~to_answers], memory.relation[np.isin(memory.head, known)])
+        alone = set(memory.tail[to_answers & ~np.isin(memory.relation, other)].tolist())
+        alone -= set(memory.tail[to_answers & np.isin(memory.relation, other)].tolist())
+        found = {node: key.lower() in YES for node, key in booleans}
+        return found | {node: answers[node] for node in alone}
 
     def text_of(self, node: int) -> str:
         """A short literal as the graph has it."""

@@ -181,6 +181,12 @@ class Phrases:
                 return self._type(self.graph.type_of_key.get(key, -1)) or key
             case forms.Literal(text=text):
                 return slots.get(text, NUMBER if text[:1].isdigit() else text)
+            case forms.Join(path=(step,), of=forms.Compare(path=(other,), counted=True, op="ge")) if (
+                step.inverse and not other.inverse and step.relation == other.relation and lacks_nothing(form.of)
+            ):
+                return self.relation_words[self.graph.memory.relation_ids[step.relation]].noun or self._label(
+                    step.relation
+                )
             case forms.Join(path=path, of=of, where=where):
                 text = self._path(path, self._set(of, slots))
                 return " ".join([text, *(self._condition(one, slots) for one in where)])
@@ -198,6 +204,8 @@ class Phrases:
             case forms.Greater(one=one, other=other):
                 both = f"{self._set(one, slots)} or {self._set(other, slots)}"
                 return f"{both} {self._adjective(form)} {self._best(form)}".replace("  ", " ")
+            case forms.Compare(path=path) if lacks_nothing(form):
+                return f"thing with {self._measure(path)}"
             case forms.Compare(op=op, path=path):
                 return f"with {self._measure(path)} {_OPS[op]} {NUMBER}"
             case forms.TimeConstraint(of=of):
@@ -225,6 +233,9 @@ class Phrases:
         named = [self._set(part, slots) for part in classes]
         nouns = [self._noun(part) for part in parts if not isinstance(part, forms.Class)]
         apart = [part for part in parts if not isinstance(part, forms.Class)]
+        for n, m, path in _ranges(apart):
+            others[n] = f"with {self._measure(path)} between {NUMBER} and {NUMBER}"
+            del others[m], nouns[m], apart[m]
         ranked = [n for n, part in enumerate(apart) if isinstance(part, (forms.Arg, forms.Nth))]
         if named and ranked and nouns[ranked[0]]:
             best = others.pop(ranked[0]).replace(str(nouns.pop(ranked[0])), named[0], 1)
@@ -335,3 +346,17 @@ class Phrases:
 
     def _type(self, type_index: int) -> str:
         return self.graph.type_labels[type_index] if type_index >= 0 else ""
+
+
+def lacks_nothing(form: Form) -> bool:
+    """Whether a form finds all that have a relation at all."""
+    return isinstance(form, forms.Compare) and form.counted and (form.op, form.value.text) == ("ge", "1")
+
+
+def _ranges(parts: Sequence[Form]) -> list[tuple[int, int, tuple[Step, ...]]]:
+    """Places of the first two parts that are the lower and the upper end of a measure, and its path."""
+    ends = {
+        (part.op, part.path): n for n, part in enumerate(parts) if isinstance(part, forms.Compare) and not part.counted
+    }
+    pairs = [(n, ends["le", path], path) for (op, path), n in ends.items() if op == "ge" and ("le", path) in ends]
+    return pairs[:1]

@@ -12,7 +12,7 @@ import numpy as np
 
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.kg.text_numbers import units
-from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.kg.vocabulary import RDFS, XSD
 from kgqa_core.linking.english import singulars, type_words
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Literal
@@ -33,9 +33,14 @@ _NUMBERS = {
     "eleven": 11, "twelve": 12, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000,
     "million": 1_000_000, "billion": 1_000_000_000,
 }  # fmt: skip
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = rf"(?:{'|'.join(_MONTHS)}|{'|'.join(month[:3] for month in _MONTHS)}|sept)\b\.?"
 _VALUE = re.compile(
-    r"(?P<sign>(?<=\s)[-−–])?(?<![\w.])(?P<digits>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*"
-    rf"(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})?\b(?!st\b|nd\b|rd\b|th\b)"
+    rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? )?(?P<month>{_MONTH}),? (?:of )?(?P<year>[12]\d{{3}})\b"
+    rf"|\b(?P<month_first>{_MONTH}) (?P<its_day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<its_year>[12]\d{{3}})\b"
+    r"|\b(?P<iso>[12]\d{3}-[01]\d(?:-[0-3]\d)?)\b"
+    r"|(?P<sign>(?<=\s)[-−–])?(?<![\w.])(?P<digits>\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*"
+    rf"(?P<scale>(?:{'|'.join(sorted(_SCALES, key=len, reverse=True))})(?<!\sm))?\b(?!st\b|nd\b|rd\b|th\b)"
     r"(?:\s*(?P<era>(?-i:BCE?|B\.C\.(?:E\.)?|AD|A\.D\.|CE)(?!\w)))?"
     rf"|\b(?P<word>{'|'.join(_NUMBERS)})(?: (?P<word_scale>hundred|thousand|million|billion))?\b",
     re.IGNORECASE,
@@ -52,6 +57,8 @@ _TOKEN = re.compile(r"(?<!\w)[+.@#]?\w[\w.+/:-]*")
 _NAME_WORD = re.compile(r"[^\W_](?:[\w.'’-]*\w)?|\S")
 PLAIN, MOST_READINGS = 40, 3
 """`usualness` of a word above which it may be no name, and readings of a question beside the first."""
+ABOVE = frozenset((f"{RDFS}subClassOf", "P279"))
+"""Relations from a type to one above it."""
 NAME_LIKE = 0.5
 """Sum of the words of a text from which on they are a name."""
 CONTENT_FREE = frozenset(
@@ -70,7 +77,7 @@ _ITSELF = re.compile(
 MOST_SLOTS = 3
 LONGEST_MENDED, MOST_MENDED = 32, 24
 """Letters of a word whose typing errors are mended, and such words of a question: all words one edit away are made."""
-MOST_VALUES = 4
+MOST_VALUES = 6
 """Numbers of a question that forms compare with."""
 OTHER_WORD = 0.8
 """Confidence in a type by another usual word for it."""
@@ -84,7 +91,7 @@ def read_query(
     words: OwnWords | None = None,
 ) -> LabelQuery:
     """A question with its mentions as slots.  keys, names: of its topic entities, by id.  words: of one's own."""
-    question = _without(question, _operation_words(question))
+    question = _without(question, _operation_words(question) | _type_words(question, graph))
     marked, mentions = mark_mentions(question, keys, names)
     mentions = _each_once(mentions, len(marked))
     unseen = [mention for mention in mentions if mention.entities and mention.mark not in marked]
@@ -186,6 +193,21 @@ def _operation_words(question: Question) -> set[int]:
     keys = [(number, question.topic_keys[index]) for index, number in enumerate(question.topic_mentions)]
     first = question.text.lstrip()
     return {n for n, key in keys if key.lower() in plain and (key.islower() or first.startswith(key))}
+
+
+def _type_words(question: Question, graph: LabelGraph) -> set[int]:
+    """Mentions that are words for types which the graph says nothing of: *enclosure* of a table of animals."""
+    nodes = {int(node) for node in graph.type_ids}
+    found = set()
+    first = dict(reversed([*zip(question.topic_mentions, question.topic_entities, strict=False)]))
+    mentions = zip(question.topic_mentions, question.topic_entities, question.topic_keys, strict=False)
+    for number, entity, key in mentions:
+        if entity == first[number] and entity in nodes and key.islower() and key in question.text:
+            ways = graph.directed_relations(np.array([entity]))
+            relations = [way % graph.relations for way in ways.tolist()]
+            if all(graph.is_type[one] or graph.keys[one] in ABOVE for one in relations):
+                found.add(number)
+    return found
 
 
 def _without(question: Question, numbers: set[int]) -> Question:
@@ -290,16 +312,22 @@ def _numbered(text: str, slots: list[Slot], graph: LabelGraph) -> str:
 
 
 def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Literal, ...]]:
-    """The text with `n` for each number written in it, and these numbers; one of four digits may be a year too.
+    """The text with `n` for each number written in it, and these numbers; one of four digits may be a year too, and
+    dates are one value.
 
     words: of the labels of the graph; a number that is among them stays, in letters where they have it so.
 
     >>> " ".join(mask_values("more than 5 million people")[0].split())
     'more than n people'
+    >>> [value.text for value in mask_values("from July 2026 to 1 August 2026")[1]]
+    ['2026-07', '2026-08-01']
     """
     values: list[Literal] = []
 
     def mask(found: re.Match[str]) -> str:
+        if (date := _date(found)) is not None:
+            values.append(date)
+            return f" {NUMBER} "
         written = found[0].strip().lower()
         for same in (written, _IN_LETTERS.get(written, "")):
             if same in words:
@@ -325,6 +353,16 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
         return f" {NUMBER} "
 
     return _VALUE.sub(mask, text), tuple(values[:MOST_VALUES])
+
+
+def _date(found: re.Match[str]) -> Literal | None:
+    """The day or month that a value is written as, None where it is a number."""
+    year, month, day = found["year"] or found["its_year"], found["month"] or found["month_first"], found["day"]
+    text = found["iso"] or ""
+    if year:
+        number = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(month.lower()[:3]))
+        text = "-".join((year, f"{number:02}", *(f"{int(one):02}" for one in (day or found["its_day"],) if one)))
+    return Literal(text, f"{XSD}{'date' if text.count('-') > 1 else 'gYearMonth'}") if text else None
 
 
 def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
@@ -367,7 +405,12 @@ def corrected(text: str, graph: LabelGraph) -> str:
     def mend(found: re.Match[str]) -> str:
         nonlocal mended
         word = found[0].lower()
-        if not 5 <= len(word) <= LONGEST_MENDED or word in own or stem(word) in own or _is_english(word):
+        known = (
+            word in own
+            or stem(word) in own
+            or any(one in graph.texts or one in graph.values_by_name for one in singulars(word))
+        )
+        if not 5 <= len(word) <= LONGEST_MENDED or known or _is_english(word):
             return found[0]
         mended += 1
         if mended > MOST_MENDED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,7 @@ from kgqa_core.logic.forms import (
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints
 from kgqa_core.logic.result import Row, share
+from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import (
     KINDS,
     LEAST_KIND,
@@ -45,9 +47,11 @@ from kgqa_core.search.candidates import (
     Candidate,
     LabelQuery,
     among,
+    best_of,
     contains,
     inside,
     kind_of,
+    numbers_of,
     types_in_form,
 )
 from kgqa_core.search.cues import cues_of
@@ -63,11 +67,12 @@ FOLLOWED, SIDE = 40, 10
 """Relations that are followed in a level, and plans about the same mentions that are joined with others."""
 MOST, LARGE, MOST_ROWS = 320, 50_000, 1_000
 """Candidates of a question; members of a set that is extended; rows of a table."""
-MEASURES, LACKED, EMPTIES, JUDGED, AGGREGATED = 6, 6, 6, 20, 20
-"""Measures of a set, relations that it may lack, pairs whose intersection is empty, sets that are judged by yes or no
-about the same mentions, and those that something is computed of."""
-SINGLE = 1.05
-"""Mean number of things from which on a relation leads to several."""
+MEASURES, LACKED, EMPTIES, OTHERWISE, JUDGED, AGGREGATED = 6, 6, 6, 3, 20, 20
+"""Measures of a set, relations that it may lack, pairs whose intersection is empty, and that are united by unlike
+relations; sets that are judged by yes or no about the same mentions, and those that something is computed of."""
+SINGLE, SEVERAL = 1.05, 1.15
+"""Mean number of things from which on a relation leads to several; and from which on, where it leads to none from a
+thing that others have it to, there are none: no animals in an enclosure, while its size is not known."""
 COVERAGE, COST, TYPED, UNSURE, PRIOR, PLAIN = 1.2, 0.08, 0.2, 0.05, 0.1, 0.55
 """score = mean likeness of the relations, `PLAIN` where there are none, + COVERAGE · share of the words explained
 - COST · relations + UNSURE · log confidence of the links + PRIOR · log probability of the operation, + TYPED where a
@@ -79,6 +84,11 @@ GENDER, GENDERS = "gender", ("female", "male")
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2}
+_RANGE = re.compile(
+    rf"\b(?:between|from) (?:the )?(?:years? )?{NUMBER}(?: \S+)? (?:and|to|until|till|through|[-–]) {NUMBER}\b"
+    rf"|\b{NUMBER} ?(?:to|[-–]) ?{NUMBER}\b"
+)
+"""A range of numbers or dates, both ends within."""
 
 
 @dataclass(slots=True, eq=False)
@@ -105,8 +115,8 @@ class Plan:
     ranked: bool = False
     last: int = -1
     """The relation that leads to its members; -1 for what is no path."""
-    texts: bool = False
-    """Whether it has a text value."""
+    texts: frozenset[int] = frozenset()
+    """The text values that it has, by their first words, and relations to true and false, below 0."""
     away: bool = False
     """Whether it takes something away."""
 
@@ -241,7 +251,8 @@ class PlanSearch:
             cover = self.none.copy()
             cover[run.first : run.last] = 1.0
             for form, nodes in run.values:
-                yield self._plan(form, nodes, cover, chain=0, start=nodes, things=False, texts=True)
+                yield self._plan(form, nodes, cover, chain=0, start=nodes, things=False,
+                                 texts=frozenset((run.first,)))  # fmt: skip
         for number, slot in enumerate(self.query.slots):
             if number in self.words.slots and not self.graph.memory.literal[slot.entities[0][0]]:
                 cover = self.none.copy()
@@ -261,23 +272,24 @@ class PlanSearch:
         keys = graph.store.entity_keys(nodes.tolist())
         for relation in np.flatnonzero(np.isin(np.arange(graph.relations), graph.memory.relation)).tolist():
             near = self.words.names(relation) or self.words.has_all(relation)
-            if not near or graph.measured[relation] > 0.5 or graph.entity_tails[relation] > 0.5:
+            if not near or graph.measured[relation] > 0.5:
                 continue
             for node in nodes.tolist():
-                truth = keys[node].lower() in ("true", "1")
+                truth = graph.truths[node]
                 heads = graph.follow(np.array([node]), relation + graph.relations)
                 if len(heads) and (truth or self.words.away.any()):
                     back, own = (relation + graph.relations,), self.relation_cover[relation]
-                    form = graph.join(back, Literal(keys[node], f"{XSD}boolean"))
+                    form = graph.join(back, graph.named(node, keys[node]))
                     yield self._plan(
                         form, heads, own if truth else np.maximum(own, self.words.away), relations=back, last=back[0],
-                        likeness=float(self.likeness[relation]), texts=True, away=not truth,
+                        likeness=float(self.likeness[relation]), texts=frozenset((-1 - relation,)), away=not truth,
                     )  # fmt: skip
 
     def _having(self) -> Iterator[Plan]:
         """What has a number or date by whose relation the question asks; what it has that compares with a value."""
         graph = self.graph
-        if not (self.words.rank.any() or self.query.values):
+        computes = any(words.any() for words in self.words.aggregates.values())
+        if not (self.words.rank.any() or self.query.values or computes):
             return
         measured = np.flatnonzero(graph.measured > 0.5)
         if not len(measured):
@@ -303,14 +315,13 @@ class PlanSearch:
     def _called_after_relations(self) -> Iterator[Plan]:
         """All that a relation leads to which is called after it and has no type, as the authors of books."""
         graph = self.graph
-        if self.query.slots or self.query.values or self.query.dropped_words:
-            return
+        plain = not (self.query.slots or self.query.values or self.query.dropped_words)
         asked = {*self.words.roots}
         for relation in np.flatnonzero((graph.entity_tails > 0.5) & (graph.tail_type < 0)).tolist():
             label = self.owner.label_roots[relation]
-            if not label or not label <= asked:
+            if not (label and label <= asked and plain) and relation not in self.called:
                 continue
-            nodes = np.unique(graph.memory.tail[graph.memory.relation == relation])
+            nodes = self.called.get(relation, np.unique(graph.memory.tail[graph.memory.relation == relation]))
             if not 0 < len(nodes) <= LARGE:
                 continue
             yield self._plan(
@@ -353,7 +364,8 @@ class PlanSearch:
         if known is not None and known.score >= plan.score:
             return False
         if plan.is_set and plan.relations and plan.kind != "value":
-            same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, tuple(sorted(plan.relations)), plan.missing)
+            best, ways = best_of(plan.form) if plan.ranked else None, tuple(sorted(plan.relations))
+            same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, ways, plan.missing, best)
             other = self.same.get(same)
             if other is not None and other.form != plan.form:
                 if other.score >= plan.score:
@@ -416,7 +428,7 @@ class PlanSearch:
         reached = graph.follow(plan.nodes, relation)
         if plan.chain > 0 and plan.start is not None:
             reached = reached[~among(reached, plan.start)]
-        if not 0 < len(reached) <= LARGE:
+        if not 0 < len(reached) <= LARGE or (len(plan.nodes) > 1 and graph.truths.keys() >= set(reached[:3].tolist())):
             return
         form = graph.join((relation,), plan.form)
         if any(self.gendered.values()):
@@ -447,8 +459,26 @@ class PlanSearch:
         found = nodes[among(nodes, own)]
         return (_both(form, condition), found) if len(found) or known == len(nodes) else None
 
+    @cached_property
+    def called(self) -> dict[int, Ints]:
+        """Relations by whose name the question calls what it asks for, of which the graph states no type: their tails,
+        ascending.  *Bands* are what `band` leads to."""
+        graph, word = self.graph, self.words.asked
+        if word < 0:
+            return {}
+        named = [
+            one for one in range(graph.relations)
+            if self.owner.label_roots[one] == {self.words.roots[word]} and graph.tail_type[one] < 0
+            and graph.entity_tails[one] > 0.5 and not phrase(graph.labels[one].lower()).is_verb
+        ]  # fmt: skip
+        return {one: np.unique(graph.memory.tail[graph.memory.relation == one]) for one in named}
+
     def _ends(self, cover: Floats, nodes: Ints) -> Floats:
-        """The cover with that of the types which all of some nodes have."""
+        """The cover with that of the types which all of some nodes have, and of nouns for the tails of a relation."""
+        for tails in self.called.values():
+            if inside(nodes[:20], tails):
+                cover = cover.copy()
+                cover[self.words.asked] = 1.0
         for index in self.wanted:
             if inside(nodes[:20], self.graph.members(index)):
                 cover = np.maximum(cover, self.words.types[index])
@@ -467,9 +497,10 @@ class PlanSearch:
             for one in order:
                 if not self._useless(one):
                     cover = np.maximum(plan.cover, self.relation_cover[one])
+                    several = one >= graph.relations and graph.fan_out[one] > SEVERAL
                     yield self._plan(
                         graph.join((one,), plan.form), NONE, cover, relations=(one,), slots=plan.slots, rho=plan.rho,
-                        likeness=float(self.likeness[one]), missing=True, last=one,
+                        likeness=float(self.likeness[one]), missing=not several, cost=EMPTY * several, last=one,
                     )  # fmt: skip
 
     def _wanted_end(self, nodes: Ints, relation: int, count: int) -> bool:
@@ -592,10 +623,14 @@ class PlanSearch:
             return
         if self.cues.several == NUMBER and len(self.query.values) == 1:
             return
-        if plan.kind == "value" or plan.chain == 0:
+        unused = [cover for cover in self.words.numbers if not (plan.cover * cover).any()]
+        if plan.chain == 0 or (plan.kind == "value" and not unused):
             return
         for form, nodes, relation in self._conditions(plan.nodes, plan):
-            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.value)
+            value = self.words.values_in(form)
+            if plan.kind == "value" and ((plan.cover * value).any() or relation in plan.relations):
+                continue
+            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), value)
             cover = np.maximum(cover, self.words.compare)
             yield self._extended(plan, _both(plan.form, form), nodes, cover, relation, 0.02, "value")
 
@@ -603,12 +638,15 @@ class PlanSearch:
         relations, hop = self.graph.relations, self.graph.memory.hop
         measures = self._measures(plan)
         hops = [hop(nodes, one % relations, backward=one >= relations) for one, _ in measures]
-        for literal, ((relation, counted), (source, reached)) in product(
-            self.query.values, zip(measures, hops, strict=True)
+        found: dict[tuple[int, bool, int], tuple[Form, Ints]] = {}
+        number = numbers_of(self.query.values)
+        years = {n for n, value in zip(number, self.query.values, strict=True) if value.datatype.endswith("gYear")}
+        for (place, literal), ((relation, counted), (source, reached)) in product(
+            enumerate(self.query.values), zip(measures, hops, strict=True)
         ):
             steps = (self.graph.step(relation),)
             own_unit = literal if counted else self.graph.in_unit(literal, relation)
-            if own_unit is None:
+            if own_unit is None or (counted and years & {number[place]}):
                 continue
             for op in (*OPS, *(() if counted else ("eq",))):
                 own = self._fulfil(op, own_unit, nodes, source, reached, counted)
@@ -616,7 +654,27 @@ class PlanSearch:
                     continue
                 if not (len(own) or empty or self.words.names(relation)):
                     continue
-                yield Join(steps, own_unit) if op == "eq" else Compare(op, steps, own_unit, counted), own, relation
+                form: Form = Join(steps, own_unit) if op == "eq" else Compare(op, steps, own_unit, counted)
+                if not self.range:
+                    yield form, own, relation
+                elif (op == "ge" and place in self.range) or (op == "le" and place in self.range.values()):
+                    found[relation, counted, place] = form, own
+        for (relation, counted, place), (form, own) in found.items():
+            if other := found.get((relation, counted, self.range.get(place, -1))):
+                yield _both(form, other[0]), own[among(own, other[1])], relation
+
+    @cached_property
+    def range(self) -> dict[int, int]:
+        """Places of the values from which a range of the question goes → those to which it goes."""
+        if _RANGE.search(self.query.text) is None:
+            return {}
+        values, numbers = self.query.values, numbers_of(self.query.values)
+        return {
+            n: m
+            for n, one in enumerate(values)
+            for m, other in enumerate(values)
+            if (numbers[n], numbers[m]) == (0, 1) and one.datatype == other.datatype and one.unit == other.unit
+        }
 
     def _fulfil(
         self, op: str, literal: Literal, nodes: Ints, source: Ints, reached: Ints, counted: bool
@@ -665,7 +723,7 @@ class PlanSearch:
         return float(self.likeness[relation]) + self.words.share(self.relation_cover[relation])
 
     def _join(self, beam: list[Plan]) -> Iterator[Plan]:
-        groups: dict[tuple[frozenset[int], bool], list[Plan]] = {}
+        groups: dict[tuple[frozenset[int], frozenset[int]], list[Plan]] = {}
         for plan in sorted(self.plans.values(), key=lambda one: -one.score):
             told = plan.slots or plan.texts or plan.kind == "value" or plan.ranked
             complement = isinstance(plan.form, Minus) and isinstance(plan.form.of, Class)
@@ -677,20 +735,21 @@ class PlanSearch:
         union = bool(OR.search(self.query.text)) or "nor" in self.words.words
         minus = self._wants("difference", self.words.away)
         for (one, first), (other, second) in permutations(groups.items(), 2):
-            if one[0] & other[0] or (one[1] and other[1]):
+            if one[0] & other[0] or one[1] & other[1]:
                 continue
             for (i, p), (j, q) in product(enumerate(first), enumerate(second)):
                 if id(p) not in latest and id(q) not in latest:
                     continue
                 same = p.relations == q.relations
                 ranked = (p.ranked and not p.slots) or (q.ranked and not q.slots)
-                if sorted(one[0]) < sorted(other[0]) and not ranked:
+                if _in_order(one) < _in_order(other) and not ranked:
                     both = p.nodes[among(p.nodes, q.nodes)]
                     if len(both) and (len(both) < len(p.nodes) or len(both) < len(q.nodes)) or same and len(both):
                         yield self._joined(_both(p.form, q.form), both, p, q, "intersect")
                     elif not len(both) and max(i, j) < EMPTIES and self._alike(p, q):
                         yield self._joined(_both(p.form, q.form), NONE, p, q, "intersect")
-                    if union and not np.array_equal(p.nodes, q.nodes) and same:
+                    unlike = max(i, j) < OTHERWISE and len(p.nodes) and self._alike(p, q, known=True)
+                    if union and not np.array_equal(p.nodes, q.nodes) and (same or unlike):
                         yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
                 if minus:
                     yield from self._taken(p, q, max(i, j) < EMPTIES)
@@ -699,15 +758,15 @@ class PlanSearch:
         for group in list(groups.values()):
             for p in group:
                 yield from self._without(p)
-                if (len(p.slots) + p.texts != 1 and not isinstance(p.form, Or)) or id(p) not in latest:
+                if (len(p.slots) + len(p.texts) != 1 and not isinstance(p.form, Or)) or id(p) not in latest:
                     continue
                 for members in (*self.classes, *self._implied(p.last)):
                     yield from self._taken(members, p, empty=True)
 
-    def _alike(self, p: Plan, q: Plan) -> bool:
-        """Whether two plans find things of a kind."""
+    def _alike(self, p: Plan, q: Plan, *, known: bool = False) -> bool:
+        """Whether two plans find things of a kind; known: and not only may."""
         ends = [self.graph.end_type(plan.last) if plan.last >= 0 else -1 for plan in (p, q)]
-        return ends[0] == ends[1] or min(ends) < 0
+        return (ends[0] == ends[1] and not (known and ends[0] < 0)) or (min(ends) < 0 and not known)
 
     def _taken(self, p: Plan, q: Plan, empty: bool) -> Iterator[Plan]:
         left = p.nodes[~among(p.nodes, q.nodes)]
@@ -737,7 +796,7 @@ class PlanSearch:
             form, nodes, cover, relations=(*p.relations, *q.relations), slots=(*p.slots, *q.slots),
             likeness=p.likeness + q.likeness, rho=p.rho * q.rho, cost=p.cost + q.cost + EMPTY * (not len(nodes)),
             kind=kind if kind != "intersect" or (p.slots and q.slots) else max(p.kind, q.kind),
-            ranked=p.ranked or q.ranked, texts=p.texts or q.texts, away=away,
+            ranked=p.ranked or q.ranked, texts=p.texts | q.texts, away=away,
             last=p.last if p.last >= 0 or kind == "difference" else q.last,
         )  # fmt: skip
 
@@ -794,8 +853,9 @@ class PlanSearch:
                 yield from self._aggregate(plan, form, grouped)
 
     def _groupings(self, plan: Plan) -> list[int]:
-        ways = [one for one in self.graph.directed_relations(plan.nodes).tolist() if self.graph.to_entities(one)]
-        ways = [one for one in ways if not self._useless(one, plan)]
+        ways = [one for one in self.graph.directed_relations(plan.nodes).tolist() if not self.graph.is_measure(one)]
+        few = self.graph.end_counts[1] * 2 <= self.graph.triples
+        ways = [one for one in ways if not self._useless(one, plan) and (self.graph.to_entities(one) or few[one])]
         return sorted(ways, key=lambda one: (-self._fits(one), one))[:3]
 
     def _aggregate(self, plan: Plan, form: Aggregate, words: Floats, by: int | None = None) -> Iterator[Plan]:
@@ -818,11 +878,12 @@ class PlanSearch:
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
         parts = [plan for plan in things if plan.relations and not plan.ranked][:AGGREGATED]
         for part in parts:
-            wholes = [*self.classes, *self._implied(part.last), *parts]
+            called = [one for one in things if one.last in self.called and len(one.relations) == 1 and not one.slots]
+            wholes = [*self.classes, *self._implied(part.last), *called, *parts]
             for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):
                 within = int(among(whole.nodes, part.nodes).sum())
                 made = share(len(whole.nodes), within)
-                named = whole.form in {one.form for one in self.classes}
+                named = whole.form in {one.form for one in (*self.classes, *called)}
                 if made.value is None or within == len(whole.nodes) or not (within or named):
                     continue
                 joined = self._joined(Share(whole.form, part.form), whole.nodes, whole, part, "count")
@@ -862,7 +923,7 @@ class PlanSearch:
         """Whether a named thing fulfils a condition on a number or date."""
         for plan in [one for one in self.plans.values() if one.chain == 0 and one.slots and one.things]:
             for form, nodes, relation in self._conditions(plan.nodes, plan, empty=True) if self.query.values else ():
-                cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.value)
+                cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.values_in(form))
                 cover = np.maximum(cover, self.words.compare)
                 yield self._extended(
                     plan, Holds(form, plan.form), NONE, cover, relation, 0.0, "yes/no", bool(len(nodes))
@@ -935,6 +996,10 @@ def _both(*forms: Form) -> And:
     """The intersection of forms, its parts in one order whichever was found first."""
     parts = {part for form in forms for part in (form.parts if isinstance(form, And) else (form,))}
     return And(tuple(sorted(parts, key=lambda one: (_ORDER.get(type(one), 1), str(one)))))
+
+
+def _in_order(group: tuple[frozenset[int], frozenset[int]]) -> tuple[list[int], list[int]]:
+    return sorted(group[0]), sorted(group[1])
 
 
 def _at(nodes: Ints, places: Ints, x: Floats, best: str, n: int) -> Ints:

@@ -9,10 +9,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.linking.english import singulars
+from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import BESTS, Aggregate, And, Arg, Compare, Count, Form, Greater, Join, Minus, Nth
 from kgqa_core.logic.memory import Ints
-from kgqa_core.search.candidates import Candidate, LabelQuery, computations, has_value, is_false, nodes_of
+from kgqa_core.search.candidates import (
+    Candidate,
+    LabelQuery,
+    computations,
+    has_value,
+    is_false,
+    nodes_of,
+    numbers_of,
+    texts_of_values,
+)
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
@@ -93,10 +104,13 @@ class WordCover:
         self.rank, self.count, self.compare, self.away, self.value = (np.zeros(size) for _ in range(5))
         self.nouns = np.zeros(size)
         self.aggregates = {how: np.zeros(size) for how in AGGREGATES}
-        lists, grammar = question_words(), grammar_of(query.text)
+        self.numbers = list[Floats]()
+        lists, idle = question_words(), grammar_of(query.text) | CONTENT_FREE
         for n, word in enumerate(self.words):
             if word in _BOUNDS and n and self.words[n - 1] == "at":
                 self.compare[n] = 1
+            elif self.words[n : n + 2] == ["no", "of"]:
+                self.count[n], self.weights[n] = 1, 0.5
             elif is_superlative(word) or word in _ORDINALS:
                 self.rank[n] = 1
             elif " ".join(self.words[n : n + 2]) in lists["negations"]:
@@ -112,14 +126,18 @@ class WordCover:
                 self.slots[SLOTS.index(word)], self.weights[n] = n, 1.5
             elif word == NUMBER or (word in lists["units"] and n and self.words[n - 1] == NUMBER):
                 self.value[n] = 1
+                if word == NUMBER:
+                    self.numbers.append(np.zeros(size))
+                self.numbers[-1][n] = 1
+            elif word == "by" and self._groups(n):
+                self.aggregates["group"][n] = 1
             elif how := next((how for how, name in AGGREGATES.items() if word in lists[name]), ""):
                 self.aggregates[how][n] = 1
-            elif all(part in grammar or part in CONTENT_FREE for part in word.split()):
+            elif all(part in idle for part in word.split()) or self.words[n : n + 2] == ["year", NUMBER]:
                 self.weights[n] = 0.0
-            elif word == "year" and self.words[n + 1 : n + 2] == [NUMBER]:
-                self.value[n] = 1
             elif not (roots[n] in index.relations or roots[n] in index.kinds):
                 self.nouns[n] = is_head(self.words, word)
+        self.asked = asked_noun(self.words, index, idle)
         self.total = max(float(self.weights.sum()), 1.0)
         self.relations = np.clip((nearness - NEAR) / SPAN, 0.0, 1.0)
         for n, word in enumerate(self.words):
@@ -134,19 +152,56 @@ class WordCover:
 
         self.texts = tuple(self._texts(index.graph))
 
+    def _may_be_value(self, run: slice) -> bool:
+        """Whether words are none for relations or kinds, and do not stand where a verb does: `what does x play`."""
+        known, doing, before = thesaurus().vocabulary, {"do", "does", "did"}, self.words[run.start - 1 : run.start]
+        genders = question_words()["female"] | question_words()["male"]
+        if self.explained(run) or any(stem(word) in known and word not in genders for word in self.words[run]):
+            return False
+        verb = before and (before[0] in (*doing, "who", "that", "to") or before[0] in SLOTS)
+        return not (verb and (before[0] not in SLOTS or not doing.isdisjoint(self.words[: run.start])))
+
+    def _groups(self, n: int) -> bool:
+        """Whether *by* stands before a type or relation by which something is grouped: `goals by team`."""
+        index, behind = self.index, self.roots[n + 1 : n + 2]
+        ways = index.relations.get(behind[0], ()) if behind else ()
+        known = (
+            bool(behind)
+            and self.words[n + 1] not in (*FUNCTION_WORDS, *SLOTS)
+            and (behind[0] in index.kinds or any(not index.graph.is_measure(way) for way in ways))
+        )
+        if not known or self.rank.any() or not n or self.words[n - 1].endswith("ed"):
+            return False
+        return f"{self.words[n - 1]} by" not in {label.lower() for label in index.graph.labels}
+
     def _texts(self, graph: LabelGraph) -> Iterator[TextRun]:
+        idle = question_words()["units"] | FUNCTION_WORDS
         taken = np.array([word in SLOTS or word == NUMBER for word in self.words], dtype=np.bool_)
         for length, first in ((m, n) for m in range(LONGEST_VALUE, 0, -1) for n in range(len(self.words) - m + 1)):
             run = slice(first, first + length)
-            if taken[run].any() or not self.weights[run].any():
+            if taken[run].any() or not self.weights[run].any() or idle.issuperset(self.words[run]):
                 continue
             text = " ".join(self.words[run])
-            nodes = next((graph.texts[one] for one in (text, *singulars(text)) if one in graph.texts), ())
-            if nodes:
+            known = next((one for one in (text, *singulars(text)) if one in graph.texts), None)
+            leaf = next((one for one in (text, *singulars(text)) if one in graph.values_by_name), None)
+            if known is not None or (leaf is not None and self._may_be_value(run)):
                 taken[run] = True
-                keys = [(node, graph.text_of(node)) for node in nodes[:2]]
+                nodes = graph.texts[known] if known is not None else graph.values_by_name[leaf or ""]
+                texts = {} if known is not None else graph.store.entity_keys(list(nodes))
+                keys = [(node, texts[node] if texts else graph.text_of(node)) for node in nodes[:2]]
                 forms = tuple((graph.named(node, key), graph.nodes_of(node, key)) for node, key in keys)
                 yield TextRun(first, first + length, forms)
+
+    def explained(self, run: slice) -> bool:
+        """Whether words are for relations or types, too."""
+        return all(stem(word) in self.index.graph.label_words for word in self.words[run])
+
+    def values_in(self, form: Form) -> Floats:
+        """The cover of the numbers and dates that a form compares with; of all where it is none of the text."""
+        texts = texts_of_values(form)
+        values = zip(self.query.values, numbers_of(self.query.values), strict=True)
+        used = {number for value, number in values if value.text in texts and number < len(self.numbers)}
+        return np.maximum.reduce([self.numbers[number] for number in used]) if used else self.value
 
     def has_all(self, relation: int) -> bool:
         """Whether the question has all words of a relation but forms of *be* and *have*."""
@@ -180,7 +235,8 @@ class WordCover:
             *((words, how in computed) for how, words in self.aggregates.items()),
             (self.compare, any(isinstance(node, (Compare, Greater)) for node in nodes)),
             (self.away, any(isinstance(node, Minus) or is_false(node) for node in nodes)),
-            (self.value, any(map(has_value, nodes)) or any(isinstance(node, Nth) for node in nodes)),
+            (self.values_in(one.form), any(map(has_value, nodes))),
+            (self.value, any(isinstance(node, Nth) for node in nodes)),
         ):
             if has:
                 cover = np.maximum(cover, words)
@@ -192,6 +248,29 @@ class WordCover:
         left = float(((1.0 - cover) * self.weights).max(initial=0.0))
         asked = bool(self.rank.any() or self.compare.any())
         return self.share(cover), left, 0.5 * (bool(self.rank.any()) and not ranks), 0.5 * (ranks and not asked)
+
+
+def asked_noun(words: Sequence[str], index: WordIndex, idle: frozenset[str]) -> int:
+    """Place of the noun for what a question asks for, before its first preposition or verb; -1 where there is none.
+
+    A noun here is a word for a type or a relation.
+    """
+    lists, found = question_words(), -1
+    start = max((n for n, word in enumerate(words) if word in ("which", "what")), default=0)
+    for n, word in enumerate(words[start:], start):
+        if word in SLOTS and n + 1 < len(words) and words[n + 1] not in idle:
+            continue  # as in `x bands from y`
+        if word in ("who", "where", "when", "do", "does", "did", "is", "are", "was", "were", *SLOTS):
+            break
+        if word == "of" and words[n - 1] in (*lists["counting"], *lists["shares"]):
+            continue
+        if word in _DETERMINERS or word in ("list", "show", "give", "me", "how", "the", "a", "and", "or"):
+            continue
+        if found >= 0 and (word in idle or word.endswith("ed")):
+            break
+        if index.measures.get(word) is None and (root(word) in index.relations or root(word) in index.kinds):
+            found = n
+    return found
 
 
 def is_head(words: Sequence[str], word: str) -> bool:

@@ -11,7 +11,6 @@ expanded, and nothing outside the file is ever read.  XML that is not well-forme
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.property_graph import DATATYPES, PropertyRows, Unfit, pop_direction
+from kgqa_core.kg.formats.property_graph import DATATYPES, ISO_DATE, PropertyRows, Unfit, pop_direction
 from kgqa_core.kg.formats.source import MAX_LINE, Source
 
 FEED = 1 << 20
@@ -35,7 +34,6 @@ CYTOSCAPE = "http://www.cytoscape.org"
 
 _LABELS = ("NodeLabel", "EdgeLabel", "Label.Text")
 """Elements of yEd that hold the text of a label."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FLAGS = {"false": False, "0": False, "true": True, "1": True}
 _XGMML_TYPES = {"real": "double", "integer": "integer", "boolean": "string"}
 
@@ -233,7 +231,7 @@ class _GraphMlReading:
             value = element.data.get(identity, key.default if key.domain in (element.kind, "all") else None)
             if value is not None and value.strip():
                 properties[key.name] = value if key.datatype == "string" else value.strip()
-                date = key.datatype == "string" and _DATE.fullmatch(value)  # for which GraphML has no name
+                date = key.datatype == "string" and ISO_DATE.fullmatch(value)  # for which GraphML has no name
                 datatypes[key.name] = "date" if date else key.datatype
         for name, values in element.attached.items():
             properties[name] = values[0][0] if len(values) == 1 else [value for value, _ in values]

@@ -22,7 +22,7 @@ from kgqa_core.kg.formats import neo4j_json
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.graphml import RELATION
-from kgqa_core.kg.formats.property_graph import PropertyRows, Unfit, key_of, pop_direction
+from kgqa_core.kg.formats.property_graph import PropertyRows, Unfit, dates_of, key_of, pop_direction
 from kgqa_core.kg.formats.source import Source
 
 MAX_DOCUMENT = 512 << 20
@@ -191,7 +191,7 @@ class _DocumentReading:
                 types += kinds
                 del properties[name]
         parent = properties.pop("parent", None) if self.cytoscape else None
-        self.rows.node(self.keys[-1], list(dict.fromkeys(types)), properties)
+        self.rows.node(self.keys[-1], list(dict.fromkeys(types)), properties, dates_of(properties))
         if parent is not None:
             self.rows.edge(self.keys[-1], "parent", parent, {})
 
@@ -239,7 +239,7 @@ class _DocumentReading:
         directed = directed if given is None else given
         one_way = directed if isinstance(directed, bool) else self.directed and undirected is not True
         source, target = (self._end(end, positions) for end in ends)
-        self.rows.edge(source, relation, target, properties, directed=one_way)
+        self.rows.edge(source, relation, target, properties, dates_of(properties), directed=one_way)
         self.unnamed += named is None
 
     def _end(self, end: Any, positions: bool) -> str:

@@ -53,6 +53,9 @@ DATATYPES: Mapping[str, str] = {
 }
 """Names of datatypes in Neo4j, GraphML and XML Schema, and the last part of the literal's datatype IRI."""
 
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+"""A day as a string, for which JSON and GraphML have no type."""
+
 NUMERALS: Mapping[str, str] = {"integer": r"^[+-]?[0-9]+$", "double": NUMBER, "decimal": NUMBER}
 """What values of numeric datatypes look like; `NaN` and the infinities are doubles too."""
 
@@ -131,6 +134,11 @@ def key_of(value: Any) -> str:
     if "\0" in key or "\r" in key:
         raise Unfit("a NUL or a carriage return within a key")
     return key
+
+
+def dates_of(properties: Mapping[str, Any]) -> dict[str, str]:
+    """The datatype of each property that is a day in a string."""
+    return {name: "date" for name, value in properties.items() if isinstance(value, str) and ISO_DATE.fullmatch(value)}
 
 
 def pop_direction(properties: dict[str, Any]) -> bool | None:

@@ -50,6 +50,8 @@ NEAR, ALONE, PARAPHRASE = 0.75, 0.65, 0.5
 that stands alone, and that where no other word of the question names some relation of the form."""
 MISTYPED = 0.75
 """Share of letters that a word which English hardly has shares with the one of the form that it was meant for."""
+_OF_ONE = re.compile(r"\b(?:who|what)(?: is| was|'s|s) the $", re.IGNORECASE)
+"""What stands before a noun for what something has, as in `who is the drummer of x`, and not for a kind."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
@@ -122,14 +124,18 @@ class UnreadWords:
         """
         text, tokens = query.text, [_Token(one[0].lower(), *one.span()) for one in WORD.finditer(query.text)]
         used = [slot for number, slot in enumerate(query.slots) if number in best.slots]
-        names = roots(*(name for slot in used for name in slot.names))
+        meant = [entity_of(slot, best.form) for slot in used if len(slot.entities) > 1]
+        names = roots(
+            *(name for slot in used if len(slot.entities) == 1 for name in slot.names),
+            *self.reader.graph.store.names(meant).values(),
+        )
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
         known = names | form.words  # a mention may be the name of the type of what is found
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= known for slot in query.slots}
         cues = cues_of(text, yes_no=False)
         fixed = {*SLOTS, NUMBER}
         idle = [match.span() for match in idle_phrases().finditer(text.lower())]
-        numbers = iter(_years(query))
+        numbers, named_kinds = iter(_years(query)), 0
         untyped, asked = is_untyped(best.form, self.reader.graph), [token.text for token in tokens]
         behind = [*(token.text for token in tokens[1:]), ""]
         for before, token, after in zip([_Token("", 0, 0), *tokens], tokens, behind, strict=False):
@@ -152,11 +158,16 @@ class UnreadWords:
                 )
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
                 other = self._is_of_others(token.text, form)
-                called = before.text in _DETERMINERS or not (other or kinds().isdisjoint(singulars(token.text)))
+                ends = after in (*SLOTS, "", *grammar)  # no part of a compound
+                called = before.text in _DETERMINERS
+                called |= ends and not (other or kinds().isdisjoint(singulars(token.text)))
                 kind = called and not form.typed
                 kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
-                kind &= bool(self.reader.types) or not other  # without types nouns name relations
+                kind &= not other or (bool(self.reader.types) and not kinds().isdisjoint(singulars(token.text)))
+                kind = kind and not (_OF_ONE.search(text[: token.start]) and after == "of")
                 kind = kind and not self.reader.leads_on(token.text, best)
+                named_kinds += kind
+                kind = kind or (other and self.reader.is_called(token.text, best))
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
@@ -177,7 +188,7 @@ class UnreadWords:
         rest = {root(token.text) for token in words if token is not head}
         learnt = {relation for token in words for relation in self.learnt.get(root(token.text), ())}
         likely = sum(token.state == LIKELY for token in tokens)
-        unnamed = self.reader.unnamed(form, used, roots(text), rest, learnt) > likely
+        unnamed = self.reader.unnamed(form, used, roots(text), rest, learnt) > likely + named_kinds
         unnamed = unnamed and not self.reader.is_all_of_type(best, query)
         alone, bound = (
             sum(token.state == LEFT and token.alone is apart for token in tokens) for apart in (True, False)
@@ -268,7 +279,7 @@ class UnreadWords:
             restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             restricts = restricts and not (asks_one and self._is_head(tokens, n))
             other = self._is_of_others(token.text, form)
-            restricts |= other and n > 0 and tokens[n - 1].text in _DETERMINERS  # `which authors`, and books are found
+            restricts |= other and (unnamed or tokens[n - 1].text in _DETERMINERS)  # `which authors`, of books
             name = n > 0 and capitals and text[token.start].isupper()
             token.alone = not (restricts or name or timed)
             enough = NEAR if restricts or name or timed or other else PARAPHRASE if unnamed else ALONE

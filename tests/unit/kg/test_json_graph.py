@@ -56,6 +56,15 @@ def test_every_form_of_a_document_is_the_same_graph(tmp_path, form, indent):
     assert not graph.rejects and not graph.found
 
 
+def test_days_in_strings_are_dates_and_other_strings_stay(tmp_path):
+    nodes = [{"id": "P1", "fitted": "2021-03-05", "code": "2021-3", "note": "since 2021-03-05"}]
+    (tmp_path / "g.json").write_text(json.dumps({"nodes": nodes, "links": []}), encoding="utf-8")
+    built(tmp_path / "kg", [tmp_path / "g.json"])
+    with KgStore.open(tmp_path / "kg") as store:
+        dated = store.connection.execute("SELECT key FROM entities WHERE datatype LIKE '%#date'").fetchall()
+    assert dated == [("2021-03-05",)]
+
+
 def test_types_numbers_and_further_attributes_are_read(tmp_path):
     nodes = [{"id": 1, "name": "A", "type": "Pump", "data": 3}, {"id": 2, "types": ["Valve", "Part"]}]
     graph = content(tmp_path, {"nodes": nodes, "links": [{"source": 1, "target": "2", "type": "r", "weight": 0.5}]})

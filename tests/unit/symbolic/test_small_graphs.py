@@ -37,6 +37,39 @@ Ann	sibling	Ben
 Ann	sibling	Cat
 Ann	child	Eve
 """
+BOATS = """name,class,dock,length_m,built,motor,skipper
+Wren,sloop,North Dock,9,2003-05-12,true,Ida Moss
+Plover,ketch,North Dock,14,2001-02-20,false,Ida Moss
+Heron,sloop,South Dock,11,2004-03-03,true,
+Tern,yawl,South Dock,12,2010-07-30,false,Jon Vale
+Gannet,sloop,South Dock,8,2015-03-18,false,Jon Vale
+Osprey,ketch,West Dock,16,1998-11-02,true,
+"""
+DOCKS = """name,harbour,depth_m
+North Dock,Old Harbour,4
+South Dock,Old Harbour,6
+West Dock,New Harbour,3
+East Dock,New Harbour,5
+"""
+CLUBS = """Red Kites	plays	jazz
+Red Kites	comes from	Alden
+Red Kites	has website	yes
+Low Tide	plays	folk
+Low Tide	comes from	Alden
+Low Tide	has website	no
+The Wicks	plays	jazz
+The Wicks	comes from	Brone
+The Wicks	has website	yes
+gig 1	band	Red Kites
+gig 1	minutes	50
+gig 1	hall	Town Hall
+gig 2	band	Low Tide
+gig 2	minutes	40
+gig 2	hall	Mill
+gig 3	band	The Wicks
+gig 3	minutes	30
+gig 3	hall	Mill
+"""
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +79,10 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     for name, text in (("books.csv", BOOKS), ("staff.tsv", STAFF), ("family.tsv", FAMILY)):
         (folder / name).write_text(text, encoding="utf-8")
         made[name.partition(".")[0]] = System.from_graph(folder / name, home=folder / "home")
+    for name, text in (("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS)):
+        (folder / name).write_text(text, encoding="utf-8")
+    made["boats"] = System.from_graph(folder / "boats.csv", folder / "docks.csv", home=folder / "home")
+    made["clubs"] = System.from_graph(folder / "clubs.tsv", home=folder / "home")
     yield made
 
 
@@ -67,6 +104,22 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("family", "who is Ann's sister?", "Cat"),
         ("family", "how many daughters does Ann have", "1"),
         ("family", "who is Ann's brother?", "Ben"),
+        ("boats", "boats without a skipper", "Heron, Osprey"),
+        ("boats", "how many boats are in East Dock", "0"),
+        ("boats", "boats longer than 90 m", "none"),
+        ("boats", "boats built between 2002 and 2005", "Heron, Wren"),
+        ("boats", "boats built in march 2004", "Heron"),
+        ("boats", "boats built after 3 March 2004", "Gannet, Tern"),
+        ("boats", "average length by class", "ketch: 15, sloop: 9.33, yawl: 12"),
+        ("boats", "which boats have no motor", "Gannet, Plover, Tern"),
+        ("boats", "what percentage of the boats has a motor", "50"),
+        ("boats", "boats in North Dock or West Dock", "Osprey, Plover, Wren"),
+        ("boats", "boats in the south dock that are not sloops", "Tern"),
+        ("clubs", "percentage of bands that play jazz", "66.67"),
+        ("clubs", "bands with a website", "Red Kites, The Wicks"),
+        ("clubs", "total minutes by hall", "Mill: 70, Town Hall: 50"),
+        ("clubs", "bands from alden or brone", "Low Tide, Red Kites, The Wicks"),
+        ("clubs", "who is the singer of the red kites", None),
     ],
 )
 def test_what_is_asked_is_found_or_declined(

@@ -106,7 +106,7 @@ class SlotSearch(PlanSearch):
             made = self._extended(
                 plan, forms.And((forms.Class(self.graph.type_keys[index]), plan.form)), nodes, plan.cover
             )
-            made.texts = True
+            made.texts = frozenset((0,))
             yield made
 
     def _narrow(self, plan: Plan) -> Iterator[Plan]:
@@ -120,7 +120,7 @@ class SlotSearch(PlanSearch):
         for of in (plan, *self._typed(plan, FEW)) if self.types or not long else ():
             ways = self.graph.directed_relations(of.nodes).tolist()
             measures: list[tuple[int, ...]] = [(way,) for way in ways if self.graph.is_measure(way)]
-            for by, best in product(measures + self.graph.long_measures(of.last) * of.texts, BESTS):
+            for by, best in product(measures + self.graph.long_measures(of.last) * len(of.texts), BESTS):
                 steps = tuple(map(self.graph.step, by))
                 ranked: list[Form] = [forms.Arg(best, of.form, steps)]
                 if len(by) == 1 and not long and (plan.relations or self.named):
