@@ -224,10 +224,9 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     lists, typed = question_words(), graph.typed(nodes)
     if kind in ("time", "number") and not typed.any():
         return any(map(str.isdigit, "".join(graph.store.names(nodes.tolist()).values())))
-    if kind in ("person", "place") and graph.values_by_name and not typed.any():
-        names = graph.store.names(nodes.tolist()).values()
-        if all(name.islower() for name in names):
-            return False  # no names of their own
+    unnamed = kind in ("person", "place") and bool(graph.values_by_name) and not typed.any()
+    if unnamed and graph.values_by_name.keys() >= set(graph.store.names(nodes.tolist()).values()):
+        return False  # no names of their own
     if not typed.all() and (typed.any() or kind != "person"):
         return True
     types = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}

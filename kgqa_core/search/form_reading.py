@@ -206,7 +206,7 @@ class FormReader:
             if -1 in ends:  # what it is between has no names of types
                 asks = directed < graph.relations and relation not in inside and ends[1] < 0
                 asks &= bool(stems([graph.labels[relation]]) - CONTENT_FREE) and not graph.is_type[relation]
-                number += asks and graph.measured[relation] <= 0.5
+                number += asks and graph.measured[relation] <= 0.5 and graph.triples[relation] > 0  # else a qualifier
                 continue
             wordless += 1
             if tied:

@@ -38,6 +38,7 @@ LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
 LONGEST_TYPE = 5
 """Words of the label of a type that questions name."""
 WORD = re.compile(r"[^\W_]+")
+_WORDS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 """A word of a question or a label."""
 _SEPARATORS = re.compile(r"[_\-./:#]+")
 
@@ -371,7 +372,8 @@ class LabelGraph:
         results: dict[str, tuple[int, ...]] = {}
         if len(plain) <= MOST_VALUES:
             for node, name in sorted(self.store.names(plain.tolist()).items()):
-                if node not in self.truths and name.islower() and 2 <= len(name) <= LONGEST_TEXT:
+                words = name.islower() and len(name) <= LONGEST_TEXT and _WORDS.fullmatch(name)
+                if words and node not in self.truths:
                     results[name] = (*results.get(name, ()), node)
         return results
 

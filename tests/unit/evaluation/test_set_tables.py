@@ -102,7 +102,13 @@ def test_sets_are_columns_and_models_with_their_knowledge_rows(found: dict) -> N
     assert by_type.columns == ("Type", "n", "a · No knowledge", "a · Rigel facts")
     assert [(name, cells[0], str(cells[2])) for name, cells in by_type.rows] == [("generic", 10, "25.0")]
     assert report.table_2(found, "people", "exact").rows == ()
-    assert found["sets"]["people"].keys() == {"scores", "by_complexity", "n_unlinkable", "gain_over_no_knowledge"}
+    assert found["sets"]["people"].keys() == {
+        "scores",
+        "by_complexity",
+        "n_unlinkable",
+        "gain_over_no_knowledge",
+        "cost",
+    }
 
 
 def test_the_page_shows_tables_tests_and_failed_sets_and_escapes_names(found: dict) -> None:

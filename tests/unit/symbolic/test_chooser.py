@@ -88,14 +88,14 @@ def test_the_second_plan_is_answered_with_its_proof_when_it_is_chosen(make: Solv
     other = {CAPITAL: NEAR, NEAR: CAPITAL}[str(own.form).replace(X, "")]
     assert str(found.form).replace(X, "") == other and found.answers != own.answers
     assert found.proof == execute(parse(str(found.form)), make(None).store).proof != ()
-    assert found.confidence == MOST and found.chooser == "openai:m: plan 2 of 9" and own.chooser is None
+    assert found.confidence == MOST and found.chooser == "openai:m: plan 2 of 8" and own.chooser is None
     [body] = server.bodies
     seen = json.loads(body["messages"][-1]["content"])
-    assert seen["question"] == TEXT and len(seen["plans"]) == 9 <= PLANS
+    assert seen["question"] == TEXT and len(seen["plans"]) == 8 <= PLANS
     asks = {plan["asks for"]: plan["finds"] for plan in seen["plans"]}
     assert asks["capital of Norland"] == ["Norland City"] and all(len(finds) <= 5 for finds in asks.values())
     schema = body["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["plan"]["enum"] == [*map(str, range(1, 10)), "none"]
+    assert schema["properties"]["plan"]["enum"] == [*map(str, range(1, 9)), "none"]
     assert "http" not in body["messages"][-1]["content"], "no key of the graph is sent"
 
 
@@ -123,7 +123,7 @@ def test_a_plan_against_which_the_parser_is_sure_is_not_answered(make: Solvers, 
 def test_none_declines_and_says_what_is_missing(make: Solvers, server: ChatServer) -> None:
     found = ask(make(opened(server, "none", "the  old\ncapital"), CAPITAL))
     assert (found.answers, found.reason, found.missing) == ((), RELATION, "the old capital")
-    assert found.chooser == "openai:m: none of 9, missing: the old capital"
+    assert found.chooser == "openai:m: none of 8, missing: the old capital"
     assert found.confidence is not None and found.confidence < 0.4
     assert ask(make(opened(server, "none", ""), CAPITAL, least=0.1)).reason == RELATION
     assert ask(make(opened(server, "none", ""), CAPITAL, least=0.0)).answers, "nothing is declined at 0"
@@ -133,10 +133,10 @@ def test_none_declines_and_says_what_is_missing(make: Solvers, server: ChatServe
     ("said", "fault"),
     [
         ("Norland City", "no JSON object"),
-        ('{"plan": "11", "missing": ""}', "'11' is none of 9 plans"),
-        ('{"plan": ["1"], "missing": ""}', "is none of 9 plans"),
-        ('{"plan": null, "missing": ""}', "is none of 9 plans"),
-        ('{"plan": "1", "missing": 7}', "is none of 9 plans"),
+        ('{"plan": "11", "missing": ""}', "'11' is none of 8 plans"),
+        ('{"plan": ["1"], "missing": ""}', "is none of 8 plans"),
+        ('{"plan": null, "missing": ""}', "is none of 8 plans"),
+        ('{"plan": "1", "missing": 7}', "is none of 8 plans"),
         ("", "empty"),
         ("[" * 9000 + "{}", "no JSON object|is none of"),
         (Fault(status=500), "500"),
