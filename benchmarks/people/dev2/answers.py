@@ -1,161 +1,21 @@
 """Computes the gold answers of dev2 from its graph files, and writes a file of questions for each graph.
 
-    python benchmarks/people/dev2/answers.py
+    python -m benchmarks.people.dev2.answers
 
-It reads the files with csv, json and rdflib, and nothing of the system.  Every entity is called as the file shows it;
-names are unique in each graph.  Whatever lacks a fact is left out of conditions, ranks, sums and averages.
+It reads the files with csv, json and rdflib.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import rdflib
 
+from benchmarks.people.gold import ENTITY, RELATION, TYPE, Graph, ask, mean, no, percent, read_tables, write
+
 HERE = Path(__file__).resolve().parent
 GRAPHS = HERE / "graphs"
-EMPTY = ([], ["0"], ["no"])
-RELATION, ENTITY, TYPE = "missing relation", "missing entity", "missing type"
-ROWS: dict[str, list[dict[str, object]]] = defaultdict(list)
-
-
-class Graph:
-    """The facts of one graph, by the names of things, and the things of each type."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.values: dict[tuple[str, str], list[str]] = defaultdict(list)
-        self.things: dict[str, list[str]] = defaultdict(list)
-        self.relations: set[str] = set()
-
-    def add(self, subject: str, relation: str, value: object) -> None:
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if text:
-            self.values[subject, relation].append(text)
-            self.values[text, "~" + relation].append(subject)
-            self.relations |= {relation, "~" + relation}
-
-    def of(self, names: str | Iterable[str], *path: str) -> set[str]:
-        """What a path of relations leads to; `~` goes against a relation."""
-        found = {names} if isinstance(names, str) else set(names)
-        for relation in path:
-            assert relation in self.relations, relation
-            found = {value for name in found for value in self.values.get((name, relation), [])}
-        return found
-
-    def all(self, kind: str) -> set[str]:
-        assert kind in self.things, kind
-        return set(self.things[kind])
-
-    def test(self, names: str | Iterable[str], relation: str, good: Callable[[str], bool]) -> set[str]:
-        """Of a type's things, or of names, those with a value that is good."""
-        own = self.all(names) if isinstance(names, str) else set(names)
-        return {name for name in own if any(good(value) for value in self.of(name, relation))}
-
-    def eq(self, names: str | Iterable[str], relation: str, *values: str) -> set[str]:
-        return self.test(names, relation, lambda value: value in values)
-
-    def more(self, names: str | Iterable[str], relation: str, bound: float) -> set[str]:
-        return self.test(names, relation, lambda value: float(value) > bound)
-
-    def less(self, names: str | Iterable[str], relation: str, bound: float) -> set[str]:
-        return self.test(names, relation, lambda value: float(value) < bound)
-
-    def since(self, names: str | Iterable[str], relation: str, day: str) -> set[str]:
-        return self.test(names, relation, lambda value: value >= day)
-
-    def before(self, names: str | Iterable[str], relation: str, day: str) -> set[str]:
-        return self.test(names, relation, lambda value: value < day)
-
-    def says(self, names: str | Iterable[str], relation: str, word: str) -> set[str]:
-        return self.test(names, relation, lambda value: word.lower() in value.lower())
-
-    def lacks(self, names: str | Iterable[str], relation: str) -> set[str]:
-        own = self.all(names) if isinstance(names, str) else set(names)
-        return own - self.test(own, relation, lambda value: True)
-
-    def numbers(self, names: Iterable[str], relation: str) -> list[float]:
-        assert relation in self.relations, relation
-        return [float(value) for name in names for value in self.values.get((name, relation), [])]
-
-    def top(self, names: str | Iterable[str], relation: str, number: int = 1, low: bool = False) -> set[str]:
-        """The first things by a number or a date, the largest unless low; ties are complete."""
-        own = self.all(names) if isinstance(names, str) else set(names)
-        assert relation in self.relations, relation
-        keyed = {name: order(self.values[name, relation][0]) for name in own if self.values.get((name, relation))}
-        bound = sorted(keyed.values(), reverse=not low)[:number][-1]
-        return {name for name, key in keyed.items() if (key <= bound if low else key >= bound)}
-
-    def groups(self, names: str | Iterable[str], relation: str, value: str = "", mean: bool = False) -> set[str]:
-        """By what a relation leads to: how many things, or the sum or the mean of a value of theirs."""
-        own = self.all(names) if isinstance(names, str) else set(names)
-        members = {group: own & self.of(group, "~" + relation) for group in self.of(own, relation)}
-        found = {}
-        for group, inside in members.items():
-            given = self.numbers(inside, value) if value else [1.0] * len(inside)
-            if given:
-                found[group] = sum(given) / len(given) if mean else sum(given)
-        return {f"{group}: {plain(number)}" for group, number in found.items()}
-
-
-def order(value: str) -> tuple[float, str]:
-    """What a value is ordered by."""
-    try:
-        return (float(value), "")
-    except ValueError:
-        return (0.0, value)
-
-
-def plain(number: float) -> str:
-    return f"{number:.10g}"
-
-
-def mean(numbers: list[float]) -> float:
-    return sum(numbers) / len(numbers)
-
-
-def percent(part: set[str], whole: set[str]) -> float:
-    return 100 * len(part & whole) / len(whole)
-
-
-def ask(graph: Graph, kind: str, question: str, answer: set[str] | float | bool, style: str = "") -> None:
-    """A question with its answer: names, a number, or whether it is so."""
-    if isinstance(answer, bool):
-        texts = ["yes" if answer else "no"]
-    elif isinstance(answer, set):
-        texts = sorted(answer)
-    else:
-        texts = [plain(answer)]
-    put(graph, question, style, answers=texts, answerable=True, empty=texts in EMPTY, type=kind)
-
-
-def no(graph: Graph, question: str, reason: str, missing: str, style: str = "") -> None:
-    """A question that the graph cannot answer."""
-    put(graph, question, style, answers=[], answerable=False, empty=False, reason=reason, missing=missing)
-
-
-def put(graph: Graph, question: str, style: str, **fields: object) -> None:
-    rows = ROWS[graph.name]
-    order_ = "answers answerable empty reason missing type".split()
-    tags = style.split() + ["lowercase"] * (question == question.lower())
-    row = {"id": f"dev2-{graph.name}-{len(rows) + 1:03d}", "question": question}
-    rows.append(row | {field: fields.get(field) for field in order_} | {"style": tags})
-
-
-def read_zoo() -> Graph:
-    graph = Graph("zoo")
-    for table in ("animals", "keepers", "enclosures", "feedings"):
-        with (GRAPHS / "zoo" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                name, *columns = row
-                graph.things[table].append(row[name])
-                for column in columns:
-                    graph.add(row[name], column, row[column])
-    return graph
 
 
 def read_league() -> Graph:
@@ -194,8 +54,10 @@ def read_kitchen() -> Graph:
     return graph
 
 
-def zoo() -> None:
-    g = read_zoo()
+def zoo() -> Graph:
+    g = read_tables(
+        "zoo", GRAPHS / "zoo", dict.fromkeys(("animals", "keepers", "enclosures"), "name") | {"feedings": "feeding"}
+    )
     animals, endangered = "animals", g.eq("animals", "endangered", "true")
     ask(g, "direct", "who looks after malou", g.of("Malou", "keeper"))
     ask(g, "direct", "what was basil fed", g.of("Basil", "~animal", "food"))
@@ -361,9 +223,10 @@ def zoo() -> None:
     no(g, "which animals are on loan from another zoo", RELATION, "loan")
     no(g, "animals with a microchip", RELATION, "microchip", "keyword")
     no(g, "how many souvenir shops do we have", TYPE, "souvenir shops")
+    return g
 
 
-def league() -> None:
+def league() -> Graph:
     g = read_league()
     player, match, team, stadium = "player", "match", "team", "stadium"
     ask(g, "direct", "who coaches osterby owls", g.of("Osterby Owls", "coach"))
@@ -547,9 +410,10 @@ def league() -> None:
     no(g, "who was man of the match in the gulls rovers game", RELATION, "man of the match")
     no(g, "transfer fee paid for cato imani", RELATION, "transfer fee", "keyword")
     no(g, "which youth academies are in the league", TYPE, "youth academies")
+    return g
 
 
-def festival() -> None:
+def festival() -> Graph:
     g = read_festival()
     bands, slots, stages, sponsors = "bands", "slots", "stages", "sponsors"
     ask(g, "direct", "what do the velvet moths play", g.of("The Velvet Moths", "plays"))
@@ -730,9 +594,10 @@ def festival() -> None:
     no(g, "which volunteers work on saturday", TYPE, "volunteers")
     no(g, "what instrument does ola ferngrove play", RELATION, "instrument")
     no(g, "who is the drummer of wolfbane parade", RELATION, "drummer")
+    return g
 
 
-def kitchen() -> None:
+def kitchen() -> Graph:
     g = read_kitchen()
     dish, ingredient, supplier, menu = "Dish", "Ingredient", "Supplier", "Menu"
     vegetarian, allergens = g.eq(dish, "vegetarian", "true"), g.eq(ingredient, "allergen", "true")
@@ -900,21 +765,8 @@ def kitchen() -> None:
     no(g, "list the waiters", TYPE, "waiters", "short-form")
     no(g, "which ovens are being repaired", TYPE, "ovens")
     no(g, "how many tables are booked tonight", TYPE, "tables")
-
-
-def main() -> None:
-    """Writes the four files, and prints how many questions there are of each type."""
-    for write in (zoo, league, festival, kitchen):
-        write()
-    kinds: Counter[str] = Counter()
-    for name, rows in ROWS.items():
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (HERE / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-        good = [row for row in rows if row["answerable"]]
-        kinds.update(str(row["type"]) for row in good)
-        print(f"{name}: {len(rows)} questions, {len(good)} answerable, {sum(bool(row['empty']) for row in good)} empty")
-    print(dict(kinds.most_common()))
+    return g
 
 
 if __name__ == "__main__":
-    main()
+    write(HERE, (zoo(), league(), festival(), kitchen()))
