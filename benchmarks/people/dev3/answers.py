@@ -7,6 +7,7 @@ It reads the files with csv and rdflib.
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import rdflib
@@ -84,6 +85,7 @@ def realm() -> Graph:
         g.before(g.since(road, "opened", "1960"), "opened", "1970"),
         "keyword",
     )
+    ask(g, "date condition", "which roads have been opened since 2020", g.since(road, "opened", "2020"))
     ask(g, "text", "whats the motto of caldermark", g.of("Caldermark", "motto"))
     ask(g, "text", "The province that has the word sea in its motto is called what?", g.says(province, "motto", "sea"))
     ask(g, "boolean", "on which roads does one pay a toll", g.eq(road, "toll", "true"))
@@ -150,6 +152,7 @@ def realm() -> Graph:
         "rank",
         "highest peak that isnt in eskerra",
         g.top(g.all(mountain) - g.eq(mountain, "province", "Eskerra"), "heightM"),
+        "typo",
     )
     ask(
         g,
@@ -166,7 +169,7 @@ def realm() -> Graph:
         "keyword",
     )
     ask(g, "first k", "The five longest rivers", g.top(river, "lengthKm", 5), "keyword")
-    ask(g, "first k", "what are the 3 most populous provinces", g.top(province, "population", 3))
+    ask(g, "first k", "what are the 3 most popluous provinces", g.top(province, "population", 3), "typo")
     ask(g, "count", "Through how many provinces does the Tarrow flow?", len(g.of("Tarrow", "flowsThrough")))
     ask(
         g,
@@ -210,6 +213,12 @@ def realm() -> Graph:
         "by how many metres is Mount Corvane higher than Hallin Peak",
         g.numbers({"Mount Corvane"}, "heightM")[0] - g.numbers({"Hallin Peak"}, "heightM")[0],
     )
+    ask(
+        g,
+        "compare",
+        "Does Lake Orrin cover more area than Lake Vess?",
+        g.numbers({"Lake Orrin"}, "area") > g.numbers({"Lake Vess"}, "area"),
+    )
     ask(g, "yes/no", "Does Gristmoor touch Ilmarsh?", "Ilmarsh" in g.of("Gristmoor", "borders"))
     ask(g, "yes/no", "does the sarn flow into the tarrow", "Tarrow" in g.of("Sarn", "flowsInto"))
     ask(g, "where/when", "In which province would I find Sedge Water?", g.of("Sedge Water", "province"))
@@ -222,6 +231,8 @@ def realm() -> Graph:
     no(g, "what fish live in mirrormere", RELATION, "fish")
     no(g, "who was the first to climb Mount Corvane", RELATION, "climber")
     no(g, "the province whose cities pay the highest taxes", RELATION, "taxes")
+    no(g, "how far is it from Tarrowick to Eskholm as the crow flies", RELATION, "distance")
+    no(g, "the road with the most accidents", RELATION, "accidents", "keyword")
     no(g, "What is the population of Farrowdene?", ENTITY, "Farrowdene")
     no(g, "which provinces border wexmoor", ENTITY, "Wexmoor")
     no(g, "height of Mount Ostrin", ENTITY, "Mount Ostrin", "keyword")
@@ -272,8 +283,9 @@ def creatures() -> Graph:
     ask(
         g,
         "path of three",
-        "which abilities did the creature have that vexmaw's predecessor evolved from",
+        "which abilites did the creature have that vexmaw's predecessor evolved from",
         g.of("Vexmaw", "Evolves From", "Evolves From", "Abilities"),
+        "typo",
     )
     ask(g, "type condition", "show me the tundra golems", g.eq(golems, "Habitat", "Tundra"))
     ask(g, "type condition", "Which spirits deal ice damage?", g.eq(spirits, "Damage Type", "Ice"))
@@ -406,10 +418,12 @@ def creatures() -> Graph:
     no(g, "slimes that need more than 50 mana", RELATION, "mana", "keyword")
     no(g, "The dragon with the longest wingspan", RELATION, "wingspan", "keyword")
     no(g, "how much damage does Copperwasp do per hit", RELATION, "amount of damage")
+    no(g, "In which expansion did Wispdrake first appear?", RELATION, "expansion")
     no(g, "What level is Galedrake?", ENTITY, "Galedrake")
     no(g, "abilities of thunderhulk", ENTITY, "Thunderhulk", "keyword")
     no(g, "which creatures evolve from Mossfang", ENTITY, "Mossfang")
     no(g, "is Stormtalon faster than Mireplume", ENTITY, "Stormtalon")
+    no(g, "who lives in the Moon Temple", ENTITY, "Moon Temple")
     no(g, "Which potion cures poison?", TYPE, "potions")
     no(g, "list all weapons that deal fire damage", TYPE, "weapons")
     no(g, "quests that take place in the swamp", TYPE, "quests", "keyword")
@@ -417,5 +431,530 @@ def creatures() -> Graph:
     return g
 
 
+def read_firm() -> Graph:
+    """Ids are read as the names of what they stand for; a row of assignments is called by the names of both."""
+    tables = {
+        "departments": ("dept_id", "dept_name"),
+        "employees": ("employee_id", "full_name"),
+        "projects": ("projectId", "projectName"),
+        "products": ("product_id", "product_name"),
+        "assignments": ("", ""),
+    }
+    graph, rows, names = Graph("firm"), {}, {}
+    for table, (key, name) in tables.items():
+        with (GRAPHS / "firm" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+            rows[table] = list(csv.DictReader(file))
+        if key:
+            names |= {row[key]: row[name] for row in rows[table]}
+    for table, (key, name) in tables.items():
+        for row in rows[table]:
+            own = row[name] if name else f"{names[row['employee_id']]} on {names[row['projectId']]}"
+            graph.things[table].append(own)
+            for column in row.keys() - {key, name}:
+                graph.add(own, column, names.get(row[column], row[column]))
+    return graph
+
+
+def firm() -> Graph:
+    g = read_firm()
+    staff, project, product, task = "employees", "projects", "products", "assignments"
+    remote, active = g.eq(staff, "remote", "yes"), g.eq(project, "status", "active")
+    dropped = g.eq(product, "discontinued", "yes")
+
+    def on(name: str) -> set[str]:
+        return g.of(name, "~projectId", "employee_id")
+
+    load = g.tally(task, "employee_id")
+    pay = g.tally(g.test(staff, "dept_id", bool), "dept_id", "salary")
+    ask(g, "direct", "who does priya report to", g.of("Priya Vellore", "manager_id"))
+    ask(g, "direct", "Who's leading Lighthouse?", g.of("Lighthouse", "leadId"))
+    ask(g, "direct", "how many hours did yara put into bluebird", g.of("Yara Nkemelu on Bluebird", "hours"))
+    ask(
+        g,
+        "direct",
+        "What was Mei Castellano's role on Lighthouse?",
+        g.of("Mei Castellano on Lighthouse", "role_on_project"),
+    )
+    ask(
+        g,
+        "path of two",
+        "in which office does Yara Nkemelu's department sit",
+        g.of("Yara Nkemelu", "dept_id", "office"),
+    )
+    ask(
+        g,
+        "path of two",
+        "Manager of whoever leads Open Door",
+        g.of("Open Door", "leadId", "manager_id"),
+        "keyword",
+    )
+    ask(
+        g,
+        "path of three",
+        "who heads the department of the person responsible for the bamboo steamer",
+        g.of("bamboo steamer", "responsible_id", "dept_id", "head_id"),
+    )
+    ask(
+        g,
+        "path of three",
+        "Who is the boss of the boss of Casper Lund's boss?",
+        g.of("Casper Lund", "manager_id", "manager_id", "manager_id"),
+    )
+    ask(g, "type condition", "everyone in logistics", g.eq(staff, "dept_id", "Logistics"), "keyword")
+    ask(g, "type condition", "What do we get from Castell & Sons?", g.eq(product, "supplierName", "Castell & Sons"))
+    ask(g, "type condition", "employees in Legal", g.eq(staff, "dept_id", "Legal"), "keyword")
+    ask(g, "number condition", "Who makes more than 100000 a year?", g.more(staff, "salary", 100000))
+    ask(g, "number condition", "products that go for less than 20", g.less(product, "unit_price", 20))
+    ask(
+        g,
+        "number condition",
+        "who works on more than one project",
+        {name for name, number in load.items() if number > 1},
+    )
+    ask(
+        g,
+        "number condition",
+        "Does anyone in Design get more than 100000, and if so who?",
+        g.more(g.eq(staff, "dept_id", "Design"), "salary", 100000),
+    )
+    ask(g, "number condition", "is there anyone whose salary is below 20000, and who", g.less(staff, "salary", 20000))
+    ask(
+        g,
+        "date condition",
+        "Which projects have a start date after June 2023?",
+        g.since(project, "startDate", "2023-07"),
+    )
+    ask(
+        g,
+        "date condition",
+        "people who were taken on in 2019",
+        g.before(g.since(staff, "hire_date", "2019"), "hire_date", "2020"),
+    )
+    ask(
+        g,
+        "date condition",
+        "projects that ended in 2020",
+        g.before(g.since(project, "endDate", "2020"), "endDate", "2021"),
+        "keyword",
+    )
+    ask(g, "text", "what is noted about the linen apron", g.of("linen apron", "note"))
+    ask(g, "text", "Which project has drivers in its description?", g.says(project, "description", "drivers"))
+    ask(g, "boolean", "who in sales works remotely", g.eq(remote, "dept_id", "Sales"))
+    ask(g, "boolean", "Products that have been discontinued", dropped, "keyword")
+    ask(
+        g,
+        "boolean",
+        "Which of the things Holzwerk Arnau supplies are discontinued?",
+        g.eq(dropped, "supplierName", "Holzwerk Arnau"),
+    )
+    ask(
+        g,
+        "negation",
+        "which account managers do not work remotely",
+        g.eq(staff, "job_title", "account manager") - remote,
+    )
+    ask(
+        g,
+        "negation",
+        "Projects that are neither active nor finished",
+        g.all(project) - active - g.eq(project, "status", "finished"),
+        "keyword",
+    )
+    ask(g, "absence", "employes without any project", g.lacks(staff, "~employee_id"), "keyword typo")
+    ask(g, "absence", "which project still lacks a lead", g.lacks(project, "leadId"))
+    ask(g, "absence", "Who doesn't report to anybody?", g.lacks(staff, "manager_id"))
+    ask(g, "union", "who all works in finance or design", g.eq(staff, "dept_id", "Finance", "Design"))
+    ask(
+        g,
+        "union",
+        "Everything supplied by Marlow Textiles or by Hoshino Trading",
+        g.eq(product, "supplierName", "Marlow Textiles", "Hoshino Trading"),
+    )
+    ask(g, "intersection", "Who was on Lighthouse and on Bluebird too?", on("Lighthouse") & on("Bluebird"))
+    ask(
+        g,
+        "intersection",
+        "remote people that report to ottilie brandis",
+        g.eq(remote, "manager_id", "Ottilie Brandis"),
+    )
+    ask(
+        g,
+        "intersection",
+        "Finished projects of which Priya was the lead",
+        g.eq(g.eq(project, "status", "finished"), "leadId", "Priya Vellore"),
+        "keyword",
+    )
+    ask(g, "intersection", "anyone on paper trail as well as on fresh coat", on("Paper Trail") & on("Fresh Coat"))
+    ask(
+        g,
+        "subtract",
+        "Henrik Dalgaard's direct reports except for the tester",
+        g.eq(staff, "manager_id", "Henrik Dalgaard") - g.eq(staff, "job_title", "tester"),
+    )
+    ask(
+        g,
+        "subtract",
+        "the people in engineering, not counting those who work remotely",
+        g.eq(staff, "dept_id", "Engineering") - remote,
+    )
+    ask(g, "rank", "who has been here the longest", g.top(staff, "hire_date", low=True))
+    ask(g, "rank", "Of which product do we have the most units in stock?", g.top(product, "units_in_stock"))
+    ask(g, "rank", "which department spends the most on salaries", {max(pay, key=lambda name: pay[name])})
+    ask(g, "rank", "Who is on the largest number of projects?", {max(load, key=lambda name: load[name])})
+    ask(
+        g,
+        "rank inside a path",
+        "To whom does the employee report who was hired most recently?",
+        g.of(g.top(staff, "hire_date"), "manager_id"),
+    )
+    ask(
+        g,
+        "rank inside a path",
+        "supplier of the dearest product",
+        g.of(g.top(product, "unit_price"), "supplierName"),
+        "keyword",
+    )
+    ask(
+        g,
+        "rank inside a path",
+        "which people work on the active project with the biggest budget",
+        g.of(g.top(active, "budget"), "~projectId", "employee_id"),
+    )
+    ask(g, "first k", "the 3 best paid employees", g.top(staff, "salary", 3), "keyword")
+    ask(g, "first k", "Which two projects were the first to start?", g.top(project, "startDate", 2, low=True))
+    ask(g, "first k", "top four products by unit price", g.top(product, "unit_price", 4), "keyword")
+    ask(g, "count", "how many people report to ottilie directly", len(g.eq(staff, "manager_id", "Ottilie Brandis")))
+    ask(
+        g,
+        "count",
+        "Of the finished projects, how many did Agata Wilk lead?",
+        len(g.eq(g.eq(project, "status", "finished"), "leadId", "Agata Wilk")),
+    )
+    ask(g, "count", "how many warehouse clerks work remotely", len(g.eq(remote, "job_title", "warehouse clerk")))
+    ask(g, "sum", "Total budget of the active projects", sum(g.numbers(active, "budget")), "keyword")
+    ask(
+        g,
+        "sum",
+        "how many hours went into bluebird altogether",
+        sum(g.numbers(g.of("Bluebird", "~projectId"), "hours")),
+    )
+    ask(
+        g,
+        "average",
+        "What does somebody in Sales earn on average?",
+        mean(g.numbers(g.eq(staff, "dept_id", "Sales"), "salary")),
+    )
+    ask(
+        g,
+        "average",
+        "mean unit price of what hoshino trading delivers",
+        mean(g.numbers(g.eq(product, "supplierName", "Hoshino Trading"), "unit_price")),
+    )
+    ask(g, "share", "what percentge of our employees work remotely", percent(remote, g.all(staff)), "typo")
+    ask(
+        g, "share", "Discontinued products as a percentage of all products", percent(dropped, g.all(product)), "keyword"
+    )
+    ask(
+        g,
+        "group",
+        "How many employees are there in each department?",
+        g.groups(g.test(staff, "dept_id", bool), "dept_id"),
+    )
+    ask(g, "group", "hours per project, summed up", g.groups(task, "projectId", "hours"))
+    ask(g, "compare", "who earns more, agata or joris", g.top({"Agata Wilk", "Joris Vantongeren"}, "salary"))
+    ask(
+        g,
+        "compare",
+        "Did Yara Nkemelu join earlier than Lucia Ferrante?",
+        g.top({"Yara Nkemelu", "Lucia Ferrante"}, "hire_date", low=True) == {"Yara Nkemelu"},
+    )
+    ask(
+        g,
+        "compare",
+        "how many more hours than Salma did Tobias spend on Lighthouse",
+        g.numbers({"Tobias Renck on Lighthouse"}, "hours")[0] - g.numbers({"Salma Quist on Lighthouse"}, "hours")[0],
+    )
+    ask(g, "yes/no", "Is Priya the manager of Tobias?", "Priya Vellore" in g.of("Tobias Renck", "manager_id"))
+    ask(g, "yes/no", "does greta olander work on kestrel", "Greta Olander" in on("Kestrel"))
+    ask(g, "where/when", "when did Long Haul finish", g.of("Long Haul", "endDate"))
+    ask(g, "where/when", "Where has Legal got its office?", g.of("Legal", "office"))
+    no(g, "when is priya's birthday", RELATION, "birthday")
+    no(g, "Which extension do I dial for Anselm Pike?", RELATION, "telephone extension")
+    no(g, "how many days of leave does Salma Quist have left", RELATION, "leave")
+    no(g, "customers of Open Door", RELATION, "customers", "keyword")
+    no(g, "where does samir live", RELATION, "place of residence")
+    no(g, "how many copper pans did we sell last month", RELATION, "units sold")
+    no(g, "what grade did hugo stamm get in his last review", RELATION, "review")
+    no(g, "Who approved the budget of Fresh Coat?", RELATION, "approval")
+    no(g, "products that weigh more than 3 kilos", RELATION, "weight", "keyword")
+    no(g, "who stood in for leopold while he was ill", RELATION, "substitute")
+    no(g, "What is Veluna Glass's delivery time?", RELATION, "delivery time")
+    no(g, "how many hours did rosa lindner put into compass", ENTITY, "Rosa Lindner")
+    no(g, "Who does Barnaby Finch report to?", ENTITY, "Barnaby Finch")
+    no(g, "whats the budget of nightingale", ENTITY, "Nightingale")
+    no(g, "Everyone in Marketing", ENTITY, "Marketing", "keyword")
+    no(g, "price of the marble mortar", ENTITY, "marble mortar", "keyword")
+    no(g, "which meeting rooms does the Lindhaven office have", TYPE, "meeting rooms")
+    no(g, "List all unpaid invoices.", TYPE, "invoices")
+    no(g, "who drives which company car", TYPE, "company cars")
+    return g
+
+
+def read_archive() -> Graph:
+    """The file has no types: what is a person, a book and so on is what stands at an end of these relations."""
+    graph = Graph("archive")
+    for line in (GRAPHS / "archive" / "archive.tsv").read_text(encoding="utf-8").splitlines():
+        graph.add(*line.split("\t"))
+    ends = {"people": "profession", "books": "~wrote", "paintings": "~painted", "groups": "founded in year"}
+    for kind, relation in ends.items():
+        graph.things[kind] = [name for name, own in graph.values if own == relation]
+    return graph
+
+
+def archive() -> Graph:
+    g = read_archive()
+    people, book, painting, group = "people", "books", "paintings", "groups"
+    painters, poets, composers, philosophers = (
+        g.eq(people, "profession", word) for word in ("painter", "poet", "composer", "philosopher")
+    )
+    quill, circle = g.of("The Quill Society", "~member of"), g.of("The Lantern Circle", "~member of")
+    signed, heron = g.eq(painting, "signed", "yes"), g.eq(book, "publisher", "Heron Press")
+    vane, harrow = g.of("Beatrix Vane", "wrote"), g.of("Ludovic Harrow", "~student of")
+    finnegrave = g.of("Aldous Finnegrave", "~student of")
+    ask(g, "direct", "who wrote the glass orchard", g.of("The Glass Orchard", "~wrote"))
+    ask(g, "direct", "By whom was Red Thread translated?", g.of("Red Thread", "translated by"))
+    ask(g, "direct", "whom did Celestine Duroy marry", g.of("Celestine Duroy", "~spouse"))
+    ask(
+        g,
+        "path of two",
+        "who translted the books that celestine duroy wrote",
+        g.of("Celestine Duroy", "wrote", "translated by"),
+        "typo",
+    )
+    ask(
+        g,
+        "path of two",
+        "Birthplace of the author of Small Weather",
+        g.of("Small Weather", "~wrote", "born in"),
+        "keyword",
+    )
+    ask(
+        g,
+        "path of two",
+        "in what city do i have to go to a gallery to see harvest moon",
+        g.of("Harvest Moon", "held at", "located in"),
+    )
+    ask(
+        g,
+        "path of three",
+        "Who was the teacher of the teacher of Noor Abellard's teacher?",
+        g.of("Noor Abellard", "student of", "student of", "student of"),
+    )
+    ask(
+        g,
+        "path of three",
+        "where was the one born who was married to the painter of nets drying",
+        g.of("Nets Drying", "~painted", "spouse", "born in"),
+    )
+    ask(
+        g,
+        "path of three",
+        "Which publishers brought out books by pupils of Aldous Finnegrave?",
+        g.of(finnegrave, "wrote", "publisher"),
+    )
+    ask(g, "type condition", "painters born in Castrel", g.eq(painters, "born in", "Castrel"), "keyword")
+    ask(g, "type condition", "who was born in port lumiere", g.eq(people, "born in", "Port Lumière"))
+    ask(g, "type condition", "composers that died in halmouth", g.eq(composers, "died in", "Halmouth"), "keyword")
+    ask(g, "type condition", "Which books are set in Vessany?", g.eq(book, "set in", "Vessany"))
+    ask(g, "number condition", "Which books have more than 400 pages?", g.more(book, "number of pages", 400))
+    ask(g, "number condition", "books with fewer than 60 pages", g.less(book, "number of pages", 60), "keyword")
+    ask(g, "date condition", "who was born after 1850", g.since(people, "date of birth", "1851"))
+    ask(
+        g,
+        "date condition",
+        "What books were published in the 1820s?",
+        g.less(g.more(book, "published in year", 1819), "published in year", 1830),
+    )
+    ask(
+        g,
+        "date condition",
+        "paintings made between 1815 and 1825",
+        g.less(g.more(painting, "year of painting", 1814), "year of painting", 1826),
+        "keyword",
+    )
+    ask(g, "date condition", "poets born after 1880", g.since(poets, "date of birth", "1881"), "keyword")
+    ask(g, "text", "How does The Glass Orchard begin?", g.of("The Glass Orchard", "first line"))
+    ask(g, "text", "the book with a stove in its first line", g.says(book, "first line", "stove"))
+    ask(g, "boolean", "signed paintings in the senlow museum", g.eq(signed, "held at", "Senlow Museum"), "keyword")
+    ask(
+        g,
+        "boolean",
+        "Which of the paintings by Matthias Orlo is not signed?",
+        g.eq(g.of("Matthias Orlo", "painted"), "signed", "no"),
+    )
+    ask(
+        g,
+        "boolean",
+        "unsigned pictures painted by Pia Lindqvist Oram",
+        g.eq(g.of("Pia Lindqvist Oram", "painted"), "signed", "no"),
+        "keyword",
+    )
+    ask(g, "negation", "members of the lantern circle who were not painters", circle - painters)
+    ask(g, "negation", "Which books by Beatrix Vane did Heron Press not publish?", vane - heron)
+    ask(g, "absence", "What books has nobody translated?", g.lacks(book, "translated by"))
+    ask(g, "absence", "which painting is held nowhere", g.lacks(painting, "held at"))
+    ask(g, "absence", "people whose date of death is not recorded", g.lacks(people, "date of death"))
+    ask(g, "union", "Who studied under Aldous Finnegrave or under Ludovic Harrow?", finnegrave | harrow)
+    ask(
+        g,
+        "union",
+        "everything held at castrel gallery or halmouth town hall",
+        g.eq(painting, "held at", "Castrel Gallery", "Halmouth Town Hall"),
+    )
+    ask(
+        g,
+        "intersection",
+        "who was born in Graywick and also died there",
+        g.eq(people, "born in", "Graywick") & g.eq(people, "died in", "Graywick"),
+    )
+    ask(
+        g,
+        "intersection",
+        "What have both Jonas Petrakis and Wilhelmina Strand translated?",
+        g.of("Jonas Petrakis", "~translated by") & g.of("Wilhelmina Strand", "~translated by"),
+    )
+    ask(
+        g,
+        "intersection",
+        "which pupils of aldous finnegrave became members of the quill society",
+        finnegrave & quill,
+    )
+    ask(g, "intersection", "philosophers in the Lantern Circle", philosophers & circle, "keyword")
+    ask(
+        g,
+        "subtract",
+        "beatrix vane's books minus the one dedicated to tomas iriarte bell",
+        vane - g.eq(book, "dedicated to", "Tomas Iriarte Bell"),
+    )
+    ask(g, "subtract", "All members of the Quill Society bar the poets", quill - poets)
+    ask(g, "rank", "What is the oldest painting?", g.top(painting, "year of painting", low=True))
+    ask(g, "rank", "which book is the longest", g.top(book, "number of pages"))
+    ask(g, "rank", "Which of the four societies and academies was founded last?", g.top(group, "founded in year"))
+    ask(
+        g,
+        "rank inside a path",
+        "who painted the newest picture that the castrel gallery holds",
+        g.of(g.top(g.eq(painting, "held at", "Castrel Gallery"), "year of painting"), "~painted"),
+    )
+    ask(
+        g,
+        "rank inside a path",
+        "To whom is the shortest book of Heron Press dedicated?",
+        g.of(g.top(heron, "number of pages", low=True), "dedicated to"),
+    )
+    ask(g, "first k", "the two books with the most pages", g.top(book, "number of pages", 2))
+    ask(
+        g,
+        "first k",
+        "Which three people were born earliest?",
+        g.top(people, "date of birth", 3, low=True),
+    )
+    ask(g, "count", "How many books are by Beatrix Vane?", len(vane))
+    ask(g, "count", "how many pupils did ludovic harow have", len(harrow), "typo")
+    ask(
+        g,
+        "count",
+        "how many paintings by Pia Lindqvist Oram hang in the Senlow Museum",
+        len(g.eq(g.of("Pia Lindqvist Oram", "painted"), "held at", "Senlow Museum")),
+    )
+    ask(
+        g,
+        "sum",
+        "How many pages do Celestine Duroy's books come to in total?",
+        sum(g.numbers(g.of("Celestine Duroy", "wrote"), "number of pages")),
+    )
+    ask(
+        g,
+        "sum",
+        "pages of everything academy books published, added together",
+        sum(g.numbers(g.eq(book, "publisher", "Academy Books"), "number of pages")),
+    )
+    ask(
+        g,
+        "average",
+        "How many pages does a Heron Press book have on average?",
+        mean(g.numbers(heron, "number of pages")),
+    )
+    ask(
+        g,
+        "average",
+        "average number of pages of the books set in graywick",
+        mean(g.numbers(g.eq(book, "set in", "Graywick"), "number of pages")),
+        "keyword",
+    )
+    ask(g, "share", "how many percent of the people are painters", percent(painters, g.all(people)))
+    ask(
+        g,
+        "share",
+        "What percentage of the books did Wilhelmina Strand translate?",
+        percent(g.of("Wilhelmina Strand", "~translated by"), g.all(book)),
+    )
+    ask(g, "group", "Books by publisher: how many each?", g.groups(book, "publisher"))
+    ask(g, "group", "how many people were born in each town", g.groups(people, "born in"))
+    ask(
+        g,
+        "compare",
+        "Who was born first, Jonas Petrakis or Ludovic Harrow?",
+        g.top({"Jonas Petrakis", "Ludovic Harrow"}, "date of birth", low=True),
+    )
+    ask(
+        g,
+        "compare",
+        "does swallows have more pages than small weather",
+        g.numbers({"Swallows"}, "number of pages") > g.numbers({"Small Weather"}, "number of pages"),
+    )
+    ask(g, "compare", "how old was wilhelmina strand when she died", age(g, "Wilhelmina Strand"))
+    ask(
+        g,
+        "yes/no",
+        "Was Isolde Farrant a pupil of Ambrose Kettering?",
+        "Ambrose Kettering" in g.of("Isolde Farrant", "student of"),
+    )
+    ask(
+        g,
+        "yes/no",
+        "is storm over senlow in the castrel gallery",
+        "Castrel Gallery" in g.of("Storm over Senlow", "held at"),
+    )
+    ask(g, "where/when", "when did ottokar lind die", g.of("Ottokar Lind", "date of death"))
+    ask(g, "where/when", "In which town did the Lantern Circle meet?", g.of("The Lantern Circle", "meets in"))
+    no(g, "Where is Aldous Finnegrave buried?", RELATION, "grave")
+    no(g, "who illustrated red thread", RELATION, "illustrator")
+    no(g, "how much did the castrel gallery pay for harvest moon", RELATION, "price")
+    no(g, "mother of Rosalind Okafor", RELATION, "mother", "keyword")
+    no(g, "What prizes was Noor Abellard given?", RELATION, "prizes")
+    no(g, "how wide is The Flooded Mill", RELATION, "width")
+    no(g, "into which languages has the quiet machine been translated", RELATION, "language")
+    no(g, "Who conducted Overture in Grey when it was first performed?", RELATION, "conductor")
+    no(g, "how many copies of Swallows were printed", RELATION, "print run")
+    no(g, "the editor of Small Weather", RELATION, "editor", "keyword")
+    no(g, "where did Elowen Marchetti go to school", RELATION, "school")
+    no(g, "Who is the author of The Crooked Bridge?", ENTITY, "The Crooked Bridge")
+    no(g, "when was philippa strome born", ENTITY, "Philippa Strome")
+    no(g, "paintings held at the Oxbow Museum", ENTITY, "Oxbow Museum", "keyword")
+    no(g, "which pupils did Leander Voss have", ENTITY, "Leander Voss")
+    no(g, "whom did Cosimo Aldane marry", ENTITY, "Cosimo Aldane")
+    no(g, "Which sculptures does the Senlow Museum hold?", TYPE, "sculptures")
+    no(g, "newspapers founded before 1800", TYPE, "newspapers", "keyword")
+    no(g, "name the architects who were born in Castrel", TYPE, "architects")
+    return g
+
+
+def age(graph: Graph, name: str) -> float:
+    """Whole years from a person's birth to the death."""
+    born, died = (min(graph.of(name, relation)) for relation in ("date of birth", "date of death"))
+    return int(died[:4]) - int(born[:4]) - (died[5:] < born[5:])
+
+
 if __name__ == "__main__":
-    write(HERE, (realm(), creatures()))
+    write(HERE, (realm(), creatures(), firm(), archive()))
