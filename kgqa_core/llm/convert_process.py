@@ -70,18 +70,15 @@ def tensors_of(file: Path, written: int) -> tuple[dict[str, Any], int]:
     return tensors, tied
 
 
-def main() -> dict[str, Any]:
-    """Does what stdin says."""
-    alone = leave_network()  # before torch has threads
-    job = json.loads(sys.stdin.read())
+def converted(files: list[tuple[str, str]], written: int) -> dict[str, Any]:
+    """What pairs of files, read and written, of at most `written` bytes became: `tensors` and `tied`, or the fault."""
     from safetensors.torch import save_file
 
-    limit(job["bytes"])
     names: dict[str, list[str]] = {}
     tied = 0
-    for source, target in job["files"]:
+    for source, target in files:
         try:
-            tensors, shared = tensors_of(Path(source), job["bytes"])
+            tensors, shared = tensors_of(Path(source), written)
             save_file(tensors, target, metadata={"format": "pt"})
         except Exception as fault:  # torch's loader has many
             refused = _REFUSED.search(str(fault))
@@ -89,7 +86,17 @@ def main() -> dict[str, Any]:
             return {"fault": first, "refused": refused and refused[1], "file": Path(source).name}
         names[Path(target).name] = sorted(tensors)
         tied += shared
-    return {"tensors": names, "tied": tied, "alone": alone}
+    return {"tensors": names, "tied": tied}
+
+
+def main() -> dict[str, Any]:
+    """Does what stdin says."""
+    alone = leave_network()  # before torch has threads
+    job = json.loads(sys.stdin.read())
+    import safetensors.torch  # noqa: F401  the limit of memory is beyond what is loaded
+
+    limit(job["bytes"])
+    return converted(job["files"], job["bytes"]) | {"alone": alone}
 
 
 if __name__ == "__main__":

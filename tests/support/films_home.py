@@ -14,8 +14,8 @@ from tests.support.question_graph import triples
 
 SMALL = (
     "--set", "answering.answerers=[auto, builtin]", "--set", "label_parser.adapt=always",
-    "--set", "questions.generated.size=150", "--set", "label_parser.generated=150", "--set", "label_parser.steps=20",
-    "--set", "questions.generated.split_shares=[0.6, 0.2, 0.2]",  # enough dev questions for a calibration
+    "--set", "questions.generated.size=60", "--set", "label_parser.generated=40", "--set", "label_parser.steps=10",
+    "--set", "questions.generated.split_shares=[0.4, 0.3, 0.3]",  # enough dev questions for a calibration
     "--set", "hop_path.encoder=scratch", "--set", "hop_path.epochs=2",
     "--set", "answering.limit=12", "--set", "evaluation.bootstrap=100",
 )  # fmt: skip

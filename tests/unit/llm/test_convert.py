@@ -59,6 +59,20 @@ def bad(folder: Path, held: object) -> Path:
     return folder
 
 
+@pytest.fixture
+def same_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the process does is done in this one: starting it takes seconds, and its limits would stay."""
+
+    def run(command: list[str], input: bytes, **more: Any) -> Any:
+        assert command[-1] == convert_process.__file__
+        job = json.loads(input)
+        done = convert_process.converted(job["files"], job["bytes"]) | {"alone": False}
+        return subprocess.CompletedProcess(command, 0, json.dumps(done).encode())
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+@pytest.mark.usefixtures("same_process")
 @pytest.mark.parametrize("how", [{}, {"legacy": True}, {"shards": True}], ids=["one file", "legacy", "shards"])
 def test_a_converted_model_has_the_same_weights_and_writes_the_same(tmp_path: Path, how: dict[str, bool]) -> None:
     state = pickled(tmp_path / "from", **how)
@@ -81,10 +95,15 @@ def test_the_global_that_a_pickle_calls_is_named_and_never_called(tmp_path: Path
     with pytest.raises(ModelError, match=r"pytorch_model\.bin is a pickle that calls '(posix|os)\.system'"):
         convert(folder, tmp_path / "to")
     assert not (tmp_path / "ran").exists() and not (tmp_path / "to").exists()
+
+
+@pytest.mark.usefixtures("same_process")
+def test_a_class_that_is_no_tensor_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"calls '[\w.]*PosixPath'"):
-        convert(bad(tmp_path / "other", {"weight": Path("x")}), tmp_path / "to")
+        convert(bad(tmp_path / "from", {"weight": Path("x")}), tmp_path / "to")
 
 
+@pytest.mark.usefixtures("same_process")
 @pytest.mark.parametrize(
     ("held", "message"),
     [({"model": {"w": torch.zeros(2)}}, "'model' is a dict; only a flat table"), ([torch.zeros(2)], "it holds list"),
@@ -99,6 +118,7 @@ def test_what_is_no_table_of_tensors_is_refused(tmp_path: Path, held: object, me
     assert not (tmp_path / "to").exists()
 
 
+@pytest.mark.usefixtures("same_process")
 def test_a_view_is_written_with_its_own_numbers_only(tmp_path: Path) -> None:
     whole = torch.arange(1 << 16, dtype=torch.float32).reshape(256, 256)
     done = convert(bad(tmp_path / "from", {"part": whole[3:5, :7], "turned": whole.T}), tmp_path / "to")
@@ -106,12 +126,14 @@ def test_a_view_is_written_with_its_own_numbers_only(tmp_path: Path) -> None:
     assert torch.equal(held["part"], whole[3:5, :7]) and torch.equal(held["turned"], whole.T) and done["tied"] == 1
 
 
+@pytest.mark.usefixtures("same_process")
 def test_an_adapter_of_peft_is_converted_too(tmp_path: Path) -> None:
     folder = bad(tmp_path / "from", {"lora_A": torch.ones(2, 2)})
     (folder / "pytorch_model.bin").rename(folder / "adapter_model.bin")
     assert convert(folder, tmp_path / "to")["files"] == ["adapter_model.safetensors"]
 
 
+@pytest.mark.usefixtures("same_process")
 def test_damaged_weights_and_indexes_are_refused(tmp_path: Path) -> None:
     pickled(tmp_path / "cut")
     file = tmp_path / "cut" / "pytorch_model.bin"
@@ -131,6 +153,7 @@ def test_damaged_weights_and_indexes_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "to").exists()
 
 
+@pytest.mark.usefixtures("same_process")
 def test_folders_that_need_no_conversion_and_places_that_are_taken_say_so(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="safetensors already"):
         convert(save_causal(tmp_path / "safe"), tmp_path / "to")
