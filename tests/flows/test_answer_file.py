@@ -53,6 +53,7 @@ def finished(server: ChatServer, tmp_path_factory: pytest.TempPathFactory) -> tu
         {
             "kg": {"name": "register", "files": [str(folder / "register.tsv")]},
             "retrieval": {"retrievers": ["kaping"]},
+            "kaping": {"hops": 1},
             "answering": {"answerer": "openai:m", "knowledge": ["kaping"]},
             "llm": {"base_url": server.base_url, "retries": 0},
         }

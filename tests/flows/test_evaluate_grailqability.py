@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome, kgqa
+from tests.support.command import Outcome
+from tests.support.forked_command import forked_kgqa
 from tests.unit.datasets.published.test_grailqability import FORM, files, question
 
 
@@ -25,7 +26,7 @@ def predictions(tmp_path: Path) -> Path:
 
 
 def evaluate(*words: object) -> Outcome:
-    return kgqa("evaluate", "--benchmark", "grailqability", *words)
+    return forked_kgqa("evaluate", "--benchmark", "grailqability", *words)
 
 
 def test_rows_are_those_of_the_groups_and_what_does_not_count_is_said(tmp_path: Path, predictions: Path) -> None:
@@ -58,7 +59,7 @@ def test_bad_options_are_refused(tmp_path: Path, predictions: Path, words: tuple
 
 
 def test_a_benchmark_that_is_not_known_and_data_that_is_not_given_are_refused(predictions: Path) -> None:
-    done = kgqa("evaluate", "--benchmark", "grailqa", "--predictions", predictions)
+    done = forked_kgqa("evaluate", "--benchmark", "grailqa", "--predictions", predictions)
     assert done.code == 2 and "--benchmark 'grailqa' is not known" in done.err
     done = evaluate("--predictions", predictions)
     assert done.code == 2 and "needs --data" in done.err

@@ -21,7 +21,7 @@ from tests.support.device import DEVICE
 from tests.support.divided import World, divided, make_world, whole
 
 TRAININGS: dict[str, tuple[Any, Any]] = {
-    "rigel": (train.train, RigelOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)),
+    "rigel": (train.train, RigelOptions(encoder="scratch", epochs=1, min_steps=1, scratch_width=16, device=DEVICE)),
     "hop_path": (hop_path_train.train, HopPathOptions(encoder="scratch", epochs=1, scratch_width=16, device=DEVICE)),
 }
 OPTIONS = RetrievalOptions(k=5, edge_budget=60)

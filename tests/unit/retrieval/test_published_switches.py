@@ -32,7 +32,7 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 TRAININGS: dict[str, Any] = {
     "hop_path": (hop_path_train.train, HopPathOptions(**SMALL)),
-    "rigel": (rigel_train.train, RigelOptions(hops=2, **SMALL)),
+    "rigel": (rigel_train.train, RigelOptions(hops=2, min_steps=1, **SMALL)),
 }
 ROWS = [[101, 7592, 102], [101, 2088, 2003, 2307, 102]]
 

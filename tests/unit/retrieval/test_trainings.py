@@ -20,8 +20,8 @@ SMALL = {
     "device": DEVICE,
 }  # fmt: skip
 OPTIONS = {
-    "rigel": RigelOptions(hops=2, **SMALL),
-    "label": RigelOptions(decoder="label", hops=2, **SMALL),
+    "rigel": RigelOptions(hops=2, min_steps=40, **SMALL),
+    "label": RigelOptions(decoder="label", hops=2, min_steps=40, **SMALL),
     "hop_path": HopPathOptions(**SMALL),
 }
 TRAINS = {"rigel": train_rigel, "label": train_rigel, "hop_path": train_paths}

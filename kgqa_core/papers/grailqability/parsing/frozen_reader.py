@@ -18,6 +18,8 @@ FILLER = "something"
 """What the encoder reads in the place of a placeholder, which it has never seen."""
 BATCH = 128
 """Texts that are encoded at once."""
+ROOM = 1 << 12
+"""Tokens that a table has room for before it grows."""
 STATE_DROPOUT = 0.1
 """Share of a state's values that are dropped in training."""
 _RESERVED = 2
@@ -31,7 +33,7 @@ class FrozenReader:
         self.encoder, self.reader, self.placeholders = encoder.eval(), reader, tuple(placeholders)
         self.first = _RESERVED + len(self.placeholders)
         self.pattern = re.compile("|".join(map(re.escape, self.placeholders)))
-        self._size, self._room = 0, torch.zeros(1 << 12, encoder.width)
+        self._size, self._room = 0, torch.zeros(ROOM, encoder.width)
         self._vectors: dict[str, Tensor] = {}
 
     @property

@@ -91,15 +91,26 @@ def test_the_prompts_are_the_papers_to_the_letter() -> None:
             assert " / ".join([*lines[:-1], filled]) in text
 
 
+def questions_of(place: Place, out: Path, kind: str, form: str) -> str:
+    """The questions that are made of replies of a form."""
+    with ChatServer(answering(form)) as running:
+        run(place, out, kind, running)
+    return (out / "questions.jsonl").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def clean(ltgen_kg: Path, ltgen_sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The questions of replies without a fault, by kind."""
+    out = tmp_path_factory.mktemp("clean")
+    return {kind: questions_of((ltgen_kg, ltgen_sample), out / kind, kind, "") for kind in ("qa", "conv")}
+
+
 @pytest.mark.parametrize("kind", [pytest.param("qa", marks=pytest.mark.slow), "conv"])
 @pytest.mark.parametrize("form", HARMLESS)
-def test_every_form_gives_the_questions_of_the_clean_one(place: Place, tmp_path: Path, kind: str, form: str) -> None:
-    made = []
-    for name in ("", form):
-        with ChatServer(answering(name)) as running:
-            run(place, tmp_path / (name or "clean"), kind, running)
-        made.append((tmp_path / (name or "clean") / "questions.jsonl").read_text(encoding="utf-8"))
-    assert made[0] == made[1] and len(made[0].splitlines()) > 20
+def test_every_form_gives_the_questions_of_the_clean_one(
+    place: Place, clean: dict[str, str], tmp_path: Path, kind: str, form: str
+) -> None:
+    assert questions_of(place, tmp_path / "made", kind, form) == clean[kind] and len(clean[kind].splitlines()) > 20
 
 
 EXPECTED = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +27,32 @@ from tests.support.device import DEVICE
 from tests.support.models import Listener, runner
 
 OPTIONS = RigelOptions(
-    encoder="scratch", hops=2, epochs=12, patience=12, batch_size=8, learning_rate=5e-3, scratch_width=32, device=DEVICE
+    encoder="scratch", hops=2, epochs=12, patience=12, min_steps=1, batch_size=8, learning_rate=5e-3, scratch_width=32,
+    device=DEVICE,
 )
 run = runner(train, OPTIONS)
 
 
 @pytest.fixture(scope="module")
-def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("trained") / "retriever"
-    run(world, folder)
-    return folder
+def trainings(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+    """Folder and counts of a training with a loss; each is trained once."""
+
+    @cache
+    def training(loss: str) -> tuple[Path, dict[str, Any]]:
+        folder = tmp_path_factory.mktemp("trained") / "retriever"
+        return folder, run(world, folder, OPTIONS.model_copy(update={"loss": loss}))
+
+    return training
+
+
+@pytest.fixture(scope="module")
+def trained(trainings: Any) -> Path:
+    return Path(trainings("bce")[0])
 
 
 @pytest.mark.parametrize("loss", ["bce", pytest.param("normalised", marks=pytest.mark.slow)])
-def test_learns_one_and_two_hops_from_answers_alone(world: Any, tmp_path: Path, loss: str) -> None:
-    counts = run(world, tmp_path / "retriever", OPTIONS.model_copy(update={"loss": loss}))
+def test_learns_one_and_two_hops_from_answers_alone(world: Any, trainings: Any, tmp_path: Path, loss: str) -> None:
+    folder, counts = trainings(loss)
     assert counts["dev_hits_at_1"] == 1.0
     assert counts["left_out"]["train"] == 0
     (tmp_path / "facts").mkdir()
@@ -47,7 +60,7 @@ def test_learns_one_and_two_hops_from_answers_alone(world: Any, tmp_path: Path, 
         Workspace(tmp_path / "facts"),
         world.questions_folder,
         "rigel",
-        RetrieverInputs(world.dkg, RetrievalOptions(), 7, trained=tmp_path / "retriever"),
+        RetrieverInputs(world.dkg, RetrievalOptions(), 7, trained=folder),
     )
     assert found["hits_at_1"]["test"] == 1.0
 

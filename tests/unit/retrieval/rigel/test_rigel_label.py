@@ -33,6 +33,7 @@ OPTIONS = RigelOptions(
     hops=2,
     epochs=12,
     patience=12,
+    min_steps=1,
     batch_size=8,
     learning_rate=5e-3,
     scratch_width=32,

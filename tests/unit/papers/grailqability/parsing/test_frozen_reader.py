@@ -7,6 +7,7 @@ import torch
 
 from kgqa_core.config import DecodeOptions
 from kgqa_core.nn.encoders import new_encoder
+from kgqa_core.papers.grailqability.parsing import frozen_reader
 from kgqa_core.papers.grailqability.parsing.decode.rows import PLACEHOLDERS
 from kgqa_core.papers.grailqability.parsing.frozen_reader import FILLER, FrozenReader, FrozenWords
 
@@ -38,11 +39,13 @@ def test_vectors_are_means_of_words_and_an_empty_text_has_none(reader: FrozenRea
     assert reader.read([""]) == [[1]]
 
 
-def test_the_table_keeps_what_it_has_when_it_grows(reader: FrozenReader) -> None:
+def test_the_table_keeps_what_it_has_when_it_grows(reader: FrozenReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frozen_reader, "ROOM", 16)
+    reader = FrozenReader(reader.encoder, reader.reader, PLACEHOLDERS)
     [row] = reader.read(["the first text"])
     before = reader.table[row[0] - reader.first].clone()
     with torch.inference_mode():
-        reader.read([f"{number} texts of several words" for number in range(1500)])
+        reader.read([f"{number} texts of several words" for number in range(20)])
         reader.vectors(["one text"])
     reader.read(["another text"])
     assert torch.equal(reader.table[row[0] - reader.first], before)
