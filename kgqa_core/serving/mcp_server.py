@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from types import CodeType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 from urllib.parse import quote
 
@@ -297,13 +298,24 @@ def _functions(
 
 
 def _tool(function: Callable[..., Any], name: str | None = None) -> Tool:
-    """A tool that refuses arguments which it does not have, instead of leaving them out as the SDK does."""
+    """A tool that refuses arguments which it does not have, instead of leaving them out as the SDK does.
+
+    The schemas of a function are made once, whichever graph it reads; those of `_choosing` name the graphs.
+    """
+    key = None if hasattr(function, "__signature__") else (function.__code__, name)
+    if key in _made:
+        return _made[key].model_copy(update={"fn": function})
     tool = Tool.from_function(function, name, annotations=READS, structured_output=True)
     arguments = tool.fn_metadata.arg_model
     arguments.model_config = ConfigDict(**{**arguments.model_config, "extra": "forbid"})
     arguments.model_rebuild(force=True)
     tool.parameters = arguments.model_json_schema(by_alias=True)
+    if key is not None:
+        _made[key] = tool
     return tool
+
+
+_made: dict[tuple[CodeType, str | None] | None, Tool] = {}
 
 
 @contextmanager

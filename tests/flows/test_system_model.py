@@ -217,6 +217,7 @@ def test_a_home_that_moved_is_found_or_asked_for(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved = films_home(tmp_path_factory, "moved")
+    assert not list(model_of(moved).rglob(MANIFEST)), "the model has no artifact of its own"
     reference = reference_of(moved) | {"home": str(tmp_path / "old")}
     with pytest.raises(
         ArtifactError, match=r"old, which holds the system of this model, is not there.*KGQA_HOME=/path"
@@ -308,7 +309,3 @@ def test_mlflow_models_serve_answers_over_http(home: Path, tmp_path: Path) -> No
         topics = {"topics": ["Nobody"]}
         code, refused = server.post({"input": [{"role": "user", "content": "Who?"}], "custom_inputs": topics})
         assert code == 400 and "topic entity 'Nobody' is not in this graph" in refused["message"]
-
-
-def test_the_model_has_no_artifact_of_its_own(home: Path) -> None:
-    assert not list(model_of(home).rglob(MANIFEST))

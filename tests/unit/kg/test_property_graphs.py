@@ -54,11 +54,17 @@ def reference(folder: Path, lists: bool) -> tuple[dict[str, int], dict[str, list
     return built(folder / "reference", [path, qualifiers])
 
 
+@pytest.fixture(scope="module")
+def references(tmp_path_factory):
+    """`reference` with lists and without."""
+    return {lists: reference(tmp_path_factory.mktemp("triples"), lists) for lists in (True, False)}
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_property_graph_is_the_graph_of_its_triples(tmp_path, form):
+def test_every_form_of_a_property_graph_is_the_graph_of_its_triples(tmp_path, references, form):
     write, options, lists = FORMS[form]
     counts, content = built(tmp_path / form, write(tmp_path), **options)
-    expected, same = reference(tmp_path, lists)
+    expected, same = references[lists]
     assert content == same
     assert {name: counts[name] for name in COUNTED} == {name: expected[name] for name in COUNTED}
     assert counts["rejects"] == counts["duplicates"] - expected["duplicates"] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -46,10 +47,10 @@ def test_text_is_the_papers():
      "http://x/a_b", "http://x/a/", "http://x#", "http://x/%C3%89", "http://x/%FF_a", "http://x/a%20b", "a_b/c", "_:b0",
      "urn:x:y", "http://x/a#b_c", "http://x/100%", "http://é/ü", "HTTP://X/Y", "://", "http://x/a+b", "http://", "a://#"],
 )  # fmt: skip
-def test_name_of_a_key_is_the_same_in_sql(make, key):
-    store, _ = make("a\tr\tb\n", "g.tsv")
+def test_name_of_a_key_is_the_same_in_sql(key):
     sql = "SELECT " + NAME_SQL.format(key="key") + " FROM (SELECT $1 AS key)"
-    assert store.connection.execute(sql, [key]).fetchone() == (key_name(key),)
+    with duckdb.connect() as connection:
+        assert connection.execute(sql, [key]).fetchone() == (key_name(key),)
 
 
 def test_entities_without_label_are_found_by_their_words_and_by_their_keys_ends(make):

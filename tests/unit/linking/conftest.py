@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,8 @@ def write_graph(
 
 @pytest.fixture(scope="session")
 def tagger(tmp_path_factory: pytest.TempPathFactory) -> Maker:
-    """Makes the tagger of a graph, in a folder of its own each time."""
+    """Makes the tagger of a graph, in a folder of its own each time; a graph is written once and copied."""
+    made: dict[str, Path] = {}
 
     def make(
         entities: Mapping[str, Sequence[tuple[str, str]]],
@@ -87,10 +89,13 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> Maker:
         descriptions: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Tagger:
-        folder = tmp_path_factory.mktemp("tagger")
-        write_graph(folder / "kg.duckdb", entities, triples, types=types, views=views, descriptions=descriptions)
-        (folder / "mentions").mkdir()
-        build(Workspace(folder / "mentions"), kg=folder)
+        graph = repr((entities, triples, types, views, descriptions))
+        if graph not in made:
+            made[graph] = folder = tmp_path_factory.mktemp("graph")
+            write_graph(folder / "kg.duckdb", entities, triples, types=types, views=views, descriptions=descriptions)
+            (folder / "mentions").mkdir()
+            build(Workspace(folder / "mentions"), kg=folder)
+        folder = shutil.copytree(made[graph], tmp_path_factory.mktemp("tagger") / "graph")
         return open_tagger(folder / "mentions", folder, LinkingOptions(**options))
 
     return make

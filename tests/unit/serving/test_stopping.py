@@ -24,7 +24,7 @@ class Stuck:
     def wait(self, seconds):
         time.sleep(100)
 
-run.GRACE_SECONDS, run.CLOSE_SECONDS, http.CLOSE_SECONDS = 2, 1, 1
+run.GRACE_SECONDS, run.CLOSE_SECONDS, http.CLOSE_SECONDS = 1, 0.5, 0.5
 service = Service(EchoSource(one=EchoSystem(gate=Stuck())))
 service.start()
 bound = socket.create_server(("127.0.0.1", 0))

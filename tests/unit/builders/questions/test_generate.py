@@ -68,7 +68,7 @@ def test_each_split_of_a_tiny_graph_has_a_question_with_an_answer(graph: str, tm
     file = tmp_path / ("g.nt" if "<" in TINY[graph] else "g.tsv")
     file.write_text(TINY[graph])
     build(Workspace(tmp_path), options=KgOptions(files=(str(file),)))
-    counts = generate(Workspace(tmp_path), tmp_path, OPTIONS, 7)
+    counts = generate(Workspace(tmp_path), tmp_path, OPTIONS.model_copy(update={"size": 60}), 7)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
     assert {row["split"] for row in answerable(rows)} == {"train", "dev", "test"}
     assert counts["questions"] == len(rows) == len({row["id"] for row in rows})
@@ -83,7 +83,10 @@ def test_a_graph_in_which_nothing_leads_anywhere_is_refused_with_what_it_lacks(t
 
 def test_every_form_gives_exactly_the_answers_of_its_question(film_kg: Path, rows: list[dict[str, Any]]) -> None:
     with KgStore.open(film_kg) as store:
+        by_kind: dict[str, list[dict[str, Any]]] = {}
         for row in answerable(rows):
+            by_kind.setdefault(row["kind"], []).append(row)
+        for row in (row for some in by_kind.values() for row in some[:6]):
             form = parse(row["s_expression"])
             result = execute(form, store, proof=False)
             keys = store.entity_keys(result.nodes)

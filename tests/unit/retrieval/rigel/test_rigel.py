@@ -27,7 +27,14 @@ from tests.support.device import DEVICE
 from tests.support.models import Listener, runner
 
 OPTIONS = RigelOptions(
-    encoder="scratch", hops=2, epochs=12, patience=12, min_steps=1, batch_size=8, learning_rate=5e-3, scratch_width=32,
+    encoder="scratch",
+    hops=2,
+    epochs=12,
+    patience=12,
+    min_steps=1,
+    batch_size=8,
+    learning_rate=5e-3,
+    scratch_width=32,
     device=DEVICE,
 )
 run = runner(train, OPTIONS)
