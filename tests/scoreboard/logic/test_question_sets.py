@@ -25,10 +25,10 @@ def grailqa(shared_data: Path) -> list[dict[str, Any]]:
     return json.loads((shared_data / "grailqa" / "tog" / "graliqa.json").read_text(encoding="utf-8"))
 
 
-EVERY = pytest.mark.parametrize(
-    "step", [pytest.param(20, id="every twentieth"), pytest.param(1, id="all", marks=pytest.mark.slow)]
-)
-"""rdflib takes about ten milliseconds a query."""
+def every(step: int) -> pytest.MarkDecorator:
+    """One question of so many in the default run: rdflib takes about ten milliseconds a query."""
+    some = pytest.param(step, id=f"every {step}th")
+    return pytest.mark.parametrize("step", [some, pytest.param(1, id="all", marks=pytest.mark.slow)])
 
 
 def outside(texts: list[str]) -> Counter[str]:
@@ -67,7 +67,7 @@ def test_form_and_graph_query_of_grailqa_agree(grailqa):
     assert (agree, dict(reasons)) == (BOARD["grailqa"]["graph_query_agrees"], BOARD["grailqa"]["outside"])
 
 
-@EVERY
+@every(20)
 def test_form_and_sparql_of_grailqa_agree_but_for_ranked_nodes_on_the_way(grailqa, step):
     rows = grailqa[::step]
     other = [row for row in rows if not isomorphic(parse(row["s_expression"]), from_sparql(row["sparql_query"]))]
@@ -75,7 +75,7 @@ def test_form_and_sparql_of_grailqa_agree_but_for_ranked_nodes_on_the_way(grailq
     assert all(row["function"] == "argmax" for row in other)
 
 
-@EVERY
+@every(50)
 def test_webqsp_is_read_but_for_what_has_a_reason(shared_data, step):
     texts = [
         question["Parses"][0]["Sparql"]
@@ -90,7 +90,7 @@ def test_webqsp_is_read_but_for_what_has_a_reason(shared_data, step):
     assert len(chosen) - reasons.total() >= BOARD["webqsp"]["forms_at_least"][step], reasons.most_common()
 
 
-@EVERY
+@every(50)
 def test_lcquad_2_is_read_but_for_what_has_a_reason(shared_data, step):
     path = shared_data / "lcquad2" / "ibm_genrl" / "lcquad2_test_validated.jsonl"
     texts = [json.loads(line)["query"] for line in path.read_text(encoding="utf-8").splitlines()]
