@@ -170,7 +170,7 @@ def crossing(tmp_path_factory: pytest.TempPathFactory) -> Crossing:
     return Crossing(tmp_path_factory.mktemp("crossing"))
 
 
-@pytest.mark.parametrize("decoder", ["layer", "label"])
+@pytest.mark.parametrize("decoder", ["layer", pytest.param("label", marks=pytest.mark.slow)])
 def test_learns_what_two_topics_have_in_common(crossing: Crossing, tmp_path: Path, decoder: str) -> None:
     options = OPTIONS.model_copy(update={"hops": 1, "min_steps": 150, "decoder": decoder, "intersect": "product"})
     counts = run(crossing, tmp_path / "retriever", options)
