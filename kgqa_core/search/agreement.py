@@ -83,8 +83,12 @@ class GrammarAgreement:
         return usual, sum(told) / max(sum(map(abs, told)), 1), sum(signs) / max(len(signs), 1)
 
     def reversed(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
-        """Candidates that have a relation between things of a kind in the other direction than the question says, or
-        count its other end where one of the others counts the one that it says: places in `candidates`."""
+        """Candidates against the grammar of the question: places in `candidates`.
+
+        They have a relation between things of a kind in the other direction than the question says, or count its other
+        end where one of the others counts the one that it says; they compare, count, measure, group or take away
+        otherwise; or they lack groups, values or alternatives that another candidate has.
+        """
         told = [
             [one for one in self._directions(candidate.form, query, words) if self.directed[one[0]] or not one[1]]
             for candidate in candidates
@@ -104,29 +108,27 @@ class GrammarAgreement:
                 or (isinstance(one.form, Count) and english and not words.count.any())
             ):
                 wrong.add(n)
-        grouped = [any(isinstance(node, Aggregate) and (node.by or node.how == "values") for node in nodes_of(one.form))
-                   for one in candidates]  # fmt: skip
-        group = words.aggregates["group"]
-        if any(grouped) and any(own and word in ("by", "per") for own, word in zip(group, words.words, strict=True)):
-            wrong |= {n for n, has in enumerate(grouped) if not has}
-        either = [any(isinstance(node, Or) for node in nodes_of(one.form)) for one in candidates]
+        return wrong | self._lacking(candidates, query, words)
+
+    def _lacking(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
+        """Candidates without groups, values or alternatives that the question has and that another candidate has."""
+        forms = [one.form for one in candidates]
         judges = words.words[:1] and words.words[0] in _BEING and "or" in words.words  # `is x male or female`
+        demands = []
+        group = words.aggregates["group"]
+        if any(own and word in ("by", "per") for own, word in zip(group, words.words, strict=True)):
+            demands.append([_groups(form) for form in forms])
         runs = {run.first for run in words.texts if not words.explained(slice(run.first, run.last))}
-        if runs and not judges and any(runs <= _places(one.form, query, words) for one in candidates):
-            wrong |= {n for n, one in enumerate(candidates) if not runs <= _places(one.form, query, words)}
-        if (
-            not judges
-            and (sides := _alternatives(query, words))
-            and any(
-                has and all(_has(one.form, side, query, words) for side in sides)
-                for one, has in zip(candidates, either, strict=True)
-            )
-        ):
-            wrong |= {
-                n for n, one in enumerate(candidates)
-                if not (either[n] or isinstance(one.value, bool) or isinstance(one.form, Greater))
-            }  # fmt: skip
-        return wrong
+        if runs and not judges:
+            demands.append([runs <= _places(form, query, words) for form in forms])
+        if not judges and (sides := _alternatives(words)):
+            either = [any(isinstance(node, Or) for node in nodes_of(form)) for form in forms]
+            if any(has and sides <= _places(form, query, words) for form, has in zip(forms, either, strict=True)):
+                demands.append([
+                    has or isinstance(one.value, bool) or isinstance(one.form, Greater)
+                    for one, has in zip(candidates, either, strict=True)
+                ])  # fmt: skip
+        return {n for met in demands if any(met) for n, has in enumerate(met) if not has}
 
     def _compares_otherwise(self, form: Form, query: LabelQuery, words: WordCover) -> bool:
         """Whether a form compares with a value where no word compares, or the other way than all words that do."""
@@ -165,22 +167,21 @@ class GrammarAgreement:
     def _counts_otherwise(self, form: Form, words: WordCover) -> bool:
         """Whether a form counts by a relation where the noun for what is counted is that of a number: `most members`
         by `number of members`."""
-        index = words.index
-        for node in nodes_of(form):
-            if isinstance(node, (Arg, Nth, Greater, Aggregate)) and node.path and node.counted:
-                directed = self.graph.directed_relation(node.path[-1])
-                places = [n for n in range(len(words.words)) if _end_said(words.words, n)]
-                places += [n + 1 for n in range(len(words.words)) if words.words[n : n + 2] == ["number", "of"]]
-                for n in places:
-                    behind = [one for one in words.roots[n + 1 : n + 4] if one not in ("numb", "of")]
-                    known = index.relations.get(behind[0], ()) if behind else ()
-                    numbers = {one for one in known if self.graph.is_measure(one)}
-                    if numbers and behind[0] not in self._label_roots(directed):
-                        return True
+        labels = [
+            self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
+            for node in nodes_of(form)
+            if isinstance(node, (Arg, Nth, Greater, Aggregate)) and node.path and node.counted
+        ]
+        if not labels:
+            return False
+        size = range(len(words.words))
+        places = [n for n in size if _end_said(words.words, n) or words.words[n - 1 : n + 1] == ["number", "of"]]
+        for n in places:
+            behind = next((one for one in words.roots[n + 1 : n + 4] if one not in ("numb", "of")), "")
+            measured = any(self.graph.is_measure(one) for one in words.index.relations.get(behind, ()))
+            if measured and any(behind not in roots(label) for label in labels):
+                return True
         return False
-
-    def _label_roots(self, directed: int) -> set[str]:
-        return roots(self.graph.labels[directed % self.graph.relations])
 
     def _measures_unasked(self, form: Form, query: LabelQuery) -> bool:
         """Whether a form measures things of a type that the question does not name, where one that it names has that
@@ -188,20 +189,18 @@ class GrammarAgreement:
         wanted, graph = {index for index, _ in query.types}, self.graph
         for node in nodes_of(form):
             if isinstance(node, (Arg, Nth, Compare)) and not node.counted and len(node.path) == 1:
-                relation, own = graph.memory.relation_ids[node.path[0].relation], getattr(node, "of", None)
-                found = {graph.type_of_key.get(one.key, -1) for one in nodes_of(form) if isinstance(one, Class)}
-                if own is not None:
-                    found = {graph.type_of_key.get(own.key, -1)} if isinstance(own, Class) else set()
-                others = {one for one in wanted - found if one in self._measured_types(relation)}
-                if found and others and not found & wanted:
+                own = nodes_of(form) if isinstance(node, Compare) else (node.of,)
+                found = {graph.type_of_key.get(one.key, -1) for one in own if isinstance(one, Class)}
+                relation = graph.memory.relation_ids[node.path[0].relation]
+                if found and not found & wanted and wanted & self._measured_types(relation):
                     return True
         return False
 
     def _measured_types(self, relation: int) -> set[int]:
         """Types of at least some of whose things a relation tells something."""
         if relation not in self._types:
-            heads = np.unique(self.graph.memory.head[self.graph.memory.relation == relation])[:FEW_HEADS]
-            self._types[relation] = {index for head in heads.tolist() for index in self.graph.types_of(head)}
+            heads = self.graph.heads_of(relation)[:FEW_HEADS].tolist()
+            self._types[relation] = {index for head in heads for index in self.graph.types_of(head)}
         return self._types[relation]
 
     def _finds_what_is_done(self, form: Form, words: WordCover) -> bool:
@@ -219,12 +218,11 @@ class GrammarAgreement:
         Where a type is not known, those are of a kind where more than `BOTH_ENDS` of the things at the rarer end are
         at the other one too: names that two things share are at both ends of a few.
         """
-        mutual, memory = question_words()["mutual"], self.graph.memory
+        mutual = question_words()["mutual"]
         names = [WORD.findall(label.lower()) for label in self.graph.labels]
         alike = self.graph.head_type == self.graph.tail_type
         for relation in np.flatnonzero(np.minimum(self.graph.head_type, self.graph.tail_type) < 0).tolist():
-            own = memory.relation == relation
-            heads, tails = np.unique(memory.head[own]), np.unique(memory.tail[own])
+            heads, tails = self.graph.heads_of(relation), self.graph.tails_of(relation)
             both = len(np.intersect1d(heads, tails, assume_unique=True))
             alike[relation] = both > BOTH_ENDS * min(len(heads), len(tails))
         return [one and mutual.isdisjoint(words) for one, words in zip(alike.tolist(), names, strict=True)]
@@ -382,19 +380,19 @@ def _groups_otherwise(form: Form, graph: LabelGraph, words: WordCover) -> bool:
     return bool(words.aggregates["group"].any()) and at < len(words.roots) and words.roots[at] in own
 
 
-def _alternatives(query: LabelQuery, words: WordCover) -> tuple[int, ...]:
+def _groups(form: Form) -> bool:
+    """Whether a form has a row for each group or thing."""
+    return any(isinstance(node, Aggregate) and (node.by or node.how == "values") for node in nodes_of(form))
+
+
+def _alternatives(words: WordCover) -> set[int]:
     """Places of what stands next before and next behind an *or* between conditions, mentions or texts."""
     places = sorted((*words.slots.values(), *(run.first for run in words.texts)))
     at = next((n for n, word in enumerate(words.words) if word == "or"), 0)
     if words.words[at + 1 : at + 2] and (_end_said(words.words, at + 1) or words.words[at + 1] == "not"):
-        return ()
-    sides = [n for n in places if n < at][-1:] + [n for n in places if n > at][:1] if at else []
-    return tuple(sides) if len(sides) == 2 else ()
-
-
-def _has(form: Form, place: int, query: LabelQuery, words: WordCover) -> bool:
-    """Whether a form has the mention or text that stands at a place of the words."""
-    return place in _places(form, query, words)
+        return set()
+    sides = {*[n for n in places if n < at][-1:], *[n for n in places if n > at][:1]} if at else set()
+    return sides if len(sides) == 2 else set()
 
 
 def _places(form: Form, query: LabelQuery, words: WordCover) -> set[int]:

@@ -224,8 +224,7 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     lists, typed = question_words(), graph.typed(nodes)
     if kind in ("time", "number") and not typed.any():
         return any(map(str.isdigit, "".join(graph.store.names(nodes.tolist()).values())))
-    unnamed = kind in ("person", "place") and bool(graph.values_by_name) and not typed.any()
-    if unnamed and graph.values_by_name.keys() >= set(graph.store.names(nodes.tolist()).values()):
+    if kind in ("person", "place") and graph.value_nodes.issuperset(nodes.tolist()):
         return False  # no names of their own
     if not typed.all() and (typed.any() or kind != "person"):
         return True

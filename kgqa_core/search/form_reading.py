@@ -249,7 +249,7 @@ class FormReader:
         if nodes is not None and not found:  # things of which its first relation tells something
             first = next((node.path[0] for node in nodes_of(best.form) if isinstance(node, Join)), None)
             if first is not None and not first.inverse:
-                nodes = np.unique(graph.memory.head[graph.memory.relation == graph.memory.relation_ids[first.relation]])
+                nodes = graph.heads_of(graph.memory.relation_ids[first.relation])
         if nodes is None or not len(nodes):
             return False
         some, least = nodes[:LOOKED_AT], len(nodes[:LOOKED_AT]) / (1 if found else 2)

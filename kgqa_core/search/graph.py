@@ -38,11 +38,10 @@ LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
 LONGEST_TYPE = 5
 """Words of the label of a type that questions name."""
 WORD = re.compile(r"[^\W_]+")
-_WORDS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 """A word of a question or a label."""
+_LETTERS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
+"""A name of letters alone."""
 _SEPARATORS = re.compile(r"[_\-./:#]+")
-
-
 MEMORIZED = 64 << 20
 """Bytes of keys and values that a `Memo` holds."""
 Value = TypeVar("Value", Ints, tuple[Ints, NDArray[np.float64]])
@@ -372,10 +371,15 @@ class LabelGraph:
         results: dict[str, tuple[int, ...]] = {}
         if len(plain) <= MOST_VALUES:
             for node, name in sorted(self.store.names(plain.tolist()).items()):
-                words = name.islower() and len(name) <= LONGEST_TEXT and _WORDS.fullmatch(name)
+                words = name.islower() and len(name) <= LONGEST_TEXT and _LETTERS.fullmatch(name)
                 if words and node not in self.truths:
                     results[name] = (*results.get(name, ()), node)
         return results
+
+    @cached_property
+    def value_nodes(self) -> frozenset[int]:
+        """The entities of `values_by_name`."""
+        return frozenset(node for nodes in self.values_by_name.values() for node in nodes)
 
     @cached_property
     def truths(self) -> dict[int, bool]:
@@ -447,6 +451,14 @@ class LabelGraph:
         blank[np.asarray(rows["id"], dtype=np.int64)] = True
         held = np.bincount(self.memory.relation[blank[self.memory.tail]], minlength=self.relations)
         return (held == self.triples) & (held > 0)
+
+    def heads_of(self, relation: int) -> Ints:
+        """What a relation tells something of, each once, ascending."""
+        return np.unique(self.memory.head[self.memory.relation == relation])
+
+    def tails_of(self, relation: int) -> Ints:
+        """What a relation leads to, each once, ascending."""
+        return np.unique(self.memory.tail[self.memory.relation == relation])
 
     def heads(self) -> list[Ints]:
         """The heads of each relation, each once, ascending."""

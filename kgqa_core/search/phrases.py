@@ -182,7 +182,7 @@ class Phrases:
             case forms.Literal(text=text):
                 return slots.get(text, NUMBER if text[:1].isdigit() else text)
             case forms.Join(path=(step,), of=forms.Compare(path=(other,), counted=True, op="ge")) if (
-                step.inverse and not other.inverse and step.relation == other.relation and lacks_nothing(form.of)
+                step.inverse and not other.inverse and step.relation == other.relation and has_any(form.of)
             ):
                 return self.relation_words[self.graph.memory.relation_ids[step.relation]].noun or self._label(
                     step.relation
@@ -204,7 +204,7 @@ class Phrases:
             case forms.Greater(one=one, other=other):
                 both = f"{self._set(one, slots)} or {self._set(other, slots)}"
                 return f"{both} {self._adjective(form)} {self._best(form)}".replace("  ", " ")
-            case forms.Compare(path=path) if lacks_nothing(form):
+            case forms.Compare(path=path) if has_any(form):
                 return f"thing with {self._measure(path)}"
             case forms.Compare(op=op, path=path):
                 return f"with {self._measure(path)} {_OPS[op]} {NUMBER}"
@@ -348,7 +348,7 @@ class Phrases:
         return self.graph.type_labels[type_index] if type_index >= 0 else ""
 
 
-def lacks_nothing(form: Form) -> bool:
+def has_any(form: Form) -> bool:
     """Whether a form finds all that have a relation at all."""
     return isinstance(form, forms.Compare) and form.counted and (form.op, form.value.text) == ("ge", "1")
 

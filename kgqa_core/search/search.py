@@ -150,7 +150,7 @@ class FormSearch:
         for relation in range(graph.relations):
             if GENDER not in entry_of(graph, relation).labels:
                 continue
-            nodes = np.unique(graph.memory.tail[graph.memory.relation == relation])[:LARGE].tolist()
+            nodes = graph.tails_of(relation)[:LARGE].tolist()
             names, keys = graph.store.names(nodes), graph.store.entity_keys(nodes)
             for node, gender in product(nodes, GENDERS):
                 if names[node].lower() in question_words()[gender]:
@@ -296,7 +296,7 @@ class PlanSearch:
             return
         fit = self.likeness[measured] + self.relation_cover[measured] @ self.words.weights / self.words.total
         for relation in measured[np.argsort(-fit, kind="stable")[:3]].tolist():
-            heads = np.unique(graph.memory.head[graph.memory.relation == relation])
+            heads = graph.heads_of(relation)
             if len(heads) > LARGE:
                 continue
             form, index = self._heads(relation), int(graph.head_type[relation])
@@ -321,7 +321,7 @@ class PlanSearch:
             label = self.owner.label_roots[relation]
             if not (label and label <= asked and plain) and relation not in self.called:
                 continue
-            nodes = self.called.get(relation, np.unique(graph.memory.tail[graph.memory.relation == relation]))
+            nodes = self.called.get(relation, graph.tails_of(relation))
             if not 0 < len(nodes) <= LARGE:
                 continue
             yield self._plan(
@@ -471,7 +471,7 @@ class PlanSearch:
             if self.owner.label_roots[one] == {self.words.roots[word]} and graph.tail_type[one] < 0
             and graph.entity_tails[one] > 0.5 and not phrase(graph.labels[one].lower()).is_verb
         ]  # fmt: skip
-        return {one: np.unique(graph.memory.tail[graph.memory.relation == one]) for one in named}
+        return {one: graph.tails_of(one) for one in named}
 
     def _ends(self, cover: Floats, nodes: Ints) -> Floats:
         """The cover with that of the types which all of some nodes have, and of nouns for the tails of a relation."""
