@@ -173,7 +173,8 @@ def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
     lower = all(header[at][:1].islower() and not any(value[:1].islower() for value in columns[at]) for at in (0, -1))
     few = any(len({*values}) <= len(values) / 2 for values in columns[1:])
     if len(header) != 3:
-        return not reader and bool(known or typed or lower or few)
+        cells = reader == DELIMITED.name and len(rows) >= FEW and all(len(row) == len(header) for row in rows)
+        return (not reader or cells) and bool(known or typed or lower or few)  # with `;` within the cells of a column
     first, middle = {*columns[0]}, {*columns[1]}
     unique = len(first) == len(columns[0])
     relations = len(middle) <= len(columns[1]) / 2 and all(value[:1].islower() for value in middle)
