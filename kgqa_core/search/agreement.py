@@ -33,16 +33,12 @@ from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_o
 from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.question_words import adjectives, entry_of, grammar_of, is_measure, question_words
-from kgqa_core.search.words import WordCover
+from kgqa_core.search.words import WordCover, end_said
 
 RAREST = 8.0
 """Below e to the minus this no share is told from a smaller one."""
 VERB, ACTIVE, NOUN, ROLE = "verb", "active", "noun", "role"
 """What a word says of a relation: its head does it; its tail does it; it names its tail; it names its head."""
-LARGE = frozenset("most highest best last latest top max maximum more greater higher later over above after since "
-                  "beyond exceeding exceeds".split())  # fmt: skip
-SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
-                  "until till".split())  # fmt: skip
 FEW_HEADS = 1_000
 """Heads of a relation whose types are looked at."""
 BOTH_ENDS = 0.2
@@ -121,8 +117,10 @@ class GrammarAgreement:
         runs = {run.first for run in words.texts if not words.explained(slice(run.first, run.last))}
         if runs and not judges:
             demands.append([runs <= _places(form, query, words) for form in forms])
-        if not judges and (sides := _alternatives(words)):
-            either = [any(isinstance(node, Or) for node in nodes_of(form)) for form in forms]
+        if not judges and (sides := words.alternatives):
+            unions = [[node for node in nodes_of(form) if isinstance(node, Or)] for form in forms]
+            either = [any(_places(one, query, words) == sides for one in own) for own in unions]
+            either = either if any(either) else [bool(own) for own in unions]
             if any(has and sides <= _places(form, query, words) for form, has in zip(forms, either, strict=True)):
                 demands.append([
                     has or isinstance(one.value, bool) or isinstance(one.form, Greater)
@@ -136,7 +134,7 @@ class GrammarAgreement:
         compared = [node for node in compared if node.op in _ENDS]
         if not compared or words.away.any() or _SIGNS.search(query.text):
             return False
-        ends = {_end_said(words.words, n) for n in range(len(words.words))} - {""}
+        ends = {end_said(words.words, n) for n in range(len(words.words))} - {""}
         if ends:
             if len(ends) == 1 and not ends.issuperset(_ENDS[node.op] for node in compared):
                 return True
@@ -175,7 +173,7 @@ class GrammarAgreement:
         if not labels:
             return False
         size = range(len(words.words))
-        places = [n for n in size if _end_said(words.words, n) or words.words[n - 1 : n + 1] == ["number", "of"]]
+        places = [n for n in size if end_said(words.words, n) or words.words[n - 1 : n + 1] == ["number", "of"]]
         for n in places:
             behind = next((one for one in words.roots[n + 1 : n + 4] if one not in ("numb", "of")), "")
             measured = any(self.graph.is_measure(one) for one in words.index.relations.get(behind, ()))
@@ -320,7 +318,7 @@ class GrammarAgreement:
             step = node.path[-1]
             relation = self.graph.memory.relation_ids[step.relation]
             for n in range(len(words.words)):
-                if _end_said(words.words, n):
+                if end_said(words.words, n):
                     behind = words.words[n + 1 :]
                     noun = (behind[2:] if behind[:2] == ["number", "of"] else behind)[:1]
                     heads = self._is_of_heads(relation, noun[0], words) if noun else None
@@ -353,22 +351,13 @@ class GrammarAgreement:
     def _end_told(self, best: str, key: str, words: WordCover) -> Iterator[int]:
         labels, known = entry_of(self.graph, self.graph.memory.relation_ids[key]).labels, adjectives()
         for n, word in enumerate(words.words):
-            if end := _end_said(words.words, n):
+            if end := end_said(words.words, n):
                 yield 1 if end == best else -1
             elif (sides := known.get(word)) is not None:
                 every = frozenset[str]().union(*sides.values())
                 own = sides.get(labels[0], every) if labels else every
                 if len(own) == 1:
                     yield 1 if best in own else -1
-
-
-def _end_said(words: Sequence[str], n: int) -> str:
-    """The end of a scale that a word is for, `max` or `min`; "" for other words."""
-    word = words[n]
-    if word not in LARGE and word not in SMALL:
-        return ""
-    bound = word in ("most", "least") and n > 0 and words[n - 1] == "at"
-    return "max" if (word in LARGE) != bound else "min"
 
 
 def _groups_otherwise(form: Form, graph: LabelGraph, words: WordCover) -> bool:
@@ -383,16 +372,6 @@ def _groups_otherwise(form: Form, graph: LabelGraph, words: WordCover) -> bool:
 def _groups(form: Form) -> bool:
     """Whether a form has a row for each group or thing."""
     return any(isinstance(node, Aggregate) and (node.by or node.how == "values") for node in nodes_of(form))
-
-
-def _alternatives(words: WordCover) -> set[int]:
-    """Places of what stands next before and next behind an *or* between conditions, mentions or texts."""
-    places = sorted((*words.slots.values(), *(run.first for run in words.texts)))
-    at = next((n for n, word in enumerate(words.words) if word == "or"), 0)
-    if words.words[at + 1 : at + 2] and (_end_said(words.words, at + 1) or words.words[at + 1] == "not"):
-        return set()
-    sides = {*[n for n in places if n < at][-1:], *[n for n in places if n > at][:1]} if at else set()
-    return sides if len(sides) == 2 else set()
 
 
 def _places(form: Form, query: LabelQuery, words: WordCover) -> set[int]:

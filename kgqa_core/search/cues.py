@@ -16,11 +16,13 @@ from kgqa_core.logic.measures import TIME
 from kgqa_core.search.candidates import OR, Candidate, LabelQuery, inside, is_false, nodes_of, slots_of
 from kgqa_core.search.graph import LONGEST_TYPE, LabelGraph
 from kgqa_core.search.phrases import Phrases
-from kgqa_core.search.question_words import is_superlative, question_words
+from kgqa_core.search.question_words import individuals, is_superlative, question_words
 
 NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
 """Numbers as a query has them: masked, or in letters where a label of the graph has them so."""
 _POSSESSED = frozenset("have has had any a an".split())
+_DOER = re.compile(r"(?:er|or|ist|ian|ant|ent|ee|man|woman)$")
+"""Endings of nouns for persons."""
 LOOKED_AT = 8
 """Things of an answer whose kinds are looked at."""
 LAST_YEAR = 3000
@@ -228,8 +230,8 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         return False  # no names of their own
     if not typed.all() and (typed.any() or kind != "person"):
         return True
-    types = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}
-    types = types or {phrases.answer(candidate.form)}
+    types_found = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}
+    types = types_found or {phrases.answer(candidate.form)}
     named = {word for label in types for word in (label, *label.split())}
     match kind:
         case "number":
@@ -239,5 +241,7 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         case "time":
             return not named.isdisjoint(lists["times"])
         case "person":
+            if individuals(graph) and types_found:
+                return not named.isdisjoint(lists["persons"]) or any(map(_DOER.search, named))
             return named.isdisjoint(lists["no_person"]) or not named.isdisjoint(lists["persons"])
     return named.isdisjoint(lists["no_place"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -11,6 +12,7 @@ import numpy as np
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.logic.forms import (
     BESTS,
+    Aggregate,
     And,
     Arg,
     Class,
@@ -43,10 +45,18 @@ _IRREGULAR = {
         ("make", "made"), ("hold", "held"), ("build", "built"), ("teach", "taught"), ("found", "founded"),
         ("give", "gave given"), ("speak", "spoke spoken"), ("sing", "sang sung"), ("drive", "drove driven"),
         ("grow", "grew grown"), ("choose", "chose chosen"), ("fight", "fought"), ("feed", "fed"), ("keep", "kept"),
+        ("pay", "paid"), ("run", "ran running"), ("spend", "spent"), ("send", "sent"), ("meet", "met meeting"),
+        ("bring", "brought"), ("catch", "caught"), ("draw", "drew drawn"), ("throw", "threw thrown"), ("lend", "lent"),
+        ("begin", "began begun"), ("hang", "hung"), ("deal", "dealt"), ("wear", "wore worn"), ("eat", "ate eaten"),
+        ("ride", "rode ridden"), ("fly", "flew flown flies"), ("steal", "stole stolen"), ("breed", "bred"),
+        ("person", "people persons ppl"), ("child", "children"), ("man", "men"), ("woman", "women"),
+        ("swim", "swam swum swimming"), ("weave", "wove woven"), ("strike", "struck"), ("shoot", "shot"),
     )
     for past in pasts.split()
 }  # fmt: skip
-"""Verbs by their past forms."""
+"""Verbs by their past forms, nouns by their plurals."""
+_SHORT = re.compile(r"([^\Waeiou]?[aeiou][^\Waeiouwxy])(?:ed|ing)")
+"""A short verb that ends in a mute e: `hired`, `dating`, `used`."""
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
@@ -66,12 +76,16 @@ def root(word: str) -> str:
 
     >>> root("speaking") == root("speaks"), root("directors") == root("directed"), root("country") == root("county")
     (True, True, False)
+    >>> root("hired") == root("hire"), root("remotely") == root("remote")
+    (True, True)
     """
     word = stem(_IRREGULAR.get(word, word))
+    if short := _SHORT.fullmatch(word):
+        return f"{short[1]}e"
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             word = word.removesuffix(ending)
-            return root(word) if ending in ("ed", "ing") and word.endswith(("er", "or")) else word
+            return root(word) if ending == "ly" or (ending in ("ed", "ing") and word.endswith(("er", "or"))) else word
     return word
 
 
@@ -106,6 +120,11 @@ class FormReading:
     def ranks(self) -> list[Arg | Nth | Greater]:
         """Its parts that rank or compare two things."""
         return [node for node in nodes_of(self.best.form) if isinstance(node, (Arg, Nth, Greater))]
+
+    @cached_property
+    def ends(self) -> list[Aggregate]:
+        """Its parts that compute the largest or the smallest value."""
+        return [node for node in nodes_of(self.best.form) if isinstance(node, Aggregate) and node.how in BESTS]
 
     @cached_property
     def compares(self) -> list[Compare]:
@@ -163,6 +182,14 @@ class FormReader:
         words -= heads.difference(labelled, *(self.roots_of(directed)[1] for directed in best.ways))
         number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
         return FormReading(best, words, roots(*labels_of(best.form, self.graph)), number, bool(best.types or topics))
+
+    def values(self, best: Candidate, query: LabelQuery) -> set[str]:
+        """Roots of the names of the entities that a form has which are categories and no mentions of the question."""
+        mentions = {entity for slot in query.slots for entity, _, _ in slot.entities}
+        keys = [node.key for node in nodes_of(best.form) if isinstance(node, Entity)]
+        known = self.graph.values_by_name
+        own = self.graph.store.names([n for n in self.graph.memory.know(keys).values() if n not in mentions])
+        return roots(*(name for name in own.values() if name.lower() in known))
 
     def unnamed(
         self, form: FormReading, used: Sequence[Slot], asked: set[str], rest: set[str], learnt: set[str]
@@ -277,15 +304,16 @@ class FormReader:
 
         The thesaurus has it for that relation or does not know one of them, or the question names the relation.
         """
-        known, nodes = adjectives().get(word), form.ranks or form.compares
+        known, nodes = adjectives().get(word), form.ranks or form.compares or form.ends
         if known is None or any(node.counted for node in nodes):
             return known is None or word in _SIZES
         asked = _asked(query.text)
-        for node in (*form.ranks, *form.compares):
+        for node in (*form.ranks, *form.compares, *form.ends):
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
-            if (isinstance(node, Compare) and sides) or (not isinstance(node, Compare) and node.best in sides):
+            end = node.how if isinstance(node, Aggregate) else "" if isinstance(node, Compare) else node.best
+            if end in sides or (sides and not end):
                 return True
             if not sides and roots(self.graph.labels[relation]) & asked:
                 return True

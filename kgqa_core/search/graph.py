@@ -35,6 +35,8 @@ YES, NO = ("true", "1", "yes"), ("false", "0", "no")
 """What is true, and what is not, in small letters."""
 LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
 """Characters of a text by which things can be asked for, and how many such texts are held."""
+MOST_CATEGORIES = 64
+"""Entities at most that a relation leads to which are the categories of something."""
 LONGEST_TYPE = 5
 """Words of the label of a type that questions name."""
 WORD = re.compile(r"[^\W_]+")
@@ -364,22 +366,39 @@ class LabelGraph:
 
     @cached_property
     def values_by_name(self) -> dict[str, tuple[int, ...]]:
-        """Entities without a type, by names in small letters: cells of a table, genres."""
+        """Entities without a type, by names in small letters: cells of a table, genres; also others, where a relation
+        leads to a few of which nothing is said, such as the rarity of a card."""
         memory = self.memory
         plain = np.setdiff1d(memory.tail[~memory.literal[memory.tail]], self.type_ids)
         plain = plain[~self.typed(plain)]
         results: dict[str, tuple[int, ...]] = {}
         if len(plain) <= MOST_VALUES:
+            few = (self.end_counts[1] <= MOST_CATEGORIES) & (self.end_counts[1] * 2 <= self.triples)
+            categories = {*np.setdiff1d(memory.tail[few[memory.relation]], memory.head).tolist()}
             for node, name in sorted(self.store.names(plain.tolist()).items()):
-                words = name.islower() and len(name) <= LONGEST_TEXT and _LETTERS.fullmatch(name)
-                if words and node not in self.truths:
-                    results[name] = (*results.get(name, ()), node)
+                words = len(name) <= LONGEST_TEXT and _LETTERS.fullmatch(name)
+                if words and node not in self.truths and (name.islower() or node in categories):
+                    results[name.lower()] = (*results.get(name.lower(), ()), node)
         return results
 
     @cached_property
     def value_nodes(self) -> frozenset[int]:
-        """The entities of `values_by_name`."""
-        return frozenset(node for nodes in self.values_by_name.values() for node in nodes)
+        """The entities of `values_by_name` whose names are words in small letters."""
+        nodes = [node for nodes in self.values_by_name.values() for node in nodes]
+        return frozenset(node for node, name in self.store.names(nodes).items() if name.islower())
+
+    @cached_property
+    def value_names(self) -> dict[str, str]:
+        """The names of `values_by_name` by the keys of their entities."""
+        keys = self.store.entity_keys([node for nodes in self.values_by_name.values() for node in nodes])
+        return {keys[node]: name for name, nodes in self.values_by_name.items() for node in nodes}
+
+    @cached_property
+    def to_truths(self) -> NDArray[np.bool_]:
+        """Whether each relation leads to true and false alone [relations]."""
+        known = np.isin(self.memory.tail, np.array(sorted(self.truths), dtype=np.int64))
+        held = np.bincount(self.memory.relation[known], minlength=self.relations)
+        return (held == self.triples) & (held > 0)
 
     @cached_property
     def truths(self) -> dict[int, bool]:

@@ -18,6 +18,7 @@ from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.logic import forms
 from kgqa_core.logic.forms import Form, Step
 from kgqa_core.rewriting.phrases import phrase, plural
+from kgqa_core.search.candidates import is_false
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.question_words import entry_of
 
@@ -38,6 +39,7 @@ _NO_NOUN = re.compile(
 )
 DATED = 0.5
 """Share of a relation's tails that are dates, above which they are later or earlier and not larger or smaller."""
+_AUXILIARIES = frozenset("is are was has have had can could does do did will".split())
 MOST_OTHERS = 6
 """Other wordings of a direction of a relation that are compared with a question."""
 
@@ -176,7 +178,7 @@ class Phrases:
     def _set(self, form: Form, slots: Mapping[str, str]) -> str:
         match form:
             case forms.Entity(key=key):
-                return slots.get(key, SLOTS[0])
+                return slots.get(key) or self.graph.value_names.get(key, SLOTS[0])
             case forms.Class(key=key):
                 return self._type(self.graph.type_of_key.get(key, -1)) or key
             case forms.Literal(text=text):
@@ -187,6 +189,12 @@ class Phrases:
                 return self.relation_words[self.graph.memory.relation_ids[step.relation]].noun or self._label(
                     step.relation
                 )
+            case forms.Join(path=(Step(relation=key, inverse=False),), of=of) if self.graph.to_truths[
+                relation := self.graph.memory.relation_ids[key]
+            ] and isinstance(of, (forms.Entity, forms.Literal)):
+                verb, _, rest = self.graph.labels[relation].lower().partition(" ")
+                verb, rest = (verb, rest) if rest and verb in _AUXILIARIES else ("is", f"{verb} {rest}".strip())
+                return f"{self.relation_words[relation].head} that {verb} {'not ' * is_false(of)}{rest}".strip()
             case forms.Join(path=path, of=of, where=where):
                 text = self._path(path, self._set(of, slots))
                 return " ".join([text, *(self._condition(one, slots) for one in where)])

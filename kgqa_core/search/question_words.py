@@ -19,6 +19,8 @@ from kgqa_core.search.graph import WORD, LabelGraph
 WORDS = Path(thesaurus_file.__file__).parent / "data" / "question_words.yaml"
 AGGREGATES = {"sum": "sums", "avg": "averages", "share": "shares", "group": "groups"}
 """What is computed of a set → the list of words that ask for it."""
+PERSONS = frozenset("person people persons ppl human humans individual individuals".split())
+"""Words for persons as such."""
 _SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
 """Words of English grammar that other languages have, too."""
 _PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "
@@ -48,8 +50,11 @@ def other_types(label: str) -> tuple[str, ...]:
 def entry_of(graph: LabelGraph, relation: int) -> RelationEntry:
     """What the thesaurus has for a relation: of its label, of the measure that this ends with, or of any date.
 
-    A relation whose label has no entry has the other names of Wikidata's property of that name.
+    A relation whose label has no entry has the other names of Wikidata's property of that name; one to true and false
+    has none.
     """
+    if graph.to_truths[relation]:
+        return RelationEntry()
     measured, dated = bool(graph.measured[relation] > 0.5), bool(graph.dated[relation] > 0.5)
     return _entry(thesaurus(), graph.labels[relation], measured, dated)
 
@@ -68,6 +73,14 @@ def _entry(known: Thesaurus, label: str, measured: bool, dated: bool) -> Relatio
     return (
         replace(entry, nouns=(*names.nouns, *entry.nouns), passive=names.passive, verb=names.verb) if entry else names
     )
+
+
+def individuals(graph: LabelGraph) -> list[int]:
+    """Indices of the types of single persons, such as employees, in a graph that has no type of persons as such."""
+    known = graph.types_by_words
+    if not PERSONS.isdisjoint(known):
+        return []
+    return [index for word in sorted(question_words()["individuals"]) for index in known.get(word, ())]
 
 
 def is_superlative(word: str) -> bool:

@@ -21,7 +21,7 @@ from kgqa_core.search.candidates import LabelQuery, Slot
 from kgqa_core.search.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS, OwnWords
 from kgqa_core.search.question_reader import MarkedMention, mark_mentions, ordinal_in
-from kgqa_core.search.question_words import question_words
+from kgqa_core.search.question_words import PERSONS, individuals, question_words
 from kgqa_core.types import Question
 
 _SCALES = {
@@ -50,6 +50,35 @@ _NUMBER_OF = re.compile(
     r"\b(?:(?P<large>largest|highest|greatest|biggest)|smallest|lowest) (?:number|amount|count) of\b", re.IGNORECASE
 )
 _OUT_OF = re.compile(r"\bout of (\w+)", re.IGNORECASE)
+_DECADE = re.compile(r"\b(?:(?:in|during|from|of) )?(?:the )?(1\d|20)(\d)0['’]?s\b", re.IGNORECASE)
+_CENTURY = re.compile(r"\b(?:(?:in|during|from|of) )?(?:the )?(\d{1,2})(?:st|nd|rd|th)[ -]century\b", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"\b(?:whose|with(?: the| its| their)?|where the|for wh(?:ich|om) the) (?P<a>(?:[\w-]+ ){1,4}?)"
+    r"(?:(?:is|are|was|were) )?(?P<how>missing|unknown|blank|not (?:given|known|recorded|stated|set))\b"
+    r"|\b(?:for wh(?:ich|om)|where|with) no (?P<b>(?:[\w-]+ ){1,4}?)"
+    r"(?:is|are|was|were) (?:given|known|recorded|stated|listed|set|there)\b",
+    re.IGNORECASE,
+)
+"""Things of which something is not known: `with the cost missing`, `for which no habitat is given`."""
+_PLAINER = tuple(
+    (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), plainer)
+    for pattern, plainer in (
+        (r"all told|(?:add(?:s|ed)?|summed|sum) (?:up|together)(?: to)?", "altogether"),
+        (
+            r"leaving out|not (?:counting|including)|with the exception of|save for|bar(?= (?:the|those|any|all)\b)",
+            "except",
+        ),
+        (r"or else|or alternatively", "or"),
+        (
+            r"(?:has|have|had|did|does|do|was|were|is|are) (?:nobody|no one|no-one|nothing) (?:ever )?(\w+)",
+            r"are not \1",
+        ),
+        (r"(\w+) nowhere", r"not \1"),
+        (r"(?:do|does|did)(?:n['’]?t| not) have (?:a single|any)", "have no"),
+        (r"(?:be )?able to", "can"),
+    )
+)
+"""Wordings and plainer ones that say the same."""
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
@@ -109,6 +138,7 @@ def read_query(
     marked = words.read(marked) if words is not None else marked
     marked = _LASTS.sub(r"\1lasted", marked)
     marked = _OUT_OF.sub(lambda found: _not_in(found, graph), marked)
+    marked = _plainer(marked, graph)
     marked = _NUMBER_OF.sub(lambda found: "most" if found["large"] else "fewest", marked)
     itself = _ITSELF.search(marked)
     if itself is not None and itself["thing"].lower() not in graph.label_words:
@@ -384,6 +414,8 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
             if not named:
                 others = [other for form in forms for other in type_words().get(form, ())]
                 named = [(position, OTHER_WORD) for other in others for position in index.get(other, ())]
+            if not named and length == 1 and words[start] in PERSONS and len(persons := individuals(graph)) == 1:
+                named = [(persons[0], OTHER_WORD)]
             if named:
                 covered.update(span)
                 for position, confidence in named[:2]:
@@ -396,6 +428,23 @@ def _not_in(found: re.Match[str], graph: LabelGraph) -> str:
     """`out of stock` as `not in stock`, where a relation is called so."""
     label = f"in {found[1].lower()}"
     return f"not {label}" if label in (one.lower() for one in graph.labels) else found[0]
+
+
+def _plainer(text: str, graph: LabelGraph) -> str:
+    """The text with decades and centuries as ranges of years, and with plainer words for absence and arithmetic."""
+    text = _DECADE.sub(lambda found: f"between {found[1]}{found[2]}0 and {found[1]}{found[2]}9", text)
+    if "century" not in graph.label_words:
+        text = _CENTURY.sub(lambda found: f"between {int(found[1]) - 1}01 and {found[1]}00", text)
+
+    def absent(found: re.Match[str]) -> str:
+        value = (found["how"] or "").lower()
+        known = value in graph.texts or value in graph.values_by_name
+        return found[0] if known else f"without {found['a'] or found['b']}"
+
+    text = _ABSENT.sub(absent, text)
+    for pattern, plainer in _PLAINER:
+        text = pattern.sub(plainer, text)
+    return text
 
 
 def corrected(text: str, graph: LabelGraph) -> str:

@@ -57,7 +57,7 @@ from kgqa_core.search.candidates import (
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
-from kgqa_core.search.phrases import NUMBER
+from kgqa_core.search.phrases import NUMBER, RelationWords
 from kgqa_core.search.question_words import entry_of, question_words
 from kgqa_core.search.words import Floats, WordCover
 
@@ -65,8 +65,9 @@ LEVELS, BEAM, QUOTA = 4, 64, 8
 """How often plans are extended; how many of a level are, and how many at least of those about the same mentions."""
 FOLLOWED, SIDE = 40, 10
 """Relations that are followed in a level, and plans about the same mentions that are joined with others."""
-MOST, LARGE, MOST_ROWS = 320, 50_000, 1_000
-"""Candidates of a question; members of a set that is extended; rows of a table."""
+MOST, LARGE, MOST_ROWS, MOST_HEADS = 320, 50_000, 1_000, 2
+"""Candidates of a question; members of a set that is extended; rows of a table; relations by whose heads a noun for
+things without a type is read."""
 MEASURES, LACKED, EMPTIES, OTHERWISE, JUDGED, AGGREGATED = 6, 6, 6, 3, 20, 20
 """Measures of a set, relations that it may lack, pairs whose intersection is empty, and that are united by unlike
 relations; sets that are judged by yes or no about the same mentions, and those that something is computed of."""
@@ -134,14 +135,33 @@ class Plan:
 class FormSearch:
     """Makes the candidates of questions on one graph by search."""
 
-    def __init__(self, graph: LabelGraph, hops: int = 2) -> None:
+    def __init__(self, graph: LabelGraph, hops: int = 2, words: Sequence[RelationWords] = ()) -> None:
         self.graph, self.hops = graph, hops
+        self.nouns = [(root(word.head), root(word.noun)) for word in words] or [("", "")] * graph.relations
         self._person_nouns: dict[int, set[str]] = {}
+        self._called: dict[str, dict[int, Ints]] = {}
 
     @cached_property
     def label_roots(self) -> list[set[str]]:
         """The roots of the words of each relation's label."""
         return [{root(word) for word in WORD.findall(label.lower())} for label in self.graph.labels]
+
+    def called(self, noun: str) -> dict[int, Ints]:
+        """Directed relations that lead to what is called by a noun, of which the graph states no type: what these are,
+        ascending.  *Bands* are what `band` leads to, *books* also what has a publisher.  noun: its root."""
+        if noun not in self._called:
+            graph, found = self.graph, dict[int, Ints]()
+            for one, (head, tail) in enumerate(self.nouns):
+                plain = graph.entity_tails[one] > 0.5 and graph.tail_type[one] < 0
+                own = self.label_roots[one] == {noun} and not phrase(graph.labels[one].lower()).is_verb
+                if plain and (own or noun == tail):
+                    found[one] = graph.tails_of(one)
+                if noun == head and graph.head_type[one] < 0:
+                    found[one + graph.relations] = graph.heads_of(one)
+            most = sorted(found, key=lambda one: (one >= graph.relations, -len(found[one]), one))
+            heads = [one for one in most if one >= graph.relations]
+            self._called[noun] = {one: found[one] for one in most if one not in heads[MOST_HEADS:]}
+        return self._called[noun]
 
     @cached_property
     def genders(self) -> dict[str, tuple[Form, Ints]]:
@@ -317,12 +337,17 @@ class PlanSearch:
         graph = self.graph
         plain = not (self.query.slots or self.query.values or self.query.dropped_words)
         asked = {*self.words.roots}
-        for relation in np.flatnonzero((graph.entity_tails > 0.5) & (graph.tail_type < 0)).tolist():
+        found = dict(self.called)
+        for relation in np.flatnonzero((graph.entity_tails > 0.5) & (graph.tail_type < 0)).tolist() if plain else ():
             label = self.owner.label_roots[relation]
-            if not (label and label <= asked and plain) and relation not in self.called:
-                continue
-            nodes = self.called.get(relation, graph.tails_of(relation))
+            if label and label <= asked:
+                found.setdefault(relation, graph.tails_of(relation))
+        for relation, nodes in found.items():
             if not 0 < len(nodes) <= LARGE:
+                continue
+            if relation >= graph.relations:
+                form = self._heads(relation - graph.relations)
+                yield self._plan(form, nodes, self._ends(self.none, nodes), cost=0.15)
                 continue
             yield self._plan(
                 graph.join((relation,), self._heads(relation)), nodes, self._ends(self.relation_cover[relation], nodes),
@@ -461,17 +486,8 @@ class PlanSearch:
 
     @cached_property
     def called(self) -> dict[int, Ints]:
-        """Relations by whose name the question calls what it asks for, of which the graph states no type: their tails,
-        ascending.  *Bands* are what `band` leads to."""
-        graph, word = self.graph, self.words.asked
-        if word < 0:
-            return {}
-        named = [
-            one for one in range(graph.relations)
-            if self.owner.label_roots[one] == {self.words.roots[word]} and graph.tail_type[one] < 0
-            and graph.entity_tails[one] > 0.5 and not phrase(graph.labels[one].lower()).is_verb
-        ]  # fmt: skip
-        return {one: graph.tails_of(one) for one in named}
+        """What `FormSearch.called` has for the noun that the question asks for."""
+        return self.owner.called(self.words.roots[self.words.asked]) if self.words.asked >= 0 else {}
 
     def _ends(self, cover: Floats, nodes: Ints) -> Floats:
         """The cover with that of the types which all of some nodes have, and of nouns for the tails of a relation."""
@@ -732,7 +748,8 @@ class PlanSearch:
                 if len(own) < SIDE:
                     own.append(plan)
         latest = {id(plan) for plan in beam}
-        union = bool(OR.search(self.query.text)) or "nor" in self.words.words
+        words, away = self.words.words, self.words.away
+        union = bool(OR.search(self.query.text)) or "nor" in words or (away.any() and "and" in words[away.argmax() :])
         minus = self._wants("difference", self.words.away)
         for (one, first), (other, second) in permutations(groups.items(), 2):
             if one[0] & other[0] or one[1] & other[1]:
@@ -749,7 +766,8 @@ class PlanSearch:
                     elif not len(both) and max(i, j) < EMPTIES and self._alike(p, q):
                         yield self._joined(_both(p.form, q.form), NONE, p, q, "intersect")
                     unlike = max(i, j) < OTHERWISE and len(p.nodes) and self._alike(p, q, known=True)
-                    if union and not np.array_equal(p.nodes, q.nodes) and (same or unlike):
+                    united = union and self._alternative(p, q) and (same or unlike)
+                    if united and not np.array_equal(p.nodes, q.nodes):
                         yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
                 if minus:
                     yield from self._taken(p, q, max(i, j) < EMPTIES)
@@ -762,6 +780,13 @@ class PlanSearch:
                     continue
                 for members in (*self.classes, *self._implied(p.last)):
                     yield from self._taken(members, p, empty=True)
+
+    def _alternative(self, p: Plan, q: Plan) -> bool:
+        """Whether two plans may be united: they have what stands on both sides of an *or*, and no more."""
+        places = [{self.words.slots[n] for n in one.slots if n in self.words.slots} | {n for n in one.texts if n >= 0}
+                  for one in (p, q)]  # fmt: skip
+        found, sides = places[0] | places[1], self.words.alternatives
+        return not sides or found == sides or (sides <= found and isinstance(p.form, Or) | isinstance(q.form, Or))
 
     def _alike(self, p: Plan, q: Plan, *, known: bool = False) -> bool:
         """Whether two plans find things of a kind; known: and not only may."""
@@ -877,8 +902,9 @@ class PlanSearch:
 
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
         parts = [plan for plan in things if plan.relations and not plan.ranked][:AGGREGATED]
+        forms = {plan.form for plan in self._called_after_relations()}
         for part in parts:
-            called = [one for one in things if one.last in self.called and len(one.relations) == 1 and not one.slots]
+            called = [one for one in things if one.form in forms]
             wholes = [*self.classes, *self._implied(part.last), *called, *parts]
             for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):
                 within = int(among(whole.nodes, part.nodes).sum())

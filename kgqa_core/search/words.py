@@ -48,6 +48,12 @@ _DETERMINERS = frozenset("which what whose many all the every any of".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
 
 
+LARGE = frozenset("most highest best last latest top max maximum more greater higher later over above after since "
+                  "beyond exceeding exceeds".split())  # fmt: skip
+SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
+                  "until till".split())  # fmt: skip
+
+
 class WordIndex:
     """By word, the directed relations of a graph whose wordings have it."""
 
@@ -152,11 +158,17 @@ class WordCover:
 
         self.texts = tuple(self._texts(index.graph))
 
-    def _may_be_value(self, run: slice) -> bool:
-        """Whether words are none for relations or kinds, and do not stand where a verb does: `what does x play`."""
+    def _may_be_value(self, run: slice, name: str) -> bool:
+        """Whether words are none for relations or kinds, and do not stand where a verb does: `what does x play`.
+
+        name: of the value; words in the plural of it are for what has it: `composers`.
+        """
         known, doing, before = thesaurus().vocabulary, {"do", "does", "did"}, self.words[run.start - 1 : run.start]
         genders = question_words()["female"] | question_words()["male"]
-        if self.explained(run) or any(stem(word) in known and word not in genders for word in self.words[run]):
+        several = name != " ".join(self.words[run])
+        if self.explained(run) or any(
+            stem(word) in known and word not in genders and not several for word in self.words[run]
+        ):
             return False
         verb = before and (before[0] in (*doing, "who", "that", "to") or before[0] in SLOTS)
         return not (verb and (before[0] not in SLOTS or not doing.isdisjoint(self.words[: run.start])))
@@ -184,13 +196,23 @@ class WordCover:
             text = " ".join(self.words[run])
             known = next((one for one in (text, *singulars(text)) if one in graph.texts), None)
             leaf = next((one for one in (text, *singulars(text)) if one in graph.values_by_name), None)
-            if known is not None or (leaf is not None and self._may_be_value(run)):
+            if known is not None or (leaf is not None and self._may_be_value(run, leaf)):
                 taken[run] = True
                 nodes = graph.texts[known] if known is not None else graph.values_by_name[leaf or ""]
                 texts = {} if known is not None else graph.store.entity_keys(list(nodes))
                 keys = [(node, texts[node] if texts else graph.text_of(node)) for node in nodes[:2]]
                 forms = tuple((graph.named(node, key), graph.nodes_of(node, key)) for node, key in keys)
                 yield TextRun(first, first + length, forms)
+
+    @cached_property
+    def alternatives(self) -> set[int]:
+        """Places of what stands next before and next behind an *or* between conditions, mentions or texts."""
+        places = sorted((*self.slots.values(), *(run.first for run in self.texts)))
+        at = next((n for n, word in enumerate(self.words) if word == "or"), 0)
+        if self.words[at + 1 : at + 2] and (end_said(self.words, at + 1) or self.words[at + 1] == "not"):
+            return set()
+        sides = {*[n for n in places if n < at][-1:], *[n for n in places if n > at][:1]} if at else set()
+        return sides if len(sides) == 2 else set()
 
     def explained(self, run: slice) -> bool:
         """Whether words are for relations or types, too."""
@@ -248,6 +270,15 @@ class WordCover:
         left = float(((1.0 - cover) * self.weights).max(initial=0.0))
         asked = bool(self.rank.any() or self.compare.any())
         return self.share(cover), left, 0.5 * (bool(self.rank.any()) and not ranks), 0.5 * (ranks and not asked)
+
+
+def end_said(words: Sequence[str], n: int) -> str:
+    """The end of a scale that a word is for, `max` or `min`; "" for other words."""
+    word = words[n]
+    if word not in LARGE and word not in SMALL:
+        return ""
+    bound = word in ("most", "least") and n > 0 and words[n - 1] == "at"
+    return "max" if (word in LARGE) != bound else "min"
 
 
 def asked_noun(words: Sequence[str], index: WordIndex, idle: frozenset[str]) -> int:

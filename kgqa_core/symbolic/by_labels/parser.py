@@ -272,7 +272,7 @@ class LabelParser:
         self._words = [stems(texts) for texts in each]
         self._wording_block: EncodedTexts | None = None
         self._unread = UnreadWords(graph, each, scorer, learnt)
-        self.maker = FormSearch(graph, hops)
+        self.maker = FormSearch(graph, hops, self.phrases.relation_words)
         self._word_index, self._agreement = WordIndex(graph, self._words), GrammarAgreement(graph)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
         self._relation_words = [stems([label]) - CONTENT_FREE for label in graph.labels]

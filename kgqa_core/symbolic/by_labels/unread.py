@@ -29,6 +29,7 @@ from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
 from kgqa_core.search.question_words import (
     AGGREGATES,
+    PERSONS,
     grammar_of,
     idle_phrases,
     is_measure,
@@ -56,7 +57,6 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
-_PEOPLE = frozenset(("people", "ppl", "persons"))
 _BEING = frozenset("is are was were be been isn aren wasn weren".split())
 _BEFORE_OBJECTS = frozenset("a an the in at on for with to by".split())
 _BEHIND_NAMES = frozenset("of for in do does has is".split())
@@ -130,6 +130,7 @@ class UnreadWords:
             *self.reader.graph.store.names(meant).values(),
         )
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
+        names |= self.reader.values(best, query)
         known = names | form.words  # a mention may be the name of the type of what is found
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= known for slot in query.slots}
         cues = cues_of(text, yes_no=False)
@@ -204,11 +205,11 @@ class UnreadWords:
             return READ
         if _counts_people(word, before, form):
             return READ if form.words & {"person", "human", "individual"} else LEFT
-        if (word == "person" or word in _PEOPLE) and "who" in form.words:
+        if word in PERSONS and ("who" in form.words or not form.words.isdisjoint(map(root, lists["individuals"]))):
             return READ  # the thesaurus has it that one asks who
         if root(word) in form.labels:
             return READ
-        if is_measure(word) and (form.ranks or (form.compares and not is_superlative(word))):
+        if is_measure(word) and (form.ranks or form.ends or (form.compares and not is_superlative(word))):
             return READ if self.reader.measures(word, form, query) else LEFT
         if _ORDINAL.fullmatch(word):
             nth = next((node.n for node in form.ranks if isinstance(node, Nth)), 1)
@@ -335,7 +336,7 @@ class UnreadWords:
 
 def _counts_people(word: str, before: str, form: FormReading) -> bool:
     """Whether a question asks how many people there are, of a form that counts things."""
-    return word in _PEOPLE and form.counts and before in ("many", "of")
+    return word in PERSONS and form.counts and before in ("many", "of")
 
 
 def _is_fixed(word: str, before: str, form: FormReading) -> bool:
