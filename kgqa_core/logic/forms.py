@@ -19,7 +19,8 @@ written in one way.
     Greater                  (GREATER X Y r), (LESS X Y r): of two, the one with more (or less); both when equal
     Holds                    (HOLDS X Y): whether every member of Y, of which there is one, is in X
     Share                    (SHARE X Y): percent of the members of X that are in Y
-    Aggregate                (SUM X r), (AVG X r), (MAX X r), (MIN X r): of the values of the path of all members
+    Aggregate                (SUM X r), (AVG X r), (MAX X r), (MIN X r), (RANGE X r): of the values of the path of all
+                             members
                              (VALUES X r): members and their values; (GROUP X r), (GROUP X r (SUM s)): how many
                              members have each value of r, or the sum of their values of s
     Qualifier                (QUALIFIER q (JOIN r X) Y): values of q on the statements that join Y to X
@@ -42,7 +43,7 @@ from kgqa_core.logic import syntax
 
 BESTS = ("max", "min")
 OPS = ("lt", "le", "gt", "ge")
-REDUCTIONS = ("sum", "avg", "max", "min")
+REDUCTIONS = ("sum", "avg", "max", "min", "range")
 WHERE_OPS = ("eq", *OPS, "at", "current", "first", "last")
 
 
@@ -315,10 +316,11 @@ class Share(Form):
 class Aggregate(Form):
     """What is computed of the values at the end of a path from members; `by`: for each node that this path leads to.
 
-    sum, avg: of the numbers of every way along the path, in the unit that all have, else in the base unit; none without
-    a number, but the sum over no member is 0 where others of the kind have the measure.  max, min: the literals of the
-    largest or smallest number or date.  count: how many members there are, by `by` and without a path.  values: rows of
-    members and values.  counted: the values are how many nodes the path reaches.
+    sum, avg: of the numbers of every way along the path, in the unit that all have, else in the base unit; none
+    without a number, but the sum over no member is 0 where others of the kind have the measure. max, min: the literals
+    of the largest or smallest number or date. range: the difference between the largest and the smallest number.
+    count: how many members there are, by `by` and without a path. values: rows of members and values. counted: the
+    values are how many nodes the path reaches.
     """
 
     how: str

@@ -81,7 +81,7 @@ def aggregated(form: forms.Aggregate, values: Values) -> Result:
         rows = [Row(m, None, tidy(x)) if n < 0 else Row(m, n) for m, n, x in zip(
             *(values[i].tolist() for i in (0, 2, 5)), strict=True)]  # fmt: skip
         return _table(rows)
-    if form.how in ("sum", "avg"):
+    if form.how not in ("count", "max", "min"):
         values = values.at(values.dim != TIME)
     if form.how != "count" and len(values.dim) and (values.dim != values.dim[0]).any():
         dims, index = np.unique(values.dim, return_inverse=True)
@@ -110,6 +110,8 @@ def _reduced(form: forms.Aggregate, key: int, own: Values) -> list[Row]:
         if not form.counted:
             return [Row(key, node) for node in np.unique(own.node[best]).tolist()]
         return [Row(key, None, tidy(own.x[best][0]))]
+    if form.how == "range":
+        return [Row(key, None, tidy(numbers.max() - numbers.min()), str(unit) or None)]
     whole = fsum(numbers.tolist())
     return [Row(key, None, tidy(whole if form.how == "sum" else whole / len(numbers)), str(unit) or None)]
 

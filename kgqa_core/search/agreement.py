@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_of
 from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.phrases import has_any
 from kgqa_core.search.question_words import adjectives, entry_of, grammar_of, is_measure, question_words
 from kgqa_core.search.words import WordCover, end_said
 
@@ -126,7 +128,19 @@ class GrammarAgreement:
                     has or isinstance(one.value, bool) or isinstance(one.form, Greater)
                     for one, has in zip(candidates, either, strict=True)
                 ])  # fmt: skip
+        bounds = [_bounds(form) for form in forms]
+        if any(bounds) and any(own and not other for own, other in filter(None, bounds)):
+            demands.append([bound is None or not bound[1] for bound in bounds])
+        if (done := self._done(words)) is not None:
+            demands.append([done in {step.relation for node in nodes_of(form) for step in getattr(node, "path", ())}
+                            for form in forms])  # fmt: skip
         return {n for met in demands if any(met) for n, has in enumerate(met) if not has}
+
+    def _done(self, words: WordCover) -> str | None:
+        """The relation whose whole label is the verb behind *who*, as in `who painted x`."""
+        verb = next((b for a, b in pairwise(words.words) if a == "who"), "")
+        labels = [label.lower() for label in self.graph.labels]
+        return self.graph.keys[labels.index(verb)] if labels.count(verb) == 1 else None
 
     def _compares_otherwise(self, form: Form, query: LabelQuery, words: WordCover) -> bool:
         """Whether a form compares with a value where no word compares, or the other way than all words that do."""
@@ -367,6 +381,19 @@ def _groups_otherwise(form: Form, graph: LabelGraph, words: WordCover) -> bool:
     at = int(words.aggregates["group"].argmax()) + 1
     own = words.index.type_words(graph.type_of_key.get(form.of.key, -1))
     return bool(words.aggregates["group"].any()) and at < len(words.roots) and words.roots[at] in own
+
+
+def _bounds(form: Form) -> tuple[set[str], set[str]] | None:
+    """Of a form that compares things which have a relation at all: these relations by which it compares, and others
+    that it does not use again; None of another form."""
+    for node in nodes_of(form):
+        parts = node.parts if isinstance(node, And) else ()
+        base = {part.path[0].relation for part in parts if has_any(part) and isinstance(part, Compare)}
+        used = {step.relation for part in parts if not has_any(part) for n in nodes_of(part)
+                for step in getattr(n, "path", ())}  # fmt: skip
+        if base and any(isinstance(part, Compare) and not part.counted for part in parts):
+            return base & used, base - used
+    return None
 
 
 def _groups(form: Form) -> bool:

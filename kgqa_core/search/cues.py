@@ -23,6 +23,7 @@ NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
 _POSSESSED = frozenset("have has had any a an".split())
 _DOER = re.compile(r"(?:er|or|ist|ian|ant|ent|ee|man|woman)$")
 """Endings of nouns for persons."""
+_NUMBERED = re.compile(r"\d")
 LOOKED_AT = 8
 """Things of an answer whose kinds are looked at."""
 LAST_YEAR = 3000
@@ -228,6 +229,8 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         return any(map(str.isdigit, "".join(graph.store.names(nodes.tolist()).values())))
     if kind in ("person", "place") and graph.value_nodes.issuperset(nodes.tolist()):
         return False  # no names of their own
+    if kind == "person" and not typed.any() and all(map(_NUMBERED.search, graph.store.names(nodes.tolist()).values())):
+        return False
     if not typed.all() and (typed.any() or kind != "person"):
         return True
     types_found = {graph.type_labels[index] for node in nodes.tolist() for index in graph.types_of(node)}

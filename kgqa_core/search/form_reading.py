@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
-from kgqa_core.datasets.derived.thesaurus import thesaurus
+from kgqa_core.datasets.derived.thesaurus import Thesaurus, thesaurus
+from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import (
     BESTS,
     Aggregate,
@@ -28,11 +29,12 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
 )
+from kgqa_core.logic.memory import Ints
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.phrases import SLOTS
-from kgqa_core.search.question_words import adjectives, entry_of, kinds, other_types, question_words
+from kgqa_core.search.phrases import SLOTS, RelationWords
+from kgqa_core.search.question_words import PERSONS, adjectives, entry_of, kinds, other_types, question_words
 from kgqa_core.search.reading import ABOVE, CONTENT_FREE, stem, stems
 
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
@@ -94,6 +96,21 @@ def roots(*texts: str) -> set[str]:
     return {root(word) for text in texts for word in WORD.findall(text.lower())} - set(SLOTS)
 
 
+def relation_nouns() -> Mapping[str, frozenset[str]]:
+    """Roots of the nouns of the thesaurus that name relations, each with the first labels of these."""
+    return _relation_nouns(thesaurus())
+
+
+@cache
+def _relation_nouns(known: Thesaurus) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for entry in known.relations.values():
+        for noun in (*entry.nouns, *entry.labels):
+            if " " not in noun:
+                found[root(noun)] = found.get(root(noun), frozenset()) | {entry.labels[0]}
+    return found
+
+
 @lru_cache(maxsize=16)
 def _asked(text: str) -> set[str]:
     return roots(text)
@@ -101,11 +118,13 @@ def _asked(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class FormReading:
-    """What a form reads.  words: roots of all its wordings; labels: of the graph's labels of what it names."""
+    """What a form reads.  words: roots of all its wordings; labels: of the graph's labels of what it names; phrase: of
+    its phrase."""
 
     best: Candidate
     words: set[str]
     labels: set[str]
+    phrase: set[str]
     number: bool
     """Whether it finds one number, or how many there are."""
     typed: bool
@@ -123,8 +142,9 @@ class FormReading:
 
     @cached_property
     def ends(self) -> list[Aggregate]:
-        """Its parts that compute the largest or the smallest value."""
-        return [node for node in nodes_of(self.best.form) if isinstance(node, Aggregate) and node.how in BESTS]
+        """Its parts that compute the largest or the smallest value, or their difference."""
+        ends = (*BESTS, "range")
+        return [node for node in nodes_of(self.best.form) if isinstance(node, Aggregate) and node.how in ends]
 
     @cached_property
     def compares(self) -> list[Compare]:
@@ -156,11 +176,14 @@ class FormReading:
 class FormReader:
     """Tells what forms over one graph read.
 
-    wordings: of each directed relation.
+    wordings: of each directed relation; words: of each relation.
     """
 
-    def __init__(self, graph: LabelGraph, wordings: Sequence[tuple[str, ...]]) -> None:
+    def __init__(
+        self, graph: LabelGraph, wordings: Sequence[tuple[str, ...]], words: Sequence[RelationWords] = ()
+    ) -> None:
         self.graph, self.wordings = graph, wordings
+        self.nouns = [noun for end in ("noun", "head") for noun in (getattr(word, end) for word in words)]
         self._known: dict[int, tuple[set[str], set[str]]] = {}
         self._unit_roots: dict[frozenset[int], set[str]] = {}
 
@@ -181,7 +204,8 @@ class FormReader:
         heads = {root(name.split()[-1]) for index in twice for name in self._names(index)}
         words -= heads.difference(labelled, *(self.roots_of(directed)[1] for directed in best.ways))
         number = best.nodes is None or (len(best.nodes) == 1 and bool(self.graph.memory.dim[best.nodes[0]] >= 0))
-        return FormReading(best, words, roots(*labels_of(best.form, self.graph)), number, bool(best.types or topics))
+        read = roots(*labels_of(best.form, self.graph))
+        return FormReading(best, words, read, roots(*texts), number, bool(best.types or topics))
 
     def values(self, best: Candidate, query: LabelQuery) -> set[str]:
         """Roots of the names of the entities that a form has which are categories and no mentions of the question."""
@@ -211,6 +235,12 @@ class FormReader:
         inner = [step for node in joins for step in node.path[1:]]
         inner += [step for node in joins if isinstance(node.of, Join) for step in node.of.path]
         inside = {graph.directed_relation(step) % graph.relations for step in inner}
+        apart = {
+            graph.directed_relation(node.path[-1]) % graph.relations
+            for node in joins
+            if isinstance(node.of, Class)
+            and not any(name <= asked for name in self._type_names({graph.type_of_key.get(node.of.key, -1)}))
+        }  # from all things of a type that the question does not name
         number, tied, wordless = 0, False, 0
         if isinstance(form.best.form, Holds):
             if form.best.value:
@@ -229,6 +259,9 @@ class FormReader:
             worded = (named - self._type_roots({*ends}) - _no_names()) & asked
             number += directed < graph.relations and graph.keys[relation] in ABOVE and not worded
             if worded or graph.keys[relation] in learnt:
+                continue
+            if relation in apart:
+                number += 1
                 continue
             if -1 in ends:  # what it is between has no names of types
                 asks = directed < graph.relations and relation not in inside and ends[1] < 0
@@ -287,6 +320,34 @@ class FormReader:
             for n in named
         )  # fmt: skip
 
+    def is_of_other_kind(self, word: str, best: Candidate) -> bool:
+        """Whether a usual noun for a kind is none of those for the things without a type that a form finds: what their
+        relations call them, and their categories."""
+        nodes, graph = best.nodes, self.graph
+        if nodes is None and isinstance(of := getattr(best.form, "of", None), (And, Arg, Join, Minus, Or)):
+            nodes = graph.memory.nodes(of)
+        if nodes is None or not len(nodes) or not self.nouns or kinds().isdisjoint(singulars(word)):
+            return False
+        ways = graph.directed_relations(nodes[:LOOKED_AT]).tolist()
+        called = {self.nouns[graph.inverse(way)] for way in ways} - {""}
+        known = {root(noun) for one in called for name in (one, *other_types(one)) for noun in name.split()[-1:]}
+        known |= {root(name) for way in ways if way < graph.relations
+                  for name in self._categories(way, nodes[:LOOKED_AT])}  # fmt: skip
+        return bool(called) and root(word) not in known and not PERSONS.intersection(singulars(word))
+
+    def _categories(self, relation: int, nodes: Ints) -> Iterator[str]:
+        """Names of the values by which things are categorized that a relation leads to."""
+        values = set(self.graph.follow(nodes, relation).tolist())
+        for name, own in self.graph.values_by_name.items() if len(values) <= LOOKED_AT else ():
+            if not values.isdisjoint(own):
+                yield name
+
+    def means_other(self, word: str, form: FormReading) -> bool:
+        """Whether the thesaurus has a word as a name of relations alone that no relation of a form is one of."""
+        meant = relation_nouns().get(root(word), frozenset())
+        entries = [entry_of(self.graph, way % self.graph.relations) for way in form.best.ways]
+        return bool(meant) and not any(meant.intersection(entry.labels[:1]) for entry in entries)
+
     def leads_on(self, word: str, best: Candidate) -> bool:
         """Whether a noun names another relation that what a form finds has, so that its tail is asked for.
 
@@ -305,6 +366,8 @@ class FormReader:
         The thesaurus has it for that relation or does not know one of them, or the question names the relation.
         """
         known, nodes = adjectives().get(word), form.ranks or form.compares or form.ends
+        if form.ends and not form.ranks and not self._asks_measure(word, form, query):
+            return False
         if known is None or any(node.counted for node in nodes):
             return known is None or word in _SIZES
         asked = _asked(query.text)
@@ -313,11 +376,22 @@ class FormReader:
             labels = entry_of(self.graph, relation).labels
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
             end = node.how if isinstance(node, Aggregate) else "" if isinstance(node, Compare) else node.best
+            end = end if end in BESTS else ""
             if end in sides or (sides and not end):
                 return True
             if not sides and roots(self.graph.labels[relation]) & asked:
                 return True
         return False
+
+    def _asks_measure(self, word: str, form: FormReading, query: LabelQuery) -> bool:
+        """Whether a question asks for the largest value and not for what has it: `how long is the longest river`, `the
+        highest salary`."""
+        kind = cues_of(query.text, yes_no=False).kind
+        behind = roots(*query.text.lower().partition(word)[2].split()[:2])
+        labels = (self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]] for node in form.ends)
+        return kind == "number" or (
+            kind not in ("which", "person", "place") and any(roots(one) & behind for one in labels)
+        )
 
     def is_dated(self, form: FormReading) -> bool:
         """Whether what a form compares with a value of the question is a date, or is asked for by *when*."""

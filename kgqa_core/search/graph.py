@@ -44,6 +44,17 @@ WORD = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 """A name of letters alone."""
 _SEPARATORS = re.compile(r"[_\-./:#]+")
+_ABBREVIATED = dict(
+    pair.split("=")
+    for pair in (
+        "dept=department mgr=manager emp=employee qty=quantity amt=amount addr=address cust=customer desc=description "
+        "prod=product dob=date_of_birth dod=date_of_death tel=telephone mfr=manufacturer yr=year wt=weight ht=height "
+        "lang=language lat=latitude lon=longitude lng=longitude pop=population cat=category org=organization "
+        "acct=account mgmt=management dist=distance dur=duration temp=temperature supp=supplier proj=project"
+    ).split()
+)
+_ABBREVIATED = {short: whole.replace("_", " ") for short, whole in _ABBREVIATED.items()}
+"""Abbreviations of column names."""
 MEMORIZED = 64 << 20
 """Bytes of keys and values that a `Memo` holds."""
 Value = TypeVar("Value", Ints, tuple[Ints, NDArray[np.float64]])
@@ -109,7 +120,7 @@ class LabelGraph:
         for key, number in memory.relation_ids.items():
             self.keys[number] = key
         names = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
-        self.labels = [words_of(names.get(key, key)) for key in self.keys]
+        self.labels = [spelt_out(words_of(names.get(key, key))) for key in self.keys]
         self.triples = np.bincount(memory.relation, minlength=self.relations)
         self._relations_of_nodes: dict[int, NDArray[np.int64]] = {}
         self._relations_of_sets = Memo[Ints]()
@@ -499,6 +510,15 @@ class LabelGraph:
         return int(
             self.head_type[directed - self.relations] if directed >= self.relations else self.tail_type[directed]
         )
+
+
+def spelt_out(label: str) -> str:
+    """A label with usual abbreviations of column names as the words that they stand for; of one word others too.
+
+    >>> spelt_out("dept"), spelt_out("cust addr"), spelt_out("no")
+    ('department', 'customer address', 'no')
+    """
+    return " ".join(_ABBREVIATED.get(word, word) for word in label.split(" "))
 
 
 def words_of(label: str) -> str:

@@ -16,7 +16,7 @@ from kgqa_core.config import OwnNames
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.logic import forms
-from kgqa_core.logic.forms import Form, Step
+from kgqa_core.logic.forms import BESTS, Form, Step
 from kgqa_core.rewriting.phrases import phrase, plural
 from kgqa_core.search.candidates import is_false
 from kgqa_core.search.graph import LabelGraph
@@ -168,9 +168,11 @@ class Phrases:
         if form.how == "count":
             return f"number of {of}{by}"
         pair = ("latest", "earliest") if self._dated(form.path) else ("largest", "smallest")
-        how = {"sum": "total", "avg": "average", "max": pair[0], "min": pair[1], "values": ""}[form.how]
+        how = {"sum": "total", "avg": "average", "range": "difference in", "values": ""} | dict(
+            zip(BESTS, pair, strict=True)
+        )
         measure = f"number of {self._measure(form.path)}" if form.counted else self._measure(form.path)
-        return f"{how} {measure} of {'each ' if form.how == 'values' else ''}{of}{by}".strip()
+        return f"{how[form.how]} {measure} of {'each ' if form.how == 'values' else ''}{of}{by}".strip()
 
     def _dated(self, path: tuple[Step, ...]) -> bool:
         return len(path) == 1 and self.graph.dated[self.graph.memory.relation_ids[path[0].relation]] > DATED

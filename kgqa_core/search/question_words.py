@@ -17,7 +17,7 @@ from kgqa_core.logic.forms import BESTS
 from kgqa_core.search.graph import WORD, LabelGraph
 
 WORDS = Path(thesaurus_file.__file__).parent / "data" / "question_words.yaml"
-AGGREGATES = {"sum": "sums", "avg": "averages", "share": "shares", "group": "groups"}
+AGGREGATES = {"sum": "sums", "avg": "averages", "range": "differences", "share": "shares", "group": "groups"}
 """What is computed of a set → the list of words that ask for it."""
 PERSONS = frozenset("person people persons ppl human humans individual individuals".split())
 """Words for persons as such."""

@@ -45,6 +45,7 @@ _VALUE = re.compile(
     rf"|\b(?P<word>{'|'.join(_NUMBERS)})(?: (?P<word_scale>hundred|thousand|million|billion))?\b",
     re.IGNORECASE,
 )
+_COMPARED = re.compile(r"\b(?:than|least|most|exactly|only|over|under) $", re.IGNORECASE)
 _NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]+) (?:(?:no\.?|nr\.?|number) )?#?(?P<number>\d+)\b", re.IGNORECASE)
 _NUMBER_OF = re.compile(
     r"\b(?:(?P<large>largest|highest|greatest|biggest)|smallest|lowest) (?:number|amount|count) of\b", re.IGNORECASE
@@ -370,7 +371,7 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
         else:
             number, year = float(_NUMBERS[found["word"].lower()]), None
             number *= _SCALES.get((found["word_scale"] or "").lower(), 1)
-            if number == 1:
+            if number == 1 and not _COMPARED.search(text[: found.start()]):
                 return found[0]
         after = text[found.end() :].split()[:2]
         spellings = (" ".join(after), *after[:1])
@@ -459,13 +460,14 @@ def corrected(text: str, graph: LabelGraph) -> str:
             or stem(word) in own
             or any(one in graph.texts or one in graph.values_by_name for one in singulars(word))
         )
-        if not 5 <= len(word) <= LONGEST_MENDED or known or _is_english(word):
+        if not 5 <= len(word) <= LONGEST_MENDED or known or usualness(word):
             return found[0]
         mended += 1
         if mended > MOST_MENDED:
             return found[0]
         near = [(other in own or stem(other) in own, usualness(other), other) for other in _edits(word)]
-        best = max((one for one in near if one[0] or one[1]), default=None)
+        english = _is_english(word)  # by its ending alone, as `employes`
+        best = max((one for one in near if one[0] or (one[1] and not english)), default=None)
         return best[2] if best is not None else found[0]
 
     return _LATIN.sub(mend, text)

@@ -58,8 +58,8 @@ from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, RelationWords
-from kgqa_core.search.question_words import entry_of, question_words
-from kgqa_core.search.words import Floats, WordCover
+from kgqa_core.search.question_words import entry_of, individuals, question_words
+from kgqa_core.search.words import Floats, WordCover, end_said
 
 LEVELS, BEAM, QUOTA = 4, 64, 8
 """How often plans are extended; how many of a level are, and how many at least of those about the same mentions."""
@@ -82,8 +82,10 @@ EMPTY, IDLE, GAIN = 0.1, 0.08, 0.02
 """What an empty set loses, and a relation that explains less than `GAIN` more of the words."""
 GENDER, GENDERS = "gender", ("female", "male")
 """A label of the relation to it in the thesaurus, and the lists of nouns for persons."""
+ANYBODY = frozenset("everyone everybody anyone anybody someone somebody whoever those".split())
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
+_BY_HOW_MUCH = re.compile(r"\b(?:by how (?:much|many)|how (?:much|many \w+|many)) .*\bthan\b|\bhow many more\b")
 _ORDER = {Class: 0, Compare: 2}
 _RANGE = re.compile(
     rf"\b(?:between|from) (?:the )?(?:years? )?{NUMBER}(?: \S+)? (?:and|to|until|till|through|[-–]) {NUMBER}\b"
@@ -227,6 +229,15 @@ class PlanSearch:
             for t, conf in query.types
         ]
 
+    @cached_property
+    def persons(self) -> list[tuple[Plan, int]]:
+        """The only type of single persons, where *who* is asked for and the question names none."""
+        found = individuals(self.graph) if self.cues.kind == "person" or ANYBODY & {*self.words.words} else []
+        if len(found) != 1 or self.wanted:
+            return []
+        own = self._plan(Class(self.graph.type_keys[found[0]]), self.graph.members(found[0]), self.none)
+        return [(own, found[0])]
+
     # -- plans -------------------------------------------------------------------------------------------------
 
     def _plan(self, form: Form, nodes: Ints, cover: Floats, **more: Any) -> Plan:
@@ -338,7 +349,8 @@ class PlanSearch:
         plain = not (self.query.slots or self.query.values or self.query.dropped_words)
         asked = {*self.words.roots}
         found = dict(self.called)
-        for relation in np.flatnonzero((graph.entity_tails > 0.5) & (graph.tail_type < 0)).tolist() if plain else ():
+        things = (graph.entity_tails > 0.5) & (graph.tail_type < 0) & ~graph.to_truths
+        for relation in np.flatnonzero(things).tolist() if plain else ():
             label = self.owner.label_roots[relation]
             if label and label <= asked:
                 found.setdefault(relation, graph.tails_of(relation))
@@ -540,12 +552,13 @@ class PlanSearch:
         return plan.chain < 0 or (last < self.graph.relations and not self.graph.to_entities(last))
 
     def _narrow(self, plan: Plan) -> Iterator[Plan]:
-        if not plan.relations or not plan.things or not self.classes:
+        classes = [*zip(self.classes, (index for index, _ in self.query.types), strict=True), *self.persons]
+        if not plan.relations or not plan.things or not classes:
             return
         if isinstance(plan.form, And) and any(isinstance(part, Class) for part in plan.form.parts):
             return
         seen: set[bytes] = set()
-        for members, (index, _) in zip(self.classes, self.query.types, strict=True):
+        for members, index in classes:
             member = among(plan.nodes, members.nodes)
             both, out = plan.nodes[member], plan.nodes[~member]
             if len(out) and self.graph.typed(out).mean() < 0.5:
@@ -851,7 +864,7 @@ class PlanSearch:
     def _aggregates(self, things: Sequence[Plan]) -> Iterator[Plan]:
         """Sums and averages of sets by a measure, also for each value of a relation; counts of groups; shares."""
         asked = {how: words for how, words in self.words.aggregates.items() if words.any()}
-        asked |= dict.fromkeys(("max", "min"), self.words.rank) if self.words.rank.any() else {}
+        asked |= dict.fromkeys(BESTS, self.words.rank) if self.words.rank.any() else {}
         grouped = asked.pop("group", None)
         if "share" in asked:
             yield from self._shares(things, asked.pop("share"))
@@ -930,6 +943,8 @@ class PlanSearch:
                     continue
                 cover = np.maximum(np.maximum(p.cover, q.cover), self.relation_cover[relation])
                 cover = np.maximum(np.maximum(cover, self.words.compare), self.words.rank)
+                if self.words.aggregates["range"].any() or self._more:
+                    yield from self._difference(p, q, relation, counted, both, cover)
                 for best in BESTS:
                     form = Greater(p.form, q.form, (graph.step(relation),), best, counted)
                     nodes = graph.memory.nodes(form)
@@ -944,6 +959,36 @@ class PlanSearch:
                         holds = contains(int(one.nodes[0]), nodes)
                         yield self._plan(Holds(form, one.form), NONE, cover, relations=made.relations, slots=made.slots,
                                          likeness=made.likeness, rho=made.rho, kind="yes/no", value=holds)  # fmt: skip
+
+    @cached_property
+    def _more(self) -> bool:
+        """Whether the question asks by how much one thing has more than another."""
+        return _BY_HOW_MUCH.search(self.query.text) is not None
+
+    def _difference(
+        self, p: Plan, q: Plan, relation: int, counted: bool, both: Ints, cover: Floats
+    ) -> Iterator[Plan]:  # fmt: skip
+        """The difference of a measure of two things; where the question says which of them has more, if that is so."""
+        form = Aggregate("range", Or((p.form, q.form)), (self.graph.step(relation),), counted=counted)
+        source, x = self.graph.values(both, relation, counted)
+        if len(source) != 2 or len(np.unique(source)) < 2:
+            return
+        result = self.graph.memory.aggregate(both, form)
+        said = {end_said(self.words.words, n) for n in range(len(self.words.words))} - {""}
+        first = p if self._told_first(p, q) else q
+        more = x[0 if first.nodes[0] == both[0] else 1] >= x.max()
+        if self._more and len(said) == 1 and (said == {"max"}) != bool(more):
+            return
+        yield self._plan(
+            form, NONE, np.maximum(cover, self.words.aggregates["range"]), relations=(relation,),
+            slots=(*p.slots, *q.slots), likeness=float(self.likeness[relation]), rho=p.rho * q.rho, kind="compare",
+            things=False, value=result.value,
+        )  # fmt: skip
+
+    def _told_first(self, p: Plan, q: Plan) -> bool:
+        """Whether the first of two mentions is what has more; not where it stands directly behind *than*."""
+        at = self.words.slots.get(p.slots[0], -1)
+        return not (at > 0 and self.words.words[at - 1] == "than")
 
     def _judged(self) -> Iterator[Plan]:
         """Whether a named thing fulfils a condition on a number or date."""

@@ -36,7 +36,7 @@ from kgqa_core.search.phrases import OwnWords, Phrases
 from kgqa_core.search.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.search.search import FormSearch
 from kgqa_core.search.words import WordCover, WordIndex
-from kgqa_core.symbolic.by_labels.qualified import BASES, Qualifiers
+from kgqa_core.symbolic.by_labels.qualified import Qualifiers
 from kgqa_core.symbolic.by_labels.scorer import FEATURES, HEADS, LENGTHS, LIKENESS, EncodedTexts, LabelScorer
 from kgqa_core.symbolic.by_labels.unread import Unread, UnreadWords
 from kgqa_core.types import Question
@@ -271,7 +271,7 @@ class LabelParser:
         self._pairs = [_pairs(text) for text in self.wordings]
         self._words = [stems(texts) for texts in each]
         self._wording_block: EncodedTexts | None = None
-        self._unread = UnreadWords(graph, each, scorer, learnt)
+        self._unread = UnreadWords(graph, each, self.phrases.relation_words, scorer, learnt)
         self.maker = FormSearch(graph, hops, self.phrases.relation_words)
         self._word_index, self._agreement = WordIndex(graph, self._words), GrammarAgreement(graph)
         self._log_triples: list[float] = (np.log1p(graph.triples) / 15).tolist()
@@ -341,7 +341,7 @@ class LabelParser:
                 cues = self.cues(query)
                 made = self.maker.make(query, fit, guess[0].tolist())
                 candidates = list(islice((one for one in made if meets(one, cues, query, self.phrases)), MADE))
-                bases = islice((one for one in made if meets(one, replace(cues, kind=""), query, self.phrases)), BASES)
+                bases = (one for one in made if meets(one, replace(cues, kind=""), query, self.phrases))
                 stating = self.qualifiers.make(query, bases)
                 qualified = [one for one in stating if meets(one, cues, query, self.phrases)]
                 stated = [one for one in qualified if any(map(has_value, nodes_of(one.form)))]

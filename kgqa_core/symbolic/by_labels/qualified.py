@@ -87,9 +87,11 @@ class Qualifiers:
         return results
 
     def make(self, query: LabelQuery, bases: Iterable[Candidate]) -> Iterator[Candidate]:
-        """Candidates with qualifiers, of some without."""
-        tried: set[Form] = set()
-        for base in bases:
+        """Candidates with qualifiers, of some without: of the first `BASES` that have any."""
+        tried, used = set[Form](), 0
+        for base in bases if self.of_relation else ():
+            if used >= BASES:
+                return
             steps = [step.relation for node in nodes_of(base.form) if isinstance(node, Join) for step in node.path]
             relation = next((key for key in steps if self._of(key)), None)
             if relation is None:
@@ -101,6 +103,7 @@ class Qualifiers:
                     forms.append((form, where.relation, slots))
             if isinstance(base.form, Join) and steps == [relation]:
                 forms += self._values(query, base.form, base)
+            used += bool(forms)
             for form, key, slots in forms:
                 made = self._run(base, form, (key,), slots) if form not in tried else None
                 tried.add(form)

@@ -26,7 +26,7 @@ from kgqa_core.search.candidates import Candidate, LabelQuery, computations
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import COUNTRIES, FormReader, FormReading, entity_of, root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.phrases import NUMBER, SLOTS
+from kgqa_core.search.phrases import NUMBER, SLOTS, RelationWords
 from kgqa_core.search.question_words import (
     AGGREGATES,
     PERSONS,
@@ -104,18 +104,19 @@ class Unread(NamedTuple):
 class UnreadWords:
     """Finds what forms over one graph leave unread.
 
-    wordings: of each directed relation.  learnt: as of `learnt_words`.
+    wordings: of each directed relation; words: of each relation.  learnt: as of `learnt_words`.
     """
 
     def __init__(
         self,
         graph: LabelGraph,
         wordings: Sequence[tuple[str, ...]],
+        words: Sequence[RelationWords],
         scorer: LabelScorer,
         learnt: Mapping[str, Sequence[str]],
     ) -> None:
         self.wordings, self.scorer, self.learnt = wordings, scorer, learnt
-        self.reader = FormReader(graph, wordings)
+        self.reader = FormReader(graph, wordings, words)
 
     def of(self, query: LabelQuery, best: Candidate, texts: Sequence[str], encoded: EncodedTexts) -> Unread:
         """Runs of words that are left, in the order of the text; a mention by the word of its slot; "" for a relation.
@@ -167,6 +168,7 @@ class UnreadWords:
                 kind &= not other or (bool(self.reader.types) and not kinds().isdisjoint(singulars(token.text)))
                 kind = kind and not (_OF_ONE.search(text[: token.start]) and after == "of")
                 kind = kind and not self.reader.leads_on(token.text, best)
+                kind = kind and not (untyped and self.reader.is_of_other_kind(token.text, best))
                 named_kinds += kind
                 kind = kind or (other and self.reader.is_called(token.text, best))
                 token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
@@ -204,8 +206,8 @@ class UnreadWords:
         if word in qualifier_words(form.best.form, self.reader.graph):
             return READ
         if _counts_people(word, before, form):
-            return READ if form.words & {"person", "human", "individual"} else LEFT
-        if word in PERSONS and ("who" in form.words or not form.words.isdisjoint(map(root, lists["individuals"]))):
+            return READ if form.phrase & {"person", "human", "individual"} else LEFT
+        if word in PERSONS and ("who" in form.words or not form.phrase.isdisjoint(map(root, lists["individuals"]))):
             return READ  # the thesaurus has it that one asks who
         if root(word) in form.labels:
             return READ
@@ -283,6 +285,7 @@ class UnreadWords:
             restricts |= other and (unnamed or tokens[n - 1].text in _DETERMINERS)  # `which authors`, of books
             name = n > 0 and capitals and text[token.start].isupper()
             token.alone = not (restricts or name or timed)
+            other |= self.reader.means_other(token.text, form)
             enough = NEAR if restricts or name or timed or other else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             usual = form.leads_to_one and token.text in question_words()["usual"]
