@@ -394,6 +394,62 @@ time zone, timezone
 car, automobile
 plane, aircraft, airplane, aeroplane
 ship, vessel, boat
+employee, worker, staff member, staff, coworker, colleague, team member
+customer, client, buyer, purchaser, shopper
+supplier, vendor, provider, wholesaler
+product, item, article, goods, merchandise
+order, purchase
+invoice, bill
+project, initiative
+department, division, unit
+office, branch
+warehouse, depot, storehouse
+shop, store, retailer
+ticket, issue, bug, incident
+server, machine, host
+application, app, software, program, system, service
+document, file
+user, member, account
+account, bank account
+transfer, transaction, payment
+vehicle, car, lorry, truck
+train station, railway station, station, stop
+road, street, highway
+flat, apartment
+house, home, building, property
+room, chamber
+tenant, renter, lodger
+doctor, physician, medic
+drug, medicine, medication, remedy
+animal, creature, beast
+dish, meal, recipe, food
+course, class, subject, module
+teacher, lecturer, instructor, professor, tutor
+student, pupil, learner
+paper, article, publication
+thesis, dissertation
+artwork, work of art, work, painting, sculpture
+painting, picture, canvas
+artist, painter
+museum, gallery
+exhibition, exhibit, show
+concert, gig
+match, game, fixture
+team, club, squad, side
+player, athlete, sportsperson
+coach, trainer
+tournament, competition, championship, contest, cup
+stadium, arena, ground, venue
+monster, enemy, creature, foe
+quest, mission
+child, kid
+relative, family member
+law, act, statute
+lawyer, attorney, solicitor
+award, prize, honour
+meeting, appointment
+trip, journey, voyage, tour
+restaurant, eatery
 """
 _IRREGULAR = """
 men man, women woman, people person, persons person, children child, feet foot, mice mouse, geese goose, teeth tooth,

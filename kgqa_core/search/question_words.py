@@ -24,7 +24,7 @@ PERSONS = frozenset("person people persons ppl human humans individual individua
 _SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
 """Words of English grammar that other languages have, too."""
 _PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "
-                   "rated populated densely".split())  # fmt: skip
+                   "rated populated densely paid visited attended serving".split())  # fmt: skip
 """Words of rankings that tell nothing of what is measured."""
 
 
