@@ -326,7 +326,8 @@ class FormReader:
         nodes, graph = best.nodes, self.graph
         if nodes is None and isinstance(of := getattr(best.form, "of", None), (And, Arg, Join, Minus, Or)):
             nodes = graph.memory.nodes(of)
-        if nodes is None or not len(nodes) or not self.nouns or kinds().isdisjoint(singulars(word)):
+        usual = root(word) in relation_nouns() or not kinds().isdisjoint(singulars(word))
+        if nodes is None or not len(nodes) or not self.nouns or not usual:
             return False
         ways = graph.directed_relations(nodes[:LOOKED_AT]).tolist()
         called = {self.nouns[graph.inverse(way)] for way in ways} - {""}

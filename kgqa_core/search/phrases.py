@@ -20,7 +20,7 @@ from kgqa_core.logic.forms import BESTS, Form, Step
 from kgqa_core.rewriting.phrases import phrase, plural
 from kgqa_core.search.candidates import is_false
 from kgqa_core.search.graph import LabelGraph
-from kgqa_core.search.question_words import entry_of
+from kgqa_core.search.question_words import adjectives, entry_of
 
 SLOTS = ("x", "y", "z", "w")
 """Words that stand for the mentions of a question, in the order of its text."""
@@ -72,7 +72,7 @@ def relation_words(label: str, head: str, entry: RelationEntry | None = None) ->
     """
     entry = entry or thesaurus().relation(label) or RelationEntry()
     plain = _LEADING.sub("", label.lower())
-    verb = phrase(label).is_verb and "-" not in label
+    verb = (phrase(label).is_verb and "-" not in label) or any(label.lower() in pair for pair in entry.verb)
     own = "" if verb or _NO_NOUN.search(plain) or _PARTICIPLE.fullmatch(plain) else plain
     noun = own
     if entry.nouns and own not in entry.nouns and (not own or own not in entry.labels or own.endswith("s")):
@@ -207,13 +207,15 @@ class Phrases:
             case forms.Minus(of=of, without=without):
                 return f"{self._set(of, slots)} but not {self._set(without, slots)}"
             case forms.Arg(of=of):
-                return f"{self._adjective(form)} {self._set(of, slots)} {self._best(form)}".strip()
+                return f"{self._adjective(form, slots)} {self._set(of, slots)} {self._best(form)}".strip()
             case forms.Nth(n=n, of=of):
                 index = f"first {n}" if form.first else _PLACES.get(n, f"{n}th")
-                return f"{index} {self._adjective(form)} {self._set(of, slots)} {self._best(form)}".replace("  ", " ")
+                return f"{index} {self._adjective(form, slots)} {self._set(of, slots)} {self._best(form)}".replace(
+                    "  ", " "
+                )
             case forms.Greater(one=one, other=other):
                 both = f"{self._set(one, slots)} or {self._set(other, slots)}"
-                return f"{both} {self._adjective(form)} {self._best(form)}".replace("  ", " ")
+                return f"{both} {self._adjective(form, slots)} {self._best(form)}".replace("  ", " ")
             case forms.Compare(path=path) if has_any(form):
                 return f"thing with {self._measure(path)}"
             case forms.Compare(op=op, path=path):
@@ -272,13 +274,20 @@ class Phrases:
                 return self._noun(of)
         return None
 
-    def _adjective(self, form: forms.Arg | forms.Nth | forms.Greater) -> str:
-        """What the thesaurus calls the one with the most or least by a measure, or with more or less; "" for none."""
+    def said(self, words: Sequence[str]) -> dict[str, str]:
+        """Adjectives of a question, for `slots`: by the first label of the relation that each measures, and its end."""
+        return {f" {label} {end}": word for word in words for label, ends in adjectives().get(word, {}).items()
+                for end in ends if len(ends) == 1}  # fmt: skip
+
+    def _adjective(self, form: forms.Arg | forms.Nth | forms.Greater, slots: Mapping[str, str]) -> str:
+        """What the question, or else the thesaurus, calls the one with the most or least by a measure, or with more or
+        less; "" for none."""
         if form.counted or len(form.path) != 1 or form.path[0].inverse:
             return ""
-        words = self.relation_words[self.graph.memory.relation_ids[form.path[0].relation]]
+        relation = self.graph.memory.relation_ids[form.path[0].relation]
         index = (0 if form.best == "max" else 1) + (2 if isinstance(form, forms.Greater) else 0)
-        return words.adjectives[index]
+        label = next(iter(entry_of(self.graph, relation).labels), "")
+        return slots.get(f" {label} {form.best}") or self.relation_words[relation].adjectives[index]
 
     def _best(self, form: forms.Arg | forms.Nth | forms.Greater) -> str:
         """What the best is best by: `with largest population`, `with most cities`, `with earlier date of birth`."""

@@ -77,6 +77,7 @@ _PLAINER = tuple(
         (r"(\w+) nowhere", r"not \1"),
         (r"(?:do|does|did)(?:n['’]?t| not) have (?:a single|any)", "have no"),
         (r"(?:be )?able to", "can"),
+        (r"(\w+est|most|least)-(\w+)", r"\1 \2"),
     )
 )
 """Wordings and plainer ones that say the same."""

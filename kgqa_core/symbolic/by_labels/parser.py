@@ -375,7 +375,7 @@ class LabelParser:
 
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
-        slots = by_key(query.slots)
+        slots = {**by_key(query.slots), **self.phrases.said(WORD.findall(query.text.lower()))}
         return [self.phrases.write(candidate.form, slots) for candidate in candidates]
 
     def nouns(self, candidates: Sequence[Candidate]) -> list[str]:
