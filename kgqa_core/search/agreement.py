@@ -132,8 +132,7 @@ class GrammarAgreement:
         if any(bounds) and any(own and not other for own, other in filter(None, bounds)):
             demands.append([bound is None or not bound[1] for bound in bounds])
         if (done := self._done(words)) is not None:
-            demands.append([done in {step.relation for node in nodes_of(form) for step in getattr(node, "path", ())}
-                            for form in forms])  # fmt: skip
+            demands.append([_finds_heads(form, done) for form in forms])
         return {n for met in demands if any(met) for n, has in enumerate(met) if not has}
 
     def _done(self, words: WordCover) -> str | None:
@@ -394,6 +393,20 @@ def _bounds(form: Form) -> tuple[set[str], set[str]] | None:
         if base and any(isinstance(part, Compare) and not part.counted for part in parts):
             return base & used, base - used
     return None
+
+
+def _finds_heads(form: Form, relation: str) -> bool:
+    """Whether a form finds heads of a relation."""
+    match form:
+        case Join(path=(step, *_)):
+            return (step.relation, step.inverse) == (relation, False)
+        case And(parts=parts):
+            return any(_finds_heads(part, relation) for part in parts)
+        case Minus(of=of) | Arg(of=of) | Nth(of=of):
+            return _finds_heads(of, relation)
+        case Or(parts=parts):
+            return all(_finds_heads(part, relation) for part in parts)
+    return False
 
 
 def _groups(form: Form) -> bool:

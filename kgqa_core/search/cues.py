@@ -87,6 +87,8 @@ _MAY_JUDGE = re.compile(r"\?\W*$|\b(?:if|that|whether|true|false|verify|confirm|
 _TIMED = frozenset("first last latest earliest oldest newest youngest".split())
 _NUMBER_NAME = re.compile(r"\bwhat(?: is|['’]?s)?(?: the)? number\b(?! of)")
 _COUNTED = re.compile(r"\b(?:how many|count|total|numbers? of)\b")
+_QUANTITY = re.compile(r"how (?:much|long|tall|high|wide|deep|heavy|fast|far)\b")
+"""What asks for a measure, and not for how many there are."""
 _SLOT = re.compile(r"\b[xyzw]\b")
 _SEVERAL = re.compile(
     rf"(?<!\bat )\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
@@ -133,7 +135,7 @@ def _negations(low: str) -> tuple[tuple[int, str], ...]:
 def meets(candidate: Candidate, cues: Cues, query: LabelQuery, phrases: Phrases) -> bool:
     """Whether a candidate may answer a question with these cues.  phrases: of the graph."""
     graph = phrases.graph
-    if isinstance(candidate.form, Count) and not cues.counts:
+    if isinstance(candidate.form, Count) and (not cues.counts or _QUANTITY.match(cues.words)):
         return False
     if cues.timed and any(isinstance(node, (Arg, Nth)) and node.counted for node in nodes_of(candidate.form)):
         return False

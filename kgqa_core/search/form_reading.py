@@ -105,7 +105,7 @@ def relation_nouns() -> Mapping[str, frozenset[str]]:
 def _relation_nouns(known: Thesaurus) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for entry in known.relations.values():
-        for noun in (*entry.nouns, *entry.labels):
+        for noun in entry.nouns:
             if " " not in noun:
                 found[root(noun)] = found.get(root(noun), frozenset()) | {entry.labels[0]}
     return found

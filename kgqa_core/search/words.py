@@ -297,7 +297,7 @@ def asked_noun(words: Sequence[str], index: WordIndex, idle: frozenset[str]) -> 
             continue
         if word in _DETERMINERS or word in ("list", "show", "give", "me", "how", "the", "a", "and", "or"):
             continue
-        if found >= 0 and (word in idle or word.endswith("ed")):
+        if found >= 0 and (word in idle or word in lists["negations"] or word.endswith("ed")):
             break
         if index.measures.get(word) is None and (root(word) in index.relations or root(word) in index.kinds):
             found = n

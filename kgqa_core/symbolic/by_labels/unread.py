@@ -57,6 +57,7 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
+_DATES = frozenset("date dates day".split())
 _BEING = frozenset("is are was were be been isn aren wasn weren".split())
 _BEFORE_OBJECTS = frozenset("a an the in at on for with to by".split())
 _BEHIND_NAMES = frozenset("of for in do does has is".split())
@@ -233,6 +234,10 @@ class UnreadWords:
             return READ
         if word in lists["negations"] or word in ("but", "non", "apart", "aside", "than"):
             return GRAMMAR  # forms that do not take anything away are no candidates then
+        if word in _DATES and any(
+            self.reader.graph.dated[way % self.reader.graph.relations] > 0.5 for way in form.best.ways
+        ):
+            return GRAMMAR
         if word in lists["stated_units"]:
             return READ if root(word) in self.reader.units(frozenset(form.best.ways)) else LEFT
         if word in lists["units"]:

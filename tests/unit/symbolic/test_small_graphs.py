@@ -70,6 +70,41 @@ gig 3	band	The Wicks
 gig 3	minutes	30
 gig 3	hall	Mill
 """
+CARDS = """name,kind,rarity,power,weight_kg,tricks,can_fly,added
+Emberling,Fox,Common,120,3,Dash; Howl,no,2019-04-01
+Frostwing,Owl,Rare,310,2,Howl,yes,2021-06-12
+Mossback,Bear,Common,280,90,Roar; Dash,no,2020-02-20
+Nightclaw,Owl,Common,150,1,Dash,yes,
+Stoneback,Bear,Rare,460,120,,no,2023-09-30
+Swiftpaw,Fox,Rare,205,4,Roar,no,2018-11-05
+"""
+PEOPLE = """id,name,role,dept_id,mgr_id,hired,remote
+P1,Ada Voss,director,D1,,2012-03-01,no
+P2,Bram Hale,engineer,D2,P1,2016-07-15,yes
+P3,Cleo Marsh,engineer,D2,P2,2019-01-10,no
+P4,Dora Finch,accountant,D1,P1,2021-05-03,no
+"""
+DEPARTMENTS = """id,name
+D1,Finance
+D2,Research
+"""
+ARTS = """Edda Lorn	profession	painter
+Edda Lorn	date of birth	1811-02-03
+Edda Lorn	date of death	1880-09-01
+Edda Lorn	painted	Grey Ferry
+Edda Lorn	painted	The Long Field
+Otto Brink	profession	painter
+Otto Brink	date of birth	1852-06-17
+Otto Brink	painted	Harvest Fires
+Mina Sool	profession	poet
+Mina Sool	date of birth	1860-12-24
+Mina Sool	date of death	1931-04-02
+Grey Ferry	year of painting	1836
+Grey Ferry	held at	Town Museum
+The Long Field	year of painting	1871
+Harvest Fires	year of painting	1888
+Harvest Fires	held at	Town Museum
+"""
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +114,15 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     for name, text in (("books.csv", BOOKS), ("staff.tsv", STAFF), ("family.tsv", FAMILY)):
         (folder / name).write_text(text, encoding="utf-8")
         made[name.partition(".")[0]] = System.from_graph(folder / name, home=folder / "home")
-    for name, text in (("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS)):
+    for name, text in (
+        ("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS), ("cards.csv", CARDS), ("people.csv", PEOPLE),
+        ("depts.csv", DEPARTMENTS), ("arts.tsv", ARTS),
+    ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
     made["boats"] = System.from_graph(folder / "boats.csv", folder / "docks.csv", home=folder / "home")
+    made["cards"] = System.from_graph(folder / "cards.csv", home=folder / "home")
+    made["people"] = System.from_graph(folder / "people.csv", folder / "depts.csv", home=folder / "home")
+    made["arts"] = System.from_graph(folder / "arts.tsv", home=folder / "home")
     made["clubs"] = System.from_graph(folder / "clubs.tsv", home=folder / "home")
     yield made
 
@@ -120,6 +161,22 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("clubs", "total minutes by hall", "Mill: 70, Town Hall: 50"),
         ("clubs", "bands from alden or brone", "Low Tide, Red Kites, The Wicks"),
         ("clubs", "who is the singer of the red kites", None),
+        ("cards", "rare owls", "Frostwing"),
+        ("cards", "foxes that can't fly", "Emberling, Swiftpaw"),
+        ("cards", "all cards except the owls and the bears", "Emberling, Swiftpaw"),
+        ("cards", "which bear has no tricks", "Stoneback"),
+        ("cards", "how much heavier is Stoneback than Mossback", "30"),
+        ("cards", "difference between the power of Frostwing and Swiftpaw", "105"),
+        ("cards", "which card is the heaviest", "Stoneback"),
+        ("people", "people in Research", "Bram Hale, Cleo Marsh"),
+        ("people", "who was hired after 2018", "Cleo Marsh, Dora Finch"),
+        ("people", "engineers who work remotely", "Bram Hale"),
+        ("arts", "painters born in the 1850s", "Otto Brink"),
+        ("arts", "who was born in the 19th century", "Edda Lorn, Mina Sool, Otto Brink"),
+        ("arts", "people whose date of death is unknown", "Otto Brink"),
+        ("arts", "what is the oldest painting", "Grey Ferry"),
+        ("arts", "who painted the newest picture", "Otto Brink"),
+        ("arts", "mother of Mina Sool", None),
     ],
 )
 def test_what_is_asked_is_found_or_declined(
