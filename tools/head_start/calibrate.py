@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks import results_file
 from benchmarks.answers import quiz
 from benchmarks.answers.cases import joined
-from benchmarks.answers.people import NEAR, is_exact
+from benchmarks.answers.people import NEAR, PEOPLE, is_exact
 from benchmarks.conditions import conditions
 from kgqa_core.answering.reply import Answer
 from kgqa_core.builders.questions.generate import make
@@ -58,6 +58,8 @@ GENERATED = 150
 """Questions made from each graph."""
 SAMPLED, SIMPLE = 200, 400
 """Questions drawn from the dev split of a data set, and from the training split of SimpleQuestions over Wikidata."""
+SMALL = ("dev2", "dev3")
+"""Sets of people's questions over small graphs of their own."""
 QUIZZES = (quiz.MINTAKA, quiz.QALD)
 """Sets of quiz questions whose licence allows it; most have no answer in the graph."""
 THRESHOLD = LabelParserOptions().threshold
@@ -97,6 +99,12 @@ def graphs(data: Path, cases: Path, work: Path) -> Iterator[tuple[str, KgOptions
     register = work / "register.tsv"
     write_graph(register, 600, seed=5)
     yield "register", KgOptions(files=(str(register),))
+    for part in SMALL:
+        for folder in sorted((PEOPLE / part / "graphs").iterdir()):
+            yield (
+                f"{part}-{folder.name}",
+                KgOptions(files=_files(folder, *sorted(path.name for path in folder.iterdir()))),
+            )
     for folder in sorted(cases.iterdir()):
         if (folder / "questions.jsonl").is_file():
             names = [path.name for path in sorted(folder.iterdir()) if path.name not in ("case.md", "questions.jsonl")]
@@ -106,8 +114,8 @@ def graphs(data: Path, cases: Path, work: Path) -> Iterator[tuple[str, KgOptions
 
 def questions(name: str, data: Path, cases: Path, store: KgStore) -> Iterator[tuple[str, dict[str, Any]]]:
     """Source and rows of a graph's questions: `answers` by name, none where the graph has no answer."""
-    sets = ROOT / "benchmarks" / "people"
-    people = [sets / part / f"{name.removeprefix('real-')}.jsonl" for part in ("dev", "unread_dev")]
+    people = [PEOPLE / part / f"{name.removeprefix('real-')}.jsonl" for part in ("dev", "unread_dev")]
+    people += [PEOPLE / part / f"{name.removeprefix(f'{part}-')}.jsonl" for part in SMALL if name.startswith(part)]
     for path in (*people, cases / name / "questions.jsonl"):
         for row in _json_rows(path) if path.is_file() else ():
             yield "people", row
