@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kgqa_core.linking.english import singulars
-from kgqa_core.logic.forms import Aggregate, Arg, Compare, Count, Form, Greater, Minus, Nth
+from kgqa_core.logic.forms import Aggregate, Arg, Compare, Count, Form, Greater, Minus, Nth, Qualifier
 from kgqa_core.logic.measures import TIME
 from kgqa_core.search.candidates import OR, Candidate, LabelQuery, inside, is_false, nodes_of, slots_of
 from kgqa_core.search.graph import LONGEST_TYPE, LabelGraph
@@ -231,7 +231,12 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         return any(map(str.isdigit, "".join(graph.store.names(nodes.tolist()).values())))
     if kind in ("person", "place") and graph.value_nodes.issuperset(nodes.tolist()):
         return False  # no names of their own
-    if kind == "person" and not typed.any() and all(map(_NUMBERED.search, graph.store.names(nodes.tolist()).values())):
+    stated = isinstance(candidate.form, Qualifier)
+    if (
+        kind == "person"
+        and not (stated or typed.any())
+        and all(map(_NUMBERED.search, graph.store.names(nodes.tolist()).values()))
+    ):
         return False
     if not typed.all() and (typed.any() or kind != "person"):
         return True

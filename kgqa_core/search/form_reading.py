@@ -59,6 +59,11 @@ _IRREGULAR = {
 """Verbs by their past forms, nouns by their plurals."""
 _SHORT = re.compile(r"([^\Waeiou]?[aeiou][^\Waeiouwxy])(?:ed|ing)")
 """A short verb that ends in a mute e: `hired`, `dating`, `used`."""
+PROFESSIONS = frozenset(("profession", "occupation", "job", "job title"))
+"""Labels of relations to what persons are by trade."""
+GENERIC = frozenset("thing place location person people organization organisation work group item object".split())
+"""Nouns under which others fall."""
+_DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
@@ -183,7 +188,10 @@ class FormReader:
         self, graph: LabelGraph, wordings: Sequence[tuple[str, ...]], words: Sequence[RelationWords] = ()
     ) -> None:
         self.graph, self.wordings = graph, wordings
-        self.nouns = [noun for end in ("noun", "head") for noun in (getattr(word, end) for word in words)]
+        tails = [entry_of(graph, n).tail or (word.noun if word.predicate == f"that {label.lower()}" else "")
+                 for n, (word, label) in enumerate(zip(words, graph.labels, strict=False))]  # fmt: skip
+        self.ends = tails + [word.head for word in words]
+        """What the things at the end of each directed relation are called."""
         self._known: dict[int, tuple[set[str], set[str]]] = {}
         self._unit_roots: dict[frozenset[int], set[str]] = {}
 
@@ -327,14 +335,18 @@ class FormReader:
         if nodes is None and isinstance(of := getattr(best.form, "of", None), (And, Arg, Join, Minus, Or)):
             nodes = graph.memory.nodes(of)
         usual = root(word) in relation_nouns() or not kinds().isdisjoint(singulars(word))
-        if nodes is None or not len(nodes) or not self.nouns or not usual:
+        if nodes is None or not len(nodes) or not self.ends or not usual:
             return False
         ways = graph.directed_relations(nodes[:LOOKED_AT]).tolist()
-        called = {self.nouns[graph.inverse(way)] for way in ways} - {""}
+        if PERSONS.intersection(singulars(word)):
+            return False
+        if _DOER.search(word) and (
+            roles := [way for way in ways if graph.labels[way % graph.relations] in PROFESSIONS]
+        ):
+            return root(word) not in {root(name) for way in roles for name in self._categories(way, nodes[:LOOKED_AT])}
+        called = {self.ends[graph.inverse(way)] for way in ways} - {"", *GENERIC}
         known = {root(noun) for one in called for name in (one, *other_types(one)) for noun in name.split()[-1:]}
-        known |= {root(name) for way in ways if way < graph.relations
-                  for name in self._categories(way, nodes[:LOOKED_AT])}  # fmt: skip
-        return bool(called) and root(word) not in known and not PERSONS.intersection(singulars(word))
+        return bool(called) and root(word) not in known
 
     def _categories(self, relation: int, nodes: Ints) -> Iterator[str]:
         """Names of the values by which things are categorized that a relation leads to."""

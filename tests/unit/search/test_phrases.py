@@ -230,7 +230,8 @@ def test_graph_without_types_has_the_heads_of_the_thesaurus_and_of_relations_wit
     assert relation_words("has genre", "").head == "" and heads["has genre"] == "film", "films have genres here"
     assert heads["call sign"] == heads["country"] == "", "nothing else says what stations and cities are"
     form = parse(f"(JOIN <{X}has_genre> <{X}g0>)")
-    assert Phrases(untyped_graph).write(form, {}) == Phrases(graph).write(form, {}) == "film with genre x"
+    mention = {f"{X}g0": "x"}
+    assert Phrases(untyped_graph).write(form, mention) == Phrases(graph).write(form, mention) == "film with genre x"
     none = parse(f"(JOIN <{X}call_sign> <{X}c0>)")
     assert Phrases(untyped_graph).write(none, {}) == "with call sign x"
 
