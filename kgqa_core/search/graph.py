@@ -44,16 +44,18 @@ WORD = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 """A name of letters alone."""
 _SEPARATORS = re.compile(r"[_\-./:#]+")
-_ABBREVIATED = dict(
-    pair.split("=")
-    for pair in (
-        "dept=department mgr=manager emp=employee qty=quantity amt=amount addr=address cust=customer desc=description "
-        "prod=product dob=date_of_birth dod=date_of_death tel=telephone mfr=manufacturer yr=year wt=weight ht=height "
-        "lang=language lat=latitude lon=longitude lng=longitude pop=population cat=category org=organization "
-        "acct=account mgmt=management dist=distance dur=duration temp=temperature supp=supplier proj=project"
-    ).split()
-)
-_ABBREVIATED = {short: whole.replace("_", " ") for short, whole in _ABBREVIATED.items()}
+_ABBREVIATED = {
+    short: whole.replace("_", " ")
+    for short, _, whole in (
+        pair.partition("=")
+        for pair in (
+            "dept=department mgr=manager emp=employee qty=quantity amt=amount addr=address cust=customer lng=longitude "
+            "desc=description prod=product dob=date_of_birth dod=date_of_death tel=telephone mfr=manufacturer yr=year "
+            "wt=weight ht=height lang=language lat=latitude lon=longitude pop=population cat=category acct=account "
+            "org=organization mgmt=management dist=distance dur=duration temp=temperature supp=supplier proj=project"
+        ).split()
+    )
+}
 """Abbreviations of column names."""
 MEMORIZED = 64 << 20
 """Bytes of keys and values that a `Memo` holds."""
