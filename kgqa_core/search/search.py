@@ -58,7 +58,7 @@ from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, RelationWords
-from kgqa_core.search.question_words import entry_of, individuals, question_words
+from kgqa_core.search.question_words import adjectives, entry_of, individuals, question_words
 from kgqa_core.search.words import Floats, WordCover, end_said
 
 LEVELS, BEAM, QUOTA = 4, 64, 8
@@ -974,7 +974,9 @@ class PlanSearch:
         if len(source) != 2 or len(np.unique(source)) < 2:
             return
         result = self.graph.memory.aggregate(both, form)
-        said = {end_said(self.words.words, n) for n in range(len(self.words.words))} - {""}
+        said, words = {end_said(self.words.words, n) for n in range(len(self.words.words))} - {""}, self.words.words
+        label = next(iter(entry_of(self.graph, relation).labels), "")
+        said |= frozenset[str]().union(*(adjectives().get(word, {}).get(label, ()) for word in words))
         first = p if self._told_first(p, q) else q
         more = x[0 if first.nodes[0] == both[0] else 1] >= x.max()
         if self._more and len(said) == 1 and (said == {"max"}) != bool(more):

@@ -114,6 +114,8 @@ def test_values(store, text, expected):
         ("(SUM (AND (TYPE person) (JOIN in fr)) height)", "0", "Q11573", 0),
         ("(SUM (AND (TYPE person) (JOIN in fr)) population)", None, None, 0),
         ("(AVG (JOIN in es) population)", None, None, 0),
+        ("(RANGE (OR ann bob) height)", "0.1", "Q11573", 2),
+        ("(RANGE (TYPE country) (COUNT (R in)))", "1", None, 5),
         ("(SUM (TYPE person) born)", None, None, 3),
         ("(SHARE (TYPE city) (JOIN in fr))", "60", "%", 3),
         ("(SHARE (JOIN in fr) (gt population 500000))", "66.67", "%", 5),

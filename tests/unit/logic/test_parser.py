@@ -67,6 +67,7 @@ def test_and_takes_its_inner_and_apart():
         ("(FIRSTMIN 3 Q1 r)", Nth(3, "min", Entity("Q1"), (R,), first=True)),
         ("(SUM Q1 (JOIN s r))", Aggregate("sum", Entity("Q1"), (Step("s"), R))),
         ("(AVG Q1 (COUNT r))", Aggregate("avg", Entity("Q1"), (R,), counted=True)),
+        ("(RANGE Q1 r)", Aggregate("range", Entity("Q1"), (R,))),
         ("(VALUES Q1 r)", Aggregate("values", Entity("Q1"), (R,))),
         ("(GROUP Q1 r)", Aggregate("count", Entity("Q1"), (), (R,))),
         ("(GROUP Q1 (R s) (MAX r))", Aggregate("max", Entity("Q1"), (R,), (S,))),

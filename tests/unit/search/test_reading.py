@@ -83,6 +83,24 @@ def test_words_about_the_graph_itself_ask_for_what_is_there(graph: LabelGraph, t
     assert about(graph, text).text == read_as
 
 
+@pytest.mark.parametrize(
+    ("text", "read_as"),
+    [("films of the 1920s", "films between n and n"), ("films in the 19th century", "films between n and n"),
+     ("films whose genre is not known", "films without genre"), ("films with the genre missing", "films without genre"),
+     ("films for which no genre is given", "films without genre"), ("the fastest-growing film", "the fastest growing film"),
+     ("films that do not have a single genre", "films that have no genre"),
+     ("all films bar the dramas", "all films except the dramas"),
+     ("films nobody directed", "films nobody directed"), ("a film of 1920", "a film of n")],
+)  # fmt: skip
+def test_wordings_are_read_as_plainer_ones(graph: LabelGraph, text: str, read_as: str) -> None:
+    assert about(graph, text).text == read_as
+
+
+def test_a_decade_goes_from_its_first_to_its_last_year(graph: LabelGraph) -> None:
+    values = about(graph, "films of the 1920s").values
+    assert [one.text for one in values if one.datatype.endswith("gYear")] == ["1920", "1929"]
+
+
 def test_types_are_in_the_order_of_the_text_whatever_their_length() -> None:
     with small_graph() as store:
         own = LabelGraph(store)

@@ -166,6 +166,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("cards", "all cards except the owls and the bears", "Emberling, Swiftpaw"),
         ("cards", "which bear has no tricks", "Stoneback"),
         ("cards", "how much heavier is Stoneback than Mossback", "30"),
+        ("cards", "how much heavier is Mossback than Stoneback", None),
         ("cards", "difference between the power of Frostwing and Swiftpaw", "105"),
         ("cards", "which card is the heaviest", "Stoneback"),
         ("people", "people in Research", "Bram Hale, Cleo Marsh"),
