@@ -346,7 +346,7 @@ class FormReader:
             return root(word) not in {root(name) for way in roles for name in self._categories(way, nodes[:LOOKED_AT])}
         called = {self.ends[graph.inverse(way)] for way in ways} - {"", *GENERIC}
         known = {root(noun) for one in called for name in (one, *other_types(one)) for noun in name.split()[-1:]}
-        return bool(called) and root(word) not in known
+        return bool(called) and known.isdisjoint(map(root, singulars(word)))
 
     def _categories(self, relation: int, nodes: Ints) -> Iterator[str]:
         """Names of the values by which things are categorized that a relation leads to."""

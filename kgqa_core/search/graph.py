@@ -386,13 +386,17 @@ class LabelGraph:
         plain = plain[~self.typed(plain)]
         results: dict[str, tuple[int, ...]] = {}
         if len(plain) <= MOST_VALUES:
-            few = (self.end_counts[1] <= MOST_CATEGORIES) & (self.end_counts[1] * 2 <= self.triples)
-            categories = {*np.setdiff1d(memory.tail[few[memory.relation]], memory.head).tolist()}
             for node, name in sorted(self.store.names(plain.tolist()).items()):
                 words = len(name) <= LONGEST_TEXT and _LETTERS.fullmatch(name)
-                if words and node not in self.truths and (name.islower() or node in categories):
+                if words and node not in self.truths and (name.islower() or node in self.categories):
                     results[name.lower()] = (*results.get(name.lower(), ()), node)
         return results
+
+    @cached_property
+    def categories(self) -> frozenset[int]:
+        """What relations lead to that have few different tails, of which nothing is said."""
+        few = (self.end_counts[1] <= MOST_CATEGORIES) & (self.end_counts[1] * 2 <= self.triples)
+        return frozenset(np.setdiff1d(self.memory.tail[few[self.memory.relation]], self.memory.head).tolist())
 
     @cached_property
     def value_nodes(self) -> frozenset[int]:

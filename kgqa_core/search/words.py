@@ -161,11 +161,12 @@ class WordCover:
     def _may_be_value(self, run: slice, name: str) -> bool:
         """Whether words are none for relations or kinds, and do not stand where a verb does: `what does x play`.
 
-        name: of the value; words in the plural of it are for what has it: `composers`.
+        name: of the value; the plural of a category is for what has it: `composers`.
         """
         known, doing, before = thesaurus().vocabulary, {"do", "does", "did"}, self.words[run.start - 1 : run.start]
         genders = question_words()["female"] | question_words()["male"]
-        several = name != " ".join(self.words[run])
+        graph = self.index.graph
+        several = name != " ".join(self.words[run]) and not graph.categories.isdisjoint(graph.values_by_name[name])
         if self.explained(run) or any(
             stem(word) in known and word not in genders and not several for word in self.words[run]
         ):
