@@ -128,6 +128,8 @@ class GrammarAgreement:
                     has or isinstance(one.value, bool) or isinstance(one.form, Greater)
                     for one, has in zip(candidates, either, strict=True)
                 ])  # fmt: skip
+        if words.by_how_much:
+            demands.append([isinstance(form, Aggregate) and form.how == "range" for form in forms])
         bounds = [_bounds(form) for form in forms]
         if any(bounds) and any(own and not other for own, other in filter(None, bounds)):
             demands.append([bound is None or not bound[1] for bound in bounds])

@@ -395,7 +395,7 @@ class LabelGraph:
     @cached_property
     def categories(self) -> frozenset[int]:
         """What relations lead to that have few different tails, of which nothing is said."""
-        few = (self.end_counts[1] <= MOST_CATEGORIES) & (self.end_counts[1] * 2 <= self.triples)
+        few = (self.end_counts[1] <= MOST_CATEGORIES) & (self.end_counts[1] * 2 <= self.triples + 1)
         return frozenset(np.setdiff1d(self.memory.tail[few[self.memory.relation]], self.memory.head).tolist())
 
     @cached_property

@@ -85,7 +85,6 @@ GENDER, GENDERS = "gender", ("female", "male")
 ANYBODY = frozenset("everyone everybody anyone anybody someone somebody whoever those".split())
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
-_BY_HOW_MUCH = re.compile(r"\b(?:by how (?:much|many)|how (?:much|many \w+|many)) .*\bthan\b|\bhow many more\b")
 _ORDER = {Class: 0, Compare: 2}
 _RANGE = re.compile(
     rf"\b(?:between|from) (?:the )?(?:years? )?{NUMBER}(?: \S+)? (?:and|to|until|till|through|[-–]) {NUMBER}\b"
@@ -943,7 +942,7 @@ class PlanSearch:
                     continue
                 cover = np.maximum(np.maximum(p.cover, q.cover), self.relation_cover[relation])
                 cover = np.maximum(np.maximum(cover, self.words.compare), self.words.rank)
-                if self.words.aggregates["range"].any() or self._more:
+                if self.words.aggregates["range"].any() or self.words.by_how_much:
                     yield from self._difference(p, q, relation, counted, both, cover)
                 for best in BESTS:
                     form = Greater(p.form, q.form, (graph.step(relation),), best, counted)
@@ -960,11 +959,6 @@ class PlanSearch:
                         yield self._plan(Holds(form, one.form), NONE, cover, relations=made.relations, slots=made.slots,
                                          likeness=made.likeness, rho=made.rho, kind="yes/no", value=holds)  # fmt: skip
 
-    @cached_property
-    def _more(self) -> bool:
-        """Whether the question asks by how much one thing has more than another."""
-        return _BY_HOW_MUCH.search(self.query.text) is not None
-
     def _difference(
         self, p: Plan, q: Plan, relation: int, counted: bool, both: Ints, cover: Floats
     ) -> Iterator[Plan]:  # fmt: skip
@@ -975,11 +969,11 @@ class PlanSearch:
             return
         result = self.graph.memory.aggregate(both, form)
         said, words = {end_said(self.words.words, n) for n in range(len(self.words.words))} - {""}, self.words.words
-        label = next(iter(entry_of(self.graph, relation).labels), "")
+        label = next(iter(entry_of(self.graph, relation % self.graph.relations).labels), "")
         said |= frozenset[str]().union(*(adjectives().get(word, {}).get(label, ()) for word in words))
         first = p if self._told_first(p, q) else q
         more = x[0 if first.nodes[0] == both[0] else 1] >= x.max()
-        if self._more and len(said) == 1 and (said == {"max"}) != bool(more):
+        if self.words.by_how_much and len(said) == 1 and (said == {"max"}) != bool(more):
             return
         yield self._plan(
             form, NONE, np.maximum(cover, self.words.aggregates["range"]), relations=(relation,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -42,6 +43,10 @@ Floats = NDArray[np.float64]
 NEAR, SPAN = 0.45, 0.35
 """Likeness of a word to a relation's words from which it begins to be explained, and over which it grows to 1."""
 LONGEST_VALUE = 4
+_BY_HOW_MUCH = re.compile(
+    r"\bby how (?:much|many)\b|\bhow many more\b"
+    r"|\bhow (?:much|many(?: \w+)?) (?:more|less|fewer|(?!other|under|over)\w+er)\b.*\bthan\b"
+)
 _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _DETERMINERS = frozenset("which what whose many all the every any of".split())
@@ -214,6 +219,11 @@ class WordCover:
             return set()
         sides = {*[n for n in places if n < at][-1:], *[n for n in places if n > at][:1]} if at else set()
         return sides if len(sides) == 2 else set()
+
+    @cached_property
+    def by_how_much(self) -> bool:
+        """Whether the question asks by how much one thing has more than another."""
+        return _BY_HOW_MUCH.search(self.query.text) is not None
 
     def explained(self, run: slice) -> bool:
         """Whether words are for relations or types, too."""

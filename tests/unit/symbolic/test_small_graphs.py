@@ -156,6 +156,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("boats", "what percentage of the boats has a motor", "50"),
         ("boats", "boats in North Dock or West Dock", "Osprey, Plover, Wren"),
         ("boats", "boats in the south dock that are not sloops", "Tern"),
+        ("boats", "how many more boats are in South Dock than in West Dock", "2"),
         ("clubs", "percentage of bands that play jazz", "66.67"),
         ("clubs", "bands with a website", "Red Kites, The Wicks"),
         ("clubs", "total minutes by hall", "Mill: 70, Town Hall: 50"),
