@@ -82,6 +82,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("real_sets", "benchmarks/answers/real_sets.py"),
     ResultFile("people_dev", "benchmarks/answers/people.py"),
     ResultFile("people_dev2", "benchmarks/answers/people.py"),
+    ResultFile("people_dev3", "benchmarks/answers/people.py"),
     ResultFile("people_dev3_first", "benchmarks/answers/people.py"),
     ResultFile("people_locked2", "benchmarks/answers/people.py"),
     ResultFile("quiz", "benchmarks/answers/quiz.py"),

@@ -340,6 +340,7 @@ TABLES = (
     Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(parsers, name="zjqa")),
     Table("people/dev", "docs/auto.md", "people_dev", people),
     Table("people/dev2", "docs/auto.md", "people_dev2", people),
+    Table("people/dev3", "docs/auto.md", "people_dev3", people),
     Table("people/dev3/first", "docs/auto.md", "people_dev3_first", people),
     Table("people/locked2", "docs/auto.md", "people_locked2", people),
     Table("quiz", "docs/auto.md", "quiz", QUIZ),
