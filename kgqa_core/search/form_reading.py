@@ -217,11 +217,9 @@ class FormReader:
 
     def values(self, best: Candidate, query: LabelQuery) -> set[str]:
         """Roots of the names of the entities that a form has which are categories and no mentions of the question."""
-        mentions = {entity for slot in query.slots for entity, _, _ in slot.entities}
-        keys = [node.key for node in nodes_of(best.form) if isinstance(node, Entity)]
-        known = self.graph.values_by_name
-        own = self.graph.store.names([n for n in self.graph.memory.know(keys).values() if n not in mentions])
-        return roots(*(name for name in own.values() if name.lower() in known))
+        mentions, names = {key for slot in query.slots for _, key, _ in slot.entities}, self.graph.value_names
+        keys = {node.key for node in nodes_of(best.form) if isinstance(node, Entity)} - mentions
+        return roots(*(names[key] for key in keys if key in names))
 
     def unnamed(
         self, form: FormReading, used: Sequence[Slot], asked: set[str], rest: set[str], learnt: set[str]

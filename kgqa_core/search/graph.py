@@ -35,6 +35,8 @@ YES, NO = ("true", "1", "yes"), ("false", "0", "no")
 """What is true, and what is not, in small letters."""
 LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
 """Characters of a text by which things can be asked for, and how many such texts are held."""
+MOST_NAMES = 4_096
+"""Names that are held."""
 MOST_CATEGORIES = 64
 """Entities at most that a relation leads to which are the categories of something."""
 LONGEST_TYPE = 5
@@ -130,6 +132,7 @@ class LabelGraph:
         self._datatypes: dict[int, str] = {}
         self._units: dict[int, tuple[set[str], list[str | None]]] = {}
         self._text_keys: dict[int, str] = {}
+        self._names: dict[int, str] = {}
         self._read_types()
         self._read_ends()
 
@@ -433,6 +436,13 @@ class LabelGraph:
         alone -= set(memory.tail[to_answers & np.isin(memory.relation, other)].tolist())
         found = {node: key.lower() in YES for node, key in booleans}
         return found | {node: answers[node] for node in alone}
+
+    def names(self, nodes: Sequence[int]) -> dict[int, str]:
+        """Names of nodes, those that were looked up lately from memory."""
+        known = self._names  # which another thread may replace
+        if any(node not in known for node in nodes):
+            known = self._names = {**(known if len(known) < MOST_NAMES else {}), **self.store.names(nodes)}
+        return {node: known[node] for node in nodes if node in known}
 
     def text_of(self, node: int) -> str:
         """A short literal as the graph has it."""
