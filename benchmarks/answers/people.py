@@ -93,11 +93,10 @@ def is_exact(row: dict[str, Any], reply: Answer) -> bool:
             return math.isclose(float(found.pop().rstrip(" %")), float(gold.pop()), rel_tol=NEAR[row["type"]])
         return False
     if row["type"] == "group" and found != gold:  # averages are shown to two digits
-        pairs = [dict(text.rpartition(": ")[::2] for text in own) for own in (found, gold)]
+        given, right = (dict(text.rpartition(": ")[::2] for text in own) for own in (found, gold))
         with contextlib.suppress(ValueError):
-            return pairs[0].keys() == pairs[1].keys() and all(
-                math.isclose(float(pairs[0][name]), float(value), rel_tol=NEAR["average"])
-                for name, value in pairs[1].items()
+            return given.keys() == right.keys() and all(
+                math.isclose(float(given[name]), float(value), rel_tol=NEAR["average"]) for name, value in right.items()
             )
         return False
     return found - {"none"} == gold

@@ -43,7 +43,9 @@ from kgqa_core.logic import syntax
 
 BESTS = ("max", "min")
 OPS = ("lt", "le", "gt", "ge")
-REDUCTIONS = ("sum", "avg", "max", "min", "range")
+ARITHMETIC = ("sum", "avg", "range")
+"""Aggregates that compute with numbers, which dates are none of."""
+REDUCTIONS = (*ARITHMETIC, *BESTS)
 WHERE_OPS = ("eq", *OPS, "at", "current", "first", "last")
 
 
@@ -317,10 +319,10 @@ class Aggregate(Form):
     """What is computed of the values at the end of a path from members; `by`: for each node that this path leads to.
 
     sum, avg: of the numbers of every way along the path, in the unit that all have, else in the base unit; none
-    without a number, but the sum over no member is 0 where others of the kind have the measure. max, min: the literals
-    of the largest or smallest number or date. range: the difference between the largest and the smallest number.
-    count: how many members there are, by `by` and without a path. values: rows of members and values. counted: the
-    values are how many nodes the path reaches.
+    without a number, but the sum over no member is 0 where others of the kind have the measure.  max, min: the
+    literals of the largest or smallest number or date.  range: the difference between the largest and the smallest
+    number.  count: how many members there are, by `by` and without a path.  values: rows of members and values.
+    counted: the values are how many nodes the path reaches.
     """
 
     how: str

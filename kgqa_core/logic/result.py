@@ -81,7 +81,7 @@ def aggregated(form: forms.Aggregate, values: Values) -> Result:
         rows = [Row(m, None, tidy(x)) if n < 0 else Row(m, n) for m, n, x in zip(
             *(values[i].tolist() for i in (0, 2, 5)), strict=True)]  # fmt: skip
         return _table(rows)
-    if form.how not in ("count", "max", "min"):
+    if form.how in forms.ARITHMETIC:
         values = values.at(values.dim != TIME)
     if form.how != "count" and len(values.dim) and (values.dim != values.dim[0]).any():
         dims, index = np.unique(values.dim, return_inverse=True)

@@ -96,7 +96,7 @@ class _Checker:
         if form.how in forms.REDUCTIONS:
             self.measured(form, of, form.path, form.counted)
         ends = {key for kind, key in self.along(form, of, form.path).may or () if kind == "literal"} - {TEXT}
-        if form.how in ("sum", "avg", "range") and not form.counted and ends == {TIME}:
+        if form.how in forms.ARITHMETIC and not form.counted and ends == {TIME}:
             raise FormError(
                 f"values of {form.path[-1]} are dates, which are not added; MAX and MIN give last and first"
             )

@@ -109,8 +109,10 @@ class GrammarAgreement:
         return wrong | self._lacking(candidates, query, words)
 
     def _lacking(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
-        """Candidates without groups, values or alternatives that the question has and that another candidate has."""
+        """Candidates without what the question demands and another candidate has: groups, values, alternatives, a
+        difference, a comparison of what has the measure that is compared, or the heads of the verb behind *who*."""
         forms = [one.form for one in candidates]
+        places = [_places(form, query, words) for form in forms]
         judges = words.words[:1] and words.words[0] in _BEING and "or" in words.words  # `is x male or female`
         demands = []
         group = words.aggregates["group"]
@@ -118,12 +120,12 @@ class GrammarAgreement:
             demands.append([_groups(form) for form in forms])
         runs = {run.first for run in words.texts if not words.explained(slice(run.first, run.last))}
         if runs and not judges:
-            demands.append([runs <= _places(form, query, words) for form in forms])
+            demands.append([runs <= own for own in places])
         if not judges and (sides := words.alternatives):
             unions = [[node for node in nodes_of(form) if isinstance(node, Or)] for form in forms]
             either = [any(_places(one, query, words) == sides for one in own) for own in unions]
             either = either if any(either) else [bool(own) for own in unions]
-            if any(has and sides <= _places(form, query, words) for form, has in zip(forms, either, strict=True)):
+            if any(has and sides <= own for own, has in zip(places, either, strict=True)):
                 demands.append([
                     has or isinstance(one.value, bool) or isinstance(one.form, Greater)
                     for one, has in zip(candidates, either, strict=True)
@@ -131,7 +133,7 @@ class GrammarAgreement:
         if words.by_how_much:
             demands.append([isinstance(form, Aggregate) and form.how == "range" for form in forms])
         bounds = [_bounds(form) for form in forms]
-        if any(bounds) and any(own and not other for own, other in filter(None, bounds)):
+        if any(own and not other for own, other in filter(None, bounds)):
             demands.append([bound is None or not bound[1] for bound in bounds])
         if (done := self._done(words)) is not None:
             demands.append([_finds_heads(form, done) for form in forms])
@@ -149,7 +151,7 @@ class GrammarAgreement:
         compared = [node for node in compared if node.op in _ENDS]
         if not compared or words.away.any() or _SIGNS.search(query.text):
             return False
-        ends = {end_said(words.words, n) for n in range(len(words.words))} - {""}
+        ends = words.ends_said
         if ends:
             if len(ends) == 1 and not ends.issuperset(_ENDS[node.op] for node in compared):
                 return True
@@ -389,7 +391,7 @@ def _bounds(form: Form) -> tuple[set[str], set[str]] | None:
     that it does not use again; None of another form."""
     for node in nodes_of(form):
         parts = node.parts if isinstance(node, And) else ()
-        base = {part.path[0].relation for part in parts if has_any(part) and isinstance(part, Compare)}
+        base = {part.path[0].relation for part in parts if has_any(part)}
         used = {step.relation for part in parts if not has_any(part) for n in nodes_of(part)
                 for step in getattr(n, "path", ())}  # fmt: skip
         if base and any(isinstance(part, Compare) and not part.counted for part in parts):

@@ -333,11 +333,9 @@ class FormReader:
         if nodes is None and isinstance(of := getattr(best.form, "of", None), (And, Arg, Join, Minus, Or)):
             nodes = graph.memory.nodes(of)
         usual = root(word) in relation_nouns() or not kinds().isdisjoint(singulars(word))
-        if nodes is None or not len(nodes) or not self.ends or not usual:
+        if nodes is None or not len(nodes) or not self.ends or not usual or PERSONS.intersection(singulars(word)):
             return False
         ways = graph.directed_relations(nodes[:LOOKED_AT]).tolist()
-        if PERSONS.intersection(singulars(word)):
-            return False
         if _DOER.search(word) and (
             roles := [way for way in ways if graph.labels[way % graph.relations] in PROFESSIONS]
         ):
@@ -357,7 +355,7 @@ class FormReader:
         """Whether the thesaurus has a word as a name of relations alone that no relation of a form is one of."""
         meant = relation_nouns().get(root(word), frozenset())
         entries = [entry_of(self.graph, way % self.graph.relations) for way in form.best.ways]
-        return bool(meant) and not any(meant.intersection(entry.labels[:1]) for entry in entries)
+        return bool(meant) and meant.isdisjoint(entry.name for entry in entries)
 
     def leads_on(self, word: str, best: Candidate) -> bool:
         """Whether a noun names another relation that what a form finds has, so that its tail is asked for.
@@ -386,7 +384,7 @@ class FormReader:
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
-            end = node.how if isinstance(node, Aggregate) else "" if isinstance(node, Compare) else node.best
+            end = node.how if isinstance(node, Aggregate) else getattr(node, "best", "")
             end = end if end in BESTS else ""
             if end in sides or (sides and not end):
                 return True

@@ -46,18 +46,15 @@ WORD = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 """A name of letters alone."""
 _SEPARATORS = re.compile(r"[_\-./:#]+")
-_ABBREVIATED = {
-    short: whole.replace("_", " ")
-    for short, _, whole in (
-        pair.partition("=")
-        for pair in (
-            "dept=department mgr=manager emp=employee qty=quantity amt=amount addr=address cust=customer lng=longitude "
-            "desc=description prod=product dob=date_of_birth dod=date_of_death tel=telephone mfr=manufacturer yr=year "
-            "wt=weight ht=height lang=language lat=latitude lon=longitude pop=population cat=category acct=account "
-            "org=organization mgmt=management dist=distance dur=duration temp=temperature supp=supplier proj=project"
-        ).split()
-    )
-}
+_ABBREVIATED = {"dob": "date of birth", "dod": "date of death"} | dict(
+    pair.split("=")
+    for pair in (
+        "dept=department mgr=manager emp=employee qty=quantity amt=amount addr=address cust=customer lng=longitude "
+        "desc=description prod=product tel=telephone mfr=manufacturer yr=year wt=weight ht=height lang=language "
+        "lat=latitude lon=longitude pop=population cat=category acct=account org=organization mgmt=management "
+        "dist=distance dur=duration temp=temperature supp=supplier proj=project"
+    ).split()
+)
 """Abbreviations of column names."""
 MEMORIZED = 64 << 20
 """Bytes of keys and values that a `Memo` holds."""
@@ -384,16 +381,24 @@ class LabelGraph:
     def values_by_name(self) -> dict[str, tuple[int, ...]]:
         """Entities without a type, by names in small letters: cells of a table, genres; also others, where a relation
         leads to a few of which nothing is said, such as the rarity of a card."""
+        results: dict[str, tuple[int, ...]] = {}
+        for node, name in self._values_named.items():
+            results[name.lower()] = (*results.get(name.lower(), ()), node)
+        return results
+
+    @cached_property
+    def _values_named(self) -> dict[int, str]:
+        """The entities of `values_by_name`, ascending, with their names."""
         memory = self.memory
         plain = np.setdiff1d(memory.tail[~memory.literal[memory.tail]], self.type_ids)
         plain = plain[~self.typed(plain)]
-        results: dict[str, tuple[int, ...]] = {}
-        if len(plain) <= MOST_VALUES:
-            for node, name in sorted(self.store.names(plain.tolist()).items()):
-                words = len(name) <= LONGEST_TEXT and _LETTERS.fullmatch(name)
-                if words and node not in self.truths and (name.islower() or node in self.categories):
-                    results[name.lower()] = (*results.get(name.lower(), ()), node)
-        return results
+        named = sorted(self.store.names(plain.tolist()).items()) if len(plain) <= MOST_VALUES else ()
+        return {
+            node: name
+            for node, name in named
+            if len(name) <= LONGEST_TEXT and _LETTERS.fullmatch(name) and node not in self.truths
+            and (name.islower() or node in self.categories)
+        }  # fmt: skip
 
     @cached_property
     def categories(self) -> frozenset[int]:
@@ -404,14 +409,13 @@ class LabelGraph:
     @cached_property
     def value_nodes(self) -> frozenset[int]:
         """The entities of `values_by_name` whose names are words in small letters."""
-        nodes = [node for nodes in self.values_by_name.values() for node in nodes]
-        return frozenset(node for node, name in self.store.names(nodes).items() if name.islower())
+        return frozenset(node for node, name in self._values_named.items() if name.islower())
 
     @cached_property
     def value_names(self) -> dict[str, str]:
         """The names of `values_by_name` by the keys of their entities."""
-        keys = self.store.entity_keys([node for nodes in self.values_by_name.values() for node in nodes])
-        return {keys[node]: name for name, nodes in self.values_by_name.items() for node in nodes}
+        keys = self.store.entity_keys(list(self._values_named))
+        return {keys[node]: name.lower() for node, name in self._values_named.items()}
 
     @cached_property
     def to_truths(self) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -286,8 +287,10 @@ class Phrases:
             return ""
         relation = self.graph.memory.relation_ids[form.path[0].relation]
         index = (0 if form.best == "max" else 1) + (2 if isinstance(form, forms.Greater) else 0)
-        label = next(iter(entry_of(self.graph, relation).labels), "")
-        return slots.get(f" {label} {form.best}") or self.relation_words[relation].adjectives[index]
+        return (
+            slots.get(f" {entry_of(self.graph, relation).name} {form.best}")
+            or self.relation_words[relation].adjectives[index]
+        )
 
     def _best(self, form: forms.Arg | forms.Nth | forms.Greater) -> str:
         """What the best is best by: `with largest population`, `with most cities`, `with earlier date of birth`."""
@@ -367,7 +370,7 @@ class Phrases:
         return self.graph.type_labels[type_index] if type_index >= 0 else ""
 
 
-def has_any(form: Form) -> bool:
+def has_any(form: Form) -> TypeGuard[forms.Compare]:
     """Whether a form finds all that have a relation at all."""
     return isinstance(form, forms.Compare) and form.counted and (form.op, form.value.text) == ("ge", "1")
 

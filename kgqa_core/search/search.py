@@ -59,7 +59,7 @@ from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, RelationWords
 from kgqa_core.search.question_words import adjectives, entry_of, individuals, question_words
-from kgqa_core.search.words import Floats, WordCover, end_said
+from kgqa_core.search.words import Floats, WordCover
 
 LEVELS, BEAM, QUOTA = 4, 64, 8
 """How often plans are extended; how many of a level are, and how many at least of those about the same mentions."""
@@ -272,8 +272,9 @@ class PlanSearch:
         items += self._text_values()
         items += self._truths()
         items += self._having()
-        items += self._called_after_relations()
-        return items
+        called = list(self._called_after_relations())
+        self.kinds_called = {plan.form for plan in called}
+        return items + called
 
     def _text_values(self) -> Iterator[Plan]:
         """Texts of the graph that stand in the question."""
@@ -914,9 +915,8 @@ class PlanSearch:
 
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
         parts = [plan for plan in things if plan.relations and not plan.ranked][:AGGREGATED]
-        forms = {plan.form for plan in self._called_after_relations()}
+        called = [one for one in things if one.form in self.kinds_called]
         for part in parts:
-            called = [one for one in things if one.form in forms]
             wholes = [*self.classes, *self._implied(part.last), *called, *parts]
             for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):
                 within = int(among(whole.nodes, part.nodes).sum())
@@ -968,9 +968,8 @@ class PlanSearch:
         if len(source) != 2 or len(np.unique(source)) < 2:
             return
         result = self.graph.memory.aggregate(both, form)
-        said, words = {end_said(self.words.words, n) for n in range(len(self.words.words))} - {""}, self.words.words
-        label = next(iter(entry_of(self.graph, relation % self.graph.relations).labels), "")
-        said |= frozenset[str]().union(*(adjectives().get(word, {}).get(label, ()) for word in words))
+        name = entry_of(self.graph, relation % self.graph.relations).name
+        said = self.words.ends_said.union(*(adjectives().get(word, {}).get(name, ()) for word in self.words.words))
         first = p if self._told_first(p, q) else q
         more = x[0 if first.nodes[0] == both[0] else 1] >= x.max()
         if self.words.by_how_much and len(said) == 1 and (said == {"max"}) != bool(more):

@@ -51,11 +51,9 @@ _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth nint
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _DETERMINERS = frozenset("which what whose many all the every any of".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
-
-
-LARGE = frozenset("most highest best last latest top max maximum more greater higher later over above after since "
+_LARGE = frozenset("most highest best last latest top max maximum more greater higher later over above after since "
                   "beyond exceeding exceeds".split())  # fmt: skip
-SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
+_SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
                   "until till".split())  # fmt: skip
 
 
@@ -221,6 +219,11 @@ class WordCover:
         return sides if len(sides) == 2 else set()
 
     @cached_property
+    def ends_said(self) -> set[str]:
+        """The ends of scales that words of the question are for."""
+        return {end_said(self.words, n) for n in range(len(self.words))} - {""}
+
+    @cached_property
     def by_how_much(self) -> bool:
         """Whether the question asks by how much one thing has more than another."""
         return _BY_HOW_MUCH.search(self.query.text) is not None
@@ -286,10 +289,10 @@ class WordCover:
 def end_said(words: Sequence[str], n: int) -> str:
     """The end of a scale that a word is for, `max` or `min`; "" for other words."""
     word = words[n]
-    if word not in LARGE and word not in SMALL:
+    if word not in _LARGE and word not in _SMALL:
         return ""
     bound = word in ("most", "least") and n > 0 and words[n - 1] == "at"
-    return "max" if (word in LARGE) != bound else "min"
+    return "max" if (word in _LARGE) != bound else "min"
 
 
 def asked_noun(words: Sequence[str], index: WordIndex, idle: frozenset[str]) -> int:

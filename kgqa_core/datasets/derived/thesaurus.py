@@ -57,6 +57,11 @@ class RelationEntry:
     tail: str = ""
     wh: str = ""
 
+    @property
+    def name(self) -> str:
+        """Its first label, by which it is told from others; "" of one without labels."""
+        return self.labels[0] if self.labels else ""
+
 
 @dataclass(frozen=True, eq=False)
 class Thesaurus:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from kgqa_core.config import RetrievalOptions, RigelOptions
+from kgqa_core.config import RetrievalOptions
 from kgqa_core.datasets.files.question import write_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import ArtifactError, GraphMismatch
@@ -24,21 +24,10 @@ from kgqa_core.retrieval.rigel.network import LabelRigel, load
 from kgqa_core.retrieval.rigel.retriever import RigelRetriever
 from kgqa_core.retrieval.rigel.train import train
 from kgqa_core.workspace import Workspace
-from tests.support.device import DEVICE
 from tests.support.models import Listener, content, runner
+from tests.unit.retrieval.rigel.test_rigel import OPTIONS as LAYER_OPTIONS
 
-OPTIONS = RigelOptions(
-    decoder="label",
-    encoder="scratch",
-    hops=2,
-    epochs=12,
-    patience=12,
-    min_steps=1,
-    batch_size=8,
-    learning_rate=5e-3,
-    scratch_width=32,
-    device=DEVICE,
-)
+OPTIONS = LAYER_OPTIONS.model_copy(update={"decoder": "label"})
 run = runner(train, OPTIONS)
 QUICK = OPTIONS.model_copy(update={"epochs": 3, "scratch_width": 16})
 QUESTION = "what is the capital of [TOPIC]"
