@@ -38,7 +38,7 @@ def server() -> Iterator[ChatServer]:
 def finished(server: ChatServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A folder with a home and a question file, and the record of the home's run, of which only the graph is there."""
     folder = tmp_path_factory.mktemp("answered")
-    write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 600), 60)
+    write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 300), 60)
     rows = [json.loads(line) for line in (folder / "own.jsonl").read_text().splitlines()[:ASKED]]
     lines = [
         {"id": row["id"], "question": row["question"]} | ({} if n % 2 else {"topic_entities": row["topic_entities"]})

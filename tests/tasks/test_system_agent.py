@@ -21,13 +21,14 @@ from tasks.tracking.model_reference import make_reference, requirements
 from tasks.tracking.system_agent import SystemAgent, read_request
 
 
-@pytest.fixture(autouse=True)
-def no_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """MLflow would make a database in the working folder, and trace `predict` into it."""
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
-    mlflow.tracing.disable()
-    yield
-    mlflow.tracing.enable()
+@pytest.fixture(scope="module", autouse=True)
+def no_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """MLflow would make a database in the working folder, which takes seconds, and trace `predict` into it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
+        mlflow.tracing.disable()
+        yield
+        mlflow.tracing.enable()
 
 
 class Heard:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from pathlib import Path
@@ -40,10 +39,7 @@ def test_the_page_of_commands_names_every_command() -> None:
 
 def test_no_two_classes_have_one_name() -> None:
     places = [path for top in ("kgqa_core", "tasks", "flows") for path in sorted((HOUSE / top).rglob("*.py"))]
-    names = Counter(
-        node.name
-        for path in places
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    )
+    heads = re.compile(r"^ *class (\w+)[(:\[]", re.MULTILINE)
+    names = Counter(name for path in places for name in heads.findall(path.read_text(encoding="utf-8")))
+    assert len(names) > 500
     assert {name for name, number in names.items() if number > 1} == set(), "rename one of them by what it is"

@@ -23,18 +23,20 @@ def modules() -> dict[str, Path]:
 
 
 def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes outside `if TYPE_CHECKING`."""
+    """All statements outside `if TYPE_CHECKING`, and what holds some."""
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            continue
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             continue
         yield node
         yield from runtime_nodes(node)
 
 
-def imports(path: Path, known: dict[str, Path]) -> set[str]:
-    """Modules of ours that a file imports, at its top or inside a function."""
+def imports(tree: ast.Module, known: dict[str, Path]) -> set[str]:
+    """Modules of ours that a module imports, at its top or inside a function."""
     found: set[str] = set()
-    for node in runtime_nodes(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in runtime_nodes(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -43,10 +45,26 @@ def imports(path: Path, known: dict[str, Path]) -> set[str]:
     return found & known.keys()
 
 
+def twice(tree: ast.Module) -> list[str]:
+    """Names that a module assigns more than once outside functions."""
+    targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    names = Counter(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
+    return [constant for constant, count in names.items() if count > 1]
+
+
 @pytest.fixture(scope="module")
-def graph() -> dict[str, set[str]]:
-    known = modules()
-    return {name: imports(path, known) - {name} for name, path in known.items()}
+def read() -> dict[str, tuple[set[str], list[str]]]:
+    """Of each module, what it imports of ours and the names that it assigns twice; the code is parsed once."""
+    known, results = modules(), {}
+    for name, path in known.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        results[name] = imports(tree, known) - {name}, twice(tree)
+    return results
+
+
+@pytest.fixture(scope="module")
+def graph(read: dict[str, tuple[set[str], list[str]]]) -> dict[str, set[str]]:
+    return {name: used for name, (used, _) in read.items()}
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -85,14 +103,8 @@ def test_no_modules_import_each_other_in_a_circle(graph: dict[str, set[str]]) ->
     assert circles(graph) == []
 
 
-def test_no_module_gives_a_constant_a_second_value() -> None:
-    twice = []
-    for name, path in modules().items():
-        targets = [target for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)
-                   for target in node.targets]  # fmt: skip
-        names = Counter(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
-        twice += [f"{name}.{constant}" for constant, count in names.items() if count > 1]
-    assert twice == []
+def test_no_module_gives_a_constant_a_second_value(read: dict[str, tuple[set[str], list[str]]]) -> None:
+    assert {name: constants for name, (_, constants) in read.items() if constants} == {}
 
 
 def test_nothing_imports_the_offline_tools(graph: dict[str, set[str]]) -> None:

@@ -12,7 +12,15 @@ from benchmarks.conditions import DATA
 from kgqa_core.config import SymbolicOptions
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.symbolic.auto import AutoSolver
-from kgqa_core.symbolic.translate import CODES, EXTRA_LANGUAGES, PACKAGED, QuestionTranslator, packaged_vectors, table
+from kgqa_core.symbolic.translate import (
+    CODES,
+    EXTRA_LANGUAGES,
+    PACKAGED,
+    QuestionTranslator,
+    english_words,
+    packaged_vectors,
+    table,
+)
 from kgqa_core.system import System
 from kgqa_core.types import Question
 
@@ -55,6 +63,8 @@ def test_a_table_has_english_words_and_patterns_that_put_only_groups_that_they_h
 
 def test_the_packaged_vectors_are_of_length_one_and_alike_for_words_that_mean_the_same() -> None:
     vectors = dict(packaged_vectors())
+    missing = english_words() - vectors.keys()
+    assert len(missing) <= 100, "each takes 10 ms of the first question: python -m tools.language_vectors"
     near = float(vectors["film"] @ vectors["movie"])
     assert PACKAGED.stat().st_size < 3_000_000 and near > float(vectors["film"] @ vectors["river"])
     assert all(abs(float(own @ own) - 1) < 1e-5 for own in vectors.values())
