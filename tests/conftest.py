@@ -67,6 +67,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(5_000, 20, 50)
         gc.enable()
 
 

@@ -37,7 +37,7 @@ FEW = ("hop_path", "oracle")
 ANSWERED_BY = {"builtin": "model", "openai:stub": "model", "auto": "auto"}
 EXPLORED_BY = {"agent:openai:stub": "agent", "gcr:builtin": "gcr"}
 """Answerers that explore the graph from the topics, whatever is retrieved."""
-QUESTIONS = 20
+QUESTIONS = 10
 SMALL = {
     "rigel": {"encoder": "scratch", "scratch_width": 32, "epochs": 1, "min_steps": 40, "device": "cpu"},
     "hop_path": {"encoder": "scratch", "scratch_width": 32, "epochs": 2, "device": "cpu"},
@@ -63,7 +63,7 @@ class Road:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("roads")
-    write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 2000), 200)
+    write_questions(folder / "own.jsonl", write_graph(folder / "register.tsv", 1000), 200)
     return folder / "home"
 
 

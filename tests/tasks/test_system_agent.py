@@ -15,6 +15,7 @@ from mlflow.types.responses import ResponsesAgentRequest
 from kgqa_core.answering.reply import Answer
 from kgqa_core.config import Profile, make_profile
 from kgqa_core.store.artifacts import ArtifactRef, Home
+from tasks.servers.database import ensure_database
 from tasks.tracking import model_reference
 from tasks.tracking.model_files import code_files
 from tasks.tracking.model_reference import make_reference, requirements
@@ -23,9 +24,11 @@ from tasks.tracking.system_agent import SystemAgent, read_request
 
 @pytest.fixture(scope="module", autouse=True)
 def no_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """MLflow would make a database in the working folder, which takes seconds, and trace `predict` into it."""
+    """MLflow would make a database in the working folder, and trace `predict` into it."""
+    uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}"
+    ensure_database(uri)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
+        patch.setenv("MLFLOW_TRACKING_URI", uri)
         mlflow.tracing.disable()
         yield
         mlflow.tracing.enable()

@@ -111,31 +111,29 @@ WITHOUT = """
 import os, sys
 sys.path.insert(0, {root!r})
 sys.modules.update(dict.fromkeys({modules!r}))
+{more}
 from flows.cli.start import main
 main()
 """
 
 
-def without(modules: Sequence[str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """`kgqa` where some modules cannot be imported."""
-    code = WITHOUT.format(root=str(ROOT), modules=modules)
+def without(modules: Sequence[str], folder: Path, *words: str, more: str = "") -> subprocess.CompletedProcess[str]:
+    """`kgqa` where some modules cannot be imported, after a line of code."""
+    code = WITHOUT.format(root=str(ROOT), modules=modules, more=more)
     command = [sys.executable, "-c", code, *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=100)
 
 
-def test_a_graph_is_asked_without_what_runs_need_and_a_run_names_the_extra(tmp_path: Path) -> None:
+def test_a_graph_is_asked_and_what_serves_imported_without_what_runs_need_and_a_run_names_the_extra(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "graph.tsv").write_text("Ada Stone\twrote\tThe Grey Harbour\n")
-    asked = without(UNUSED_TO_ASK, tmp_path, "ask", "--kg", "graph.tsv", "--json", "Who wrote The Grey Harbour?")
+    words = ("ask", "--kg", "graph.tsv", "--json", "Who wrote The Grey Harbour?")
+    serving = "import kgqa_core.serving.run, kgqa_core.serving.http, kgqa_core.serving.mcp_http"
+    asked = without(UNUSED_TO_ASK, tmp_path, *words, more=serving)
     assert json.loads(asked.stdout)["answer"] == "Ada Stone", asked.stderr
     run = without(UNUSED_TO_ASK, tmp_path, "run", "--kg", "graph.tsv")
     assert run.returncode == 2 and "this command needs prefect" in run.stderr and "'kgqa[run]'" in run.stderr
-
-
-def test_what_serves_is_imported_without_what_runs_need() -> None:
-    serving = "kgqa_core.serving.run, kgqa_core.serving.http, kgqa_core.serving.mcp_http"
-    code = f"import sys; sys.modules.update(dict.fromkeys({UNUSED_TO_ASK!r})); import {serving}"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("absent", ["passages"], indirect=True)

@@ -21,7 +21,7 @@ from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.hf_load import revision_of
 from kgqa_core.llm.protocol import GenerationParams
 from tests.support.chat_server import ChatServer
-from tests.support.command import kgqa
+from tests.support.forked_command import forked_kgqa
 from tests.support.models import save_causal, save_seq2seq
 
 SHARDS = ("pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin")
@@ -193,6 +193,6 @@ def test_the_process_reaches_no_server_and_is_given_no_key(tmp_path: Path, monke
 
 def test_the_command_prints_the_digest(tmp_path: Path) -> None:
     pickled(tmp_path / "from")
-    done = kgqa("models", "convert", tmp_path / "from", "--out", tmp_path / "to")
+    done = forked_kgqa("models", "convert", tmp_path / "from", "--out", tmp_path / "to")
     assert done.code == 0, done.err
     assert f"digest {revision_of(str(tmp_path / 'to'), None)}" in done.out and "50 tensors, 3 of them tied" in done.out

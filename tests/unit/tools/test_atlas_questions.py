@@ -24,7 +24,7 @@ FRANCE, SPAIN, PARIS = "urn:atlas:country:FR", "urn:atlas:country:ES", "urn:atla
 
 @pytest.fixture(scope="module")
 def graph() -> AtlasGraph:
-    return AtlasGraph.read()
+    return atlas._bundled_world().graph
 
 
 @pytest.fixture(scope="module")

@@ -60,12 +60,10 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_of_a_tiny_graph_at_most_a_fifth_asks_for_yes_or_no_and_the_log_says_what_is_left_out(people: Path) -> None:
     monitor = NoteRecorder(QUIET)
-    counts = generate(
-        Workspace(people, monitor=monitor), people, GeneratedQuestionsOptions(size=100, unanswerable=0), 7
-    )
+    counts = generate(Workspace(people, monitor=monitor), people, GeneratedQuestionsOptions(size=70, unanswerable=0), 7)
     rows = [json.loads(line) for line in (people / FILE).read_text(encoding="utf-8").splitlines()]
     asked = sum(row["answer_type"] == "yes/no" for row in rows)
-    assert 0 < asked <= len(rows) / 5 and len(rows) == counts["questions"] < 100
+    assert 0 < asked <= len(rows) / 5 and len(rows) == counts["questions"] < 70
     assert counts["left_out"]["yes_no"] > 0
     assert any("ask for yes or no, of which 20 %" in note for note in monitor.notes), monitor.notes
 
@@ -78,7 +76,7 @@ def test_where_only_yes_or_no_is_wanted_all_are(people: Path) -> None:
 
 
 def test_what_is_not_read_is_replaced_by_others_and_the_same_seed_gives_the_same(film_kg: Path) -> None:
-    options = GeneratedQuestionsOptions(size=12, unanswerable=0, read_back=1)
+    options = GeneratedQuestionsOptions(size=10, unanswerable=0, read_back=1)
     with KgStore.open(film_kg) as store:
         first, again = make(store, options, 3), make(store, options, 3)
         free = make(store, options.model_copy(update={"read_back": 0}), 3)
@@ -92,5 +90,5 @@ def test_a_graph_of_which_no_question_is_read_still_has_questions(
 ) -> None:
     monkeypatch.setattr(ReadBack, "reads", lambda _, worded, __: [False] * len(worded))
     with KgStore.open(people) as store:
-        rows: list[dict[str, Any]] = module.make(store, GeneratedQuestionsOptions(size=20), 7)
+        rows: list[dict[str, Any]] = module.make(store, GeneratedQuestionsOptions(size=10), 7)
     assert any(row["answers"] for row in rows)
