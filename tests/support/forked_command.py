@@ -167,3 +167,4 @@ def start() -> None:
 
 if __name__ == "__main__":
     start()
+    os._exit(0)  # to take its modules apart takes seconds, which the session would wait for
