@@ -62,6 +62,9 @@ _ROOT = re.compile(r"<(?:!DOCTYPE\s+)?(?:[\w.-]+:)?RDF[\s>\[]")
 _END = re.compile(rb"(?:</(?:[\w.-]+:)?RDF\s*>|<(?:[\w.-]+:)?RDF\s[^>]*/>)(?:\s|<!--.*?-->|<\?.*?\?>|\0)*\Z", re.DOTALL)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[>]*(\[.*?\]\s*)?>", re.DOTALL)
 _ENTITY = re.compile(r"""<!ENTITY\s+([\w.:-]+)\s+("[^"]*"|'[^']*')\s*>""")
+_CANONICAL = re.compile(
+    rb'(?<!\\)"(?P<number>-?\d\.\d+E-?\d{1,2})"(?P<type>\^\^<http://www\.w3\.org/2001/XMLSchema#double>)'
+)
 _REFERENCE = re.compile(r"&([\w.:-]+);")
 _PREDEFINED = ("amp", "lt", "gt", "quot", "apos")
 _KEYWORD = re.compile(r'"@(?:context|graph|id|type|value|included)"\s*:')
@@ -113,6 +116,11 @@ def base_iri(source: Source) -> str:
     return "file:///" + quote(source.label.lstrip("/"))
 
 
+def _as_written(found: re.Match[bytes]) -> bytes:
+    """A number with a fraction as JSON has it, which JSON-LD makes a double such as `1.2849E2` of."""
+    return b'"%s"%s' % (repr(float(found["number"])).encode(), found["type"])
+
+
 def _batches(
     quads: Iterator[ox.Quad], stream: _Xml | SourceStream, source: Source, options: KgOptions, what: str
 ) -> Iterator[StatementBatch | SpanBatch]:
@@ -130,6 +138,8 @@ def _batches(
             ) from None
         if not data:
             return
+        if what == "JSON-LD":
+            data = _CANONICAL.sub(_as_written, data)
         reason, lines = pending(why)
         batch = read_chunk(Chunk(data, 1, min(1.0, stream.fraction), none), quads=True, reason=reason)
         place = pl.lit(stream.lines + 1 if isinstance(stream, _Xml) else 1, dtype=pl.Int64)

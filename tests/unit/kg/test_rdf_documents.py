@@ -85,6 +85,12 @@ def test_a_text_of_xml_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         rdf(tmp_path, HEAD + BODY % ("x" * 2_000))
 
 
+def test_numbers_of_json_ld_are_as_json_has_them(tmp_path: Path) -> None:
+    text = '"1.5E0"^^<http://www.w3.org/2001/XMLSchema#double>'
+    found = jsonld(tmp_path, {"@id": A, "http://e/p": [128.49, 2.5e-7, 3], "http://e/q": text})
+    assert {row[2] for row in found.triples()} == {"128.49", "2.5e-07", "3", text}
+
+
 def test_json_ld_is_found_by_its_keywords_and_read_with_its_graphs(tmp_path: Path) -> None:
     document = {"@context": {"p": "http://e/p"}, "@id": "http://e/g", "@graph": [{"@id": "#x", "p": {"@id": A}}]}
     found = jsonld(tmp_path, document)
