@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-import numpy as np
-
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import (
@@ -43,9 +41,6 @@ VERB, ACTIVE, NOUN, ROLE = "verb", "active", "noun", "role"
 """What a word says of a relation: its head does it; its tail does it; it names its tail; it names its head."""
 FEW_HEADS = 1_000
 """Heads of a relation whose types are looked at."""
-BOTH_ENDS = 0.2
-"""Share of the things at one end of a relation that are at the other one too, above which it is between things of one
-kind."""
 _WAYS = frozenset(("from", "to"))
 _VERBAL = re.compile(r"\w+ed\b.* (?:to|from|in|at|on|into|for|with)$")
 _DOER = re.compile(r"(?:ant|ent|er|or)s?$")
@@ -59,6 +54,12 @@ _INCLUDED = re.compile(
 """Words with which a limit itself fulfils a condition."""
 _STRICT = re.compile(r"\b(?:more|less|fewer|\w+er) than n\b|\b(?:over|under|above|below|after|before|exceeding) n\b")
 _SIGNS = re.compile(r"[<>≤≥=+-]")
+_ENDS_OPEN = re.compile(r" (?:in|at|for|to|from|on|with|after)$")
+_BEFORE_KINDS = frozenset("which what the all any list show name me give find how many every".split())
+"""Words before the kind that a question asks for."""
+_ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
+"""A label by which a head is something of its tail: `child of`, and not `made of`."""
+_RELATIVES = frozenset(("who", "that", "which"))
 _BEING = frozenset(("is", "are", "was", "were"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
@@ -100,6 +101,7 @@ class GrammarAgreement:
                 or self._compares_otherwise(one.form, query, words)
                 or self._finds_other_end(one.form, words)
                 or self._counts_otherwise(one.form, words)
+                or _finds_no_kind(one.form, words)
                 or self._measures_unasked(one.form, query)
                 or _groups_otherwise(one.form, self.graph, words)
                 or _takes_away_otherwise(one.form, query, words)
@@ -176,6 +178,8 @@ class GrammarAgreement:
         relation, noun = self.graph.memory.relation_ids[form.path[0].relation], words.roots[words.asked]
         if noun not in words.index.own[relation] or self.roles(relation).get(noun) != NOUN:
             return False
+        if self.graph.to_truths[relation]:  # `patients smoke` by `smoker`
+            return False
         ends = [int(table[relation]) for table in (self.graph.head_type, self.graph.tail_type)]
         return ends[1] < 0 and not (ends[0] >= 0 and noun in words.index.type_words(ends[0]))
 
@@ -219,27 +223,28 @@ class GrammarAgreement:
         return self._types[relation]
 
     def _finds_what_is_done(self, form: Form, words: WordCover) -> bool:
-        """Whether a form finds the tails of a relation whose heads are asked for: `who works with x`."""
-        if not isinstance(form, Join) or not form.path[0].inverse:
+        """Whether a form finds the tails of a relation whose heads are asked for, `who works with x` and `who were
+        killed by somebody`, or its heads where a noun for what is done asks for the tails, `paintings in x`."""
+        if not isinstance(form, Join):
             return False
         roles = self.roles(self.graph.memory.relation_ids[form.path[0].relation])
+        label = self.graph.labels[self.graph.memory.relation_ids[form.path[0].relation]].lower()
+        for before, be, verb in zip(words.words, words.words[1:], words.roots[2:], strict=False):
+            if before in _RELATIVES and be in _BEING and (role := roles.get(verb)) in (VERB, ACTIVE):
+                heads = role == ACTIVE or _ENDS_OPEN.search(label) is not None  # `killed by`, `born in`
+                return heads == form.path[0].inverse
+        if not form.path[0].inverse:
+            asked = words.asked if words.words[words.asked].endswith(("ing", "ings")) else -1
+            return asked >= 0 and roles.get(words.roots[asked]) == VERB
         behind = [*words.roots[1:], ""]
         return any(word == "who" and roles.get(verb) == VERB for word, verb in zip(words.words, behind, strict=True))
 
     @cached_property
     def directed(self) -> list[bool]:
-        """Of each relation whether it is between things of a kind, and does not hold in both directions.
-
-        Where a type is not known, those are of a kind where more than `BOTH_ENDS` of the things at the rarer end are
-        at the other one too: names that two things share are at both ends of a few.
-        """
+        """Of each relation whether it is between things of a kind, and does not hold in both directions."""
         mutual = question_words()["mutual"]
         names = [WORD.findall(label.lower()) for label in self.graph.labels]
-        alike = self.graph.head_type == self.graph.tail_type
-        for relation in np.flatnonzero(np.minimum(self.graph.head_type, self.graph.tail_type) < 0).tolist():
-            heads, tails = self.graph.heads_of(relation), self.graph.tails_of(relation)
-            both = len(np.intersect1d(heads, tails, assume_unique=True))
-            alike[relation] = both > BOTH_ENDS * min(len(heads), len(tails))
+        alike = self.graph.alike
         return [one and mutual.isdisjoint(words) for one, words in zip(alike.tolist(), names, strict=True)]
 
     def _directions(self, form: Form, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
@@ -282,9 +287,9 @@ class GrammarAgreement:
         last = self.graph.labels[relation].lower().rpartition(" ")[2]
         if {before, last} <= _WAYS:
             return 1 if (before != last) == head else -1
-        for n, word in enumerate(words.roots):
-            if n != slot and word in roles:
-                role = roles[word]
+        for n in sorted(range(len(words.roots)), key=lambda n: (abs(n - slot), n)):  # the nearest word tells
+            if n != slot and words.roots[n] in roles:
+                role = roles[words.roots[n]]
                 if role in (NOUN, ROLE):
                     role = self._noun_role(relation, role, words, n)
                 told = _is_head(words.words, n, slot, role) if role else None
@@ -311,7 +316,9 @@ class GrammarAgreement:
         if relation not in self._roles:
             label = self.graph.labels[relation].lower()
             entry = entry_of(self.graph, relation)
-            if phrase(label).is_verb or _VERBAL.match(label) or any(label in pair for pair in entry.verb):
+            if _ROLE.fullmatch(label):
+                texts = [(label, ROLE)]
+            elif phrase(label).is_verb or _VERBAL.match(label) or any(label in pair for pair in entry.verb):
                 texts = [(label, ACTIVE if label.endswith(" by") else VERB)]
             else:
                 texts = [(label, ROLE if label.endswith(" of") else NOUN)]
@@ -337,7 +344,14 @@ class GrammarAgreement:
             for n in range(len(words.words)):
                 if end_said(words.words, n):
                     behind = words.words[n + 1 :]
+                    verbs = (role for word, role in self.roles(relation).items() if word in words.roots[n + 1 :])
+                    if n and words.words[n - 1] in ("do", "does", "did") and VERB in verbs:
+                        yield relation, 1 if step.inverse else -1  # `which service do most others depend on`
+                        continue
                     noun = (behind[2:] if behind[:2] == ["number", "of"] else behind)[:1]
+                    if noun and noun[0].endswith("ed") and self.roles(relation).get(root(noun[0])) == VERB:
+                        yield relation, 1 if step.inverse else -1  # `the most cited paper`
+                        continue
                     heads = self._is_of_heads(relation, noun[0], words) if noun else None
                     if heads is not None:
                         yield relation, 1 if heads == step.inverse else -1
@@ -375,6 +389,22 @@ class GrammarAgreement:
                 own = sides.get(labels[0], every) if labels else every
                 if len(own) == 1:
                     yield 1 if best in own else -1
+
+
+def _finds_no_kind(form: Form, words: WordCover) -> bool:
+    """Whether a form narrows something else by the kind that a question asks for: `generals who were killed`."""
+    run = next(iter(sorted(words.texts)), None)
+    if run is None or words.words[run.last : run.last + 1] not in (["who"], ["that"], ["which"]):
+        return False
+    if not _BEFORE_KINDS.issuperset(words.words[: run.first]):
+        return False
+    values = {value for value, _ in run.values}
+    if values.isdisjoint(nodes_of(form)):
+        return False
+    while isinstance(form, (Arg, Minus, Nth, Count)) or (isinstance(form, Aggregate) and not form.by):
+        form = form.of
+    parts = form.parts if isinstance(form, (And, Or)) else (form,)
+    return not any(isinstance(part, Join) and len(part.path) == 1 and part.of in values for part in parts)
 
 
 def _groups_otherwise(form: Form, graph: LabelGraph, words: WordCover) -> bool:
@@ -431,7 +461,7 @@ def _takes_away_otherwise(form: Form, query: LabelQuery, words: WordCover) -> bo
     for node in nodes_of(form) if at >= 0 else ():
         if isinstance(node, Minus):
             out, left = (_places(part, query, words) for part in (node.without, node.of))
-            if out and max(out) < at < min(left, default=-1):
+            if out and max(out) < at and (at < min(left, default=-1) or words.states_behind(node.of, at)):
                 return True
     return False
 
@@ -444,7 +474,10 @@ def _is_head(words: list[str], n: int, slot: int, role: str) -> bool | None:
         return ((slot < n) == (role == VERB)) != passive
     owner = slot < n and (slot + 1 == n or words[slot + 1] in ("s", "'s", "’s"))
     if slot > n:
-        owner = "of" in between or "than" in between or words[slot + 1 : slot + 2] in (["have"], ["got"])
+        owner = not {"of", "than", "has", "have", "had"}.isdisjoint(between) or words[slot + 1 : slot + 2] in (
+            ["have"],
+            ["got"],
+        )
     elif not owner and "as" not in between and "of" not in words[n + 1 : n + 2]:
         return None
     return owner == (role == NOUN)

@@ -35,8 +35,9 @@ class Cues:
     """What a question demands.
 
     negations: words that take something away, with their places in the text.  bound: such a word negates a comparison,
-    as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, `reason` and
-    `which` (no truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or no.
+    as in `no more than 5`.  kind: what an answer must be, one of `number`, `time`, `person`, `place`, `part`, `reason`
+    and `which` (no truth value), "" for any; words: those that tell.  wh: it asks by a question word and not for yes or
+    no.
     several: the word for how many of a ranking it asks for, where it is not one.  judges: it asks for yes or no alone;
     truth: it may ask for that.  counts: it may ask how many there are; not where *what number* is a name.  timed: all
     its words of rankings are of time, such as *first*.
@@ -89,6 +90,11 @@ _NUMBER_NAME = re.compile(r"\bwhat(?: is|['’]?s)?(?: the)? number\b(?! of)")
 _COUNTED = re.compile(r"\b(?:how many|count|total|numbers? of)\b")
 _QUANTITY = re.compile(r"how (?:much|long|tall|high|wide|deep|heavy|fast|far)\b")
 """What asks for a measure, and not for how many there are."""
+_CONTENTS = re.compile(
+    r"\bwhat(?: (?:is|are|was|were|goes|went)|['’]?s) (?:in|inside|into) (?:the |a |an |my |our )?[xyzw]\b"
+    r"|\bwhat(?: (?:is|are|was|were)|['’]?s) (?:the |a |an )?[xyzw] about\b"
+)
+"""What asks for the parts or the subject of a thing, and for no number of it."""
 _SLOT = re.compile(r"\b[xyzw]\b")
 _SEVERAL = re.compile(
     rf"(?<!\bat )\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
@@ -102,7 +108,7 @@ def cues_of(text: str, yes_no: bool) -> Cues:
     low = " ".join(text.lower().split())
     match = _AMOUNT.search(low) or _WH.search(low)
     kind = str(match.lastgroup).rpartition("_")[2] if match is not None and not yes_no else ""
-    kind = {"other": "", "when": "time"}.get(kind, kind)
+    kind = {"other": "", "when": "time"}.get(kind, kind) or ("part" if _CONTENTS.search(low) else "")
     several = next((one["a"] or one["b"] for one in _SEVERAL.finditer(low) if _is_rank(one[0])), "")
     asks = match is not None and not yes_no
     words = match[0].strip() if match is not None else ""
@@ -154,6 +160,8 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, phrases: Phrases)
     if cues.kind == "which" and isinstance(candidate.form, Aggregate) and _wants_thing(query.text, graph):
         return False
     some = candidate.nodes[:LOOKED_AT] if candidate.nodes is not None else graph.memory.head[:0]
+    if cues.wh and len(some) and graph.truths.keys() >= set(some.tolist()):
+        return False  # one asks which, and not whether
     where = cues.kind == "place" and cues.words.startswith("where") and len(some) > 0
     if where and any(inside(some, graph.members(index)) for index, _ in query.types):
         return False  # one asks where these are
@@ -246,12 +254,13 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     match kind:
         case "number":
             return False
-        case "which" | "reason":
+        case "which" | "reason" | "part":
             return True
         case "time":
             return not named.isdisjoint(lists["times"])
         case "person":
             if individuals(graph) and types_found:
-                return not named.isdisjoint(lists["persons"]) or any(map(_DOER.search, named))
+                persons = lists["persons"] | lists["individuals"]
+                return not named.isdisjoint(persons) or any(map(_DOER.search, named))
             return named.isdisjoint(lists["no_person"]) or not named.isdisjoint(lists["persons"])
     return named.isdisjoint(lists["no_place"])

@@ -32,8 +32,8 @@ from kgqa_core.logic.forms import (
 from kgqa_core.logic.memory import Ints
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
-from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.phrases import SLOTS, RelationWords
+from kgqa_core.search.graph import PROFESSIONS, WORD, LabelGraph
+from kgqa_core.search.phrases import DATED, SLOTS, RelationWords
 from kgqa_core.search.question_words import PERSONS, adjectives, entry_of, kinds, other_types, question_words
 from kgqa_core.search.reading import ABOVE, CONTENT_FREE, stem, stems
 
@@ -59,8 +59,8 @@ _IRREGULAR = {
 """Verbs by their past forms, nouns by their plurals."""
 _SHORT = re.compile(r"([^\Waeiou]?[aeiou][^\Waeiouwxy])(?:ed|ing)")
 """A short verb that ends in a mute e: `hired`, `dating`, `used`."""
-PROFESSIONS = frozenset(("profession", "occupation", "job", "job title"))
-"""Labels of relations to what persons are by trade."""
+MONEY = frozenset(("price", "amount", "budget", "salary", "revenue", "turnover", "gross", "box office"))
+"""First labels in the thesaurus of relations to amounts of money."""
 GENERIC = frozenset("thing place location person people organization organisation work group item object".split())
 """Nouns under which others fall."""
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
@@ -70,6 +70,7 @@ COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
 """Words that name a kind of thing, and paraphrase no relation."""
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
 """Adjectives that may be of how many there are."""
+_ARTICLES = frozenset(("a", "an", "the"))
 _NO_NAMES = frozenset(
     "a an the of in on at by to from for with is are was were do does did has have had what which who whom whose how "
     "many much it n".split()
@@ -231,10 +232,11 @@ class FormReader:
         counted, of a no about things that are tied otherwise every one that no word names; where nothing is found one
         more, if no word names two.
         """
-        graph, measured = (
-            self.graph,
-            {self.graph.directed_relation(node.path[-1]) for node in (*form.ranks, *form.compares)},
-        )
+        graph, lacked = self.graph, [node.without for node in nodes_of(form.best.form) if isinstance(node, Minus)]
+        measures = (node for node in (*form.ranks, *form.compares) if node not in lacked)
+        measured = {graph.directed_relation(node.path[-1]) for node in measures}
+        mutual = question_words()["mutual"]
+        absent = {graph.directed_relation(node.path[-1]) for node in lacked if isinstance(node, Compare)}
         entities = [entity_of(slot, form.best.form) for slot in used]
         topics = {index for entity in entities for index in graph.types_of(entity)}
         joins = [node for node in nodes_of(form.best.form) if isinstance(node, Join)]
@@ -260,21 +262,36 @@ class FormReader:
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
             label = roots(graph.labels[relation]) - _no_names()
+            if root("where") in asked and not label.isdisjoint(map(root, question_words()["places"])):
+                continue
+            entry = entry_of(graph, relation)
+            whole = entry.back if directed >= graph.relations else entry.ask
+            if any(roots(text) - _ARTICLES == asked - _ARTICLES for text in whole):
+                continue
             if relation not in inside and label and label <= asked and label not in self._type_names({*ends}):
                 continue  # all of it, and it is the name of neither end: `topping` between pizzas and food toppings
             worded = (named - self._type_roots({*ends}) - _no_names()) & asked
             number += directed < graph.relations and graph.keys[relation] in ABOVE and not worded
             if worded or graph.keys[relation] in learnt:
                 continue
-            if relation in apart:
+            reached = {ends[directed < graph.relations]}
+            unlike = directed in absent and not any(name <= asked for name in self._type_names(reached))
+            if relation in apart or unlike:
+                number += 1
+                continue
+            if graph.to_truths[relation]:
                 number += 1
                 continue
             if -1 in ends:  # what it is between has no names of types
                 asks = directed < graph.relations and relation not in inside and ends[1] < 0
+                asks |= form.counts
                 asks &= bool(stems([graph.labels[relation]]) - CONTENT_FREE) and not graph.is_type[relation]
                 number += asks and graph.measured[relation] <= 0.5 and graph.triples[relation] > 0  # else a qualifier
                 continue
             wordless += 1
+            if ends[0] == ends[1] and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
+                number += 1
+                continue
             if tied:
                 number += 1
                 continue
@@ -305,12 +322,24 @@ class FormReader:
                 return hop == len(best.ways) and any(np.array_equal(nodes, best.nodes) for nodes in found)
         return False
 
+    def _members(self, best: Candidate) -> Ints | None:
+        """What a form finds, or computes a number of; None where it does neither."""
+        of = getattr(best.form, "of", None) if best.nodes is None else None
+        return self.graph.memory.nodes(of) if isinstance(of, (And, Arg, Compare, Join, Minus, Or)) else best.nodes
+
+    def named_kinds(self, best: Candidate) -> set[str]:
+        """Roots of the words that are in most names of the things without a type that a form finds, ranks or computes
+        of: *slot* of `slot 1` and `slot 2`."""
+        graph, ranks = self.graph, isinstance(best.form, (Arg, Nth)) and not isinstance(best.form.of, Class)
+        nodes = graph.memory.nodes(best.form.of) if ranks else self._members(best)  # type: ignore[attr-defined]
+        if nodes is None or not len(nodes):
+            return set()
+        words = (graph.name_words[graph.inverse(way)] for way in graph.directed_relations(nodes[:1]).tolist())
+        return {root(word) for own in words for word in own}
+
     def is_called(self, word: str, best: Candidate) -> bool:
         """Whether a noun is the name of a relation to what a form finds or computes of, whose type the graph lacks."""
-        graph, nodes = self.graph, best.nodes
-        if nodes is None:
-            of = getattr(best.form, "of", None)
-            nodes = graph.memory.nodes(of) if isinstance(of, (And, Join, Minus, Or)) else nodes
+        graph, nodes = self.graph, self._members(best)
         found = nodes is not None and len(nodes) > 0
         if nodes is not None and not found:  # things of which its first relation tells something
             first = next((node.path[0] for node in nodes_of(best.form) if isinstance(node, Join)), None)
@@ -329,9 +358,7 @@ class FormReader:
     def is_of_other_kind(self, word: str, best: Candidate) -> bool:
         """Whether a usual noun for a kind is none of those for the things without a type that a form finds: what their
         relations call them, and their categories."""
-        nodes, graph = best.nodes, self.graph
-        if nodes is None and isinstance(of := getattr(best.form, "of", None), (And, Arg, Join, Minus, Or)):
-            nodes = graph.memory.nodes(of)
+        nodes, graph = self._members(best), self.graph
         usual = root(word) in relation_nouns() or not kinds().isdisjoint(singulars(word))
         if nodes is None or not len(nodes) or not self.ends or not usual or PERSONS.intersection(singulars(word)):
             return False
@@ -340,9 +367,21 @@ class FormReader:
             roles := [way for way in ways if graph.labels[way % graph.relations] in PROFESSIONS]
         ):
             return root(word) not in {root(name) for way in roles for name in self._categories(way, nodes[:LOOKED_AT])}
-        called = {self.ends[graph.inverse(way)] for way in ways} - {"", *GENERIC}
-        known = {root(noun) for one in called for name in (one, *other_types(one)) for noun in name.split()[-1:]}
-        return bool(called) and known.isdisjoint(map(root, singulars(word)))
+        known = self._nouns(ways)
+        return bool(known) and known.isdisjoint(map(root, singulars(word)))
+
+    def fits_kind(self, word: str, best: Candidate) -> bool:
+        """Whether a noun is for things at all, or is known to be for the things without a type that a form finds."""
+        nodes = self._members(best)
+        if nodes is None or not len(nodes) or word in GENERIC or not PERSONS.isdisjoint(singulars(word)):
+            return True
+        known = self._nouns(self.graph.directed_relations(nodes[:LOOKED_AT]).tolist())
+        return not known.isdisjoint(map(root, singulars(word)))
+
+    def _nouns(self, ways: Sequence[int]) -> set[str]:
+        """Roots of the nouns for what stands where some directed relations begin; none of those for anything."""
+        called = {self.ends[self.graph.inverse(way)] for way in ways} - {"", *GENERIC}
+        return {root(noun) for one in called for name in (one, *other_types(one)) for noun in name.split()[-1:]}
 
     def _categories(self, relation: int, nodes: Ints) -> Iterator[str]:
         """Names of the values by which things are categorized that a relation leads to."""
@@ -384,6 +423,8 @@ class FormReader:
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
+            if not sides and self.graph.dated[relation] > DATED:
+                sides = known.get("point in time", frozenset())
             end = node.how if isinstance(node, Aggregate) else getattr(node, "best", "")
             end = end if end in BESTS else ""
             if end in sides or (sides and not end):
@@ -427,6 +468,12 @@ class FormReader:
         assert isinstance(form.best.form, Join)
         directed = self.graph.directed_relation(form.best.form.path[0])
         return bool((self.roots_of(directed)[0] - self._type_roots(self._ends(directed))) & asked)
+
+    def is_money(self, word: str, form: FormReading) -> bool:
+        """Whether a word is a currency, and a form has an amount of which the graph does not say in which."""
+        ways = frozenset(form.best.ways)
+        named = (entry_of(self.graph, way % self.graph.relations).name for way in ways if self.graph.is_measure(way))
+        return word in question_words()["currencies"] and not self.units(ways) and not MONEY.isdisjoint(named)
 
     def units(self, directed_relations: frozenset[int]) -> set[str]:
         """Roots of the units of what a form's relations measure; looked up once for the same relations."""

@@ -6,6 +6,7 @@ A directed relation is the relation's id, plus `relations` where it is followed 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from kgqa_core.kg.names import BLANK_NODE, in_words, key_name, relation_name
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.vocabulary import XSD
+from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.measures import TIME, measure
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, joined_ranges
@@ -37,7 +39,12 @@ LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
 """Characters of a text by which things can be asked for, and how many such texts are held."""
 MOST_NAMES = 4_096
 """Names that are held."""
-MOST_CATEGORIES = 64
+PROFESSIONS = frozenset(("profession", "occupation", "job", "job title"))
+"""Labels of relations to what persons are by trade."""
+BOTH_ENDS = 0.2
+"""Share of the things at one end of a relation that are at the other one too, above which it is between things of one
+kind."""
+MOST_CATEGORIES, MOST_TRADES = 64, 500
 """Entities at most that a relation leads to which are the categories of something."""
 LONGEST_TYPE = 5
 """Words of the label of a type that questions name."""
@@ -378,6 +385,36 @@ class LabelGraph:
         return results
 
     @cached_property
+    def alike(self) -> NDArray[np.bool_]:
+        """Whether each relation is between things of a kind [relations].
+
+        Where a type is not known, those are of a kind where more than `BOTH_ENDS` of the things at the rarer end are
+        at the other one too: names that two things share are at both ends of a few.
+        """
+        alike: NDArray[np.bool_] = self.head_type == self.tail_type
+        for relation in np.flatnonzero(np.minimum(self.head_type, self.tail_type) < 0).tolist():
+            heads, tails = self.heads_of(relation), self.tails_of(relation)
+            both = len(np.intersect1d(heads, tails, assume_unique=True))
+            alike[relation] = both > BOTH_ENDS * min(len(heads), len(tails))
+        return alike
+
+    @cached_property
+    def name_words(self) -> list[frozenset[str]]:
+        """Of each directed relation the usual words that are in most names of the things without a type that it leads
+        to [2 * relations]: *battle* of `First Battle of Kern` and `Battle of the Reeds`."""
+        some = [self._untyped_ends(directed) for directed in range(2 * self.relations)]
+        names = self.store.names(sorted({node for nodes in some for node in nodes}))
+        words = {node: frozenset(WORD.findall(name.lower())) for node, name in names.items()}
+        return [_usual_words([words[node] for node in nodes]) for nodes in some]
+
+    def _untyped_ends(self, directed: int) -> list[int]:
+        """Some of the things that a directed relation leads to; none where these have a type or are values."""
+        if self.end_type(directed) >= 0 or not self.to_entities(directed):
+            return []
+        end = self.tails_of(directed) if directed < self.relations else self.heads_of(directed - self.relations)
+        return end[np.linspace(0, len(end) - 1, min(len(end), MOST_ENDS)).astype(np.int64)].tolist()
+
+    @cached_property
     def values_by_name(self) -> dict[str, tuple[int, ...]]:
         """Entities without a type, by names in small letters: cells of a table, genres; also others, where a relation
         leads to a few of which nothing is said, such as the rarity of a card."""
@@ -402,8 +439,11 @@ class LabelGraph:
 
     @cached_property
     def categories(self) -> frozenset[int]:
-        """What relations lead to that have few different tails, of which nothing is said."""
+        """What relations lead to that have few different tails, of which nothing is said, and what persons are by
+        trade."""
         few = (self.end_counts[1] <= MOST_CATEGORIES) & (self.end_counts[1] * 2 <= self.triples + 1)
+        trades = np.array([label in PROFESSIONS for label in self.labels], dtype=np.bool_)
+        few |= trades & (self.end_counts[1] <= MOST_TRADES)
         return frozenset(np.setdiff1d(self.memory.tail[few[self.memory.relation]], self.memory.head).tolist())
 
     @cached_property
@@ -530,6 +570,13 @@ class LabelGraph:
         return int(
             self.head_type[directed - self.relations] if directed >= self.relations else self.tail_type[directed]
         )
+
+
+def _usual_words(names: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The usual words that are in more than half of some names, and in two of them."""
+    counts = Counter(word for words in names for word in words)
+    most = [word for word, count in counts.items() if count > max(len(names) / 2, 1) and usualness(word)]
+    return frozenset(word for word in most if word.isalpha() and word not in FUNCTION_WORDS)
 
 
 def spelt_out(label: str) -> str:

@@ -17,6 +17,7 @@ from kgqa_core.linking.english import singulars, type_words
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Literal
 from kgqa_core.metrics.normalise import is_cjk
+from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import LabelQuery, Slot
 from kgqa_core.search.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS, OwnWords
@@ -64,6 +65,17 @@ _ABSENT = re.compile(
 _PLAINER = tuple(
     (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), plainer)
     for pattern, plainer in (
+        (r"(are|do|does|did|is|was|were|has|have|had)nt", r"\1 not"),
+        (r"(how|what|when|where|who)['’]?s", r"\1 is"),
+        (r"won['’]t", "will not"),
+        (r"brothers? (?:and|or) sisters?|sisters? (?:and|or) brothers?", "siblings"),
+        (r"what did (.+?) die (?:of|from)", r"what was the cause of death of \1"),
+        (r"how old did (.+?) (?:get|become|grow)", r"how old was \1 at death"),
+        (r"(\w+) ?['’]s direct reports", r"people who report to \1"),
+        (r"direct reports of", "people who report to"),
+        (r"(can)t", r"\1 not"),
+        (r"since when", "when"),
+        (r"half an? (?=million|billion)", "0.5 "),
         (r"all told|(?:add(?:s|ed)?|summed|sum) (?:up|together)(?: to)?", "altogether"),
         (
             r"leaving out|not (?:counting|including)|with the exception of|save for|bar(?= (?:the|those|any|all)\b)",
@@ -81,6 +93,23 @@ _PLAINER = tuple(
     )
 )
 """Wordings and plainer ones that say the same."""
+_KIN = {
+    "grandchild": ("child", "child"), "grandkid": ("child", "child"), "grandson": ("child", "son"),
+    "granddaughter": ("child", "daughter"), "grandparent": ("parent", "parent"), "grandfather": ("parent", "father"),
+    "grandmother": ("parent", "mother"), "great grandchild": ("child", "child", "child"),
+    "great grandparent": ("parent", "parent", "parent"), "parent in law": ("spouse", "parent"),
+    "mother in law": ("spouse", "mother"), "father in law": ("spouse", "father"), "son in law": ("child", "husband"),
+    "daughter in law": ("child", "wife"), "aunt": ("parent", "sister"), "uncle": ("parent", "brother"),
+    "niece": ("sibling", "daughter"), "nephew": ("sibling", "son"), "sibling": ("parent", "child"),
+}  # fmt: skip
+"""Words for relatives, with the relatives on the way to them."""
+_KIN_PLURALS = {plural(kin): kin for kin in _KIN} | {
+    "grandchildren": "grandchild", "great grandchildren": "great grandchild", "parents in law": "parent in law",
+    "mothers in law": "mother in law", "fathers in law": "father in law", "sons in law": "son in law",
+    "daughters in law": "daughter in law",
+}  # fmt: skip
+_KINS = "|".join(sorted((*_KIN, *_KIN_PLURALS), key=len, reverse=True)).replace(" ", "[ -]")
+_RELATIVE = re.compile(rf"(?P<owner>['’]s )?\b(?P<kin>{_KINS})\b", re.IGNORECASE)
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
@@ -446,7 +475,20 @@ def _plainer(text: str, graph: LabelGraph) -> str:
     text = _ABSENT.sub(absent, text)
     for pattern, plainer in _PLAINER:
         text = pattern.sub(plainer, text)
-    return text
+    return _RELATIVE.sub(lambda found: _along_relatives(found, graph), text)
+
+
+def _along_relatives(found: re.Match[str], graph: LabelGraph) -> str:
+    """`grandchildren` as `children of the children`, and `x 's grandchildren` as `x 's children 's children`, where no
+    relation of the graph is called so."""
+    kin = found["kin"].lower().replace("-", " ")
+    one = _KIN_PLURALS.get(kin, kin)
+    if not graph.label_words.isdisjoint((stem(kin), stem(one), kin.split()[-1] * (" in law" in one))):
+        return found[0]
+    steps = [plural(step) if step != "child" else "children" for step in _KIN[one]]
+    if one == kin:
+        steps[-1] = _KIN[one][-1]
+    return "".join(f"'s {step} " for step in steps).rstrip() if found["owner"] else " of the ".join(reversed(steps))
 
 
 def corrected(text: str, graph: LabelGraph) -> str:
@@ -469,7 +511,9 @@ def corrected(text: str, graph: LabelGraph) -> str:
         near = [(other in own or stem(other) in own, usualness(other), other) for other in _edits(word)]
         english = _is_english(word)  # by its ending alone, as `employes`
         best = max((one for one in near if one[0] or (one[1] and not english)), default=None)
-        return best[2] if best is not None else found[0]
+        if best is None:
+            return found[0]
+        return best[2].capitalize() if found[0].istitle() else best[2]
 
     return _LATIN.sub(mend, text)
 

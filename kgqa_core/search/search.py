@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -57,8 +57,8 @@ from kgqa_core.search.candidates import (
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
-from kgqa_core.search.phrases import NUMBER, RelationWords
-from kgqa_core.search.question_words import adjectives, entry_of, individuals, question_words
+from kgqa_core.search.phrases import DATED, NUMBER, RelationWords
+from kgqa_core.search.question_words import PERSONS, adjectives, entry_of, individuals, question_words
 from kgqa_core.search.words import Floats, WordCover
 
 LEVELS, BEAM, QUOTA = 4, 64, 8
@@ -83,6 +83,8 @@ EMPTY, IDLE, GAIN = 0.1, 0.08, 0.02
 GENDER, GENDERS = "gender", ("female", "male")
 """A label of the relation to it in the thesaurus, and the lists of nouns for persons."""
 ANYBODY = frozenset("everyone everybody anyone anybody someone somebody whoever those".split())
+MOST_PERSONS = 6
+"""Types of single persons that are persons together."""
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2}
@@ -149,9 +151,13 @@ class FormSearch:
 
     def called(self, noun: str) -> dict[int, Ints]:
         """Directed relations that lead to what is called by a noun, of which the graph states no type: what these are,
-        ascending.  *Bands* are what `band` leads to, *books* also what has a publisher.  noun: its root."""
+        ascending.  *Bands* are what `band` leads to, *books* also what has a publisher, *battles* what is mostly named
+        so.  noun: its root."""
         if noun not in self._called:
             graph, found = self.graph, dict[int, Ints]()
+            for one, words in enumerate(graph.name_words):
+                if noun in map(root, words):
+                    found[one] = graph.tails_of(one) if one < graph.relations else graph.heads_of(one - graph.relations)
             for one, (head, tail) in enumerate(self.nouns):
                 plain = graph.entity_tails[one] > 0.5 and graph.tail_type[one] < 0
                 own = self.label_roots[one] == {noun} and not phrase(graph.labels[one].lower()).is_verb
@@ -230,12 +236,17 @@ class PlanSearch:
 
     @cached_property
     def persons(self) -> list[tuple[Plan, int]]:
-        """The only type of single persons, where *who* is asked for and the question names none."""
-        found = individuals(self.graph) if self.cues.kind == "person" or ANYBODY & {*self.words.words} else []
-        if len(found) != 1 or self.wanted:
+        """The types of single persons together, where *who* or *people* are asked for and the question names none; the
+        place of the only one, -1 of several."""
+        said = np.array([word in PERSONS for word in self.words.words], dtype=np.float64)
+        asked = self.cues.kind == "person" or said.any() or not ANYBODY.isdisjoint(self.words.words)
+        found = individuals(self.graph) if asked else []
+        if not 0 < len(found) <= MOST_PERSONS or self.wanted:
             return []
-        own = self._plan(Class(self.graph.type_keys[found[0]]), self.graph.members(found[0]), self.none)
-        return [(own, found[0])]
+        classes = tuple(sorted((Class(self.graph.type_keys[one]) for one in found), key=str))
+        form = Or(classes) if len(found) > 1 else classes[0]
+        nodes = np.unique(np.concatenate([self.graph.members(one) for one in found]))
+        return [(self._plan(form, nodes, said), found[0] if len(found) == 1 else -1)]
 
     # -- plans -------------------------------------------------------------------------------------------------
 
@@ -274,6 +285,7 @@ class PlanSearch:
         items += self._having()
         called = list(self._called_after_relations())
         self.kinds_called = {plan.form for plan in called}
+        items += [plan for plan, index in self.persons if index < 0]
         return items + called
 
     def _text_values(self) -> Iterator[Plan]:
@@ -311,8 +323,9 @@ class PlanSearch:
                 if len(heads) and (truth or self.words.away.any()):
                     back, own = (relation + graph.relations,), self.relation_cover[relation]
                     form = graph.join(back, graph.named(node, keys[node]))
+                    own = own if truth else np.maximum(own, self.words.away)
                     yield self._plan(
-                        form, heads, own if truth else np.maximum(own, self.words.away), relations=back, last=back[0],
+                        form, heads, self._ends(own, heads), relations=back, last=back[0],
                         likeness=float(self.likeness[relation]), texts=frozenset((-1 - relation,)), away=not truth,
                     )  # fmt: skip
 
@@ -387,6 +400,7 @@ class PlanSearch:
                 new += self._rank(plan)
                 new += self._lack(plan)
             new += self._join(beam)
+            new += self._with_same()
             fresh = [plan for plan in new if self._keep(plan)]
             beam = self._select(fresh)
             if not beam:
@@ -563,15 +577,17 @@ class PlanSearch:
             both, out = plan.nodes[member], plan.nodes[~member]
             if len(out) and self.graph.typed(out).mean() < 0.5:
                 continue
-            less = len(out) > 0 or not (_head(plan.form) == members.form or self._called(plan.last, index))
+            less = len(out) > 0 or not (index < 0 or _head(plan.form) == members.form or self._called(plan.last, index))
             if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 cover = np.maximum(plan.cover, members.cover)
                 yield self._extended(plan, _both(members.form, plan.form), both, cover, cost=-0.05)
 
     def _called(self, relation: int, index: int) -> bool:
-        return relation >= self.graph.relations and bool(
-            self.graph.noun(relation - self.graph.relations) == self.graph.type_labels[index]
+        return (
+            index >= 0
+            and relation >= self.graph.relations
+            and bool(self.graph.noun(relation - self.graph.relations) == self.graph.type_labels[index])
         )
 
     def _extended(
@@ -738,7 +754,10 @@ class PlanSearch:
         usual = graph.relations_of_types(graph.types_of(int(plan.nodes[0]))).tolist() if len(plan.nodes) else []
         relations = sorted({*relations, *(one for one in usual if not self._useless(one))})
         relations.sort(key=lambda one: (-self._fits(one), one))
-        for relation in relations[:LACKED]:
+        every = plan
+        back = graph.inverse(plan.last) if plan.last >= 0 else -1
+        for relation in [one for one in relations if one != back][:LACKED]:
+            plan = self._of_end(every, graph.inverse(relation))
             source, _ = graph.memory.hop(plan.nodes, relation % graph.relations, backward=relation >= graph.relations)
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
             lacks[source] = False
@@ -747,6 +766,20 @@ class PlanSearch:
                 form = Minus(plan.form, Compare("ge", (graph.step(relation),), ONE, counted=True))
                 cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
                 yield self._extended(plan, form, left, cover, relation, 0.05, "difference", away=True)
+
+    def _of_end(self, plan: Plan, directed: int) -> Plan:
+        """Of persons of several types those of the types of some of what a directed relation leads to."""
+        if not isinstance(plan.form, Or) or not all(isinstance(part, Class) for part in plan.form.parts):
+            return plan
+        graph = self.graph
+        relation = directed % graph.relations
+        ends = graph.tails_of(relation) if directed < graph.relations else graph.heads_of(relation)
+        members = {part: graph.memory.nodes(part) for part in plan.form.parts}
+        kept = [part for part in plan.form.parts if among(members[part], ends).any()]
+        if not kept or len(kept) == len(members):
+            return plan
+        nodes = np.unique(np.concatenate([members[part] for part in kept]))
+        return self._plan(Or(tuple(kept)) if len(kept) > 1 else kept[0], nodes, plan.cover)
 
     def _fits(self, relation: int) -> float:
         return float(self.likeness[relation]) + self.words.share(self.relation_cover[relation])
@@ -771,7 +804,12 @@ class PlanSearch:
                 if id(p) not in latest and id(q) not in latest:
                     continue
                 same = p.relations == q.relations
+                listed = same and self._listed(p, q)
                 ranked = (p.ranked and not p.slots) or (q.ranked and not q.slots)
+                if listed:
+                    if _in_order(one) < _in_order(other):
+                        yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
+                    continue
                 if _in_order(one) < _in_order(other) and not ranked:
                     both = p.nodes[among(p.nodes, q.nodes)]
                     if len(both) and (len(both) < len(p.nodes) or len(both) < len(q.nodes)) or same and len(both):
@@ -794,6 +832,26 @@ class PlanSearch:
                 for members in (*self.classes, *self._implied(p.last)):
                     yield from self._taken(members, p, empty=True)
 
+    def _listed(self, p: Plan, q: Plan) -> bool:
+        """Whether two plans are of kinds that the question asks for side by side: `painters and poets`."""
+        if p.slots or q.slots or len(p.texts) != 1 or len(q.texts) != 1 or min(*p.texts, *q.texts) < 0:
+            return False
+        first, last = sorted((*p.texts, *q.texts))
+        between = [word for word in self.words.words[first + 1 : last] if word not in ("the", "all", "all the")]
+        return between == ["and"] and self.words.words[first].endswith("s") and self.words.words[last].endswith("s")
+
+    def _with_same(self) -> Iterator[Plan]:
+        """What two relations lead to from one mention: `born and died in x`."""
+        near: dict[int, list[Plan]] = {}
+        for plan in self.plans.values() if "and" in self.words.words else ():
+            if plan.chain == 1 and len(plan.slots) == 1 and len(plan.nodes) and self.words.names(plan.last):
+                near.setdefault(plan.slots[0], []).append(plan)
+        for plans in near.values():
+            for p, q in combinations(plans[:SIDE], 2):
+                both = p.nodes[among(p.nodes, q.nodes)]
+                if self._alike(p, q) and p.last != q.last and p.things and q.things:
+                    yield self._joined(_both(p.form, q.form), both, p, q, "intersect")
+
     def _alternative(self, p: Plan, q: Plan) -> bool:
         """Whether two plans may be united: they have what stands on both sides of an *or*, and no more."""
         places = [{self.words.slots[n] for n in one.slots if n in self.words.slots} | {n for n in one.texts if n >= 0}
@@ -810,7 +868,9 @@ class PlanSearch:
         left = p.nodes[~among(p.nodes, q.nodes)]
         if q.away or (p.away and not (p.slots and q.slots)):
             return
-        if len(left) < len(p.nodes) and (len(left) or empty):
+        idle = len(left) == len(p.nodes)  # none of them, of whom the same relation says something else
+        applies = idle and q.last >= 0 and self.graph.inverse(q.last) in self.graph.directed_relations(p.nodes)
+        if (not idle or applies) and (len(left) or empty):
             yield self._joined(Minus(p.form, q.form), left, p, q, "difference")
 
     def _without(self, p: Plan) -> Iterator[Plan]:
@@ -891,10 +951,16 @@ class PlanSearch:
                 yield from self._aggregate(plan, form, grouped)
 
     def _groupings(self, plan: Plan) -> list[int]:
-        ways = [one for one in self.graph.directed_relations(plan.nodes).tolist() if not self.graph.is_measure(one)]
-        few = self.graph.end_counts[1] * 2 <= self.graph.triples
+        ways = self.graph.directed_relations(plan.nodes).tolist()
+        timed = "year" in self.words.words
+        ways = [one for one in ways if not self.graph.is_measure(one) or (timed and self._is_year(one))]
+        few = self.graph.end_counts[1] * 3 <= self.graph.triples * 2
         ways = [one for one in ways if not self._useless(one, plan) and (self.graph.to_entities(one) or few[one])]
         return sorted(ways, key=lambda one: (-self._fits(one), one))[:3]
+
+    def _is_year(self, relation: int) -> bool:
+        """Whether a relation leads to years, by which things are grouped: `papers per year`."""
+        return bool(self.graph.dated[relation] > DATED) and self.words.names(relation)
 
     def _aggregate(self, plan: Plan, form: Aggregate, words: Floats, by: int | None = None) -> Iterator[Plan]:
         result = self.graph.memory.aggregate(plan.nodes, form)

@@ -34,6 +34,7 @@ from kgqa_core.search.question_words import (
     entry_of,
     grammar_of,
     is_superlative,
+    kinds,
     other_types,
     question_words,
 )
@@ -77,8 +78,9 @@ class WordIndex:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Words that types are called by."""
-        return frozenset[str]().union(*(self.type_words(index) for index in range(len(self.graph.type_labels))))
+        """Words that types, or things without a type, are called by."""
+        named = frozenset(root(word) for words in self.graph.name_words for word in words)
+        return named.union(*(self.type_words(index) for index in range(len(self.graph.type_labels))))
 
     def type_words(self, index: int) -> frozenset[str]:
         """Words that a type is called by."""
@@ -129,7 +131,7 @@ class WordCover:
             elif word in lists["counting"]:
                 self.count[n], self.weights[n] = 1, 0.5
                 self.aggregates["sum"][n] = word in lists["sums"]
-            elif word in lists["comparatives"]:
+            elif word in lists["comparatives"] or self._is_comparative(n):
                 self.compare[n] = 1
             elif word in SLOTS:
                 self.slots[SLOTS.index(word)], self.weights[n] = n, 1.5
@@ -160,6 +162,10 @@ class WordCover:
         }
 
         self.texts = tuple(self._texts(index.graph))
+
+    def _is_comparative(self, n: int) -> bool:
+        """Whether a word is a comparative of the thesaurus, as *dearer* in `is x dearer than y`."""
+        return self.words[n].endswith("er") and self.words[n + 1 : n + 2] == ["than"] and self.words[n] in adjectives()
 
     def _may_be_value(self, run: slice, name: str) -> bool:
         """Whether words are none for relations or kinds, and do not stand where a verb does: `what does x play`.
@@ -238,6 +244,14 @@ class WordCover:
         values = zip(self.query.values, numbers_of(self.query.values), strict=True)
         used = {number for value, number in values if value.text in texts and number < len(self.numbers)}
         return np.maximum.reduce([self.numbers[number] for number in used]) if used else self.value
+
+    def states_behind(self, form: Form, at: int) -> bool:
+        """Whether a form states a relation to true or false by words behind a place of the question."""
+        graph = self.index.graph
+        steps = (step for node in nodes_of(form) if isinstance(node, Join) for step in node.path)
+        relations = [graph.memory.relation_ids[step.relation] for step in steps]
+        said = {root for root in self.roots[at + 1 :]}
+        return any(graph.to_truths[one] and not said.isdisjoint(self.index.own[one]) for one in relations)
 
     def has_all(self, relation: int) -> bool:
         """Whether the question has all words of a relation but forms of *be* and *have*."""
@@ -321,6 +335,8 @@ def asked_noun(words: Sequence[str], index: WordIndex, idle: frozenset[str]) -> 
 def is_head(words: Sequence[str], word: str) -> bool:
     """Whether a word of a question stands where the noun for what it asks for, or for what it is about, does."""
     n = words.index(word)
+    if n and words[n - 1] == "of" and not word.endswith("s") and kinds().isdisjoint((word,)):
+        return False  # a name
     return (words[n - 1] if n else "which") in _DETERMINERS or (n > 1 and words[n - 2] in _BOUNDS)
 
 

@@ -23,7 +23,7 @@ from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_candidates
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.question_reader import ordinal_in
 from kgqa_core.search.question_words import is_superlative
-from kgqa_core.search.reading import types_in
+from kgqa_core.search.reading import stem, types_in
 from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import UNREAD, Linked, Question
@@ -47,6 +47,8 @@ _IDLE = re.compile(
     r"\bit(?= (?:true|correct|possible|the case|that|is)\b)|(?<=\btime is )it\b|(?<=\bwhere )they\b", re.I
 )
 """`It` that stands for nothing, and `they` for people."""
+_APART = re.compile(r"[,;:]|\b(?:nobody|no one|nothing|some(?:body|one|thing)) (?:who|that)\b", re.I)
+"""What parts a clause, or names another thing, so that a pronoun behind it stands for what is before."""
 _HOW_MANY = re.compile(r"^how many(?: (?:of )?(?:them|these|those)| (?:are|were)| there| they| ones)*\W*$", re.I)
 _WHICH = re.compile(r"^(?:which|who|what|list|show|name)(?: ones?| are| they| exactly| them| those| all)*\W*$", re.I)
 _BEST = re.compile(r"^(?:the )?(?P<rank>\w.*?)(?: ones?)?\W*$", re.I)
@@ -162,7 +164,7 @@ class Conversation:
         if ranks and not names and not _ASKS.search(text) and (lead is not None or not typed):
             return read("rank", best, "rank")
         for match in _PRONOUN.finditer(text):
-            if not self._is_own(match, text, names):
+            if not self._is_own(match, text, names, not question.dialogue):
                 return read("pronoun", match)
         rest = _content(text)
         if rest and ((len(names) == 1 and rest == _content(names[0])) or (lead and " ".join(rest) in self.graph.texts)):
@@ -170,12 +172,16 @@ class Conversation:
         few = lead is not None and 0 < len(rest) <= WORDS and not names and not _ASKS.search(text)
         return read("relation" if text == text.lower() else "replace") if few else replace(whole, mentions=mentions)
 
-    def _is_own(self, match: re.Match[str], text: str, names: Sequence[str]) -> bool:
-        """Whether a pronoun stands for something in its own question, or for nothing, or is in a name."""
+    def _is_own(self, match: re.Match[str], text: str, names: Sequence[str], first: bool) -> bool:
+        """Whether a pronoun stands for something in its own question, or for nothing, or is in a name.
+
+        first: whether there is no earlier question."""
         before, after = text[: match.start()], text[match.end() :]
         idle = _IDLE.match(text, match.start()) is not None
         inside = any(text.find(name) <= match.start() < text.find(name) + len(name) for name in names)
-        typed = match["own"] is not None and bool(types_in(before, self.graph))
+        *_, behind = [0, *(apart.start() for apart in _APART.finditer(before))]
+        typed = bool(types_in(before if match["own"] is not None else before[:behind], self.graph))
+        typed |= first and not self.graph.label_words.isdisjoint(map(stem, _content(before[:behind])))
         there = any(re.search(rf"\b(?:in|at|on|from)\b.* {re.escape(name)}", after) for name in names)
         return (
             idle or inside or typed or any(name in before for name in names) or (there and match[0].lower() == "they")

@@ -185,10 +185,16 @@ def read_thesaurus(*paths: Path) -> Thesaurus:
     return Thesaurus(relations, _groups(types), _groups(words))
 
 
+_BESIDES = re.compile(
+    r"^(?:current|main|primary) (?=\w)|(?<=\w) (?:names?|ids?|this (?:season|year|month|week)|so far|to date)$"
+)
+
+
 def _forms(label: str) -> tuple[str, ...]:
-    """A label as entries are looked up by it: as it is, and without a leading `has` or `is`."""
+    """A label as entries are looked up by it: as it is, without a leading `has` or `is`, and without what a table says
+    besides, as in `supplier name` and `goals this season`."""
     key = " ".join(label.casefold().replace("-", " ").replace(",", "").split())
-    return key, key.removeprefix("has "), key.removeprefix("is ")
+    return key, key.removeprefix("has "), key.removeprefix("is "), _BESIDES.sub("", key)
 
 
 def _entry(row: Mapping[str, Any], path: Path) -> RelationEntry:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgqa_core.logic.forms import BESTS, Arg, Class, Count, Form, Holds, Join, Minus, Nth, children
+from kgqa_core.logic.forms import BESTS, And, Arg, Class, Compare, Count, Form, Holds, Join, Minus, Nth, children
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import Result, row_texts, value_text
 from kgqa_core.question_limits import next_question
@@ -55,6 +55,9 @@ NONE = "none"
 """The answer of a form that finds nothing."""
 LEFT_OUT = 4.0
 """What the score of a candidate loses for each mention that it leaves out, which no answer may."""
+READ_EMPTY = 4.0
+"""What the score of a form that finds nothing gains where it is the best and reads the whole question: of 35 such over
+dev questions that can be answered 32 were right, while a score is lower for all that is empty."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
 MADE, SCORED, READ = 96, 24, 10
@@ -462,10 +465,28 @@ class LabelParser:
             values = values - [left[n].loss if n in left else most for n in range(len(values))]
             order = np.argsort(-values, kind="stable").tolist()
             unread = {place: left[n] for place, n in enumerate(order) if n in left}
+            if order and order[0] in left and not left[order[0]].loss and self._may_be_empty(one.candidates[order[0]]):
+                values[order[0]] += READ_EMPTY
             known = none_features(torch.from_numpy(values), likeness, torch.from_numpy(one.features), one.query)
             none = float(network.none(known))
             results.append(Ranked(one, order, values[order].tolist(), none, likeness.numpy()[order], unread))
         return results
+
+    def _may_be_empty(self, best: Candidate) -> bool:
+        """Whether a form finds nothing where it might: it narrows things of one kind, and does not intersect others."""
+        form = best.form.of if isinstance(best.form, Count) else best.form
+        if not best.finds_nothing or not isinstance(form, And):
+            return False
+        graph, kinds = self.graph, set[int]()
+        for part in form.parts:
+            match part:
+                case Class(key=key):
+                    kinds.add(graph.type_of_key.get(key, -1))
+                case Join(path=(step, *_)) | Compare(path=(step, *_)):
+                    kinds.add(graph.end_type(graph.inverse(graph.directed_relation(step))))
+                case _:
+                    return False
+        return len(kinds) == 1
 
     def parse(self, questions: Sequence[Question]) -> list[Ranked]:
         """The ranked candidates of questions."""

@@ -12,7 +12,7 @@ word names is read where it is the only one between things that the question nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -22,9 +22,18 @@ import torch
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Class, Count, Nth
+from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import Candidate, LabelQuery, computations
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.form_reading import COUNTRIES, FormReader, FormReading, entity_of, root, roots
+from kgqa_core.search.form_reading import (
+    COUNTRIES,
+    FormReader,
+    FormReading,
+    entity_of,
+    relation_nouns,
+    root,
+    roots,
+)
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS, RelationWords
 from kgqa_core.search.question_words import (
@@ -43,9 +52,10 @@ from kgqa_core.search.words import is_head, is_untyped
 from kgqa_core.symbolic.by_labels.qualified import qualifier_words
 from kgqa_core.symbolic.by_labels.scorer import EncodedTexts, LabelScorer
 
-RESTRICTING, BOUND, ALONE_LEFT = 1.0, 0.7, 0.45
-"""What the score of a form loses where it leaves a word that restricts, and again for a relation that no word names,
-for each such word, and for each that stands alone; from a conditional logit over dev questions."""
+RESTRICTING, UNNAMED, BOUND, ALONE_LEFT, LIKELY_READ, UNFINISHED = 1.0, 0.5, 1.5, 0.8, 2.0, 1.0
+"""What the score of a form loses where it leaves a word that restricts, for a relation that no word names, for each
+such word, for each that stands alone, for each that is read as a paraphrase, and where there is any of these; half the
+coefficients of a conditional logit over dev questions, at which fewer wrong answers were given."""
 NEAR, ALONE, PARAPHRASE = 0.75, 0.65, 0.5
 """Likeness to a wording of the form from which on a word is read: of a name or a word beside one that is read, of one
 that stands alone, and that where no other word of the question names some relation of the form."""
@@ -53,11 +63,19 @@ MISTYPED = 0.75
 """Share of letters that a word which English hardly has shares with the one of the form that it was meant for."""
 _OF_ONE = re.compile(r"\b(?:who|what)(?: is| was|'s|s) the $", re.IGNORECASE)
 """What stands before a noun for what something has, as in `who is the drummer of x`, and not for a kind."""
+_NOUNS = re.compile(r"\b(?P<first>[a-z]{3,}) (?:of (?:the |his |her |their )?|s )(?P<second>[a-z]{3,})\b(?= of| s)?")
+"""Two nouns one after the other along a path: *children of the parents*."""
+_CHAIN = re.compile(
+    r"\b(?P<noun>[a-z]{3,}?)(?:s|ren)? (?:(?:of|s) (?:(?:the|a|an|his|her|their) )?)+(?P=noun)(?:s|ren)?\b"
+)
+"""A noun of a noun: *boss of the boss*, *children s children*."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
 _DATES = frozenset("date dates day".split())
+_FIGURES = frozenset("number numbers figure figures value values".split())
+"""Nouns behind the name of a relation that say no more than it does."""
 _BEING = frozenset("is are was were be been isn aren wasn weren".split())
 _BEFORE_OBJECTS = frozenset("a an the in at on for with to by".split())
 _BEHIND_NAMES = frozenset("of for in do does has is".split())
@@ -81,7 +99,8 @@ class Unread(NamedTuple):
     """What a form leaves of a question.
 
     words: runs of words, "" for a relation that no word names.  restricting: whether one of them restricts the answer.
-    alone, bound: words that stand alone, and that restrict another one.  likely: those read as paraphrases.
+    alone, bound: words that stand alone, and that restrict another one.  likely: those read as paraphrases.  kinds: the
+    names of types of which the form has nothing.
     """
 
     words: tuple[str, ...] = ()
@@ -89,6 +108,7 @@ class Unread(NamedTuple):
     alone: int = 0
     bound: int = 0
     likely: int = 0
+    kinds: int = 0
 
     @property
     def unnamed(self) -> bool:
@@ -98,8 +118,9 @@ class Unread(NamedTuple):
     @property
     def loss(self) -> float:
         """What the score of the form loses."""
-        loss = RESTRICTING * (self.restricting + self.unnamed)
-        return loss + BOUND * min(self.bound, 3) + ALONE_LEFT * min(self.alone, 3)
+        loss = RESTRICTING * self.restricting + UNNAMED * self.unnamed + LIKELY_READ * min(self.likely, 3)
+        loss += UNFINISHED * bool(self.words or self.likely or self.restricting)
+        return loss + BOUND * min(self.bound + self.kinds, 3) + ALONE_LEFT * min(self.alone, 3)
 
 
 class UnreadWords:
@@ -132,7 +153,7 @@ class UnreadWords:
             *self.reader.graph.store.names(meant).values(),
         )
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
-        names |= self.reader.values(best, query)
+        names |= self.reader.values(best, query) | self.reader.named_kinds(best)
         known = names | form.words  # a mention may be the name of the type of what is found
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= known for slot in query.slots}
         cues = cues_of(text, yes_no=False)
@@ -151,7 +172,9 @@ class UnreadWords:
                 wrong = (year and not self.reader.is_dated(form)) or (before.text == "in" and form.compares)
                 first = any(isinstance(node, Nth) and node.first for node in form.ranks)
                 token.state = READ if (form.valued and not wrong) or first else LEFT
-            elif token.text in ("number", "numbers") and before.state == READ:
+            elif token.text == "year" and after == NUMBER:
+                token.state = GRAMMAR if form.valued else LEFT
+            elif token.text in _FIGURES and before.state == READ:
                 token.state = READ
             elif any(start <= token.start < end for start, end in idle):
                 token.state = GRAMMAR
@@ -168,11 +191,25 @@ class UnreadWords:
                 kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
                 kind &= not other or (bool(self.reader.types) and not kinds().isdisjoint(singulars(token.text)))
                 kind = kind and not (_OF_ONE.search(text[: token.start]) and after == "of")
+                kind = kind and not (after == "of" and root(token.text) in relation_nouns())
                 kind = kind and not self.reader.leads_on(token.text, best)
-                kind = kind and not (untyped and self.reader.is_of_other_kind(token.text, best))
+                kind = kind and not self.reader.is_of_other_kind(token.text, best)
+                fits = other and self.reader.is_called(token.text, best)
+                fits = fits or (kind and self.reader.fits_kind(token.text, best))
+                kind = kind and (fits or not form.counts)
                 named_kinds += kind
-                kind = kind or (other and self.reader.is_called(token.text, best))
-                token.state = READ if kind or root(token.text) in names or self._is_learnt(token.text, form) else LEFT
+                if fits or root(token.text) in names or self._is_learnt(token.text, form):
+                    token.state = READ
+                elif kind:
+                    token.state = READ if called else LIKELY
+        self._repeated(tokens, best)
+        labels = self.reader.graph.type_labels
+        lacking = {
+            word
+            for index, _ in query.types
+            if index not in best.types
+            for word in (labels[index], plural(labels[index]))
+        }  # types of which the form has nothing
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
         named = [n for n in doubtful if text[tokens[n].start].isupper()]
@@ -183,7 +220,7 @@ class UnreadWords:
             if any(word in around and root(tokens[n].text) in names for word, names in beside.items()):
                 tokens[n].state = READ
         if doubtful := [n for n in doubtful if tokens[n].state == LEFT and tokens[n].text not in COUNTRIES]:
-            self._paraphrases(tokens, doubtful, query, form, texts, encoded)
+            self._paraphrases(tokens, doubtful, query, form, texts, encoded, lacking)
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
         if "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):
             reasons.append("according to")
@@ -199,16 +236,18 @@ class UnreadWords:
         )
         runs = (*reasons, *_runs(text, tokens), *([""] if unnamed else []))
         bare = isinstance(best.form.of if isinstance(best.form, Count) else best.form, Class)  # answers nothing more
-        return Unread(runs, bool(reasons or unnamed or bound or (bare and alone)), alone, bound, likely)
+        lost = sum(token.state == LEFT and token.text in lacking for token in tokens)
+        return Unread(runs, bool(reasons or unnamed or bound or (bare and alone)), alone, bound, likely, lost)
 
     def _state(self, word: str, before: str, form: FormReading, query: LabelQuery) -> str:
         """What accounts for a word by itself and the one before it, grammar left aside."""
         lists = question_words()
         if word in qualifier_words(form.best.form, self.reader.graph):
             return READ
+        people = not form.phrase.isdisjoint(map(root, lists["individuals"]))
         if _counts_people(word, before, form):
-            return READ if form.phrase & {"person", "human", "individual"} else LEFT
-        if word in PERSONS and ("who" in form.words or not form.phrase.isdisjoint(map(root, lists["individuals"]))):
+            return READ if people else LEFT
+        if word in PERSONS and ("who" in form.words or people):
             return READ  # the thesaurus has it that one asks who
         if root(word) in form.labels:
             return READ
@@ -239,10 +278,30 @@ class UnreadWords:
         ):
             return GRAMMAR
         if word in lists["stated_units"]:
-            return READ if root(word) in self.reader.units(frozenset(form.best.ways)) else LEFT
+            known = root(word) in self.reader.units(frozenset(form.best.ways)) or self.reader.is_money(word, form)
+            return READ if known else LEFT
         if word in lists["units"]:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
+
+    def _repeated(self, tokens: Sequence[_Token], best: Candidate) -> None:
+        """Marks as left the nouns of a chain such as `the boss of the boss of x` that are more than the relations of a
+        form which they name."""
+        said = " ".join(token.text for token in tokens)
+        for noun in {match["noun"] for match in _CHAIN.finditer(said)}:
+            own = [token for token in tokens if root(token.text) == root(noun)]
+            named = sum(root(noun) in self.reader.roots_of(directed)[1] for directed in best.ways)
+            for token in own[max(named, 1) :] if named else ():
+                token.state = LEFT
+        for directed in {way for way in best.ways if best.ways.count(way) == 1 and self._is_alike(way)}:
+            words = self.reader.roots_of(directed)[1] & self.reader.roots_of(self.reader.graph.inverse(directed))[1]
+            for match in _NOUNS.finditer(said):
+                pair = [root(match["first"]), root(match["second"])]
+                if words.issuperset(pair) and self.reader.graph.inverse(directed) not in best.ways:
+                    next(token for token in tokens if token.text == match["first"]).state = LEFT
+
+    def _is_alike(self, directed: int) -> bool:
+        return bool(self.reader.graph.alike[directed % self.reader.graph.relations])
 
     def _beside(self, entity: int) -> set[str]:
         """Roots of the names of what an entity has a relation to, as `y , Massachusetts` has one of them."""
@@ -263,7 +322,7 @@ class UnreadWords:
 
     def _paraphrases(
         self, tokens: list[_Token], doubtful: Sequence[int], query: LabelQuery, form: FormReading, texts: Sequence[str],
-        encoded: EncodedTexts,
+        encoded: EncodedTexts, lacking: Collection[str] = (),
     ) -> None:  # fmt: skip
         """Marks words as likely that are near enough to a wording of the form, or mistyped or shortened ones of it, and
         as grammar what says nothing more of the one thing that the form leads to.
@@ -284,6 +343,7 @@ class UnreadWords:
                 around.append(tokens[n + 2])  # as in `landlocked x countries`
             restricts = any(one.state == READ and one.text not in idle for one in around)
             restricts |= root(token.text) in self.reader.types or _is_predicate(tokens, n)
+            restricts |= [one.text for one in tokens[n + 1 : n + 2]] == ["of"] and _is_read(tokens[n + 2 : n + 3])
             restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             restricts = restricts and not (asks_one and self._is_head(tokens, n))
             other = self._is_of_others(token.text, form)
@@ -294,6 +354,8 @@ class UnreadWords:
             enough = NEAR if restricts or name or timed or other else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             usual = form.leads_to_one and token.text in question_words()["usual"]
+            if token.text in lacking:
+                continue
             if stem(token.text) in query.dropped_words:  # a mention says no other word for what it is no name of
                 token.alone = False
                 continue
@@ -367,6 +429,11 @@ def _leads(tokens: Sequence[_Token], n: int) -> bool:
         return False
     compound = tokens[n + 1].text == "of" and n > 0 and tokens[n - 1].state == READ
     return not compound and tokens[n + 2].text in SLOTS and tokens[n + 2].state == READ
+
+
+def _is_read(tokens: Sequence[_Token]) -> bool:
+    """Whether there is a word that is read and no mention, as behind *cause of* in `cause of death`."""
+    return any(token.state == READ and token.text not in SLOTS for token in tokens)
 
 
 def _is_predicate(tokens: Sequence[_Token], n: int) -> bool:

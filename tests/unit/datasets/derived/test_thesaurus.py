@@ -128,6 +128,13 @@ def test_packaged_names_are_what_the_tool_makes(shared_data: Path) -> None:
     assert gzip.decompress(PUBLIC.read_bytes()).decode().splitlines() == made and len(made) > 1000
 
 
+def test_what_a_table_says_besides_is_no_part_of_a_relation_s_name() -> None:
+    book = thesaurus()
+    for label, plain in (("supplier name", "supplier"), ("goals this season", "goals"), ("current owner", "owner")):
+        assert book.relation(label) is book.relation(plain) is not None
+    assert book.relation("first name") is not book.relation("first")
+
+
 def test_a_name_of_two_relations_is_that_of_the_one_with_more_statements() -> None:
     rows = [
         {"id": "P1", "datatype": "Item", "label": "author", "aliases": ["writer", "made by", "X2", "by"],
