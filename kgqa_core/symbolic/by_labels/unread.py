@@ -351,6 +351,7 @@ class UnreadWords:
             name = n > 0 and capitals and text[token.start].isupper()
             token.alone = not (restricts or name or timed)
             other |= self.reader.means_other(token.text, form)
+            other |= form.counts and n > 0 and tokens[n - 1].text == "many"  # what is counted is called so
             enough = NEAR if restricts or name or timed or other else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             usual = form.leads_to_one and token.text in question_words()["usual"]
