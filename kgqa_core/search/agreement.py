@@ -227,8 +227,8 @@ class GrammarAgreement:
         killed by somebody`, or its heads where a noun for what is done asks for the tails, `paintings in x`."""
         if not isinstance(form, Join):
             return False
-        roles = self.roles(self.graph.memory.relation_ids[form.path[0].relation])
-        label = self.graph.labels[self.graph.memory.relation_ids[form.path[0].relation]].lower()
+        relation = self.graph.memory.relation_ids[form.path[0].relation]
+        roles, label = self.roles(relation), self.graph.labels[relation].lower()
         for before, be, verb in zip(words.words, words.words[1:], words.roots[2:], strict=False):
             if before in _RELATIVES and be in _BEING and (role := roles.get(verb)) in (VERB, ACTIVE):
                 heads = role == ACTIVE or _ENDS_OPEN.search(label) is not None  # `killed by`, `born in`

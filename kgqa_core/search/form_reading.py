@@ -117,6 +117,11 @@ def _relation_nouns(known: Thesaurus) -> dict[str, frozenset[str]]:
     return found
 
 
+@cache
+def _place_roots() -> frozenset[str]:
+    return frozenset(map(root, question_words()["places"]))
+
+
 @lru_cache(maxsize=16)
 def _asked(text: str) -> set[str]:
     return roots(text)
@@ -194,6 +199,7 @@ class FormReader:
         self.ends = tails + [word.head for word in words]
         """What the things at the end of each directed relation are called."""
         self._known: dict[int, tuple[set[str], set[str]]] = {}
+        self._wholes: dict[int, list[set[str]]] = {}
         self._unit_roots: dict[frozenset[int], set[str]] = {}
 
     def read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> FormReading:
@@ -262,11 +268,7 @@ class FormReader:
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
             label = roots(graph.labels[relation]) - _no_names()
-            if root("where") in asked and not label.isdisjoint(map(root, question_words()["places"])):
-                continue
-            entry = entry_of(graph, relation)
-            whole = entry.back if directed >= graph.relations else entry.ask
-            if any(roots(text) - _ARTICLES == asked - _ARTICLES for text in whole):
+            if (root("where") in asked and not label.isdisjoint(_place_roots())) or self._is_asked_by(directed, asked):
                 continue
             if relation not in inside and label and label <= asked and label not in self._type_names({*ends}):
                 continue  # all of it, and it is the name of neither end: `topping` between pizzas and food toppings
@@ -276,10 +278,7 @@ class FormReader:
                 continue
             reached = {ends[directed < graph.relations]}
             unlike = directed in absent and not any(name <= asked for name in self._type_names(reached))
-            if relation in apart or unlike:
-                number += 1
-                continue
-            if graph.to_truths[relation]:
+            if relation in apart or unlike or graph.to_truths[relation]:
                 number += 1
                 continue
             if -1 in ends:  # what it is between has no names of types
@@ -303,6 +302,14 @@ class FormReader:
             known = directed >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
             number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
         return number + (form.best.finds_nothing and wordless > 1)
+
+    def _is_asked_by(self, directed: int, asked: set[str]) -> bool:
+        """Whether a question is one of the whole questions of the thesaurus for a directed relation."""
+        if directed not in self._wholes:
+            entry = entry_of(self.graph, directed % self.graph.relations)
+            texts = entry.back if directed >= self.graph.relations else entry.ask
+            self._wholes[directed] = [roots(text) - _ARTICLES for text in texts]
+        return asked - _ARTICLES in self._wholes[directed]
 
     def is_all_of_type(self, best: Candidate, query: LabelQuery) -> bool:
         """Whether a form finds all things of the type asked for nearest to a mention, by one relation or two."""

@@ -411,7 +411,7 @@ class LabelGraph:
         """Some of the things that a directed relation leads to; none where these have a type or are values."""
         if self.end_type(directed) >= 0 or not self.to_entities(directed):
             return []
-        end = self.tails_of(directed) if directed < self.relations else self.heads_of(directed - self.relations)
+        end = self.reached_by(directed)
         return end[np.linspace(0, len(end) - 1, min(len(end), MOST_ENDS)).astype(np.int64)].tolist()
 
     @cached_property
@@ -549,6 +549,10 @@ class LabelGraph:
     def tails_of(self, relation: int) -> Ints:
         """What a relation leads to, each once, ascending."""
         return np.unique(self.memory.tail[self.memory.relation == relation])
+
+    def reached_by(self, directed: int) -> Ints:
+        """What a directed relation leads to, each once, ascending."""
+        return self.tails_of(directed) if directed < self.relations else self.heads_of(directed - self.relations)
 
     def heads(self) -> list[Ints]:
         """The heads of each relation, each once, ascending."""

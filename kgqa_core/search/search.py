@@ -157,7 +157,7 @@ class FormSearch:
             graph, found = self.graph, dict[int, Ints]()
             for one, words in enumerate(graph.name_words):
                 if noun in map(root, words):
-                    found[one] = graph.tails_of(one) if one < graph.relations else graph.heads_of(one - graph.relations)
+                    found[one] = graph.reached_by(one)
             for one, (head, tail) in enumerate(self.nouns):
                 plain = graph.entity_tails[one] > 0.5 and graph.tail_type[one] < 0
                 own = self.label_roots[one] == {noun} and not phrase(graph.labels[one].lower()).is_verb
@@ -771,10 +771,8 @@ class PlanSearch:
         """Of persons of several types those of the types of some of what a directed relation leads to."""
         if not isinstance(plan.form, Or) or not all(isinstance(part, Class) for part in plan.form.parts):
             return plan
-        graph = self.graph
-        relation = directed % graph.relations
-        ends = graph.tails_of(relation) if directed < graph.relations else graph.heads_of(relation)
-        members = {part: graph.memory.nodes(part) for part in plan.form.parts}
+        ends = self.graph.reached_by(directed)
+        members = {part: self.graph.memory.nodes(part) for part in plan.form.parts}
         kept = [part for part in plan.form.parts if among(members[part], ends).any()]
         if not kept or len(kept) == len(members):
             return plan
