@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import rdflib
+
+Answer = set[str] | float | bool
 EMPTY = ([], ["0"], ["no"])
 RELATION, ENTITY, TYPE = "missing relation", "missing entity", "missing type"
 
@@ -117,11 +123,23 @@ def mean(numbers: list[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
+def one(names: set[str]) -> float:
+    """The only value as a number."""
+    (value,) = names
+    return float(value)
+
+
+def days(graph: Graph, name: str, start: str, end: str) -> float:
+    """Days from one date of a thing to another."""
+    first, last = (date.fromisoformat(min(graph.of(name, relation))) for relation in (start, end))
+    return (last - first).days
+
+
 def percent(part: set[str], whole: set[str]) -> float:
     return 100 * len(part & whole) / len(whole)
 
 
-def ask(graph: Graph, kind: str, question: str, answer: set[str] | float | bool, style: str = "") -> None:
+def ask(graph: Graph, kind: str, question: str, answer: Answer, style: str = "") -> None:
     """A question with its answer: names, a number, or whether it is so."""
     if isinstance(answer, bool):
         texts = ["yes" if answer else "no"]
@@ -130,6 +148,22 @@ def ask(graph: Graph, kind: str, question: str, answer: set[str] | float | bool,
     else:
         texts = [plain(answer)]
     put(graph, question, style, answers=texts, answerable=True, empty=texts in EMPTY, type=kind)
+
+
+def fill(
+    graph: Graph, questions: Mapping[str, Mapping[str, Answer]], missing: Mapping[str, Mapping[str, str]]
+) -> Graph:
+    """Adds questions with their answers by type, and those without an answer, with what is missing, by reason.
+
+    A question may begin with its style in brackets.
+    """
+    for kind, answers in questions.items():
+        for text, answer in answers.items():
+            ask(graph, kind, text.rpartition("] ")[2], answer, text.rpartition("] ")[0][1:])
+    for reason, things in missing.items():
+        for text, thing in things.items():
+            no(graph, text.rpartition("] ")[2], reason, thing, text.rpartition("] ")[0][1:])
+    return graph
 
 
 def no(graph: Graph, question: str, reason: str, missing: str, style: str = "") -> None:
@@ -158,6 +192,77 @@ def read_tables(name: str, folder: Path, tables: dict[str, str], separator: str 
                     if column != naming:
                         for value in row[column].split(separator) if separator else [row[column]]:
                             graph.add(row[naming], column, value)
+    return graph
+
+
+def read_keyed(
+    name: str, tables: Mapping[str, tuple[Iterable[Mapping[str, object]], str]], links: dict[str, str]
+) -> Graph:
+    """The graph of tables whose first column is a key: of each its rows, and the column of names, if it has one.
+
+    links: of a column that holds keys, the table whose keys they are.
+    """
+    graph = Graph(name)
+    names = {table: {} for table in tables}
+    for table, (rows, naming) in tables.items():
+        for row in rows:
+            key = str(next(iter(row.values())))
+            names[table][key] = str(row[naming]) if naming else f"{table} {key}"
+    for table, (rows, naming) in tables.items():
+        for row, own in zip(rows, names[table].values(), strict=True):
+            graph.things[table].append(own)
+            for column in list(row)[1:]:
+                if column != naming and row[column] not in (None, ""):
+                    value = row[column]
+                    graph.add(own, column, names[links[column]][str(value)] if column in links else value)
+    return graph
+
+
+def read_nodes(name: str, nodes: Iterable[Mapping[str, Any]], links: Iterable[Mapping[str, Any]]) -> Graph:
+    """The graph of nodes with `id`, `type` and `name`, and of links with `source`, `target` and `relation`.
+
+    Further values of a link are those of `source|target`.
+    """
+    graph, names = Graph(name), {}
+    for node in nodes:
+        names[node["id"]] = node["name"]
+        graph.things[node["type"]].append(node["name"])
+        for key in node.keys() - {"id", "type", "name"}:
+            for value in node[key] if isinstance(node[key], list) else [node[key]]:
+                graph.add(node["name"], key, value)
+    for link in links:
+        source, target = names[link["source"]], names[link["target"]]
+        graph.add(source, link["relation"], target)
+        for key in link.keys() - {"source", "target", "relation"}:
+            graph.add(f"{source}|{target}", key, link[key])
+    return graph
+
+
+def read_rdf(name: str, file: Path) -> Graph:
+    """The graph of an RDF file: what has no label is called by its IRI's end, its words parted.
+
+    Relations and types are called by their IRIs' ends.  What subclasses, inverse and symmetric relations imply holds.
+    """
+    graph, triples = Graph(name), rdflib.Graph().parse(file)
+    label = {subject: str(value) for subject, value in triples.subject_objects(rdflib.RDFS.label)}
+    inverse = set(triples.subject_objects(rdflib.OWL.inverseOf))
+    inverse |= {(end, start) for start, end in inverse}
+    inverse |= {(own, own) for own in triples.subjects(rdflib.RDF.type, rdflib.OWL.SymmetricProperty)}
+
+    def end(term: rdflib.term.Node) -> str:
+        return re.split("[/#]", str(term))[-1]
+
+    def called(term: rdflib.term.Node) -> str:
+        parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", end(term))
+        return label.get(term, parted if isinstance(term, rdflib.URIRef) else str(term))
+
+    facts = set(triples) | {(o, back, s) for s, p, o in triples for there, back in inverse if there == p}
+    for subject, relation, value in sorted(facts):
+        if relation == rdflib.RDF.type:
+            for kind in triples.transitive_objects(value, rdflib.RDFS.subClassOf):
+                graph.things[end(kind)].append(called(subject))
+        elif relation != rdflib.RDFS.label:
+            graph.add(called(subject), end(relation), called(value))
     return graph
 
 

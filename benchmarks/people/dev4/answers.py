@@ -2,7 +2,7 @@
 
     python -m benchmarks.people.dev4.answers
 
-It reads the files with json, csv and rdflib.  A question may begin with its style in brackets.
+It reads the files with json and csv, and by gold.py.
 """
 
 from __future__ import annotations
@@ -10,43 +10,27 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
-from datetime import date
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import rdflib
-
-from benchmarks.people.gold import ENTITY, RELATION, TYPE, Graph, ask, mean, no, percent, plain, write
+from benchmarks.people.gold import (
+    ENTITY,
+    RELATION,
+    TYPE,
+    Graph,
+    days,
+    fill,
+    mean,
+    one,
+    percent,
+    plain,
+    read_rdf,
+    write,
+)
 
 HERE = Path(__file__).resolve().parent
 GRAPHS = HERE / "graphs"
-
-
-def fill(
-    graph: Graph,
-    questions: Mapping[str, Mapping[str, set[str] | float | bool]],
-    missing: Mapping[str, Mapping[str, str]],
-) -> Graph:
-    """Adds questions with their answers by type, and those without an answer, with what is missing, by reason."""
-    for kind, answers in questions.items():
-        for text, answer in answers.items():
-            ask(graph, kind, text.rpartition("] ")[2], answer, text.rpartition("] ")[0][1:])
-    for reason, things in missing.items():
-        for text, thing in things.items():
-            no(graph, text.rpartition("] ")[2], reason, thing, text.rpartition("] ")[0][1:])
-    return graph
-
-
-def one(names: set[str]) -> float:
-    """The only value as a number."""
-    (value,) = names
-    return float(value)
-
-
-def days(graph: Graph, name: str, start: str, end: str) -> float:
-    first, last = (date.fromisoformat(min(graph.of(name, relation))) for relation in (start, end))
-    return (last - first).days
 
 
 def read_gameshop() -> Graph:
@@ -468,19 +452,7 @@ def hospital() -> Graph:
 
 
 def read_institute() -> Graph:
-    """What has no label is called by the end of its IRI, its words parted."""
-    graph, triples = Graph("institute"), rdflib.Graph().parse(GRAPHS / "institute" / "institute.nt")
-    label = {subject: str(value) for subject, value in triples.subject_objects(rdflib.RDFS.label)}
-
-    def name(term: rdflib.term.Node) -> str:
-        parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(term).split("/")[-1])
-        return label.get(term, parted if isinstance(term, rdflib.URIRef) else str(term))
-
-    for subject, relation, value in triples:
-        if relation == rdflib.RDF.type:
-            graph.things[str(value).split("#")[-1]].append(name(subject))
-        elif relation != rdflib.RDFS.label:
-            graph.add(name(subject), str(relation).split("#")[-1], name(value))
+    graph = read_rdf("institute", GRAPHS / "institute" / "institute.nt")
     graph.things["people"] = [name for kind in ("Professor", "Postdoc", "PhDStudent") for name in graph.things[kind]]
     return graph
 
