@@ -21,11 +21,13 @@ def group() -> None:
 
 @models_app.command()
 def convert(
-    folder: Annotated[Path, typer.Argument(help="Folder with config.json and pytorch_model.bin, or its shards.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder with config.json and pytorch_model.bin or its shards; or a GGUF file.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="Folder to write: safetensors, configuration, tokenizer.")],
     force: ForceOption = False,
 ) -> None:
-    """Convert pickled weights to safetensors in a process without network that builds nothing but tensors."""
+    """Convert pickled weights or a GGUF file to safetensors; pickles in a process that builds nothing but tensors."""
     from kgqa_core.llm.convert import convert
 
     done = convert(folder, out, force=force)

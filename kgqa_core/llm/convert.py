@@ -1,12 +1,14 @@
-"""Pickled weights (`pytorch_model.bin`) made safetensors, in a process of its own that can do little harm.
+"""Pickled weights (`pytorch_model.bin`) and GGUF files made safetensors.
 
-A pickle can run code when it is read.  The process reads it with torch's `weights_only` unpickler, which builds tensors
-and refuses every other global, and has no network where the system allows that, no environment and limits of memory,
-time and file size.  What it wrote is read here as safetensors only.
+A pickle can run code when it is read, so a process of its own reads it: with torch's `weights_only` unpickler, which
+builds tensors and refuses every other global, no network where the system allows that, no environment and limits of
+memory, time and file size.  What it wrote is read here as safetensors only.  A GGUF file holds numbers and texts;
+Transformers reads it in this process.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -19,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 
 from kgqa_core.errors import ModelError
 from kgqa_core.llm import convert_process
-from kgqa_core.llm.hf_load import revision_of
+from kgqa_core.llm.hf_load import first_line, revision_of
 from kgqa_core.store.outputs import claim_files
 
 PICKLED = ("pytorch_model.bin", "adapter_model.bin")
@@ -31,13 +33,16 @@ COPIED = (".json", ".txt", ".model", ".jinja", ".md")
 def convert(folder: Path, out: Path, *, force: bool = False) -> dict[str, Any]:
     """Writes the model of a folder with safetensors into `out`, and returns counts; the folder itself stays as it is.
 
-    digest: of weights, configuration and tokenizer, by which caches know the model.  files: of weights.  tensors, and
-    tied: those that shared memory with another, each written under its own name.  left_out: files that were not copied.
-    alone: whether the pickles were read without network.
+    folder: or a GGUF file, whose weights are written in float32.  digest: of weights, configuration and tokenizer, by
+    which caches know the model.  files: of weights.  tensors, and tied: those that shared memory with another, each
+    written under its own name.  left_out: files that were not copied.  alone: whether the pickles were read without
+    network.
     force: files of an earlier conversion are replaced.  Raises ModelError for a folder without pickled weights, one
     whose pickle names a global that is no tensor's, and weights that are damaged; OutputError for `out`.
     """
     folder = folder.expanduser()
+    if folder.is_file():
+        return _convert_gguf(folder, out, force)
     weight_map, weights = _weights(folder)
     beside = sorted(file for file in folder.iterdir() if file.name not in weights and file.name != INDEX)
     copied = [file for file in beside if file.is_file() and file.suffix in COPIED]
@@ -59,6 +64,45 @@ def convert(folder: Path, out: Path, *, force: bool = False) -> dict[str, Any]:
     left_out = [file.name for file in beside if file not in copied]
     counts = {"tensors": len(places), "tied": done["tied"], "bytes": total, "left_out": left_out}
     return {"digest": digest, "files": [*weights.values()], **counts, "alone": done["alone"]}
+
+
+def _convert_gguf(file: Path, out: Path, force: bool) -> dict[str, Any]:
+    """`convert` of a GGUF file: the weights in float32, the tokenizer and the chat template that are in it."""
+    if file.suffix != ".gguf":
+        raise ModelError(f"'{file}' is neither a model folder nor a GGUF file (*.gguf); name one of these")
+    if importlib.util.find_spec("gguf") is None:
+        raise ModelError(f"reading '{file}' needs gguf, which is not installed; pip install gguf")
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+    names = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+             "chat_template.jinja")  # fmt: skip
+    with claim_files(out, names, inputs=(file,), force=force).writing() as scratch:
+        place, how = str(file.parent), {"gguf_file": file.name, "local_files_only": True}
+        try:
+            encoder_decoder = AutoConfig.from_pretrained(place, trust_remote_code=False, **how).is_encoder_decoder
+            kind = AutoModelForSeq2SeqLM if encoder_decoder else AutoModelForCausalLM
+            quantised = kind.from_pretrained(
+                place, use_safetensors=True, trust_remote_code=False, dtype=torch.float32, **how
+            )
+            del quantised.config.quantization_config  # which would have the folder read as GGUF
+            with torch.device("meta"):
+                model = type(quantised)(quantised.config)
+            model.load_state_dict(quantised.state_dict(), assign=True)
+            model.tie_weights()
+            model.generation_config = quantised.generation_config
+            model.save_pretrained(scratch, max_shard_size="1000TB")
+            AutoTokenizer.from_pretrained(place, trust_remote_code=False, **how).save_pretrained(scratch)
+        except Exception as fault:  # of the tokenizers' Rust side too, which knows no other class
+            raise ModelError(
+                f"'{file}' cannot be read as GGUF: {first_line(fault)}; download it again, or take the model's folder"
+            ) from fault
+        weights = scratch / "model.safetensors"
+        with safe_open(weights, "pt") as opened:
+            tensors = len(list(opened.keys()))
+        counts = {"tensors": tensors, "tied": 0, "bytes": weights.stat().st_size}
+        digest = revision_of(str(scratch), None)
+    return {"digest": digest, "files": [weights.name], **counts, "left_out": [], "alone": True}
 
 
 def _weights(folder: Path) -> tuple[dict[str, str], dict[str, str]]:

@@ -98,10 +98,13 @@ def identify(spec: str, llm: LlmOptions) -> Identity | None:
     kind, rest = parse_spec(spec, llm)
     if kind != "openai":
         from kgqa_core.llm.builtin.model import WEIGHTS
-        from kgqa_core.llm.hf_load import revision_of
+        from kgqa_core.llm.hf_load import has_chat_template, numbers_of, revision_of
 
         folder = WEIGHTS if kind == "builtin" else Path(rest).expanduser()
-        return Identity(kind, "", rest, revision_of(str(folder), None)) if folder.is_dir() else None
+        if not folder.is_dir():
+            return None
+        settings = numbers_of(llm.dtype, chat=has_chat_template(folder))
+        return Identity(kind, "", rest, revision_of(str(folder), None) + settings)
     from kgqa_core.llm.openai_api import endpoint_address
 
     model, endpoint = split_endpoint(rest, llm)

@@ -17,7 +17,7 @@ from jinja2 import TemplateError
 
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf_decode import Generated, decode, is_out_of_memory, seed_of
-from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, revision_of
+from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, numbers_of, revision_of
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, OnText, clean_text, cut_at_stop
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import messages, plain
@@ -60,7 +60,7 @@ class HFModel:
         self.tokenizer, self.model = self.base.tokenizer, self.base.copies[0]
         self.seq2seq = bool(self.base.config.is_encoder_decoder)
         self.revision = revision_of(self.source, self.base.config)
-        self.numbers = "" if dtype == "auto" else f" {dtype}"
+        self.dtype = dtype
         self.limit = input_limit(self.base.config, self.tokenizer)
         self.ends = end_ids(self.model, self.tokenizer)
         if self.tokenizer.pad_token_id is None:
@@ -144,6 +144,11 @@ class HFModel:
         return [completion for completion in results if completion is not None]
 
     @property
+    def numbers(self) -> str:
+        """What of the settings changes a completion, for the key of the cache."""
+        return numbers_of(self.dtype, chat=bool(self.tokenizer.chat_template) and self._adapter is None)
+
+    @property
     def adapter_name(self) -> str | None:
         """The adapter that this model writes with, by its name in peft; None without one."""
         return self._adapter
@@ -161,13 +166,15 @@ class HFModel:
     def _worded(self, prompt: str) -> tuple[str, bool]:
         """A prompt as this model reads it, and whether special tokens are in it.
 
-        A chat is put into the tokenizer's chat template, where it has one; one without a place for a system message
-        gets it before the user's.
+        It is put into the tokenizer's chat template, where it has one; one without a place for a system message gets
+        it before the user's.  An adapter gets a prompt that is no chat as it is, for so it was trained.
         """
         system, user = messages(prompt)
-        if system is None or not getattr(self.tokenizer, "chat_template", None):
+        if not self.tokenizer.chat_template or (system is None and self._adapter is not None):
             return plain(prompt), False
-        parts = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        parts = [{"role": "user", "content": user}]
+        if system is not None:
+            parts.insert(0, {"role": "system", "content": system})
         try:
             text = self.tokenizer.apply_chat_template(parts, tokenize=False, add_generation_prompt=True)
         except TemplateError:

@@ -238,7 +238,22 @@ def revision_of(source: str, config: Any) -> str:
     path = Path(source).expanduser()
     if not path.is_dir():
         return str(getattr(config, "_commit_hash", None) or source)
-    return digest_of(sorted([*path.glob("*.safetensors"), *path.glob("*.json"), *path.glob("*.model")]))
+    return digest_of(
+        sorted(file for ending in ("safetensors", "json", "model", "jinja") for file in path.glob(f"*.{ending}"))
+    )
+
+
+def numbers_of(dtype: str, *, chat: bool) -> str:
+    """What settings add to the revision of a model in the key of the cache; chat: prompts are put in its template."""
+    return ("" if dtype == "auto" else f" {dtype}") + (" chat" if chat else "")
+
+
+def has_chat_template(folder: Path) -> bool:
+    """Whether the tokenizer of a folder has a chat template, without loading it."""
+    config = folder / "tokenizer_config.json"
+    return (folder / "chat_template.jinja").is_file() or (
+        config.is_file() and b'"chat_template"' in config.read_bytes()
+    )
 
 
 def digest_of(files: list[Path]) -> str:

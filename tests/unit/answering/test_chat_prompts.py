@@ -10,6 +10,7 @@ from kgqa_core.answering.answer import answer_requests, parse_output
 from kgqa_core.config import AnsweringOptions, LlmOptions, make_profile
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.openai_api import OpenAIModel
+from kgqa_core.llm.paid import identity_of
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.prompts import BARE, CHAT, TEMPLATES, answer_prompt, chat, messages, plain, single_question
 from kgqa_core.types import Question
@@ -127,9 +128,13 @@ def test_a_local_model_gets_its_own_chat_template_where_it_has_one(tmp_path: Pat
     assert model._worded(prompt) == ("Be brief.\n\nUser: Who?\nAgent:", False)
     model.tokenizer.chat_template = TEMPLATE
     assert model._worded(prompt) == ("<system>Be brief.<user>User: Who?<agent>", True)
-    assert model._worded("Who?") == ("Who?", False), "what is no chat is asked as it is"
+    assert model._worded("Who?") == ("<user>Who?<agent>", True), "what is no chat is the user's message"
+    assert identity_of(model).revision == f"{model.revision} chat", "completions of the bare prompt are others"
     model.tokenizer.chat_template = NO_SYSTEM
     assert model._worded(prompt) == ("Be brief.\n\nUser: Who?", True)
+    model._adapter = "of a rewriter"
+    assert model._worded("Who?") == ("Who?", False), "an adapter was trained on bare prompts"
+    model._adapter = None
     [completion] = model.generate([prompt], GenerationParams(max_new_tokens=4))
     assert completion.finish in ("stop", "length") and completion.prompt_tokens > 0
 

@@ -1,4 +1,4 @@
-"""Pickled weights become safetensors: the same model, and nothing of a pickle but its tensors."""
+"""Pickled weights and GGUF files become safetensors: the same model, and nothing of a pickle but its tensors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForSeq2SeqLM
 
+from kgqa_core.config import LlmOptions
 from kgqa_core.errors import InputError, ModelError, OutputError
 from kgqa_core.llm import convert_process
 from kgqa_core.llm.convert import INDEX, convert
+from kgqa_core.llm.factory import identify
 from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.hf_load import revision_of
 from kgqa_core.llm.protocol import GenerationParams
@@ -168,6 +171,63 @@ def test_folders_that_need_no_conversion_and_places_that_are_taken_say_so(tmp_pa
         convert(folder, tmp_path / "to")
     with pytest.raises(InputError):
         convert(folder, folder / "to", force=True)
+
+
+def save_gguf(file: Path) -> dict[str, torch.Tensor]:
+    """A Llama of one layer as a GGUF file with a tokenizer of characters; what its matrices hold."""
+    characters = ["<end>", *"abcdefghijklmnopqrstuvwxyz?.:", "Ġ", "ab", "<user>"]
+    writer = gguf.GGUFWriter(file, "llama")
+    for key, number in (("vocab_size", len(characters)), ("context_length", 64), ("embedding_length", 8),
+                        ("feed_forward_length", 12), ("block_count", 1), ("head_count", 2), ("head_count_kv", 1),
+                        ("layer_norm_rms_eps", 1e-5), ("rope_freq_base", 1e4), ("eos_token_id", 0),
+                        ("pad_token_id", 0)):  # fmt: skip
+        getattr(writer, f"add_{key}")(number)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(characters)
+    writer.add_token_types([3] + [1] * (len(characters) - 2) + [3])
+    writer.add_token_merges(["a b"])
+    writer.add_chat_template("<user>{{ messages[-1]['content'] }}")
+    torch.manual_seed(3)
+    sizes = {
+             "token_embd": (len(characters), 8), "blk.0.attn_q": (8, 8), "blk.0.attn_k": (4, 8),
+             "blk.0.attn_v": (4, 8), "blk.0.attn_output": (8, 8), "blk.0.ffn_gate": (12, 8), "blk.0.ffn_up": (12, 8),
+             "blk.0.ffn_down": (8, 12), "blk.0.attn_norm": (8,), "blk.0.ffn_norm": (8,), "output_norm": (8,),
+    }  # fmt: skip
+    state = {name: torch.randn(*size) for name, size in sizes.items()}
+    for name, held in state.items():
+        writer.add_tensor(f"{name}.weight", held.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return state
+
+
+def test_a_gguf_file_becomes_a_folder_that_answers_by_its_chat_template(tmp_path: Path) -> None:
+    state = save_gguf(tmp_path / "tiny.gguf")
+    done = convert(tmp_path / "tiny.gguf", tmp_path / "to")
+    held = load_file(tmp_path / "to" / "model.safetensors")
+    assert len(held) == done["tensors"] == len(state), "the embeddings, which are the output layer too, once"
+    assert torch.equal(held["model.embed_tokens.weight"], state["token_embd"])
+    assert torch.equal(held["model.layers.0.mlp.down_proj.weight"], state["blk.0.ffn_down"])
+    assert "quantization_config" not in json.loads((tmp_path / "to" / "config.json").read_bytes())
+    model = HFModel(tmp_path / "to", device="cpu")
+    assert model.revision == done["digest"] and model._worded("who?") == ("<user>who?", True)
+    assert model.generate(["who?"], GenerationParams(max_new_tokens=4))[0].finish in ("stop", "length")
+    assert (identify(f"hf:{tmp_path / 'to'}", LlmOptions()) or model).revision == f"{model.revision} chat"
+
+
+def test_what_is_no_gguf_file_and_a_missing_package_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.gguf").write_bytes(b"GGUF no more")
+    (tmp_path / "a.bin").touch()
+    with pytest.raises(ModelError, match="cannot be read as GGUF"):
+        convert(tmp_path / "a.gguf", tmp_path / "to")
+    with pytest.raises(ModelError, match="neither a model folder nor a GGUF file"):
+        convert(tmp_path / "a.bin", tmp_path / "to")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match="needs gguf, which is not installed; pip install gguf"):
+        convert(tmp_path / "a.gguf", tmp_path / "to")
+    assert not (tmp_path / "to").exists()
 
 
 def test_the_process_reaches_no_server_and_is_given_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
