@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
@@ -90,7 +90,7 @@ def mapped_tables(sources: Sequence[Source], options: KgOptions) -> MappedTables
         delimiter = likely_delimiter(alone.head(1)[0], header, options)
         advice += f"; were it triples: `--set kg.format=delimited --set kg.delimiter='{delimiter}'`"
     notes[-1] += f"; {advice}"
-    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes)
+    return MappedTables(mapping, _tables(named, mapping), notes)
 
 
 def tables_among(sources: Sequence[Source], options: KgOptions) -> list[Source]:
@@ -138,7 +138,12 @@ def _by_file(sources: Sequence[Source], options: KgOptions, path: Path) -> Mappe
         if (unread := [column for column in headers[name] if column not in {*table.columns, *table.key, *table.name}])
     ]
     named = [(by_name[table.file], name) for name, table in mapping.tables.items()]
-    return MappedTables(mapping, {s.path: MappedTable(s, name, mapping) for s, name in named}, notes, given=True)
+    return MappedTables(mapping, _tables(named, mapping), notes, given=True)
+
+
+def _tables(named: Iterable[tuple[Source, str]], mapping: Mapping) -> dict[Path, MappedTable]:
+    sources = {name: source for source, name in named}
+    return {source.path: MappedTable(sources, name, mapping) for name, source in sources.items()}
 
 
 def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:

@@ -24,6 +24,8 @@ CONTAINED, HALF = 0.95, 0.5
 """Share of a column's values that a key must hold for the column to be its foreign key; of names in its own table."""
 KEY_COLUMNS, MAX_KEY = 10, 4
 """Columns among which a key of several is looked for, and how many it may have."""
+CALLED, MAX_CALLED = 0.9, 40
+"""Distinct values to values of a column called as its table, from which it names rows; their mean characters."""
 REPEATED = 0.8
 """Distinct values to values of a column of text, up to which its values are entities."""
 MIN_CONSTANT = 10
@@ -70,6 +72,8 @@ class _Guess:
         shared = {word for end in ends if len(end) == 1 for word in end}
         self.types = {n: singular([w for w in each if w not in shared] or each) for n, each in words.items()}
         self.keys = {name: self._single_key(name) for name in self.tables}
+        self.by_name: dict[tuple[str, str], str] = {}  # the column with a table's names that a foreign key refers to
+        self.called = {name: self._names(name, key) for name, key in self.keys.items()}
         self.foreign = {name: self._foreign_keys(name) for name in self.tables}
         self.pooled: dict[str, list[pl.Series]] = {}  # values of columns by their words
         for name, frame in self.frames.items():
@@ -131,40 +135,50 @@ class _Guess:
         return next((group for group in groups if self._unique(name, group)), ())
 
     def _foreign_keys(self, name: str) -> dict[str, str]:
-        """The tables whose keys columns are."""
+        """The tables whose keys columns are, or whose names (`by_name`)."""
         result = {}
         for column in self.frames[name].columns:
             values = self.frames[name][column].drop_nulls().unique()
-            ranked = []
-            for other, key in self.keys.items():
+            ranked: list[tuple[float, float, str, str]] = []
+            pairs = [(other, key) for other, key in self.keys.items()]
+            pairs += [(other, key) for other, key in self.called.items()
+                      if key != self.keys[other] and other != name and self._unique(other, key)]  # fmt: skip
+            for other, key in pairs:
                 if (
                     len(key) != 1
                     or not len(values)
                     or (other == name and self.frames[name][column].equals(self.frames[name][key[0]]))
                 ):
                     continue
-                likeness = self._likeness(name, column, other, values)
+                likeness = self._likeness(name, column, other, key[0], values)
                 inside: Any = values.is_in(self.frames[other][key[0]].drop_nulls().implode()).mean()
                 enough = HALF if self._called_by_key(other) and other == name else CONTAINED
                 if likeness and (inside >= enough or (not self.tables[other].whole and likeness >= 0.9)):
-                    ranked.append((likeness, inside, other))
+                    ranked.append((likeness, inside, other, key[0]))
             if ranked:
-                result[column] = max(ranked, key=lambda row: row[:2])[2]
+                _, _, result[column], referred = max(ranked, key=lambda row: row[:2])
+                if (referred,) != self.keys[result[column]]:
+                    self.by_name[name, column] = referred
             elif is_id(column) and (column,) != self.keys[name] and base_words(column) and len(values):
                 self.notes.append(f"{name}.{column} looks like a key of a table that is not here; it is read as text")
         return result
 
-    def _likeness(self, name: str, column: str, other: str, values: pl.Series) -> float:
-        """How much the name of a column is that of another table's key, in [0, 1]."""
-        base, key, target = base_words(column), self.keys[other][0], self.types[other]
+    def _likeness(self, name: str, column: str, other: str, key: str, values: pl.Series) -> float:
+        """How much the name of a column is that of another table's key, or of the column of its names, in [0, 1]."""
+        base, target, by_name = base_words(column), self.types[other], (key,) != self.keys[other]
+        if by_name and base[-1:] == ["name"]:
+            base = base[:-1]
         if (column,) == self.keys[name] and base in ([], self.types[name]):
             return 0.0
         if base and singular(base) == target:
             return 1.0
-        if _label(column) == _label(key) and is_reference(key) and base_words(key):
+        noun = base_words(key) if is_reference(key) else base if by_name and _NO_NOUNS.isdisjoint(base) else []
+        if _label(column) == _label(key) and noun:
             return 0.95
         if base and (base[-len(target) :] == target or (is_reference(column) and target[-len(base) :] == base)):
             return 0.9
+        if by_name:
+            return 0.0
         if other == name and (base == ["reports", "to"] or _PARENTS & set(base)):
             return 0.8
         if base and other != name and is_id(column) and target[-1] in _PEOPLE and base[-1].endswith(_ROLE):
@@ -228,14 +242,17 @@ class _Guess:
     def _names(self, name: str, key: tuple[str, ...]) -> tuple[str, ...]:
         """The columns that name a row."""
         frame, own = self.frames[name], " ".join(self.types[name])
-        words = {_label(column): column for column in reversed(frame.columns)}
+        words = {_label(each): each for each in reversed(frame.columns) if (name, each) not in self.by_name}
         varied = [text for text, column in words.items() if _kind(frame[column]) == "string"
                   and frame[column].drop_nulls().n_unique() >= frame[column].count() / 2]  # fmt: skip
         first, last = (next((words[text] for text in words if text in part), None) for part in (_FIRST, _LAST))
+        shown = frame[words[own]].drop_nulls() if own in words else pl.Series(dtype=pl.String)
+        called = _kind(shown) == "string" and shown.n_unique() >= CALLED * len(shown) > 0
         described = {text for text in ("description", f"{own} description") if text in words
                      and 0 < _mean(frame[words[text]].str.len_chars()) <= 40}  # fmt: skip
         ranked = [
             {"name", "label", "full name", "display name", f"{own} name", f"{own} label"} & words.keys(),
+            {own} if called and _mean(shown.str.len_chars()) <= MAX_CALLED else set(),
             {"title", f"{own} title"}.intersection(varied),
             _ORGANISATION.intersection(varied),
             {text for text in varied if text.endswith("name")},
@@ -254,10 +271,12 @@ class _Guess:
         values, foreign = self.frames[name][column], self.foreign[name].get(column)
         words = " ".join(split_words(column))
         relation = " ".join(base_words(column) or self.types[foreign]) if foreign and is_reference(column) else words
+        by_name = self.by_name.get((name, column))
+        relation = relation.removesuffix(" name") if by_name else relation
         relation = next((text for text in (relation, words) if text not in relations), column)
         relations.add(relation)
         if foreign is not None:
-            return ColumnMap(relation=relation, table=foreign)
+            return ColumnMap(relation=relation, table=foreign, column=by_name)
         there, omit = values.drop_nulls(), ""
         if not len(there):
             omit = "empty"

@@ -28,6 +28,8 @@ class ColumnMap(Options):
     """How dates are written that are not ISO's, as `%d/%m/%Y`; with `datatype: date`."""
     table: str | None = None
     """Table whose key the value is (a foreign key)."""
+    column: str | None = None
+    """Column of that table that has the value, where it is not its key: `products.supplier` is `suppliers.name`."""
     separator: str | None = Field(default=None, min_length=1)
     """What stands between the values of a cell that has several."""
     omit: bool | str = False
@@ -115,6 +117,9 @@ def check_mapping(mapping: Mapping, headers: dict[str, list[str]], path: Path) -
                 faults.append(f"{where}.table: there is no table {value.table!r}{near}")
             elif value.table is not None and len(mapping.tables[value.table].key) != 1:
                 faults.append(f"{where}.table: {value.table!r} has no key of one column; leave `table` out")
+            if value.column is not None and value.column not in headers.get(value.table or "", ()):
+                near = nearest(value.column, headers.get(value.table or "", ()))
+                faults.append(f"{where}.column: {value.column!r} is no column of the table {value.table!r}{near}")
     if faults:
         raise _faulty(path, faults)
 

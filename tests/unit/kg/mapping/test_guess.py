@@ -81,6 +81,43 @@ def test_the_name_of_a_row_is_found_among_usual_columns(header, row, name):
     assert mapping(customers=f"{header}\n{row}").tables["customers"].name == name
 
 
+TENANTS = "tenant_id,landlord_name,tenant\n500,Cy Ek,Ana Berg\n501,Cy Ek,Bo Dahl\n502,Di Falk,Ed Gran"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "column"),
+    [
+        ("tenants", TENANTS, ("tenant",)),
+        ("companies", "id,Company,title\n1,Acme,Ltd\n2,Bolt,Inc", ("Company",)),
+        ("contractors", "no,company_name\n1,Acme\n2,Bolt", ("company_name",)),
+        ("flats", "id,flat,name\n1,2B,Attic\n2,3A,Cellar", ("name",)),
+        ("flats", "id,flat\n1,12\n2,13", ()),
+        ("animals", "id,animal\n1,lion\n2,lion\n3,yak", ()),
+        (
+            "comments",
+            "id,comment\n1,This is far too long to be what a comment is called\n2,Nor would anybody use this as a name",
+            (),
+        ),
+    ],
+)
+def test_a_column_with_the_name_of_its_table_names_the_rows_where_it_is_nearly_unique(name, text, column):
+    assert mapping(**{name: text}).tables[name].name == column
+
+
+def test_a_foreign_key_may_be_a_name_where_the_columns_are_called_so():
+    flats = "flat_id,tenant_name,city\n1,Ana Berg,Oslo\n2,Bo Dahl,Rome\n3,Ana Berg,Oslo"
+    found = mapping(tenants=TENANTS, flats=flats).tables["flats"]
+    column = found.columns["tenant_name"]
+    assert found.name == ()
+    assert (column.relation, column.table, column.column) == ("tenant", "tenants", "tenant")
+    by_id = mapping(tenants=TENANTS, flats="flat_id,tenant\n1,500\n2,501\n3,501").tables["flats"]
+    assert (by_id.columns["tenant"].table, by_id.columns["tenant"].column) == ("tenants", None)
+    twice = mapping(tenants=f"{TENANTS}\n503,Di Falk,Ana Berg", flats=f"{flats}\n4,Ana Berg,\n5,Ana Berg,").tables[
+        "flats"
+    ]
+    assert twice.columns["tenant_name"].table is None
+
+
 def test_datatypes_are_those_that_all_values_have():
     text = (
         "id,born,seen,zip,price,active,count\n1,1948-12-08 00:00:00.000,2020-01-02 10:30:00,01234,1.5,0,7\n"

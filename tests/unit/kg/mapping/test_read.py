@@ -119,6 +119,38 @@ def test_links_are_triples_with_their_other_columns_as_qualifiers(tmp_path):
     assert triples(tmp_path / "g") == {("Ada", "club", "Chess"), ("Ada", "club", "Go"), ("Bo", "club", "Go")}
 
 
+def test_names_that_are_foreign_keys_lead_to_the_rows_that_they_name(tmp_path):
+    texts = {
+        "tenants.csv": "tenant_id,tenant,phone\n500,Ana Berg,11\n501, Bo Dahl,12\n502,Cy Ek,13\n",
+        "flats.csv": "flat_id,flat,tenant\n1,Attic,Ana Berg\n2,Cellar,Bo Dahl\n3,Loft,\n",
+        "visits.csv": "tenant,flat\nAna Berg,2\nAna Berg,Loft\nBo Dahl,1\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    counts, _ = built(tmp_path / "g", [tmp_path / "tenants.csv", tmp_path / "flats.csv"])
+    assert counts["rejects"] == 0
+    assert triples(tmp_path / "g") == {
+        ("Ana Berg", "phone", "11"), ("Bo Dahl", "phone", "12"), ("Cy Ek", "phone", "13"),
+        ("Attic", "tenant", "Ana Berg"), ("Cellar", "tenant", "Bo Dahl"),
+    }  # fmt: skip
+    with KgStore.open(tmp_path / "g") as store:
+        assert store.connection.execute("SELECT count(*) FROM entities WHERE key = 'tenants/500'").fetchone() == (1,)
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        """tables:
+  tenants: {file: tenants.csv, key: tenant_id, name: tenant}
+  flats: {file: flats.csv, key: flat_id, name: flat}
+  visits:
+    {file: visits.csv, link: [tenant, flat], relation: saw,
+     columns: {tenant: {table: tenants, column: tenant}, flat: {table: flats, column: flat}}}"""
+    )
+    built(tmp_path / "g", [tmp_path / name for name in texts], map=str(path))
+    assert {("Ana Berg", "saw", "Loft"), ("Bo Dahl", "saw", "Attic")} <= triples(tmp_path / "g")  # one by its key
+    path.write_text(path.read_text().replace("column: flat}", "column: flta}"))
+    with pytest.raises(KgInputError, match=r"columns\.flat\.column: 'flta' is no column of the table 'flats'.*'flat'"):
+        built(tmp_path / "g", [tmp_path / name for name in texts], map=str(path))
+
+
 def test_every_fault_of_a_mapping_is_said_at_once(mapped):
     with pytest.raises(KgInputError) as fault:
         mapped("""
