@@ -78,7 +78,11 @@ FIELDS = (*fields_below("sets/*"), "sets/*/about/...", "sets/*/retrieval/...", "
 
 
 def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Mapping[str, Any], count: int) -> Any:
-    """Question id → what the answerer wrote, and counts of sentences, for a row on a fold."""
+    """Question id → what the answerer wrote, and counts of sentences, for a row on a fold.
+
+    row: of ROWS; it may name an `answerer` other than builtin, and in `zero_shot` a model that writes sentences
+    untrained.
+    """
     sample = work.answered(fold, questions)
     knowledge, retriever, counts = None, row["retriever"], {}
     switches = {name: row[name] for name in SWITCHES} if retriever == "hop_path" else {}
@@ -91,11 +95,12 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
         if row["format"] == "triples":
             write_knowledge(Workspace(read), **common, retriever=retriever)
         else:
-            options = work.profile.rewriter.model_copy(update={"on_unfaithful": row["on_unfaithful"]})
+            base = {"adapt": False, "base": row["zero_shot"]} if "zero_shot" in row else {}
+            options = work.profile.rewriter.model_copy(update={"on_unfaithful": row["on_unfaithful"], **base})
             counts = write(
                 Workspace(read, cache=work.cache, monitor=Log()),
                 **common,
-                rewriter=work.rewriter(count) if row["format"] == "rewritten" else None,
+                rewriter=work.rewriter(count) if row["format"] == "rewritten" and not base else None,
                 request=SentenceRequest(
                     retriever=retriever,
                     format=row["format"],
@@ -109,7 +114,7 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
         knowledge = read
     out = work.folder / f"answers_{fold}"
     out.mkdir(exist_ok=True)
-    options = AnsweringOptions(answerer="builtin", template=row["template"])
+    options = AnsweringOptions(answerer=row.get("answerer", "builtin"), template=row["template"])
     label = "none/none" if knowledge is None else f"{retriever}/{row['format']}"
     answer(
         Workspace(out, cache=work.cache, monitor=QUIET),
@@ -124,8 +129,10 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
     return dict(zip(frame["question"], frame["output"], strict=True)), counts
 
 
-def measure_row(work: RraWork, row: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Figures of a row, and the published hit of every question."""
+def measure_row(
+    work: RraWork, row: Mapping[str, Any], count: int, compared: str = "hit_rra_substring"
+) -> dict[str, Any]:
+    """Figures of a row, and of every question the metric by which rows are compared."""
     began = time.process_time()
     values: dict[str, dict[str, float]] = {}
     with_answers: set[str] = set()
@@ -149,7 +156,7 @@ def measure_row(work: RraWork, row: Mapping[str, Any], count: int) -> dict[str, 
         },
         "sentences": {name: number for name, number in sentences.items() if number},
         "cpu_seconds": round(time.process_time() - began, 1),
-        "hits": {question: values[question]["hit_rra_substring"] for question in every},
+        "hits": {question: values[question][compared] for question in every},
     }
 
 

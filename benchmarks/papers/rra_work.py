@@ -76,11 +76,11 @@ def some(questions: Sequence[Question], count: int, what: str) -> list[Question]
 
 
 class RraWork:
-    """What a set needs, in `folder`; what is there is not made again."""
+    """What a set needs, in `folder`; what is there is not made again.  profile: the published one when absent."""
 
-    def __init__(self, plan: SetPlan, folder: Path) -> None:
+    def __init__(self, plan: SetPlan, folder: Path, profile: Profile | None = None) -> None:
         self.plan, self.folder = plan, folder / plan.name
-        self.profile = self._profile(f"{plan.name}-{PUBLISHED}")
+        self.profile = profile or self._profile(f"{plan.name}-{PUBLISHED}")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.cache = folder / "cache"
         self._folds: dict[str, int] | None = None

@@ -309,10 +309,11 @@ def _repaired(request: Request, completion: Completion) -> tuple[Any, ...] | Non
 
 @lru_cache(maxsize=64)
 def _settings(params: GenerationParams) -> str:
-    """Generation settings as canonical JSON; keys of those who ask for no log-probabilities are as they always were."""
+    """Generation settings as canonical JSON; keys without log-probabilities or choices are as they always were."""
     settings = asdict(params)
-    if not params.log_probabilities:
-        del settings["log_probabilities"]
+    for name in ("log_probabilities", "choices"):
+        if not settings[name]:
+            del settings[name]
     return canonical_json(settings)
 
 

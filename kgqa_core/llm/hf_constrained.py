@@ -6,7 +6,7 @@ satisfies it whatever the weights are, since a sequence is returned only when th
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from transformers import LogitsProcessor, LogitsProcessorList
 
 from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf import HFModel
+from kgqa_core.llm.protocol import Completion
 
 
 class TokenConstraint(Protocol):
@@ -61,6 +62,31 @@ class ConstrainedLogits(LogitsProcessor):
                 allowed.append(self.end)
             masked[row, allowed] = scores[row, allowed]
         return masked
+
+
+class OneOf:
+    """Lets one of some sequences be written."""
+
+    def __init__(self, sequences: Collection[tuple[int, ...]]) -> None:
+        self.sequences = sequences
+
+    def allowed(self, prefix: tuple[int, ...]) -> Collection[int]:
+        """The tokens behind the prefix in the sequences that begin with it."""
+        size = len(prefix)
+        return {own[size] for own in self.sequences if len(own) > size and own[:size] == prefix}
+
+    def accepts(self, written: tuple[int, ...]) -> bool:
+        """Whether it is one of the sequences."""
+        return written in self.sequences
+
+
+def choose_text(model: HFModel, prompt: str, choices: Sequence[str]) -> Completion:
+    """The text of `choices` that the model writes behind a prompt, greedily, where it may write nothing else."""
+    ids = model.tokenizer(list(choices), add_special_tokens=False)["input_ids"]
+    texts = dict(zip(map(tuple, reversed(ids)), reversed(choices), strict=True))  # of equal sequences the first text
+    longest = max(map(len, texts))
+    [best], read = constrained_beams(model, prompt, OneOf(texts.keys()), 1, longest + 1)
+    return Completion(texts[best.ids], "stop", read, len(best.ids) + 1)
 
 
 @torch.inference_mode()

@@ -21,7 +21,8 @@ class GenerationParams:
     that are sampled from; 0 is all.  num_beams: of a beam search, which does not sample; 1 is none.  seed: of sampling.
     stop: texts at which a completion is cut.  Several samples of one prompt are several requests (`paid.PromptBatch`).
     log_probabilities: return how likely the model finds what it writes; such completions are
-    cached apart from others.
+    cached apart from others.  choices: texts of which a local model writes the likeliest, token by token, and nothing
+    else; endpoints are not sent them.
     """
 
     max_new_tokens: int = 32
@@ -32,6 +33,7 @@ class GenerationParams:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     log_probabilities: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,21 @@ class PlanChooser:
         return conversation({"messages": messages, "response_format": form})
 
     def _verdicts(self, prompts: Sequence[str], plans: Sequence[int]) -> list[PlanVerdict]:
-        """What the model says of each prompt, which has so many plans."""
+        """What the model says of each prompt, which has so many plans; a local model can write only a choice."""
+        if self.model.name.startswith("openai:"):
+            return self._sent(prompts, plans, ())
+        verdicts: dict[int, PlanVerdict] = {}
+        for number in sorted(set(plans)):
+            places = [place for place, own in enumerate(plans) if own == number]
+            choices = tuple(EXAMPLE.replace("1", plan) for plan in (*map(str, range(1, number + 1)), "none"))
+            own = self._sent([prompts[place] for place in places], [number] * len(places), choices)
+            verdicts |= zip(places, own, strict=True)
+        return [verdicts[place] for place in range(len(plans))]
+
+    def _sent(self, prompts: Sequence[str], plans: Sequence[int], allowed: tuple[str, ...]) -> list[PlanVerdict]:
+        params = GenerationParams(max_new_tokens=TOKENS, choices=allowed)
         batch = PromptBatch(
-            prompts, GenerationParams(max_new_tokens=TOKENS), cache=self.cache, attempts=self.attempts,
+            prompts, params, cache=self.cache, attempts=self.attempts,
             validate=lambda index, text: read_verdict(text, plans[index]).fault or None,
             retry_temperature=RETRY_TEMPERATURE, expected=Expected(lambda _: EXAMPLE), what="choices",
         )  # fmt: skip
