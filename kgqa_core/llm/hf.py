@@ -109,8 +109,6 @@ class HFModel:
         A prompt that is too long for the model loses tokens of its middle: the worst facts go, the question stays.
         A batch that does not fit into memory is halved; a prompt that fails alone gets a completion `error`.
         """
-        from kgqa_core.llm.hf_constrained import choose_text  # which knows this class
-
         indices: dict[str, list[int]] = {}
         for place, prompt in enumerate(prompts):
             indices.setdefault(prompt, []).append(place)
@@ -131,6 +129,8 @@ class HFModel:
         for prompt in unique:
             try:
                 if params.choices:
+                    from kgqa_core.llm.hf_constrained import choose_text  # which imports transformers
+
                     deliver(prompt, choose_text(self, prompt, params.choices))
                     continue
                 encoded.append(self.encode(prompt, params.max_new_tokens))

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList
 
 from kgqa_core.errors import ModelError
-from kgqa_core.llm.hf import HFModel
 from kgqa_core.llm.protocol import Completion
+
+if TYPE_CHECKING:
+    from kgqa_core.llm.hf import HFModel
 
 
 class TokenConstraint(Protocol):
