@@ -4,12 +4,12 @@
 
 FOLDER holds the model, as docs/models.md says how to make one; its name is the model's in the record.  Reader: a seeded
 sample of Atlas' test questions with no facts, random ones, those of each retriever and of the gold paths, as triples
-and as sentences; beside it the builtin reader, and the same model without its chat template.  The facts of a row are
-the same for every reader; rows of one are compared with its row of hop_path's triples, question by question, by
-whether a gold answer stands in the output on token boundaries.  Writer: sentences by rule, by the builtin model with
-LoRA trained on sentences by rule, and by the model as it is.  Chooser: people/dev over Atlas, answered by `auto` with
-and without it.  Retrievers are those of profile atlas, Rigel with an encoder learnt from the questions.  What is
-finished lies in --work, so that a run that was killed goes on.
+and as sentences; beside it the builtin reader, and the same model without its chat template, in bf16 and in int8.  The
+facts of a row are the same for every reader; rows of one are compared with its row of hop_path's triples, question by
+question, by whether a gold answer stands in the output on token boundaries.  Writer: sentences by rule, by the builtin
+model with LoRA trained on sentences by rule, and by the model as it is.  Chooser: people/dev over Atlas, answered by
+`auto` with and without it.  Retrievers are those of profile atlas, Rigel with an encoder learnt from the questions.
+What is finished lies in --work, so that a run that was killed goes on.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ ROWS: dict[str, dict[str, Any]] = {
     "the same, triples where they invent": {"format": "rewritten", "zero_shot": "", "on_unfaithful": "replace"},
 }
 """What each row has other than `ours` with triples; the first is what the others are compared with."""
-WITHOUT_TEMPLATE = ("hop_path", "no facts", "gold paths")
-"""Rows of the model without its chat template."""
+FEW = ("hop_path", "no facts", "gold paths")
+"""Rows of the model without its chat template and in other numbers."""
 
 
 def without_template(model: Path, folder: Path) -> Path:
@@ -67,12 +67,17 @@ def without_template(model: Path, folder: Path) -> Path:
 def read(work: RraWork, model: Path, count: int, once: Callable[..., Any]) -> dict[str, Any]:
     """Figures of each reader by row."""
     bare = without_template(model, work.folder / "without_template")
-    readers = {"builtin": "builtin", model.name: f"hf:{model}", f"{model.name} without chat template": f"hf:{bare}"}
+    spec = {"answerer": f"hf:{model}"}
+    readers = {
+        "builtin": {"answerer": "builtin"}, model.name: spec,
+        f"{model.name} without chat template": {"answerer": f"hf:{bare}"},
+        f"{model.name} in bf16": spec | {"dtype": "bf16"}, f"{model.name} in int8": spec | {"dtype": "int8"},
+    }  # fmt: skip
     found: dict[str, Any] = {}
-    for reader, spec in readers.items():
+    for number, (reader, options) in enumerate(readers.items()):
         rows = {}
-        for name in WITHOUT_TEMPLATE if spec == f"hf:{bare}" else ROWS:
-            row = BASE | ROWS[name] | {"answerer": spec}
+        for name in FEW if number > 1 else ROWS:
+            row = BASE | ROWS[name] | options
             if "zero_shot" in row:
                 row["zero_shot"] = f"hf:{model}"
             rows[name] = once(

@@ -80,8 +80,8 @@ FIELDS = (*fields_below("sets/*"), "sets/*/about/...", "sets/*/retrieval/...", "
 def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Mapping[str, Any], count: int) -> Any:
     """Question id → what the answerer wrote, and counts of sentences, for a row on a fold.
 
-    row: of ROWS; it may name an `answerer` other than builtin, and in `zero_shot` a model that writes sentences
-    untrained.
+    row: of ROWS; it may name an `answerer` other than builtin with its `dtype`, and in `zero_shot` a model that writes
+    sentences untrained.
     """
     sample = work.answered(fold, questions)
     knowledge, retriever, counts = None, row["retriever"], {}
@@ -122,7 +122,7 @@ def outputs_of(work: RraWork, fold: int, questions: Sequence[Question], row: Map
         knowledge=knowledge,
         name=label,
         options=options,
-        llm=LlmOptions(),
+        llm=LlmOptions(dtype=row.get("dtype", "auto")),
         seed=SEED,
     )
     frame = pl.read_parquet(out / "answers.parquet")
