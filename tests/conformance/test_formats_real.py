@@ -204,7 +204,7 @@ def test_wikidatas_json_holds_the_claims_and_texts_that_json_finds(shared_data):
             document = [json.loads(line.rstrip(",")) for line in text.split("\n") if line.startswith("{")]
         statements, qualifiers = statements_in(document)
         if not statements and not re.search('"(labels|claims|descriptions|sitelinks)"', text):
-            with pytest.raises(KgInputError, match="looks like JSON"):
+            with pytest.raises(KgInputError, match="is JSON of objects"):
                 read(path)
             continue
         found = read(path)

@@ -241,3 +241,11 @@ def read(path: Path, **options: Any) -> Read:
         source.found,
         sum(batch.ignored for batch in batches),
     )
+
+
+def triples(folder: Path) -> set[tuple[str, ...]]:
+    """The triples of a graph by name, types left out."""
+    with KgStore.open(folder) as store:
+        rows = store.connection.execute("SELECT head, relation, tail FROM triples").fetchall()
+        names, relations = store.names({end for head, _, tail in rows for end in (head, tail)}), store.relation_names()
+    return {(names[h], relations[r], names[t]) for h, r, t in rows if relations[r] != "type"}

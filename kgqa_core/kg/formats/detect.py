@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
-from kgqa_core.kg.formats import columns, json_graph, tables
+from kgqa_core.kg.formats import columns, tables
 from kgqa_core.kg.formats.api import FormatReader
 from kgqa_core.kg.formats.delimited import DELIMITED
 from kgqa_core.kg.formats.registry import FORMATS, check_format
@@ -39,7 +39,6 @@ _OTHERS = {
 """What is known and not read: how it is recognised, and the command that converts it."""
 
 _XML = ("<?xml", "<rdf:RDF", "<!DOCTYPE")
-_JSON = ("{", "[")
 
 
 def hinted(path: Path) -> tuple[str, ...]:
@@ -96,9 +95,8 @@ def reader_of(source: Source, options: KgOptions) -> FormatReader:
     if shares[best] < 0.5 and likely is not None:
         best = likely
     elif sample and shares[best] < 0.5:
-        looks = f" (it looks like JSON{json_graph.unknown(sample)})" if sample[0].lstrip().startswith(_JSON) else ""
         raise KgInputError(
-            f"{source.path} is in no format that we know{looks}, for example {sample[0][:80]!r}; we read "
+            f"{source.path} is in no format that we know, for example {sample[0][:80]!r}; we read "
             f"{', '.join(FORMATS)} (`kgqa kg formats`): name it with `--format NAME`; of a table say what its columns "
             "are with kg.columns or kg.table, or convert RDF with `riot --output=nt FILE > graph.nt`"
         )

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from kgqa_core.config import KgOptions
-from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats import neo4j_json
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
@@ -57,7 +57,8 @@ class JsonGraph:
         if not names[0]:
             apoc = {"type", "id"} <= names[1] and bool(re.match(r'\[\s*\{[^}]*"type"\s*:\s*"(node|relati)', text))
             return float(text.startswith("[") and (apoc or {"data"} == names[1] & {"data", "@context", "type"}))
-        known = bool({"nodes", "elements", "links"} & names[0]) or {"nodes", "edges"} <= names[1]
+        links = "links" in names[0] and not re.search(r'"links"\s*:\s*\{', text)  # a list, not the addresses of pages
+        known = links or bool({"nodes", "elements"} & names[0]) or {"nodes", "edges"} <= names[1]
         return float(known and not {"@context", "@graph"} & names[0])
 
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch]:
@@ -268,18 +269,6 @@ def outline(text: str) -> tuple[set[str], set[str]]:
             names[depth - 1 if not array else 1].add(last)
         last = match.group(1) if token.startswith('"') else None
     return names
-
-
-def unknown(lines: list[str]) -> str:
-    """What a document of no known form has, and what those have that are known."""
-    top, second = outline("\n".join(lines)[:OUTLINE])
-    names = sorted(top or second)
-    hints = (nearest(name, ("nodes", "elements", *EDGES), cutoff=0.75) for name in names)
-    had = f" with the members {', '.join(repr(name[:40]) for name in names[:8])}" if names else ""
-    return (
-        f"{had}{next(filter(None, hints), '')}; graphs in JSON have `nodes` with `links` or `edges`, or Cytoscape's "
-        "`elements`, or are apoc.export.json: rename the members, or write CSV and map it (`kgqa kg map`)"
-    )
 
 
 def _members(raw: Any) -> dict[str, Any]:

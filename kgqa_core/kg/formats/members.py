@@ -132,7 +132,7 @@ def _copies(source: Source, members: _Members) -> Iterator[Source]:
                     check_room()
                     content.file.write(data)
             if wanted:
-                yield _part(source, name, content)
+                yield part_of(source, name, content)
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, EOFError, zlib.error) as fault:
         raise KgInputError(f"{path} is packed with zip and cannot be read ({fault}); {_UNPACK}") from None
     except (tarfile.TarError, Damaged, OSError) as fault:
@@ -141,7 +141,8 @@ def _copies(source: Source, members: _Members) -> Iterator[Source]:
         source.found["left out of the archive"] = shorten(", ".join(left_out))
 
 
-def _part(source: Source, name: str, content: Content) -> Source:
+def part_of(source: Source, name: str, content: Content) -> Source:
+    """A file of this name within a source, whose bytes are complete."""
     path = source.path / name
     content.stands_for(path)
     return Source(path, f"{source.label}/{name}", content=content)
@@ -222,7 +223,7 @@ def _sheets(source: Source) -> Iterator[Source]:
             content = Content()
             content.file.write(output.read(header["size"]))
             if header["visible"] and header["size"]:
-                yield _part(source, f"{header['name'].replace('/', '_')}.csv", content)
+                yield part_of(source, f"{header['name'].replace('/', '_')}.csv", content)
             else:
                 left_out["empty sheets" if header["visible"] else "hidden sheets left out"].append(header["name"])
     if done.returncode:

@@ -16,6 +16,7 @@ from kgqa_core.kg.formats import (
     names,
     neo4j_csv,
     neo4j_json,
+    nested_json,
     ntriples,
     rdf_documents,
     tables,
@@ -53,6 +54,7 @@ FORMATS: Mapping[str, FormatSpec] = {
         triple_tables.FORMAT,
         delimited.DELIMITED,
         names.FORMAT,
+        nested_json.FORMAT,
     )
 }
 """Every format by name; of formats that understand a file equally well the earlier one reads it."""

@@ -12,8 +12,10 @@ from pathlib import Path, PurePath
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
+from kgqa_core.kg.formats.detect import reader_of
 from kgqa_core.kg.formats.encodings import NAMES
 from kgqa_core.kg.formats.members import expand
+from kgqa_core.kg.formats.nested_json import FORMAT, tables_of
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.mapping.model import read_mapping
 from kgqa_core.kg.remote.registry import remote_of
@@ -33,7 +35,16 @@ def find_sources(names: Sequence[str], options: KgOptions | None = None) -> list
 
     Raises what `named_files` raises, and KgInputError for what cannot be opened or is in no known encoding.
     """
-    return [_checked(member) for source in named_files(names, options) for member in expand(source)]
+    members = [_checked(member) for source in named_files(names, options) for member in expand(source)]
+    return [part for member in members for part in (tables_of(member) if _is_nested(member, options) else [member])]
+
+
+def _is_nested(source: Source, options: KgOptions | None) -> bool:
+    """Whether a file is JSON of objects, which is read as tables."""
+    if options is None or options.format not in ("auto", FORMAT.name) or source.is_parquet:
+        return False
+    likely = options.format == FORMAT.name or FORMAT.reader().sniff(source.head(), options)
+    return bool(likely) and reader_of(source, options).name == FORMAT.name
 
 
 def is_folder(name: str) -> bool:

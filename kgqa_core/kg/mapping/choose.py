@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -17,7 +17,9 @@ from kgqa_core.kg.formats.csv_rows import DELIMITERS, cut, likely_delimiter, lis
 from kgqa_core.kg.formats.delimited import DELIMITED
 from kgqa_core.kg.formats.detect import PACKED, reader_of
 from kgqa_core.kg.formats.names import FORMAT as NAMES
+from kgqa_core.kg.formats.nested_json import FORMAT, nesting_of
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.formats.tables import parquet_schema
 from kgqa_core.kg.formats.triple_tables import FORMAT as TRIPLES
 from kgqa_core.kg.formats.triple_tables import roles_of
 from kgqa_core.kg.mapping.guess import guess
@@ -76,7 +78,7 @@ def mapped_tables(sources: Sequence[Source], options: KgOptions) -> MappedTables
     """
     if options.map is not None:
         return _by_file(sources, options, Path(options.map).expanduser())
-    if options.format != "auto" or options.columns or tables.named_columns(options):
+    if options.format not in ("auto", FORMAT.name) or options.columns or tables.named_columns(options):
         return MappedTables()
     candidates = tables_among(sources, options)
     if not candidates:
@@ -106,11 +108,17 @@ def guess_of(candidates: Sequence[Source], options: KgOptions, sources: Sequence
     The others may be triples about the rows of a table.
     """
     samples: dict[str, Table] = {}
+    called: dict[tuple[Path, str], str] = {}
     for source in candidates:
         name = PurePath(source.path.name.removesuffix("".join(s for s in source.path.suffixes if s in PACKED))).stem
+        own = source.path.parent, name
         while name in samples:
             name += "_"
+        called[own] = name
         samples[name] = sample(name, source, options, len(candidates))
+    for (folder, _), name in called.items():
+        foreign = {column: called[folder, table] for column, table in samples[name].foreign.items()}
+        samples[name] = replace(samples[name], foreign=foreign)
     mapping, notes = guess(list(samples.values()))
     others = [source for source in sources if source not in candidates and not source.is_parquet]
     cells = {cell for s in others for line in s.head() for delimiter in DELIMITERS for cell in cut(line, delimiter)}
@@ -153,7 +161,8 @@ def is_table(source: Source, options: KgOptions, alone: bool) -> bool | None:
     are not usually cut so, also those whose first line is written otherwise, or which name rows of their own.
     """
     if source.is_parquet:
-        return roles_of(header_of(source, options), [])[0] is None
+        nested = nesting_of(parquet_schema(source)) is not None
+        return nested or roles_of(header_of(source, options), [])[0] is None
     head = source.head()
     if len(head) < 2:
         return False

@@ -9,12 +9,22 @@ from typing import Any
 
 import polars as pl
 
+from kgqa_core.kg.formats.nested_json import BLANK
 from kgqa_core.kg.formats.property_graph import ENTITY_DATATYPE, NUMERALS
 from kgqa_core.kg.formats.table_rows import COMMA_NUMBER
 from kgqa_core.kg.mapping.model import ColumnMap, Mapping, TableMap
 from kgqa_core.kg.mapping.read import MIDNIGHT
-from kgqa_core.kg.mapping.sample import Table
-from kgqa_core.kg.mapping.words import GENERAL, base_words, is_id, is_reference, singular, split_words
+from kgqa_core.kg.mapping.sample import INNER, Table
+from kgqa_core.kg.mapping.words import (
+    GENERAL,
+    NAMES,
+    base_words,
+    is_id,
+    is_reference,
+    lower_words,
+    singular,
+    split_words,
+)
 from kgqa_core.kg.text_dates import date_formats
 from kgqa_core.kg.vocabulary import RDF_TYPE
 
@@ -45,7 +55,7 @@ _ROLE = ("er", "or", "ee", "ist", "ian", "by", "to", "lead", "head")
 _FIRST, _LAST = {"first name", "given name", "forename"}, {"last name", "family name", "surname"}
 _ORGANISATION = {"company name", "organisation name", "organization name", "business name"}
 _DATE = r"^\d{4}-\d\d-\d\d$"
-_DATE_TIME = r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$"
+_DATE_TIME = r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?$"
 _BINARY = r"^(0x[0-9A-Fa-f]{32,}|data:[a-z]+/|[A-Za-z0-9+/=]{200,}$)"
 
 
@@ -79,7 +89,7 @@ class _Guess:
         for name, frame in self.frames.items():
             for column in frame.columns:
                 if column not in self.foreign[name] and (column,) != self.keys[name]:
-                    self.pooled.setdefault(_label(column), []).append(_split(frame[column])[0])
+                    self.pooled.setdefault(lower_words(column), []).append(self._values(name, column)[0])
 
     def _cleaned(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Cells without spaces around them; null where they are empty or a placeholder, which is counted."""
@@ -89,19 +99,30 @@ class _Guess:
             self.placeholders.update(column.filter(is_placeholder).to_list())
         return frame.select(pl.when((pl.all() != "") & ~stands).then(pl.all()))
 
+    def _values(self, name: str, column: str) -> tuple[pl.Series, str | None]:
+        """As of `_split`; of a column of lists the elements of these."""
+        values = self.frames[name][column].drop_nulls()
+        if column in self.tables[name].lists:
+            return values.str.split(INNER).explode(), None
+        return _split(values)
+
     def _unique(self, name: str, columns: Iterable[str]) -> bool:
         frame = self.frames[name].select(columns)
+        if not self.tables[name].lists.isdisjoint(frame.columns):
+            return False
         return frame.height > 0 and not frame.null_count().sum_horizontal()[0] and frame.n_unique() == frame.height
 
     def _single_key(self, name: str) -> tuple[str, ...]:
         """The column that best identifies a row alone; none where no column does, or the table is one of links."""
         frame, own = self.frames[name], self.types[name]
+        if (told := self.tables[name].key) is not None:
+            return (told,)
         others = [words for other, words in self.types.items() if other != name and words != own]
         bases = {column: base_words(column) for column in frame.columns}
         foreign = [c for c, base in bases.items() if base != own and any(base[-len(o) :] == o for o in others if base)]
 
         def score(column: str) -> float:
-            base, kind, words = bases[column], _kind(frame[column]), _label(column)
+            base, kind, words = bases[column], _kind(frame[column]), lower_words(column)
             named = 0.1 if words.split()[-1:] == ["name"] or words in ("title", "label") else 0.0
             if column not in foreign and is_reference(column):
                 return 4.0 if base == own[-len(base) :] or not base else 3.0
@@ -138,7 +159,11 @@ class _Guess:
         """The tables whose keys columns are, or whose names (`by_name`)."""
         result = {}
         for column in self.frames[name].columns:
-            values = self.frames[name][column].drop_nulls().unique()
+            if column in self.tables[name].foreign:
+                result[column] = self.tables[name].foreign[column]
+                continue
+            values = self.frames[name][column].drop_nulls()
+            values = (self._values(name, column)[0] if column in self.tables[name].lists else values).unique()
             ranked: list[tuple[float, float, str, str]] = []
             pairs = [(other, key) for other, key in self.keys.items()]
             pairs += [(other, key) for other, key in self.called.items()
@@ -173,7 +198,7 @@ class _Guess:
         if base and singular(base) == target:
             return 1.0
         noun = base_words(key) if is_reference(key) else base if by_name and _NO_NOUNS.isdisjoint(base) else []
-        if _label(column) == _label(key) and noun:
+        if lower_words(column) == lower_words(key) and noun:
             return 0.95
         if base and (base[-len(target) :] == target or (is_reference(column) and target[-len(base) :] == base)):
             return 0.9
@@ -222,7 +247,8 @@ class _Guess:
             f"{' + '.join(names) or 'its type and key'}, relations to things {', '.join(things) or 'none'}, values "
             f"{', '.join(values) or 'none'}"
         )
-        return TableMap(file=file, type=kind or None, key=key, name=names, columns=columns)
+        prefix = self.tables[name].prefix
+        return TableMap(file=file, type=kind or None, prefix=prefix, key=key, name=names, columns=columns)
 
     def _type(self, name: str, key: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, str | None]:
         """What a row of a table is, empty where that is not known; and the column that says it.
@@ -235,14 +261,18 @@ class _Guess:
             return " ".join(singular(noun)), None
         if GENERAL.isdisjoint(words):
             return " ".join(words), None
-        typed = next((c for said in _TYPES for c in frame.columns if _label(c) == said and (c,) not in (key, names)
+        typed = next((c for said in _TYPES for c in frame.columns if lower_words(c) == said and (c,) not in (key, names)
                       and frame[c].n_unique() < max(3, frame.height)), None)  # fmt: skip
         return "" if typed else " ".join(singular(noun if _NO_NOUNS.isdisjoint(noun) else []) or words), typed
 
     def _names(self, name: str, key: tuple[str, ...]) -> tuple[str, ...]:
         """The columns that name a row."""
         frame, own = self.frames[name], " ".join(self.types[name])
-        words = {_label(each): each for each in reversed(frame.columns) if (name, each) not in self.by_name}
+        words = {
+            lower_words(each): each
+            for each in reversed(frame.columns)
+            if (name, each) not in self.by_name and each not in self.tables[name].lists
+        }
         varied = [text for text, column in words.items() if _kind(frame[column]) == "string"
                   and frame[column].drop_nulls().n_unique() >= frame[column].count() / 2]  # fmt: skip
         first, last = (next((words[text] for text in words if text in part), None) for part in (_FIRST, _LAST))
@@ -251,7 +281,7 @@ class _Guess:
         described = {text for text in ("description", f"{own} description") if text in words
                      and 0 < _mean(frame[words[text]].str.len_chars()) <= 40}  # fmt: skip
         ranked = [
-            {"name", "label", "full name", "display name", f"{own} name", f"{own} label"} & words.keys(),
+            {*NAMES, f"{own} name", f"{own} label"} & words.keys(),
             {own} if called and _mean(shown.str.len_chars()) <= MAX_CALLED else set(),
             {"title", f"{own} title"}.intersection(varied),
             _ORGANISATION.intersection(varied),
@@ -260,10 +290,15 @@ class _Guess:
         ]
         if first and last and not ranked[0]:
             return (first, last)
-        if self.keys[name] == key and self._called_by_key(name) and not ranked[0] and _label(key[0]) not in _NO_NOUNS:
+        if (
+            self.keys[name] == key
+            and self._called_by_key(name)
+            and not ranked[0]
+            and lower_words(key[0]) not in _NO_NOUNS
+        ):
             return key
         for texts in filter(None, ranked):
-            return (next(column for column in frame.columns if _label(column) in texts),)
+            return (next(column for column in frame.columns if lower_words(column) in texts),)
         return key if len(key) == 1 and not is_reference(key[0]) and _kind(frame[key[0]]) == "string" else ()
 
     def _column(self, name: str, column: str, relations: set[str]) -> ColumnMap:
@@ -277,17 +312,16 @@ class _Guess:
         relations.add(relation)
         if foreign is not None:
             return ColumnMap(relation=relation, table=foreign, column=by_name)
-        there, omit = values.drop_nulls(), ""
+        (there, separator), omit = self._values(name, column), ""
         if not len(there):
             omit = "empty"
         elif _mean(there.str.contains(_BINARY)) > 0.5:
             omit = "binary"
-        elif len(there) == len(values) >= MIN_CONSTANT and there.n_unique() == 1:
+        elif values.count() == len(values) >= MIN_CONSTANT and there.n_unique() == 1:
             omit = f"constant: {there[0][:60]}"
         if omit:
             self.notes.append(f"{name}.{column} is left out ({omit})")
             return ColumnMap(relation=relation, omit=omit)
-        there, separator = _split(there)
         if separator or _split(there, (", ",))[1]:
             how = f"which are split at {separator!r}" if separator else "which `separator: ', '` in the mapping splits"
             self.notes.append(f"{name}.{column} has cells of several values, {how}")
@@ -300,13 +334,17 @@ class _Guess:
             self.notes.append(f"{name}.{column}: its dates {what} (`format` in the mapping)")
         if datatype == "integer" and set(there.unique()) == {"0", "1"}:
             datatype = "boolean"
-        if datatype == "string" and (self._repeats(column) or _are_names(column, there)):
+        if (
+            datatype == "string"
+            and self.tables[name].prefix != BLANK
+            and (self._repeats(column) or _are_names(column, there))
+        ):
             datatype = ENTITY_DATATYPE
         return ColumnMap(relation=relation, datatype=datatype, format=format, separator=separator)
 
     def _repeats(self, column: str) -> bool:
         """Whether the values of columns of text with this name are short words that come again."""
-        values = pl.concat(self.pooled.get(_label(column), [pl.Series(dtype=pl.String)]))
+        values = pl.concat(self.pooled.get(lower_words(column), [pl.Series(dtype=pl.String)]))
         short = _mean(values.str.len_chars()) <= 30 and _longest(values) <= 80
         return short and _mean(values.str.contains(r"\d")) <= 0.2 and values.n_unique() <= REPEATED * len(values)
 
@@ -314,11 +352,7 @@ class _Guess:
 def _are_names(column: str, values: pl.Series) -> bool:
     """Whether values are what things are called: `Paris`, `Ana de la Cruz`; but not parts of a row's own name."""
     named = _mean(values.str.contains(r"^\p{Lu}[^\d@_:]*$")) >= CONTAINED and _longest(values) <= 40
-    return named and _mean(values.str.count_matches(" ")) <= 2 and _label(column) not in _FIRST | _LAST
-
-
-def _label(column: str) -> str:
-    return " ".join(split_words(column)).lower()
+    return named and _mean(values.str.count_matches(" ")) <= 2 and lower_words(column) not in _FIRST | _LAST
 
 
 def _mean(values: pl.Series) -> float:

@@ -10,6 +10,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import CONTROL, StatementBatch
 from kgqa_core.kg.formats.csv_rows import CutRows, likely_delimiter
+from kgqa_core.kg.formats.nested_json import BLANK
 from kgqa_core.kg.formats.property_graph import DATATYPES, ENTITY_DATATYPE
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.table_rows import TableColumn, TableShape, batch_of, with_decimal_commas
@@ -109,11 +110,12 @@ class MappedTable:
             ]
         else:
             key, prefix = self._key(fields), self.mapping.prefix(self.name)
+            kind = pl.lit(f"{table.type or self.name} ")
             named = pl.concat_str([pl.col(fields[name]) for name in table.name], separator=" ", ignore_nulls=True)
             name = pl.when(named != "").then(named) if table.name else pl.lit(None, dtype=pl.String)
             made = [
                 key.alias("key"),
-                pl.coalesce(name, pl.lit(f"{table.type or self.name} ") + key.str.strip_prefix(prefix)).alias("name"),
+                (name if prefix == BLANK else pl.coalesce(name, kind + key.str.strip_prefix(prefix))).alias("name"),
             ]
         frame = frame.with_columns(made)
         return frame.with_columns(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 
 import polars as pl
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.csv_rows import CutRows, cut, likely_delimiter, note_delimiter, rows_of
+from kgqa_core.kg.formats.nested_json import nesting_of
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.formats.tables import native_datatype, parquet_header, parquet_rows, parquet_schema
 
@@ -18,7 +19,7 @@ SAMPLE_ROWS = 100_000
 SAMPLE_BYTES = 256 << 20
 """Bytes of text that are looked at, of all tables together."""
 INNER = "\x1f"
-"""In the place of a delimiter that is part of a text."""
+"""In the place of a delimiter that is part of a text, and between the elements of a list."""
 SAMPLE_CELL = 300
 """Characters of a cell that are looked at."""
 
@@ -27,8 +28,9 @@ SAMPLE_CELL = 300
 class Table:
     """The beginning of a table.
 
-    file: the label of its source.  frame: its rows as text, by column; lists are joined by `; `.  whole: whether these
-    are all rows.  datatypes: of columns whose source has datatypes.
+    file: the label of its source.  frame: its rows as text, by column; those of `lists` are joined by INNER.  whole:
+    whether these are all rows.  datatypes: of columns whose source has datatypes.  prefix, key, foreign: as of
+    `nested_json.Nesting`, where its source says so.
     """
 
     name: str
@@ -36,6 +38,10 @@ class Table:
     frame: pl.DataFrame
     whole: bool = True
     datatypes: dict[str, str] = field(default_factory=dict)
+    lists: frozenset[str] = frozenset()
+    prefix: str | None = None
+    key: str | None = None
+    foreign: dict[str, str] = field(default_factory=dict)
 
 
 def header_of(source: Source, options: KgOptions) -> list[str]:
@@ -83,25 +89,34 @@ def sample(name: str, source: Source, options: KgOptions, tables: int = 1) -> Ta
     header = header_of(source, options)
     fields = [f"c{index}" for index in range(len(header))]
     parts: list[pl.DataFrame] = []
+    lists: set[str] = set()
     height, size, whole = 0, 0, True
     for piece in rows(source, options):
         frame = piece.frame
         if "n" in frame.columns:
             frame = frame.filter(pl.col("n") == len(header))
-        texts = (
-            pl.col(field).list.join("; ") if isinstance(frame.schema[field], pl.List) else pl.col(field)
+        several = {field for field in fields if isinstance(frame.schema[field], pl.List)}
+        lists.update(name for name, field in zip(header, fields, strict=True) if field in several)
+        cut = [pl.element().str.slice(0, SAMPLE_CELL)]
+        frame = frame.select(
+            pl.col(field).list.eval(*cut).list.join(INNER)
+            if field in several
+            else pl.col(field).str.slice(0, SAMPLE_CELL)
             for field in fields
-        )
-        frame = frame.select(text.str.slice(0, SAMPLE_CELL) for text in texts).head(SAMPLE_ROWS - height)
+        ).head(SAMPLE_ROWS - height)
         parts.append(frame.rename(dict(zip(fields, header, strict=True))))
         height, size = height + frame.height, size + int(frame.estimated_size())
         if height >= SAMPLE_ROWS or size >= SAMPLE_BYTES // tables:
             whole = piece.fraction >= 1 and frame.height == piece.frame.height
             break
     frame = pl.concat(parts) if parts else pl.DataFrame(schema=dict.fromkeys(header, pl.String))
-    kinds = [native_datatype(kind) for kind in parquet_schema(source).types] if source.is_parquet else []
-    datatypes = {column: kind for column, kind in zip(header, kinds, strict=False) if kind != "string"}
-    return Table(name, source.label, frame, whole, datatypes)
+    table = Table(name, source.label, frame, whole, lists=frozenset(lists))
+    if not source.is_parquet:
+        return table
+    schema = parquet_schema(source)
+    kinds = dict(zip(header, map(native_datatype, schema.types), strict=True))
+    table = replace(table, datatypes={column: kind for column, kind in kinds.items() if kind != "string"})
+    return table if (nesting := nesting_of(schema)) is None else replace(table, **asdict(nesting))
 
 
 def _distinct(header: Sequence[str]) -> list[str]:

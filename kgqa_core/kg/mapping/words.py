@@ -7,8 +7,12 @@ from kgqa_core.kg.names import word_parts
 GENERAL = frozenset("data table sheet node vertex vertice entity item record row export dump file list input fact "
                     "triple edge link claim statement relation graph test train question".split())  # fmt: skip
 """Words of names of files that do not say what is in them."""
+NAMES = frozenset(("name", "label", "full name", "display name"))
+"""Columns whose values are names."""
 _IDS = frozenset("id ids key ref fk pk uid uuid".split())
-_REFERENCES = _IDS | frozenset("code no nr number".split())
+IDENTIFIERS = _IDS | frozenset(("code", "sku", "slug"))
+"""Last words of columns whose values stand for a thing."""
+_REFERENCES = IDENTIFIERS | frozenset(("no", "nr", "number"))
 _SINGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "series": "series",
              "news": "news", "species": "species", "movies": "movie", "cookies": "cookie"}  # fmt: skip
 
@@ -18,6 +22,11 @@ def split_words(name: str) -> list[str]:
     words = word_parts(name)
     shouted = name.isupper() and (len(words) > 1 or len(name) > 4)
     return [word if word.isupper() and len(word) > 1 and not shouted else word.lower() for word in words]
+
+
+def lower_words(name: str) -> str:
+    """The words of a name in lower case, with spaces between."""
+    return " ".join(split_words(name)).lower()
 
 
 def base_words(name: str, references: frozenset[str] = _REFERENCES) -> list[str]:

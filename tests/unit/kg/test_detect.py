@@ -93,7 +93,6 @@ def test_a_bad_file_with_a_name_that_says_its_format_is_left_to_that_reader(tmp_
 @pytest.mark.parametrize(
     ("name", "text", "looks"),
     [
-        ("g.json", '{"Q1": ["Q2"]}\n', "looks like JSON"),
         ("g.txt", "some words\nand others\n", "no format that we know, for example 'some words'"),
     ],
 )

@@ -50,7 +50,7 @@ CHUNK = 8 << 20
 SMALL = 1 << 20
 """A file of fewer bytes is read by the Python reader, before the compiled one is loaded."""
 
-_MEMBERS = re.compile(r'"(?:labels|claims|lemmas|mainsnak|statements|descriptions|sitelinks)"\s*:')
+_MEMBERS = re.compile(r'"(?:claims|lemmas|mainsnak|sitelinks)"\s*:|"(?:labels|statements|descriptions)"\s*:\s*(?:\{|$)')
 _PROPERTY_GRAPH = re.compile(r'"type"\s*:\s*"(?:node|relationship)"|"(?:nodes|links|edges|elements)"\s*:\s*[\[{]')
 """Neo4j's exports and other graphs in JSON have members of these names too."""
 

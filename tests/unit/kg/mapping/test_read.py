@@ -16,7 +16,7 @@ from kgqa_core.kg.ingest.sources import find_sources, tables_in
 from kgqa_core.kg.mapping.choose import guess_of
 from kgqa_core.kg.mapping.model import read_mapping, write_mapping
 from kgqa_core.kg.store import KgStore
-from tests.support.property_graph import built
+from tests.support.property_graph import built, triples
 
 PEOPLE = "id,name,born,mentor_id\n1,Ada,1815-12-10 00:00:00,NULL\n2,Bo,1900-01-02 00:00:00,1\n"
 BOOKS = 'id,title,author_id,tags\n1,Notes,1,"maths, old|letters"\n2,Sea,2,letters\n3,Sky,2,letters\n'
@@ -42,14 +42,6 @@ def mapped(files: list[Path], tmp_path: Path) -> Callable[..., tuple[dict[str, i
         return counts, triples(tmp_path / "g")
 
     return _mapped
-
-
-def triples(folder: Path) -> set[tuple[str, ...]]:
-    """The triples of a graph by name, types left out."""
-    with KgStore.open(folder) as store:
-        rows = store.connection.execute("SELECT head, relation, tail FROM triples").fetchall()
-        names, relations = store.names({end for head, _, tail in rows for end in (head, tail)}), store.relation_names()
-    return {(names[h], relations[r], names[t]) for h, r, t in rows if relations[r] != "type"}
 
 
 def test_several_tables_are_one_graph_whose_ids_do_not_collide(files, tmp_path):
