@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,8 +19,10 @@ import pytest
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
+from kgqa_core.kg.build import parts_of
 from kgqa_core.kg.formats.registry import FORMATS
 from kgqa_core.kg.formats.source import Source
+from kgqa_core.kg.ingest.sources import find_sources
 
 ROOT = Path(__file__).resolve().parents[3]
 ROWS, LONG, DEEP, MEGABYTES = 60, 17 << 20, 100_000, 600
@@ -64,12 +67,13 @@ SAMPLES: dict[str, tuple[str, str, str]] = {
     "triples": ("subject,predicate,object\n", "s%i,p,o\n", ""),
     "delimited": ("", "s%i\tp\to\n", ""),
     "names": ("", "s\tName %i\ten\n", ""),
+    "json": ("[\n", '{"id":"%i","name":"N%i","at":{"name":"P"}},\n', '{"id":"b","name":"B"}]\n'),
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, Any]] = {
     "columns": {"columns": {"subject": "s", "predicate": "p", "object": "o"}},
     "table": {"table": {"source": "from", "target": "to", "relation": "=r"}},
 }
-WHOLE = ("graphml", "json-graph", "webqsp", "rdf-xml", "json-ld")
+WHOLE = ("graphml", "json", "json-graph", "webqsp", "rdf-xml", "json-ld")
 """Formats in which a file that is cut off is no document."""
 OPENED = {"trig": "[ :p ", "turtle": "[ :p ", "n3": "[ :p ", "rdf-xml": "<a><p>", "graphml": '<node id="a"><graph>'}
 """What a deep document opens again and again; of others it is `{"a":[`."""
@@ -115,7 +119,7 @@ def read_all(folder: Path) -> None:
             row: dict[str, Any] = {"name": name, "what": what, "statements": 0, "rejects": 0, "refused": None}
             before, began = _memory(reset=True), time.process_time()
             try:
-                for batch in FORMATS[name].reader().read(Source(path, "file"), KgOptions(**OPTIONS.get(name, {}))):
+                for batch in _batches(name, path):
                     row["statements"] += batch.height
                     row["rejects"] += batch.rejects.height + batch.unread + sum(batch.filtered.values())
             except KgInputError as fault:
@@ -124,6 +128,14 @@ def read_all(folder: Path) -> None:
                 row["fault"] = repr(fault)[:300]
             row |= {"megabytes": _memory() - before, "seconds": round(time.process_time() - began, 2)}
             print(json.dumps(row), flush=True)
+
+
+def _batches(name: str, path: Path) -> Iterator[Any]:
+    options = KgOptions(**OPTIONS.get(name, {}))
+    if name != "json":
+        return FORMATS[name].reader().read(Source(path, "file"), options)
+    options = KgOptions(format=name)
+    return (batch for part in parts_of(find_sources([str(path)], options), options)[0] for batch in part.batches)
 
 
 def _memory(reset: bool = False) -> int:
