@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kgqa_core.config import KgOptions
-from kgqa_core.errors import KgInputError
+from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
-from kgqa_core.kg.formats.json_graph import MAX_DOCUMENT
+from kgqa_core.kg.formats.json_graph import EDGES, MAX_DOCUMENT
 from kgqa_core.kg.formats.members import MAX_MEMBERS, part_of
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.mapping.words import (
@@ -115,7 +115,7 @@ def tables_of(source: Source) -> Iterator[Source]:
         raise KgInputError(
             f"{source.path} is JSON that holds {reading.seen or 'nothing'}, which is no graph; we read objects with "
             'members, alone, in lists or a line each, as [{"id": 1, "name": "Ana", "city": "Leeds"}], and `nodes` with '
-            "`links` or `edges`"
+            f"`links` or `edges`{reading.hint}"
         )
     if reading.left_out:
         source.found["left out of the document"] = ", ".join(sorted(reading.left_out))
@@ -146,7 +146,7 @@ class _ObjectReading:
     def __init__(self, source: Source) -> None:
         self.source, self.kinds, self.left_out = source, dict[str, _Kind](), set[str]()
         self.name = _kind(source.path.name.split(".")[0])
-        self.seen = self.where = ""
+        self.seen = self.where = self.hint = ""
 
     def lines(self) -> None:
         """Takes in an object of each line."""
@@ -179,6 +179,8 @@ class _ObjectReading:
         else:
             members = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
             self.seen = self.seen or f"an object with the members {', '.join(map(repr, [*members][:8])) or '(none)'}"
+            hints = (nearest(each, ("nodes", *EDGES), cutoff=0.75) for each in members)
+            self.hint = self.hint or next(filter(None, hints), "")
             nested = {each for each, value in members.items() if _start(value) in (b"{", b"[")}
             if any(each not in nested and not _is_paging(each) for each in members):
                 self.add(members, name, depth)

@@ -248,6 +248,7 @@ class _Guess:
             f"{', '.join(values) or 'none'}"
         )
         prefix = self.tables[name].prefix
+        prefix = prefix if prefix != f"{name}/" else None
         return TableMap(file=file, type=kind or None, prefix=prefix, key=key, name=names, columns=columns)
 
     def _type(self, name: str, key: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, str | None]:

@@ -233,6 +233,7 @@ def test_documents_of_one_build_share_their_things(tmp_path):
         ("[]", "holds nothing"),
         ("{}", "holds an object with the members"),
         ('{"Q1": ["Q2"]}', "holds a list of texts"),
+        ('{"vertices": [], "link": []}', r"members 'vertices', 'link',.*did you mean 'links'\?"),
         ('{"error": "not found"}', "an object with the members 'error'"),
         ('[{"id": 1},', "is no JSON: .*cut off"),
         ('{"id": 1, "name": "Ana"}\n{"id": 2, "name"\n', "is no JSON in line 2"),
