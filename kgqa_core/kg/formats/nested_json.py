@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -134,9 +135,10 @@ class _Kind:
 
     def pack(self) -> None:
         """Makes a frame of the rows that wait."""
-        cells: dict[str, Any] = {name: [row.get(name) for row in self.rows] for name in self.columns}
-        schema = dict.fromkeys(cells, pl.List(pl.String)) | {_REFERENCE: pl.Int64}  # there may be no other column
-        self.frames.append(pl.DataFrame(cells | {_REFERENCE: range(len(self.rows))}, schema=schema))
+        texts = pa.large_list(pa.large_string())  # polars makes a series of each list, in ten times the time
+        cells = {name: pa.array([row.get(name) for row in self.rows], texts) for name in self.columns}
+        numbers = pa.array(range(len(self.rows)), pa.int64())  # there may be no other column
+        self.frames.append(pl.DataFrame(pl.from_arrow(pa.table({**cells, _REFERENCE: numbers}))))
         self.rows = []
 
 
@@ -366,11 +368,14 @@ def _whole(value: Any) -> Any:
 
 def _keyed(members: Mapping[str, Any]) -> str | None:
     """The column for the names of members that are objects of one form, as in {"ana": {"age": 3}, "bo": {"age": 4}}."""
-    objects = [_whole(each) for each, _ in zip(members.values(), range(50), strict=False)]
-    if len(members) < 2 or not all(isinstance(each, dict) for each in objects):
-        return None
-    every, common = set().union(*objects), set(objects[0]).intersection(*objects)
-    if not common or 2 * len(common) < len(every):
+    objects: list[Mapping[str, Any]] = []
+    for each, _ in zip(members.values(), range(50), strict=False):
+        objects.append(_whole(each))
+        if not isinstance(objects[-1], dict):
+            return None
+    every = set[str]().union(*objects)
+    common = every.intersection(*objects)
+    if len(members) < 2 or not common or 2 * len(common) < len(every):
         return None
     if every & {"id", "_id"}:
         return "key"
@@ -391,6 +396,7 @@ def _resource_kind(value: Mapping[str, Any]) -> str | None:
     return _kind(said) if isinstance(said, str) else None
 
 
+@lru_cache(4096)
 def _kind_within(owner: str, member: str) -> str:
     """The kind of the objects of a member: `order item` of `items`, within which `items` are of that kind too."""
     name = _kind(member)
@@ -400,6 +406,7 @@ def _kind_within(owner: str, member: str) -> str:
     return f"{owner} {name}" if several and name in _WRAPPERS else name
 
 
+@lru_cache(4096)
 def _kind(text: str) -> str:
     return " ".join(singular(lower_words(text).split())) or "item"
 
