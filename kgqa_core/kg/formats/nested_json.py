@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -152,16 +153,17 @@ class _ObjectReading:
 
     def lines(self) -> None:
         """Takes in an object of each line."""
-        for block in self.source.blocks():
-            for line, reason, _ in block.rejects.iter_rows():
-                raise KgInputError(f"{self.source.path} line {line:,}: {reason}; mend the line or leave it out")
-            for line, text in block.lines.iter_rows():
-                self.where = f" in line {line:,}"
-                if text.strip():
-                    value = _DECODER.decode(text)
-                    if not isinstance(value, dict):
-                        raise KgInputError(f"{self.source.path} line {line:,} is JSON and no object; leave it out")
-                    self.add(value, self.name, 0)
+        with closing(self.source.blocks()) as blocks:
+            for block in blocks:
+                for line, reason, _ in block.rejects.iter_rows():
+                    raise KgInputError(f"{self.source.path} line {line:,}: {reason}; mend the line or leave it out")
+                for line, text in block.lines.iter_rows():
+                    self.where = f" in line {line:,}"
+                    if text.strip():
+                        value = _DECODER.decode(text)
+                        if not isinstance(value, dict):
+                            raise KgInputError(f"{self.source.path} line {line:,} is JSON and no object; leave it out")
+                        self.add(value, self.name, 0)
 
     def top(self, raw: Any, name: str, depth: int) -> None:
         """Takes in what no object owns: elements of a list, or the members of an object that only holds others."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -176,7 +176,7 @@ class Source:
         """
         return read_ahead(lambda: self._watched(size))
 
-    def blocks(self, size: int = BLOCK) -> Iterator[Block]:
+    def blocks(self, size: int = BLOCK) -> Generator[Block, None, None]:
         """The lines in blocks of about `size` bytes.
 
         CRLF and a byte-order mark are removed; a line that is not UTF-8 or too long is rejected.  Raises
