@@ -31,7 +31,7 @@ from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.json_graph import EDGES, MAX_DOCUMENT
 from kgqa_core.kg.formats.members import MAX_MEMBERS, part_of
 from kgqa_core.kg.formats.source import Source
-from kgqa_core.kg.mapping.words import (
+from kgqa_core.kg.words import (
     GENERAL,
     IDENTIFIERS,
     NAMES,

@@ -13,9 +13,9 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, REJECTS, STATEMENTS, StatementBatch, empty, filled
 from kgqa_core.kg.ingest.infer import TYPE_NAMES
 from kgqa_core.kg.ingest.interpret import configured_predicates
-from kgqa_core.kg.mapping.words import GENERAL, singular, split_words
 from kgqa_core.kg.names import bare_key, is_blank_node, key_name
 from kgqa_core.kg.vocabulary import OWL, RDF, RDFS
+from kgqa_core.kg.words import GENERAL, singular, split_words
 
 MAX_STATEMENTS = 50_000
 """Statements of a graph whose types are inferred."""

@@ -26,7 +26,7 @@ from kgqa_core.kg.mapping.guess import guess
 from kgqa_core.kg.mapping.model import Mapping, check_mapping, read_mapping
 from kgqa_core.kg.mapping.read import MappedTable
 from kgqa_core.kg.mapping.sample import Table, header_of, sample
-from kgqa_core.kg.mapping.words import base_words, is_reference
+from kgqa_core.kg.words import base_words, is_reference
 
 JOINED, FEW = 0.2, 3
 """Share of a table's keys that files of triples about its rows name; rows whose datatypes show that a header is one."""

@@ -15,7 +15,9 @@ from kgqa_core.kg.formats.table_rows import COMMA_NUMBER
 from kgqa_core.kg.mapping.model import ColumnMap, Mapping, TableMap
 from kgqa_core.kg.mapping.read import MIDNIGHT
 from kgqa_core.kg.mapping.sample import INNER, Table
-from kgqa_core.kg.mapping.words import (
+from kgqa_core.kg.text_dates import date_formats
+from kgqa_core.kg.vocabulary import RDF_TYPE
+from kgqa_core.kg.words import (
     GENERAL,
     NAMES,
     base_words,
@@ -25,8 +27,6 @@ from kgqa_core.kg.mapping.words import (
     singular,
     split_words,
 )
-from kgqa_core.kg.text_dates import date_formats
-from kgqa_core.kg.vocabulary import RDF_TYPE
 
 PLACEHOLDERS = ("null", "n/a", "#n/a", "none", "nil", "nan", "-", "--", "?", "unknown", "<null>", r"\n")
 """Cells that usually stand for no value, in lower case."""

@@ -8,7 +8,7 @@ import pytest
 from kgqa_core.kg.mapping.guess import guess
 from kgqa_core.kg.mapping.model import Mapping
 from kgqa_core.kg.mapping.sample import Table
-from kgqa_core.kg.mapping.words import base_words, singular, split_words
+from kgqa_core.kg.words import base_words, singular, split_words
 
 
 def table(name: str, text: str, whole: bool = True) -> Table:
