@@ -45,6 +45,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("artifact_digests", "benchmarks/operation/artifact_digests.py"),
     ResultFile("builtin", "tools/builtin_reader/evaluate.py"),
     ResultFile("bases", "benchmarks/models/bases.py"),
+    ResultFile("pretrained", "benchmarks/models/pretrained.py"),
     ResultFile("cases", "benchmarks/answers/cases.py"),
     ResultFile("command_fuzzer", "tests/support/command_fuzzer/table.py", "2896250, 2026-11-23"),
     ResultFile("connectors", "benchmarks/graph/connectors.py"),

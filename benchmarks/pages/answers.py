@@ -14,6 +14,47 @@ from benchmarks.tables import MADE, Rows, Table, conditions_line, late, percent,
 from kgqa_core.papers.grailqability.report import rule_of
 
 Json = Mapping[str, Any]
+SHARE = "{{{0}[{1}]:*100 .0f}} [{{{0}[low]:*100 .0f}}, {{{0}[high]:*100 .0f}}]"
+"""A share in percent with its interval, of an entry and the name of its value."""
+PRETRAINED = (
+    f"{MADE} {{model[name]}}, digest `{{model[revision]}}`.",
+    "{questions} test questions of Atlas, prompt `sen2023`, in percent with 95 % bootstrap intervals. *Named*: a gold "
+    "answer stands in the output; *exact*: it is the output. *Fixed* and *broken* count questions against the reader's "
+    "row `hop_path`, by *named*; p is McNemar's.",
+    Rows(
+        "readers/*/.",
+        "reader | facts | named | exact | fixed | broken | p",
+        f"{{key1}} | {{key2}} | {SHARE.format('boundaries', 'value')} | {SHARE.format('exact', 'value')} | "
+        "{fixed} | {broken} | {p:.2g}",
+    ),
+    lambda found: (
+        "Seconds of one core for the answers from gold paths, with loading: "
+        + ", ".join(f"{reader} {rows['gold paths']['cpu_seconds']:.0f}" for reader, rows in found["readers"].items())
+        + "."
+    ),
+    "Different sentences that were written of hop_path's facts. *Unfaithful* ones name something that is in no triple; "
+    "*untold* are triples that no sentence states.",
+    Rows(
+        "readers/builtin",
+        "writer | sentences | unfaithful | untold triples",
+        "{name} | {sentences[sentences]:,} | {sentences[unfaithful]?0 :,.0f} | {sentences[untold]?0 :,.0f}",
+        {
+            "hop_path, sentences of the trained rewriter": "builtin, trained",
+            "hop_path, sentences of the pretrained model": "the pretrained model, untrained",
+        },
+    ),
+    "Plans of `auto` for people/dev over Atlas, {chooser[without][questions]} questions, in percent:",
+    Rows(
+        "chooser",
+        "chooser | exact | declined rightly | wrong above .8 | seconds a question",
+        f"{{name}} | {SHARE.format('exact', 'share')} | {SHARE.format('declined_of_unanswerable', 'share')} | "
+        "{wrong_above[0.8][share]:*100 .1f} [{wrong_above[0.8][low]:*100 .1f}, {wrong_above[0.8][high]:*100 .1f}] | "
+        "{mean_seconds:.1f}",
+        {"without": "none", "with": "the pretrained model"},
+    ),
+    "Its choices: {chooser[choices]:pairs}. It fixed {chooser[fixed]} answers and broke {chooser[broken]} "
+    "(p = {chooser[p]:.2g}).",
+)
 DATA_NAMES = {"atlas": "Atlas", "zjqa": "ZJQA", "metaqa": "MetaQA", "simplequestions": "SimpleQuestions",
               "mintaka": "Mintaka", "rebel": "REBEL", "wikidata-mini": "`wikidata_mini`",
               "wikidata_mini": "`wikidata_mini`", "views": "`wikidata_mini` by views", "qald9": "QALD-9",
@@ -331,6 +372,7 @@ TABLES = (
     Table("scoreboard/hop_path", "docs/model_cards/hop_path.md", "", partial(scoreboard, name="hop_path")),
     Table("scoreboard/rigel", "docs/model_cards/rigel.md", "", partial(scoreboard, name="rigel")),
     Table("thesaurus", "docs/auto.md", "thesaurus", thesaurus),
+    Table("pretrained", "docs/models.md", "pretrained", PRETRAINED),
     Table("conformal", "docs/abstention.md", "conformal", late("benchmarks.answers.conformal", "tables")),
     Table("noa", "docs/abstention.md", "noa", late("benchmarks.answers.noa", "tables")),
     Table("dry_runs", "docs/papers.md", "dry_runs", late("benchmarks.papers.dry_runs", "tables")),

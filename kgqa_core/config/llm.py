@@ -60,8 +60,8 @@ class LlmOptions(Options):
     """Tokens in one batch of a local model, padding and room for the output included."""
     dtype: Literal["auto", "fp32", "bf16", "int8"] = "auto"
     """Numbers of a local model: `auto` is fp32 on a CPU and what the weights are stored in on a GPU; `int8` rounds the
-    linear layers of a model on a CPU, which writes nearly the same in about 0.6 times the processor time (a rewriter's
-    adapter stays in fp32)."""
+    linear layers of a model on a CPU: `builtin` writes nearly the same in about 0.6 times the processor time, a
+    pretrained model may lose most of its answers, where `bf16` serves (a rewriter's adapter stays in fp32)."""
     device: Execution[str] = "auto"
     """`auto`, `cpu`, `cuda` or a device map of Accelerate."""
     concurrency: Execution[int] = Field(default=16, ge=1)

@@ -120,7 +120,8 @@ def _weights(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
             raise ModelError(f"{folder / INDEX} is no index of weights; download it again") from None
     files = sorted(set(weight_map.values())) or [name for name in PICKLED if (folder / name).is_file()]
     if not files:
-        raise ModelError(f"model folder '{folder}' has none of {', '.join([*PICKLED, INDEX])}; name another folder")
+        known = ", ".join([*PICKLED, INDEX])
+        raise ModelError(f"model folder '{folder}' has none of {known}; name another folder, or a GGUF file itself")
     for name in files:
         if Path(name).name != name or not (folder / name).is_file():
             raise ModelError(f"{folder / INDEX} names {name!r}, which is not in the folder; download it again")
