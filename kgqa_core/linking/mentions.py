@@ -292,6 +292,11 @@ class MentionDictionary:
         """
         return bool(self.place_flags[entity] & PLACE) if self.meta["places"] else self.degree(entity) >= MANY
 
+    def is_head(self, entity: int) -> bool:
+        """Whether the graph tells something of an entity, which is not only the value of others' relations."""
+        start, stop = int(self.role_rows[entity]), int(self.role_rows[entity + 1])
+        return stop > start and int(self.roles[start]) < int(self.meta["relations"])
+
     def degree(self, entity: int) -> int:
         """Number of neighbours of an entity, itself among them."""
         return int(self.near_rows[entity + 1]) - int(self.near_rows[entity])

@@ -126,8 +126,7 @@ def features(
     unspaced = sum(map(is_unspaced, surface))
     capital = any(word[0].isupper() or word[0].isdigit() for word in surface.split())
     small = not capital and not unspaced and entity & CASED > 0
-    role_start, role_stop = int(mentions.role_rows[first]), int(mentions.role_rows[first + 1])
-    forward = role_stop > role_start and int(mentions.roles[role_start]) < mentions.meta["relations"]
+    forward = mentions.is_head(first)
     degree = int(mentions.near_rows[first + 1]) - int(mentions.near_rows[first])
     usual = 0.0 if typo else int(mentions.usual[number]) / 255
     return [
@@ -360,7 +359,7 @@ class _Reader:
         return changed
 
     def plural(self, first: int, last: int) -> SpottedName | None:
-        """That of words whose singular or plural is a name with a capital; None where neither is."""
+        """That of words whose singular or plural is a name; None where neither is, and of usual English words."""
         words, mentions = self.folded.slice(first, last), self.mentions
         forms = singulars(words)[1:]
         if not words.endswith("s"):
@@ -369,9 +368,13 @@ class _Reader:
             number = mentions.names.find(form)
             if number < 0 or mentions.flags[number] & _NOT_PARTS:
                 continue
-            cased = int(mentions.entity_flags[int(mentions.rows[number])]) & CASED
-            if first == last and (not cased or usualness(words) + int(mentions.usual[number]) >= COMMON):
+            at = int(mentions.rows[number])
+            cased = int(mentions.entity_flags[at]) & CASED
+            if first == last and usualness(words) + (int(mentions.usual[number]) if cased else 0) >= COMMON:
                 continue
+            entity = int(mentions.entities[at])
+            if first == last and not (cased or mentions.is_head(entity) or mentions.types_of(entity)):
+                continue  # the value of a column
             spot = self.exact(first, last, number)
             if spot is not None:
                 spot.probability *= INFLECTED

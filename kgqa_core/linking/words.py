@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 from kgqa_core.linking.fold import fold
 
@@ -83,6 +85,14 @@ def usualness(name: str) -> int:
     return least
 
 
+@cache
+def english_words() -> frozenset[str]:
+    """Words of English in their base forms (WordNet 3.1), rare ones too."""
+    lines = gzip.decompress(ENGLISH.read_bytes()).decode().splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+ENGLISH = Path(__file__).with_name("english_words.txt.gz")
 _WORDS = 32_000
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import inf, isfinite
 from threading import Lock
@@ -188,6 +188,16 @@ def measure(literal: Literal) -> Measure | None:
     unit = UNITS.get(literal.unit or "")
     x = number if unit is None else float(f"{number * unit.factor + unit.offset:{_DIGITS}}")
     return Measure(base_unit(literal.unit), x, x) if isfinite(x) else None
+
+
+def in_other_unit(literal: Literal, unit: tuple[str, float]) -> Literal | None:
+    """A number with a unit as one without, in another unit (key, factor to it); None where the two measure unlike
+    things."""
+    own, other = measure(literal), UNITS.get(unit[0])
+    if own is None or (other is None and literal.unit != unit[0]) or (other is not None and own.dim != other.base):
+        return None
+    x = own.lo if other is None else (own.lo - other.offset) / other.factor
+    return replace(literal, text=f"{x / unit[1]:.12g}", unit=None)
 
 
 def _stretch(date: Literal) -> Measure | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -23,16 +24,25 @@ from kgqa_core.logic.forms import (
     Greater,
     Holds,
     Join,
+    Literal,
     Minus,
     Nth,
     Or,
+    Share,
 )
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_of
 from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.phrases import has_any
-from kgqa_core.search.question_words import adjectives, entry_of, grammar_of, is_measure, question_words
+from kgqa_core.search.phrases import DATED, has_any
+from kgqa_core.search.question_words import (
+    adjectives,
+    entry_of,
+    grammar_of,
+    is_measure,
+    is_superlative,
+    question_words,
+)
 from kgqa_core.search.words import WordCover, end_said
 
 RAREST = 8.0
@@ -52,8 +62,15 @@ _INCLUDED = re.compile(
     r"|\b(?:no|not) (?:more|less|fewer|later|earlier|\w+er)\b|\bup to\b|\bm(?:ax|in)(?:imum)?\b|\bfrom n\b"
 )
 """Words with which a limit itself fulfils a condition."""
+_OR_MORE = re.compile(r"\bn or (?:more|less|fewer|after|before|above|below|over|under|\w{2,}er)\b")
+"""A limit that is one end of an open range."""
 _STRICT = re.compile(r"\b(?:more|less|fewer|\w+er) than n\b|\b(?:over|under|above|below|after|before|exceeding) n\b")
 _SIGNS = re.compile(r"[<>≤≥=+-]")
+_ASKS_TYPE = re.compile(
+    r"\b(?:type|kind|sort|class|categor|genus|famil|species|classif)\w*|^\W*(?:who|what)(?:['’]?s| is| are| was| were)?"
+    r"(?: an?| the)? [xyzw]\W*$|\bwhat [xyzw] (?:is|are|was|were)\b"
+)
+_ASKS_WHAT = re.compile(r"\W*what(?:['’]?s| is| are| was| were| has| have| had| do| does| did| will| can) (?!the\b)")
 _ENDS_OPEN = re.compile(r" (?:in|at|for|to|from|on|with|after)$")
 _BEFORE_KINDS = frozenset("which what the all any list show name me give find how many every".split())
 """Words before the kind that a question asks for."""
@@ -61,6 +78,7 @@ _ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
 """A label by which a head is something of its tail: `child of`, and not `made of`."""
 _RELATIVES = frozenset(("who", "that", "which"))
 _BEING = frozenset(("is", "are", "was", "were"))
+_TIED = frozenset(("in", "on", "at", "by", "with", "from", "for", "under"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
 
@@ -103,6 +121,9 @@ class GrammarAgreement:
                 or self._counts_otherwise(one.form, words)
                 or _finds_no_kind(one.form, words)
                 or self._measures_unasked(one.form, query)
+                or self._leads_unasked(one, query, words)
+                or self._shares_otherwise(one.form, query, words)
+                or self._is_in_type(one.form, words)
                 or _groups_otherwise(one.form, self.graph, words)
                 or _takes_away_otherwise(one.form, query, words)
                 or (isinstance(one.form, Count) and english and not words.count.any())
@@ -132,14 +153,50 @@ class GrammarAgreement:
                     has or isinstance(one.value, bool) or isinstance(one.form, Greater)
                     for one, has in zip(candidates, either, strict=True)
                 ])  # fmt: skip
+        if words.aggregates["share"].any() and "share" not in self.graph.label_words:
+            demands.append([isinstance(form, Share) for form in forms])
         if words.by_how_much:
             demands.append([isinstance(form, Aggregate) and form.how == "range" for form in forms])
+        if asked := self._asked_types(query, words):
+            demands.append([self._is_about(one, asked) for one in candidates])
+        nameless = [self._finds_nameless(one, query) for one in candidates]
+        if any(nameless):
+            demands.append([not one for one in nameless])
+        if _OR_MORE.search(query.text):
+            demands.append([any(isinstance(node, Compare) for node in nodes_of(form)) for form in forms])
         bounds = [_bounds(form) for form in forms]
         if any(own and not other for own, other in filter(None, bounds)):
             demands.append([bound is None or not bound[1] for bound in bounds])
         if (done := self._done(words)) is not None:
             demands.append([_finds_heads(form, done) for form in forms])
         return {n for met in demands if any(met) for n, has in enumerate(met) if not has}
+
+    def _asked_types(self, query: LabelQuery, words: WordCover) -> set[int]:
+        """The types that the noun for what is asked for is the whole label of."""
+        at = words.asked
+        if at < 0:  # `our priciest flight`
+            at = next((n + 1 for n, word in enumerate(words.words[:-1]) if is_superlative(word)), -1)
+        noun = singulars(words.words[at]) if at >= 0 else ()
+        return {index for index, _ in query.types if self.graph.type_labels[index] in noun}
+
+    def _is_about(self, one: Candidate, types: set[int]) -> bool:
+        """Whether a form has a type, finds things of it, or has a relation to or from them."""
+        graph = self.graph
+        if any(isinstance(node, Class) and graph.type_of_key.get(node.key) in types for node in nodes_of(one.form)):
+            return True
+        if one.nodes is not None and len(one.nodes) and not types.isdisjoint(graph.types_of(int(one.nodes[0]))):
+            return True
+        ways = [way % graph.relations for way in one.ways]
+        return any(int(end[way]) in types for way in ways for end in (graph.head_type, graph.tail_type))
+
+    def _finds_nameless(self, one: Candidate, query: LabelQuery) -> bool:
+        """Whether a form finds records without names, of a type that the question does not name or whose owners it
+        asks for, as in `whose visits`."""
+        if one.nodes is None or not len(one.nodes):
+            return False
+        types = [index for index in self.graph.types_of(int(one.nodes[0])) if self.graph.is_nameless(index)]
+        named = {index for index, _ in query.types}
+        return bool(types) and (named.isdisjoint(types) or "whose" in query.text.lower().split()[:2])
 
     def _done(self, words: WordCover) -> str | None:
         """The relation whose whole label is the verb behind *who*, as in `who painted x`."""
@@ -214,6 +271,42 @@ class GrammarAgreement:
                 if found and not found & wanted and wanted & self._measured_types(relation):
                     return True
         return False
+
+    def _is_in_type(self, form: Form, words: WordCover) -> bool:
+        """Whether a form asks if a thing is of a type before which a preposition stands: `was x in an incident`."""
+        if not isinstance(form, Holds) or not isinstance(form.of, Class):
+            return False
+        own = words.index.type_words(self.graph.type_of_key.get(form.of.key, -1))
+        before = [word for word in words.words if word not in ("a", "an", "the", "any", "some")]
+        return any(a in _TIED and root(b) in own for a, b in pairwise(before))
+
+    def _shares_otherwise(self, form: Form, query: LabelQuery, words: WordCover) -> bool:
+        """Whether a form has the share of other things than those of which the question asks it: `share of flats`."""
+        if not isinstance(form, Share):
+            return False
+        behind = [words.words[n + 1 : n + 4] for n, word in enumerate(words.words) if word == "of"]
+        said = {form for noun in behind for word in noun for form in singulars(word)}
+        named = {index for index, _ in query.types if self.graph.type_labels[index] in said}
+        own = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form.of) if isinstance(node, Class)}
+        return bool(named) and named.isdisjoint(own)
+
+    def _leads_unasked(self, one: Candidate, query: LabelQuery, words: WordCover) -> bool:
+        """Whether a form leads to types though no word asks for these, to dates though *what* is asked alone, or to the
+        values by which it narrows its things."""
+        if not isinstance(one.form, Join) or not one.form.path[0].inverse or one.nodes is None or not len(one.nodes):
+            return False
+        relation, text = self.graph.memory.relation_ids[one.form.path[0].relation], query.text.lower()
+        if any(
+            isinstance(node, Compare) and not node.counted or isinstance(node, Join) and isinstance(node.of, Literal)
+            for node in nodes_of(one.form)
+            if getattr(node, "path", ())[-1:] == (replace(one.form.path[0], inverse=False),)
+        ):
+            return True  # the dates of what has a date
+        if words.names(relation):
+            return False
+        if self.graph.is_type[relation]:
+            return _ASKS_TYPE.search(text) is None and grammar_of(query.text) is question_words()["grammar"]
+        return self.graph.dated[relation] > DATED and _ASKS_WHAT.match(text) is not None
 
     def _measured_types(self, relation: int) -> set[int]:
         """Types of at least some of whose things a relation tells something."""

@@ -34,7 +34,16 @@ from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import PROFESSIONS, WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, SLOTS, RelationWords
-from kgqa_core.search.question_words import PERSONS, adjectives, entry_of, kinds, other_types, question_words
+from kgqa_core.search.question_words import (
+    MONIES,
+    PERSONS,
+    adjectives,
+    amounts,
+    entry_of,
+    kinds,
+    other_types,
+    question_words,
+)
 from kgqa_core.search.reading import ABOVE, CONTENT_FREE, stem, stems
 
 _ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
@@ -59,8 +68,6 @@ _IRREGULAR = {
 """Verbs by their past forms, nouns by their plurals."""
 _SHORT = re.compile(r"([^\Waeiou]?[aeiou][^\Waeiouwxy])(?:ed|ing)")
 """A short verb that ends in a mute e: `hired`, `dating`, `used`."""
-MONEY = frozenset(("price", "amount", "budget", "salary", "revenue", "turnover", "gross", "box office"))
-"""First labels in the thesaurus of relations to amounts of money."""
 GENERIC = frozenset("thing place location person people organization organisation work group item object".split())
 """Nouns under which others fall."""
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
@@ -201,6 +208,7 @@ class FormReader:
         self._known: dict[int, tuple[set[str], set[str]]] = {}
         self._wholes: dict[int, list[set[str]]] = {}
         self._unit_roots: dict[frozenset[int], set[str]] = {}
+        self._amounts = amounts(graph)
 
     def read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> FormReading:
         """What a candidate reads.  texts: its phrase and the noun of what it finds; asked: roots of the question."""
@@ -265,6 +273,8 @@ class FormReader:
             relation = directed % graph.relations
             if directed < graph.relations and graph.to_blank[relation] and len(form.best.ways) > 1:
                 continue  # as the address in the city of an address
+            if len(form.best.ways) > 1 and graph.is_nameless(graph.end_type(directed)):
+                continue  # as the visit on the way from a patient to the doctor
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
             label = roots(graph.labels[relation]) - _no_names()
@@ -288,7 +298,7 @@ class FormReader:
                 number += asks and graph.measured[relation] <= 0.5 and graph.triples[relation] > 0  # else a qualifier
                 continue
             wordless += 1
-            if ends[0] == ends[1] and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
+            if graph.alike[relation] and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
                 number += 1
                 continue
             if tied:
@@ -459,6 +469,8 @@ class FormReader:
                 relation = self.graph.memory.relation_ids[node.path[-1].relation]  # type: ignore[attr-defined]
                 if self.graph.dated[relation] > 0 or entry_of(self.graph, relation).wh == "when":
                     return True
+                if self.graph.to_years[relation]:
+                    return True
         return False
 
     def has_reasons(self, form: FormReading) -> bool:
@@ -477,10 +489,10 @@ class FormReader:
         return bool((self.roots_of(directed)[0] - self._type_roots(self._ends(directed))) & asked)
 
     def is_money(self, word: str, form: FormReading) -> bool:
-        """Whether a word is a currency, and a form has an amount of which the graph does not say in which."""
-        ways = frozenset(form.best.ways)
-        named = (entry_of(self.graph, way % self.graph.relations).name for way in ways if self.graph.is_measure(way))
-        return word in question_words()["currencies"] and not self.units(ways) and not MONEY.isdisjoint(named)
+        """Whether a form has an amount that a word for money names: *money*, or a currency where the graph states
+        none."""
+        found = self._amounts.intersection(form.best.ways)
+        return bool(found) and (word in MONIES or not self.units(frozenset(form.best.ways)))
 
     def units(self, directed_relations: frozenset[int]) -> set[str]:
         """Roots of the units of what a form's relations measure; looked up once for the same relations."""

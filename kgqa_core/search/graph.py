@@ -16,12 +16,13 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kgqa_core.kg.names import BLANK_NODE, in_words, key_name, relation_name
+from kgqa_core.kg.names import BLANK_NODE, in_words, is_blank_node, key_name, relation_name
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.text_numbers import units
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
-from kgqa_core.logic.measures import TIME, measure
+from kgqa_core.logic.measures import TIME, in_other_unit, measure
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, joined_ranges
 from kgqa_core.question_limits import check_time
 
@@ -31,8 +32,11 @@ MOST_ENDS = 60
 """Entities whose relations are looked up one by one; of more a sample."""
 MOST_MEASURED = 10_000
 """Values of a relation whose units are looked at."""
-PURE, LEAST_TYPED = 0.85, 0.1
-"""Share of a relation's typed heads that must have a type for it to stand for them, and of its heads that are typed."""
+PURE, LEAST_TYPED, NAMELESS = 0.85, 0.1, 0.9
+"""Share of a relation's typed heads that must have a type for it to stand for them, and of its heads that are typed;
+of the things of a type that must have no name for all to have none."""
+YEARS = 1000, 2100
+"""Numbers that may be years, where a relation leads to such alone."""
 YES, NO = ("true", "1", "yes"), ("false", "0", "no")
 """What is true, and what is not, in small letters."""
 LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
@@ -137,6 +141,7 @@ class LabelGraph:
         self._units: dict[int, tuple[set[str], list[str | None]]] = {}
         self._text_keys: dict[int, str] = {}
         self._names: dict[int, str] = {}
+        self._nameless: dict[int, bool] = {}
         self._read_types()
         self._read_ends()
 
@@ -388,11 +393,17 @@ class LabelGraph:
     def alike(self) -> NDArray[np.bool_]:
         """Whether each relation is between things of a kind [relations].
 
-        Where a type is not known, those are of a kind where more than `BOTH_ENDS` of the things at the rarer end are
-        at the other one too: names that two things share are at both ends of a few.
+        Where a type is not known, or the types of both ends have one above them, those are of a kind where more than
+        `BOTH_ENDS` of the things at the rarer end are at the other one too: names that two things share are at both
+        ends of a few.
         """
         alike: NDArray[np.bool_] = self.head_type == self.tail_type
-        for relation in np.flatnonzero(np.minimum(self.head_type, self.tail_type) < 0).tolist():
+        doubtful = np.minimum(self.head_type, self.tail_type) < 0
+        for relation in np.flatnonzero(~alike & ~doubtful).tolist() if self.supers else ():
+            ends = int(self.head_type[relation]), int(self.tail_type[relation])
+            above = [self.supers.get(end, set()) | {end} for end in ends]
+            doubtful[relation] = not above[0].isdisjoint(above[1])
+        for relation in np.flatnonzero(doubtful).tolist():
             heads, tails = self.heads_of(relation), self.tails_of(relation)
             both = len(np.intersect1d(heads, tails, assume_unique=True))
             alike[relation] = both > BOTH_ENDS * min(len(heads), len(tails))
@@ -503,8 +514,8 @@ class LabelGraph:
         return [one for end in ends for one in end[~memory.literal[end]][:MOST_ENDS].tolist()]
 
     def in_unit(self, literal: Literal, directed: int) -> Literal | None:
-        """A number or date as what a relation leads to has it: of one without a unit in the only one of these; None
-        where they cannot be compared.
+        """A number or date as what a relation leads to has it: of one without a unit in the only one of these, for one
+        without units in that of its label; None where they cannot be compared.
         """
         memory, own = self.memory, measure(literal)
         if directed not in self._units:
@@ -518,7 +529,24 @@ class LabelGraph:
         dimensions, units = self._units[directed]
         if own is None or own.dim in dimensions:
             return literal
+        if "" in dimensions and literal.unit and (unit := self.label_units[directed % self.relations]):
+            return in_other_unit(literal, unit)
         return replace(literal, unit=units[0]) if own.dim == "" and len(units) == 1 and units[0] else None
+
+    @cached_property
+    def label_units(self) -> list[tuple[str, float] | None]:
+        """Of each relation the unit that its label ends with, as *height in cm* and *duration min*: key and factor."""
+        ends = [WORD.findall(label.lower())[-1:] for label in self.labels]
+        found = [units().get(end[0]) if end else None for end in ends]
+        return [unit and (unit[1], unit[2]) for unit in found]
+
+    @cached_property
+    def to_years(self) -> NDArray[np.bool_]:
+        """Whether each relation leads to whole numbers alone that may be years [relations]."""
+        memory = self.memory
+        x = memory.x[memory.tail]
+        year = (memory.dim[memory.tail] >= 0) & (x == np.round(x)) & (x >= YEARS[0]) & (x <= YEARS[1])
+        return (np.bincount(memory.relation[year], minlength=self.relations) == self.triples) & (self.triples > 0)
 
     @cached_property
     def fan_out(self) -> NDArray[np.float64]:
@@ -541,6 +569,20 @@ class LabelGraph:
         blank[np.asarray(rows["id"], dtype=np.int64)] = True
         held = np.bincount(self.memory.relation[blank[self.memory.tail]], minlength=self.relations)
         return (held == self.triples) & (held > 0)
+
+    def is_nameless(self, type_index: int) -> bool:
+        """Whether things of a type have no names but its label and a code, as *visit V106* or a blank node: records of
+        what other things have to do with each other."""
+        if type_index < 0:
+            return False
+        if type_index not in self._nameless:
+            members = self.members(type_index)
+            some = members[np.linspace(0, len(members) - 1, min(len(members), MOST_ENDS)).astype(np.int64)].tolist()
+            keys, names = self.store.entity_keys(some), self.store.names(some)
+            own = {form for word in WORD.findall(self.type_labels[type_index]) for form in (word, f"{word}s")}
+            coded = sum(is_blank_node(keys[node]) or _is_code(names[node], own) for node in some)
+            self._nameless[type_index] = len(some) > 1 and coded >= NAMELESS * len(some)
+        return self._nameless[type_index]
 
     def heads_of(self, relation: int) -> Ints:
         """What a relation tells something of, each once, ascending."""
@@ -574,6 +616,13 @@ class LabelGraph:
         return int(
             self.head_type[directed - self.relations] if directed >= self.relations else self.tail_type[directed]
         )
+
+
+def _is_code(name: str, words: set[str]) -> bool:
+    """Whether a name is some of the words of a type and a number or code: `visit V106`, `planting-04`."""
+    tokens = WORD.findall(in_words(name).lower())
+    plain = {token for token in tokens if not any(map(str.isdigit, token))}
+    return bool(plain) and len(plain) < len(tokens) and plain <= words
 
 
 def _usual_words(names: Sequence[frozenset[str]]) -> frozenset[str]:

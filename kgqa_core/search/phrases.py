@@ -27,6 +27,7 @@ SLOTS = ("x", "y", "z", "w")
 """Words that stand for the mentions of a question, in the order of its text."""
 NUMBER = "n"
 """Word that stands for a number or date of a question."""
+_PREPOSITIONS = ("in", "of", "at", "for", "to", "from", "on", "with", "by")
 _PLACES = {2: "second", 3: "third", 4: "fourth", 5: "fifth", 6: "sixth", 7: "seventh", 8: "eighth", 9: "ninth"}
 _ENDS_OPEN = re.compile(r" (of|by|in|at|for|to|from|on|with|after)$")
 """Labels such as *owned by* and *part of*, which are followed by their tail."""
@@ -63,9 +64,9 @@ class RelationWords:
     adjectives: tuple[str, str, str, str] = ("", "", "", "")
 
 
-def relation_words(label: str, head: str, entry: RelationEntry | None = None) -> RelationWords:
-    """The words of a relation by its label.  head: what the types of the graph call its heads, "" where they do not.
-    entry: of the thesaurus, that of the label where it is None.
+def relation_words(label: str, head: str, entry: RelationEntry | None = None, tail: str = "") -> RelationWords:
+    """The words of a relation by its label.  head, tail: what the types of the graph call its ends, "" where they do
+    not.  entry: of the thesaurus, that of the label where it is None.
 
     >>> words = relation_words("directed by", "")
     >>> words.noun, words.predicate, words.head, relation_words("starred actors", "").noun
@@ -78,8 +79,10 @@ def relation_words(label: str, head: str, entry: RelationEntry | None = None) ->
     noun = own
     if entry.nouns and own not in entry.nouns and (not own or own not in entry.labels or own.endswith("s")):
         noun = entry.nouns[0]
-    predicate = ""
-    if verb or not noun:
+    predicate, ends = "", {f"{word} {tail}" for word in _PREPOSITIONS} | {f"{head} of"}
+    if tail and not noun and label.lower() in ends:  # `in bed` to beds, `planting of` from plantings to plants
+        noun, predicate = tail, label.lower()
+    elif verb or not noun:
         predicate = (
             label.lower() if _ENDS_OPEN.search(label.lower()) else f"that {entry.verb[0][0]}" if entry.verb else ""
         )
@@ -143,7 +146,10 @@ class Phrases:
 
     def __init__(self, graph: LabelGraph) -> None:
         self.graph = graph
-        words = [relation_words(label, graph.noun(n), entry_of(graph, n)) for n, label in enumerate(graph.labels)]
+        words = [
+            relation_words(label, graph.noun(n), entry_of(graph, n), self._type(int(graph.tail_type[n])))
+            for n, label in enumerate(graph.labels)
+        ]
         self.relation_words = [replace(word, head=head) for word, head in zip(words, _heads(graph, words), strict=True)]
 
     def write(self, form: Form, slots: Mapping[str, str]) -> str:
@@ -155,7 +161,7 @@ class Phrases:
                 return f"whether {self._set(one, slots)} is {self._set(of, slots)}"
             case forms.Share(of=of, one=one):
                 part = self._set(one, slots).removeprefix(self._noun(one) or "").strip()
-                return f"percentage of {self._set(of, slots)} that is {part}"
+                return f"percentage of {self._set(of, slots)} that is {part.removeprefix('that is ')}"
             case forms.Aggregate():
                 return self._aggregate(form, slots)
         return self._set(form, slots)
@@ -319,7 +325,8 @@ class Phrases:
         if ahead:
             return f"{words.noun} of {text}" if words.noun else f"what {text} is {label}"
         verbal = words.predicate or (label if _ENDS_OPEN.search(label) and not words.noun else "")
-        return f"{words.head} {verbal or f'with {words.noun or label}'} {text}".strip()
+        head = "" if verbal.startswith(f"{words.head} ") else words.head
+        return f"{head} {verbal or f'with {words.noun or label}'} {text}".strip()
 
     def wordings(self, directed: int) -> tuple[str, ...]:
         """How a direction of a relation is worded, without where it starts: as in phrases, then in other words."""

@@ -21,6 +21,10 @@ AGGREGATES = {"sum": "sums", "avg": "averages", "range": "differences", "share":
 """What is computed of a set → the list of words that ask for it."""
 PERSONS = frozenset("person people persons ppl human humans individual individuals".split())
 """Words for persons as such."""
+MONIES = frozenset(("money", "cash"))
+"""Words for amounts of money."""
+MONEY = frozenset(("price", "amount", "budget", "salary", "revenue", "turnover", "gross", "box office"))
+"""First labels in the thesaurus of relations to them."""
 _SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
 """Words of English grammar that other languages have, too."""
 _PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "
@@ -72,6 +76,16 @@ def _entry(known: Thesaurus, label: str, measured: bool, dated: bool) -> Relatio
     names = public_names(label) or RelationEntry()
     return (
         replace(entry, nouns=(*names.nouns, *entry.nouns), passive=names.passive, verb=names.verb) if entry else names
+    )
+
+
+def amounts(graph: LabelGraph) -> frozenset[int]:
+    """Relations to amounts of money, by their names in the thesaurus or a currency in their labels."""
+    currencies, measures = question_words()["currencies"], filter(graph.is_measure, range(graph.relations))
+    return frozenset(
+        one
+        for one in measures
+        if entry_of(graph, one).name in MONEY or not currencies.isdisjoint(WORD.findall(graph.labels[one].lower()))
     )
 
 

@@ -14,7 +14,7 @@ from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.kg.text_numbers import units
 from kgqa_core.kg.vocabulary import RDFS, XSD
 from kgqa_core.linking.english import singulars, type_words
-from kgqa_core.linking.words import FUNCTION_WORDS, usualness
+from kgqa_core.linking.words import FUNCTION_WORDS, english_words, usualness
 from kgqa_core.logic.forms import Literal
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.rewriting.phrases import plural
@@ -46,6 +46,7 @@ _VALUE = re.compile(
     rf"|\b(?P<word>{'|'.join(_NUMBERS)})(?: (?P<word_scale>hundred|thousand|million|billion))?\b",
     re.IGNORECASE,
 )
+_RANGE_END = re.compile(r"^\s*(?:and|to|or|-|–)\s*\d[\d.,]*(?=\s)")
 _COMPARED = re.compile(r"\b(?:than|least|most|exactly|only|over|under) $", re.IGNORECASE)
 _NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]+) (?:(?:no\.?|nr\.?|number) )?#?(?P<number>\d+)\b", re.IGNORECASE)
 _NUMBER_OF = re.compile(
@@ -53,6 +54,10 @@ _NUMBER_OF = re.compile(
 )
 _OUT_OF = re.compile(r"\bout of (\w+)", re.IGNORECASE)
 _DECADE = re.compile(r"\b(?:(?:in|during|from|of) )?(?:the )?(1\d|20)(\d)0['’]?s\b", re.IGNORECASE)
+_TENS = {"twenties": 2, "thirties": 3, "forties": 4, "fifties": 5, "sixties": 6, "seventies": 7, "eighties": 8,
+         "nineties": 9}  # fmt: skip
+_IN_DECADE = re.compile(rf"\b(?:in|during|from|of) the ({'|'.join(_TENS)})\b", re.IGNORECASE)
+_PLACED = re.compile(r"\b(?:(\d+)(?:st|nd|rd|th)|(first|second|third|fourth|fifth|sixth)) ([a-z]{3,})\b", re.IGNORECASE)
 _CENTURY = re.compile(r"\b(?:(?:in|during|from|of) )?(?:the )?(\d{1,2})(?:st|nd|rd|th)[ -]century\b", re.IGNORECASE)
 _ABSENT = re.compile(
     r"\b(?:whose|with(?: the| its| their)?|where the|for wh(?:ich|om) the) (?P<a>(?:[\w-]+ ){1,4}?)"
@@ -75,6 +80,9 @@ _PLAINER = tuple(
         (r"direct reports of", "people who report to"),
         (r"(can)t", r"\1 not"),
         (r"since when", "when"),
+        (r"(?:(?:in|from|since|as of|starting(?: in| from)?) )?([12]\d{3}) (?:and |or )?onwards?", r"in \1 or later"),
+        (r"(?<=\d )up to(?= \d)", "to"),
+        (r"(?:up to and including|up to|no later than|not later than)(?= \d)", "at most"),
         (r"half an? (?=million|billion)", "0.5 "),
         (r"all told|(?:add(?:s|ed)?|summed|sum) (?:up|together)(?: to)?", "altogether"),
         (
@@ -113,6 +121,7 @@ _RELATIVE = re.compile(rf"(?P<owner>['’]s )?\b(?P<kin>{_KINS})\b", re.IGNORECA
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
+_IN_LETTERS_ORDER = tuple(enumerate("first second third fourth fifth sixth".split(), 1))
 _TOKEN = re.compile(r"(?<!\w)[+.@#]?\w[\w.+/:-]*")
 _NAME_WORD = re.compile(r"[^\W_](?:[\w.'’-]*\w)?|\S")
 PLAIN, MOST_READINGS = 40, 3
@@ -168,6 +177,7 @@ def read_query(
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     marked = words.read(marked) if words is not None else marked
     marked = _LASTS.sub(r"\1lasted", marked)
+    marked = _PLACED.sub(lambda found: _numbered_value(found, graph), marked)
     marked = _OUT_OF.sub(lambda found: _not_in(found, graph), marked)
     marked = _plainer(marked, graph)
     marked = _NUMBER_OF.sub(lambda found: "most" if found["large"] else "fewest", marked)
@@ -403,7 +413,8 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
             number *= _SCALES.get((found["word_scale"] or "").lower(), 1)
             if number == 1 and not _COMPARED.search(text[: found.start()]):
                 return found[0]
-        after = text[found.end() :].split()[:2]
+        behind = _RANGE_END.sub("", text[found.end() :])  # `between 2 and 3 hours` has its unit behind the second
+        after = behind.split()[:2]
         spellings = (" ".join(after), *after[:1])
         unit = next((units()[one] for one in (w.lower().strip(".,?!") for w in spellings) if one in units()), None)
         if unit is not None:
@@ -463,6 +474,7 @@ def _not_in(found: re.Match[str], graph: LabelGraph) -> str:
 
 def _plainer(text: str, graph: LabelGraph) -> str:
     """The text with decades and centuries as ranges of years, and with plainer words for absence and arithmetic."""
+    text = _IN_DECADE.sub(lambda found: f"in the 19{_TENS[found[1].lower()]}0s", text)
     text = _DECADE.sub(lambda found: f"between {found[1]}{found[2]}0 and {found[1]}{found[2]}9", text)
     if "century" not in graph.label_words:
         text = _CENTURY.sub(lambda found: f"between {int(found[1]) - 1}01 and {found[1]}00", text)
@@ -476,6 +488,15 @@ def _plainer(text: str, graph: LabelGraph) -> str:
     for pattern, plainer in _PLAINER:
         text = pattern.sub(plainer, text)
     return _RELATIVE.sub(lambda found: _along_relatives(found, graph), text)
+
+
+def _numbered_value(found: re.Match[str], graph: LabelGraph) -> str:
+    """`5th floor` as `floor 5` where a relation to numbers is called *floor*, and no type is."""
+    noun = singulars(found[3].lower())
+    labels = [label.lower() for label in graph.labels]
+    known = any(graph.is_measure(n) and graph.dated[n] == 0 for n, label in enumerate(labels) if label in noun)
+    number = found[1] or {word: n for n, word in _IN_LETTERS_ORDER}[found[2].lower()]
+    return f"{found[3]} {number}" if known and not any(one in graph.types_by_words for one in noun) else found[0]
 
 
 def _along_relatives(found: re.Match[str], graph: LabelGraph) -> str:
@@ -503,7 +524,7 @@ def corrected(text: str, graph: LabelGraph) -> str:
             or stem(word) in own
             or any(one in graph.texts or one in graph.values_by_name for one in singulars(word))
         )
-        if not 5 <= len(word) <= LONGEST_MENDED or known or usualness(word):
+        if not 5 <= len(word) <= LONGEST_MENDED or known or usualness(word) or _is_listed(word):
             return found[0]
         mended += 1
         if mended > MOST_MENDED:
@@ -531,6 +552,19 @@ def _is_english(word: str) -> bool:
         for ending in _ENDINGS
         if len(word) > len(ending) + 2
     )
+
+
+def _is_listed(word: str) -> bool:
+    """Whether a word, or what an ending of English is added to, is in the list of English words.
+
+    >>> _is_listed("kilos"), _is_listed("sowed"), _is_listed("captian")
+    (True, True, False)
+    """
+    known = english_words()
+    forms = (
+        word.removesuffix(one) + more for one in ("s", "es", "ed", "ing") if word.endswith(one) for more in ("", "e")
+    )
+    return word in known or any(form in known for form in forms)
 
 
 _ENDINGS = ("est", "er", "ed", "ing", "ly", "ness", "s", "es")

@@ -58,7 +58,15 @@ from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, NUMBER, RelationWords
-from kgqa_core.search.question_words import PERSONS, adjectives, entry_of, individuals, question_words
+from kgqa_core.search.question_words import (
+    PERSONS,
+    adjectives,
+    entry_of,
+    grammar_of,
+    individuals,
+    is_superlative,
+    question_words,
+)
 from kgqa_core.search.words import Floats, WordCover
 
 LEVELS, BEAM, QUOTA = 4, 64, 8
@@ -85,6 +93,8 @@ GENDER, GENDERS = "gender", ("female", "male")
 ANYBODY = frozenset("everyone everybody anyone anybody someone somebody whoever those".split())
 MOST_PERSONS = 6
 """Types of single persons that are persons together."""
+FEW_MEASURES = 2
+"""Measures of an adjective that tells by which things are ranked."""
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2}
@@ -112,6 +122,8 @@ class Plan:
     things: bool = True
     chain: int = -1
     """Relations of the path that leads here from an entity; -1 for what is no such path."""
+    records: int = 0
+    """Records without names on this path, which lengthen it by nothing."""
     start: Ints | None = None
     kind: str = "none"
     missing: bool = False
@@ -280,6 +292,7 @@ class PlanSearch:
                     self._plan(graph.named(entity, key), nodes, cover, slots=(number,), rho=rho / best, chain=0,
                                start=nodes, things=not graph.memory.literal[entity])
                 )  # fmt: skip
+        items += self._listed_types()
         items += self._text_values()
         items += self._truths()
         items += self._having()
@@ -287,6 +300,16 @@ class PlanSearch:
         self.kinds_called = {plan.form for plan in called}
         items += [plan for plan, index in self.persons if index < 0]
         return items + called
+
+    def _listed_types(self) -> Iterator[Plan]:
+        """Things of two types side by side, as in `herbs and flowers`."""
+        words = self.words.words
+        joins = [n for n, word in enumerate(words) if word in ("and", "or") and 0 < n < len(words) - 1]
+        for p, q in permutations(self.classes, 2):
+            if any(p.cover[n - 1] and q.cover[n + 1] and not p.cover[n + 1] for n in joins):
+                nodes = np.union1d(p.nodes, q.nodes)
+                if len(nodes) > max(len(p.nodes), len(q.nodes)):
+                    yield self._plan(Or((p.form, q.form)), nodes, np.maximum(p.cover, q.cover))
 
     def _text_values(self) -> Iterator[Plan]:
         """Texts of the graph that stand in the question."""
@@ -445,7 +468,7 @@ class PlanSearch:
         for plan in beam:
             if not len(plan.nodes) or (plan.relations and not plan.things):
                 continue
-            if plan.chain >= self.owner.hops or len(plan.relations) >= 4 or len(plan.nodes) > LARGE:
+            if plan.chain - plan.records >= self.owner.hops or len(plan.relations) >= 4 or len(plan.nodes) > LARGE:
                 continue
             if plan.chain < 0 and not (plan.ranked or plan.slots or len(plan.nodes) <= 200):
                 continue
@@ -487,11 +510,13 @@ class PlanSearch:
                 return
             form, reached = told
         cover = self._ends(np.maximum(plan.cover, self.relation_cover[relation]), reached)
+        nameless = graph.is_nameless(graph.end_type(relation))  # a record on the way to what it is about
         idle = IDLE * (self.words.share(cover) - self.words.share(plan.cover) < GAIN) + EMPTY * (not len(reached))
         yield self._plan(
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
-            likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho, cost=plan.cost + idle,
-            things=graph.to_entities(relation), chain=plan.chain + 1 if plan.chain >= 0 else -1, start=plan.start,
+            likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho,
+            cost=plan.cost + (-COST if nameless else idle), things=graph.to_entities(relation), start=plan.start,
+            chain=plan.chain + 1 if plan.chain >= 0 else -1, records=plan.records + nameless,
             kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away, last=relation,
         )  # fmt: skip
 
@@ -578,10 +603,19 @@ class PlanSearch:
             if len(out) and self.graph.typed(out).mean() < 0.5:
                 continue
             less = len(out) > 0 or not (index < 0 or _head(plan.form) == members.form or self._called(plan.last, index))
-            if len(both) > 0 and less and both.tobytes() not in seen:
+            may = len(both) > 0 or (plan.chain == 1 and self._may_have(members, index, plan.last))
+            if may and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 cover = np.maximum(plan.cover, members.cover)
                 yield self._extended(plan, _both(members.form, plan.form), both, cover, cost=-0.05)
+
+    def _may_have(self, members: Plan, index: int, last: int) -> bool:
+        """Whether things of a type have the relation that a path ends with, though none of them is found."""
+        graph, relation = self.graph, self.graph.inverse(last)
+        if index < 0:
+            return False
+        kinds = [(members.nodes, index), *((graph.members(one), one) for one in graph.supers.get(index, ()))]
+        return any(relation in graph.directed_relations(nodes, one).tolist() for nodes, one in kinds)
 
     def _called(self, relation: int, index: int) -> bool:
         return (
@@ -623,6 +657,25 @@ class PlanSearch:
             self.measures[key] += [(one, True) for one in things[:MEASURES]]
         return self.measures[key]
 
+    @cached_property
+    def english(self) -> bool:
+        """Whether the question has words of English grammar."""
+        return grammar_of(self.query.text) is question_words()["grammar"]
+
+    @cached_property
+    def ends(self) -> tuple[str, ...]:
+        """The ends of scales that rankings may want: the one that all words say, or both."""
+        known = (frozenset[str]().union(*adjectives().get(word, {}).values()) for word in self.words.words)
+        said = self.words.ends_said.union(*known)
+        return tuple(said) if len(said) == 1 else BESTS
+
+    def _ranked_by(self, plan: Plan) -> list[tuple[int, bool]]:
+        """The measures that a set may be ranked by: those of an adjective such as *priciest*, if the set has them."""
+        measures, words = self._measures(plan), self.words.words
+        plain = [word for word in words if is_superlative(word) and 0 < len(adjectives().get(word, ())) <= FEW_MEASURES]
+        told = {one for word in plain for one in self.words.index.measures.get(word, ())}
+        return [one for one in measures if one[0] in told and not one[1]] or measures
+
     def _first(self) -> int:
         """How many of a ranking the question asks for; 0 where it asks for one."""
         word = self.cues.several
@@ -640,19 +693,19 @@ class PlanSearch:
             return
         if not (self.words.rank.any() or nth or first or not self.query.text.isascii()):
             return
-        for relation, counted in self._measures(plan):
+        for relation, counted in self._ranked_by(plan):
             source, x = self.graph.values(plan.nodes, relation, counted)
             if not len(source):
                 continue
             steps = (self.graph.step(relation),)
             cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.rank)
-            for best in BESTS if first else ():
+            for best in self.ends if first else ():
                 some = Nth(first, best, plan.form, steps, counted, first=True)
                 nodes = self.graph.memory.ranked(plan.nodes, some)
                 yield self._extended(
                     plan, some, nodes, np.maximum(cover, self.words.value), relation, 0.02, "nth", ranked=True
                 )
-            for best in BESTS if not self.cues.several else ():
+            for best in self.ends if not self.cues.several else ():
                 for n in (1, place) if nth else (1,):
                     nodes = _at(plan.nodes, source, x, best, n)
                     if not len(nodes):
@@ -686,10 +739,20 @@ class PlanSearch:
         found: dict[tuple[int, bool, int], tuple[Form, Ints]] = {}
         number = numbers_of(self.query.values)
         years = {n for n, value in zip(number, self.query.values, strict=True) if value.datatype.endswith("gYear")}
+        stated = {n for n, value in zip(number, self.query.values, strict=True) if value.unit}
+        fitting = {n: self._in_unit_of(value) for n, value in zip(number, self.query.values, strict=True) if value.unit}
+        fitting = {n: found for n, found in fitting.items() if found}
+        amounts = self.words.index.amounts
         for (place, literal), ((relation, counted), (source, reached)) in product(
             enumerate(self.query.values), zip(measures, hops, strict=True)
         ):
             steps = (self.graph.step(relation),)
+            if number[place] in stated and (counted or relation not in fitting.get(number[place], (relation,))):
+                continue
+            if not literal.unit and number[place] in stated and relation in fitting.get(number[place], ()):
+                continue
+            if amounts and number[place] in self.words.money and (counted or relation not in amounts):
+                continue
             own_unit = literal if counted else self.graph.in_unit(literal, relation)
             if own_unit is None or (counted and years & {number[place]}):
                 continue
@@ -697,7 +760,7 @@ class PlanSearch:
                 own = self._fulfil(op, own_unit, nodes, source, reached, counted)
                 if own is None or (counted and not empty and len(own) == len(np.unique(source))):
                     continue
-                if not (len(own) or empty or self.words.names(relation)):
+                if not (len(own) or empty or self.words.names(relation) or relation in fitting.get(number[place], ())):
                     continue
                 form: Form = Join(steps, own_unit) if op == "eq" else Compare(op, steps, own_unit, counted)
                 if not self.range:
@@ -707,6 +770,11 @@ class PlanSearch:
         for (relation, counted, place), (form, own) in found.items():
             if other := found.get((relation, counted, self.range.get(place, -1))):
                 yield _both(form, other[0]), own[among(own, other[1])], relation
+
+    def _in_unit_of(self, value: Literal) -> set[int]:
+        """The relations to numbers that a number with a unit can be compared with."""
+        measures = np.flatnonzero((self.graph.measured > 0.5) & (self.graph.dated <= DATED)).tolist()
+        return {one for one in measures if self.graph.in_unit(value, one) is not None}
 
     @cached_property
     def range(self) -> dict[int, int]:
@@ -902,7 +970,7 @@ class PlanSearch:
         graph = self.graph
         sets = sorted((plan for plan in self.plans.values() if plan.is_set), key=lambda one: -one.score)
         things = [plan for plan in sets if plan.things and plan.chain != 0]
-        if self._wants("count", self.words.count):
+        if self._wants("count", self.words.count) and (self.words.count.any() or not self.english):
             for plan in things[:80]:
                 one = plan.chain > 0 and len(plan.nodes) == 1 and graph.fan_out[plan.relations[-1]] <= SINGLE
                 if not one or (self.words.count.any() and self.words.names(plan.relations[-1])):
@@ -922,7 +990,7 @@ class PlanSearch:
     def _aggregates(self, things: Sequence[Plan]) -> Iterator[Plan]:
         """Sums and averages of sets by a measure, also for each value of a relation; counts of groups; shares."""
         asked = {how: words for how, words in self.words.aggregates.items() if words.any()}
-        asked |= dict.fromkeys(BESTS, self.words.rank) if self.words.rank.any() else {}
+        asked |= dict.fromkeys(self.ends, self.words.rank) if self.words.rank.any() else {}
         grouped = asked.pop("group", None)
         if "share" in asked:
             yield from self._shares(things, asked.pop("share"))
@@ -940,19 +1008,30 @@ class PlanSearch:
             for by in self._groupings(plan):
                 steps = (self.graph.step(by),)
                 yield from self._aggregate(plan, Aggregate("count", plan.form, by=steps), grouped, by)
-                for how, words in asked.items():
-                    for relation, counted in measures:
+                for how, words in (asked or {"sum": grouped}).items():
+                    for relation, counted in measures if asked else self._named(measures):
                         form = Aggregate(how, plan.form, (self.graph.step(relation),), steps, counted)
                         yield from self._aggregate(plan, form, np.maximum(words, grouped), by)
             for relation, counted in measures:
                 form = Aggregate("values", plan.form, (self.graph.step(relation),), counted=counted)
                 yield from self._aggregate(plan, form, grouped)
 
+    def _named(self, measures: Sequence[tuple[int, bool]]) -> list[tuple[int, bool]]:
+        """Numbers that the question names: `sales by region` are summed up."""
+        graph = self.graph
+        return [one for one in measures if not one[1] and self.words.names(one[0]) and graph.dated[one[0]] < DATED]
+
     def _groupings(self, plan: Plan) -> list[int]:
         ways = self.graph.directed_relations(plan.nodes).tolist()
         timed = "year" in self.words.words
-        ways = [one for one in ways if not self.graph.is_measure(one) or (timed and self._is_year(one))]
         few = self.graph.end_counts[1] * 3 <= self.graph.triples * 2
+        ways = [
+            one
+            for one in ways
+            if not self.graph.is_measure(one)
+            or (timed and self._is_year(one))
+            or (few[one] and self.graph.dated[one] < DATED and self.words.names(one))
+        ]
         ways = [one for one in ways if not self._useless(one, plan) and (self.graph.to_entities(one) or few[one])]
         return sorted(ways, key=lambda one: (-self._fits(one), one))[:3]
 
@@ -1092,7 +1171,9 @@ class PlanSearch:
 
     def _like(self, plan: Plan, entity: int) -> bool:
         end = self.graph.end_type(plan.last) if plan.last >= 0 else -1
-        return end < 0 or end in self.graph.types_of(entity)
+        if end < 0 or end in self.graph.types_of(entity):
+            return True
+        return self.graph.inverse(plan.last) in self.graph.directed_relations(np.array([entity])).tolist()
 
     def _made(self) -> list[Candidate]:
         order = sorted(self.plans.values(), key=lambda one: (-one.score, str(one.form) if one.score > 1 else ""))
@@ -1100,7 +1181,7 @@ class PlanSearch:
         for plan in order:
             if plan.chain == 0:
                 continue
-            if not plan.relations and not isinstance(plan.form, (Class, Count, Holds)):
+            if not plan.relations and not isinstance(plan.form, (Class, Count, Holds, Or)):
                 continue
             nodes, slots = plan.nodes if plan.is_set else None, tuple(dict.fromkeys(plan.slots))
             types = types_in_form(plan.form, nodes, self.query, self.graph)

@@ -30,7 +30,9 @@ from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
 from kgqa_core.search.question_words import (
     AGGREGATES,
+    MONIES,
     adjectives,
+    amounts,
     entry_of,
     grammar_of,
     is_superlative,
@@ -75,6 +77,8 @@ class WordIndex:
                 labels = entry_of(graph, relation).labels
                 if labels and labels[0] in sides and graph.is_measure(relation):
                     self.measures.setdefault(word, []).append(relation)
+        self.amounts = amounts(graph)
+        self.measures |= dict.fromkeys(MONIES, sorted(self.amounts))
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -162,6 +166,8 @@ class WordCover:
         }
 
         self.texts = tuple(self._texts(index.graph))
+        for run in self.texts:
+            self.rank[run.first : run.last] = 0  # `first officers`
 
     def _is_comparative(self, n: int) -> bool:
         """Whether a word is a comparative of the thesaurus, as *dearer* in `is x dearer than y`."""
@@ -233,6 +239,13 @@ class WordCover:
     def by_how_much(self) -> bool:
         """Whether the question asks by how much one thing has more than another."""
         return _BY_HOW_MUCH.search(self.query.text) is not None
+
+    @cached_property
+    def money(self) -> set[int]:
+        """The numbers of the question that a currency stands behind, by their order."""
+        places = [n for n, word in enumerate(self.words) if word == NUMBER]
+        currencies = question_words()["currencies"]
+        return {k for k, n in enumerate(places) if not currencies.isdisjoint(self.words[n + 1 : n + 2])}
 
     def explained(self, run: slice) -> bool:
         """Whether words are for relations or types, too."""

@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 import torch
 
+from kgqa_core.kg.text_numbers import units
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
-from kgqa_core.logic.forms import Class, Count, Nth
+from kgqa_core.logic.forms import Class, Count, Literal, Nth
 from kgqa_core.rewriting.phrases import plural
-from kgqa_core.search.candidates import Candidate, LabelQuery, computations
+from kgqa_core.search.candidates import Candidate, LabelQuery, computations, nodes_of
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.form_reading import (
     COUNTRIES,
@@ -38,6 +39,7 @@ from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS, RelationWords
 from kgqa_core.search.question_words import (
     AGGREGATES,
+    MONIES,
     PERSONS,
     grammar_of,
     idle_phrases,
@@ -69,6 +71,8 @@ _CHAIN = re.compile(
     r"\b(?P<noun>[a-z]{3,}?)(?:s|ren)? (?:(?:of|s) (?:(?:the|a|an|his|her|their) )?)+(?P=noun)(?:s|ren)?\b"
 )
 """A noun of a noun: *boss of the boss*, *children s children*."""
+_OPEN_ENDED = re.compile(r" (?:or|and) (?:later|earlier|after|before|since|newer|older|onwards?)\b| onwards?\b")
+"""What stands behind the first or last year of an open range: *in 2019 or later*."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
@@ -154,6 +158,7 @@ class UnreadWords:
         )
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
         names |= self.reader.values(best, query) | self.reader.named_kinds(best)
+        values = roots(*(node.text for node in nodes_of(best.form) if isinstance(node, Literal)))
         known = names | form.words  # a mention may be the name of the type of what is found
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= known for slot in query.slots}
         cues = cues_of(text, yes_no=False)
@@ -169,12 +174,16 @@ class UnreadWords:
                 year = next(numbers, False) and before.text not in _BEFORE_NUMBERS and (
                     before.text in _BEFORE_DATES or after in ("", *grammar)
                 )  # fmt: skip
-                wrong = (year and not self.reader.is_dated(form)) or (before.text == "in" and form.compares)
+                wrong = (year and not self.reader.is_dated(form)) or (
+                    before.text == "in" and form.compares and not _OPEN_ENDED.match(text[token.end :])
+                )
                 first = any(isinstance(node, Nth) and node.first for node in form.ranks)
                 token.state = READ if (form.valued and not wrong) or first else LEFT
             elif token.text == "year" and after == NUMBER:
                 token.state = GRAMMAR if form.valued else LEFT
-            elif token.text in _FIGURES and before.state == READ:
+            elif (token.text in _FIGURES and before.state == READ) or (
+                _ORDINAL.fullmatch(token.text) and root(token.text) in values  # `first officers`
+            ):
                 token.state = READ
             elif any(start <= token.start < end for start, end in idle):
                 token.state = GRAMMAR
@@ -277,12 +286,19 @@ class UnreadWords:
             self.reader.graph.dated[way % self.reader.graph.relations] > 0.5 for way in form.best.ways
         ):
             return GRAMMAR
-        if word in lists["stated_units"]:
-            known = root(word) in self.reader.units(frozenset(form.best.ways)) or self.reader.is_money(word, form)
-            return READ if known else LEFT
+        if word in MONIES or word in lists["stated_units"]:
+            known = root(word) in self.reader.units(frozenset(form.best.ways))
+            known = known or (form.compares and word in units() and self._has_label_unit(form))
+            money = word in MONIES or word in lists["currencies"]
+            return READ if known or (money and self.reader.is_money(word, form)) else LEFT
         if word in lists["units"]:
             return GRAMMAR if form.number or form.ranks or form.compares else LEFT
         return GRAMMAR if not usualness(word) and sorted(word) in mixed_letters() else LEFT
+
+    def _has_label_unit(self, form: FormReading) -> bool:
+        """Whether the label of a relation of a form says in which unit its numbers are."""
+        graph = self.reader.graph
+        return any(graph.label_units[way % graph.relations] for way in form.best.ways)
 
     def _repeated(self, tokens: Sequence[_Token], best: Candidate) -> None:
         """Marks as left the nouns of a chain such as `the boss of the boss of x` that are more than the relations of a
