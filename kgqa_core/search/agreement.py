@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
+import numpy as np
+
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import (
@@ -39,11 +41,10 @@ from kgqa_core.search.question_words import (
     adjectives,
     entry_of,
     grammar_of,
-    is_measure,
     is_superlative,
     question_words,
 )
-from kgqa_core.search.words import WordCover, end_said
+from kgqa_core.search.words import SIGNS, WordCover, end_said
 
 RAREST = 8.0
 """Below e to the minus this no share is told from a smaller one."""
@@ -55,7 +56,6 @@ _WAYS = frozenset(("from", "to"))
 _VERBAL = re.compile(r"\w+ed\b.* (?:to|from|in|at|on|into|for|with)$")
 _DOER = re.compile(r"(?:ant|ent|er|or)s?$")
 """Nouns for what does something."""
-_RANGES = frozenset("between up within s".split())
 _OPEN, _CLOSED = ("gt", "lt"), ("ge", "le")
 _INCLUDED = re.compile(
     r"\bat (?:least|most)\b|\bor (?:more|less|fewer|after|before|above|below|over|under|\w+er)\b|\bsince\b|\bon or\b"
@@ -65,7 +65,6 @@ _INCLUDED = re.compile(
 _OR_MORE = re.compile(r"\bn or (?:more|less|fewer|after|before|above|below|over|under|\w{2,}er)\b")
 """A limit that is one end of an open range."""
 _STRICT = re.compile(r"\b(?:more|less|fewer|\w+er) than n\b|\b(?:over|under|above|below|after|before|exceeding) n\b")
-_SIGNS = re.compile(r"[<>≤≥=+-]")
 _ASKS_TYPE = re.compile(
     r"\b(?:type|kind|sort|class|categor|genus|famil|species|classif)\w*|^\W*(?:who|what)(?:['’]?s| is| are| was| were)?"
     r"(?: an?| the)? [xyzw]\W*$|\bwhat [xyzw] (?:is|are|was|were)\b"
@@ -141,7 +140,10 @@ class GrammarAgreement:
         group = words.aggregates["group"]
         if any(own and word in ("by", "per") for own, word in zip(group, words.words, strict=True)):
             demands.append([_groups(form) for form in forms])
-        runs = {run.first for run in words.texts if not words.explained(slice(run.first, run.last))}
+        stated = [run for run in words.texts if not run.inside]
+        if group.any():
+            demands.append([self._groups_by(form, words) for form in forms])
+        runs = {run.first for run in stated if not words.explained(slice(run.first, run.last))}
         if runs and not judges:
             demands.append([runs <= own for own in places])
         if not judges and (sides := words.alternatives):
@@ -192,11 +194,24 @@ class GrammarAgreement:
     def _finds_nameless(self, one: Candidate, query: LabelQuery) -> bool:
         """Whether a form finds records without names, of a type that the question does not name or whose owners it
         asks for, as in `whose visits`."""
-        if one.nodes is None or not len(one.nodes):
+        form, nodes = one.form, one.nodes
+        if isinstance(form, Aggregate) and form.how == "values":
+            nodes = self.graph.memory.nodes(form.of)
+        if nodes is None or not len(nodes):
             return False
-        types = [index for index in self.graph.types_of(int(one.nodes[0])) if self.graph.is_nameless(index)]
+        types = [index for index in self.graph.types_of(int(nodes[0])) if self.graph.is_nameless(index)]
         named = {index for index, _ in query.types}
         return bool(types) and (named.isdisjoint(types) or "whose" in query.text.lower().split()[:2])
+
+    def _groups_by(self, form: Form, words: WordCover) -> bool:
+        """Whether a form has rows for no other type than that behind the word for groups: `sales by region`."""
+        group = words.aggregates["group"]
+        said = words.roots[int(np.flatnonzero(group)[-1]) + 1 :][:2]
+        for node in nodes_of(form):
+            if isinstance(node, Aggregate) and node.by:
+                end = self.graph.end_type(self.graph.directed_relation(node.by[0]))
+                return end < 0 or not words.index.type_words(end).isdisjoint(said)
+        return True
 
     def _done(self, words: WordCover) -> str | None:
         """The relation whose whole label is the verb behind *who*, as in `who painted x`."""
@@ -208,16 +223,18 @@ class GrammarAgreement:
         """Whether a form compares with a value where no word compares, or the other way than all words that do."""
         compared = [node for node in nodes_of(form) if isinstance(node, Compare) and not node.counted]
         compared = [node for node in compared if node.op in _ENDS]
-        if not compared or words.away.any() or _SIGNS.search(query.text):
+        if not compared or SIGNS.search(query.text):
             return False
         ends = words.ends_said
+        if words.away.any():
+            return not words.may_compare
         if ends:
             if len(ends) == 1 and not ends.issuperset(_ENDS[node.op] for node in compared):
                 return True
             included = _INCLUDED.search(query.text) is not None
             strict = not included and _STRICT.search(query.text) is not None
             return len(compared) == 1 and compared[0].op in (_OPEN if included else _CLOSED if strict else ())
-        if not ({"from", "to"} <= {*words.words} or any(is_measure(w) or w in _RANGES for w in words.words)):
+        if not words.may_compare:
             return True
         signs = [one for node in compared for one in self._end_told(_ENDS[node.op], node.path[-1].relation, words)]
         return bool(signs) and max(signs) < 0
@@ -302,11 +319,26 @@ class GrammarAgreement:
             if getattr(node, "path", ())[-1:] == (replace(one.form.path[0], inverse=False),)
         ):
             return True  # the dates of what has a date
-        if words.names(relation):
+        if self.graph.is_type[relation]:  # types of things
+            english = grammar_of(query.text) is question_words()["grammar"]
+            said = not roots(self.graph.labels[relation]).isdisjoint(words.roots)
+            return english and not said and _ASKS_TYPE.search(text) is None
+        if words.names(relation) and not self.graph.is_nameless(int(self.graph.head_type[relation])):
             return False
-        if self.graph.is_type[relation]:
-            return _ASKS_TYPE.search(text) is None and grammar_of(query.text) is question_words()["grammar"]
-        return self.graph.dated[relation] > DATED and _ASKS_WHAT.match(text) is not None
+        if _ASKS_WHAT.match(text) is None:
+            return False
+        kind = int(self.graph.head_type[relation])
+        if self.graph.is_nameless(kind) and root(self.graph.type_labels[kind]) in words.roots:  # `what did x pick`
+            objects = self._objects(kind)
+            return bool(objects) and relation not in objects
+        return bool(self.graph.dated[relation] > DATED)
+
+    def _objects(self, kind: int) -> set[int]:
+        """The relations from records to what they are records of: `picking of`."""
+        label = f"{self.graph.type_labels[kind]} of"
+        return {
+            n for n, own in enumerate(self.graph.labels) if own.lower() == label and self.graph.head_type[n] == kind
+        }
 
     def _measured_types(self, relation: int) -> set[int]:
         """Types of at least some of whose things a relation tells something."""
@@ -486,7 +518,7 @@ class GrammarAgreement:
 
 def _finds_no_kind(form: Form, words: WordCover) -> bool:
     """Whether a form narrows something else by the kind that a question asks for: `generals who were killed`."""
-    run = next(iter(sorted(words.texts)), None)
+    run = min((run for run in words.texts if not run.inside), key=lambda one: one.first, default=None)
     if run is None or words.words[run.last : run.last + 1] not in (["who"], ["that"], ["which"]):
         return False
     if not _BEFORE_KINDS.issuperset(words.words[: run.first]):

@@ -263,6 +263,12 @@ class FormReader:
             if isinstance(node.of, Class)
             and not any(name <= asked for name in self._type_names({graph.type_of_key.get(node.of.key, -1)}))
         }  # from all things of a type that the question does not name
+        mentions = {key for slot in used for node, key, _ in slot.entities if node not in graph.categories}
+        told = {
+            graph.directed_relation(node.path[-1]) % graph.relations
+            for node in joins
+            if isinstance(node.of, (Entity, Literal)) and str(getattr(node.of, "key", "")) not in mentions
+        }  # to a value that the question has: `goalkeepers` by their position
         number, tied, wordless = 0, False, 0
         if isinstance(form.best.form, Holds):
             if form.best.value:
@@ -282,7 +288,8 @@ class FormReader:
                 continue
             if relation not in inside and label and label <= asked and label not in self._type_names({*ends}):
                 continue  # all of it, and it is the name of neither end: `topping` between pizzas and food toppings
-            worded = (named - self._type_roots({*ends}) - _no_names()) & asked
+            kinds_of_ends = {end for end in ends if not graph.is_nameless(end)}  # `picked` of a picking
+            worded = (named - self._type_roots(kinds_of_ends) - _no_names()) & asked
             number += directed < graph.relations and graph.keys[relation] in ABOVE and not worded
             if worded or graph.keys[relation] in learnt:
                 continue
@@ -293,11 +300,11 @@ class FormReader:
                 continue
             if -1 in ends:  # what it is between has no names of types
                 asks = directed < graph.relations and relation not in inside and ends[1] < 0
-                asks |= form.counts
+                asks |= form.counts and relation not in told
                 asks &= bool(stems([graph.labels[relation]]) - CONTENT_FREE) and not graph.is_type[relation]
                 number += asks and graph.measured[relation] <= 0.5 and graph.triples[relation] > 0  # else a qualifier
                 continue
-            wordless += 1
+            wordless += relation not in told
             if graph.alike[relation] and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
                 number += 1
                 continue

@@ -41,6 +41,8 @@ YES, NO = ("true", "1", "yes"), ("false", "0", "no")
 """What is true, and what is not, in small letters."""
 LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
 """Characters of a text by which things can be asked for, and how many such texts are held."""
+MOST_LONG_TEXTS = 20_000
+"""Longer texts whose words are held."""
 MOST_NAMES = 4_096
 """Names that are held."""
 PROFESSIONS = frozenset(("profession", "occupation", "job", "job title"))
@@ -388,6 +390,17 @@ class LabelGraph:
             self._text_keys[node] = key
             results[key.lower()] = (*results.get(key.lower(), ()), node)
         return results
+
+    @cached_property
+    def long_texts(self) -> dict[int, str]:
+        """Literals that are longer texts, such as descriptions, by their nodes; none of a graph that has many."""
+        rows = self.store.connection.execute(
+            "SELECT id, key, datatype FROM entities WHERE kind = 'literal' AND number IS NULL AND time IS NULL "
+            f"AND length(key) > {LONGEST_TEXT} ORDER BY id LIMIT {MOST_LONG_TEXTS + 1}"
+        ).fetchall()
+        rows = rows if len(rows) <= MOST_LONG_TEXTS else []
+        self._datatypes |= {node: datatype for node, _, datatype in rows}
+        return {node: key for node, key, _ in rows}
 
     @cached_property
     def alike(self) -> NDArray[np.bool_]:

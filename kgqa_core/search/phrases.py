@@ -210,7 +210,7 @@ class Phrases:
             case forms.And(parts=parts):
                 return self._both(parts, slots)
             case forms.Or(parts=parts):
-                return " or ".join(self._set(part, slots) for part in parts)
+                return " or ".join(dict.fromkeys(self._set(part, slots) for part in parts))
             case forms.Minus(of=of, without=without):
                 return f"{self._set(of, slots)} but not {self._set(without, slots)}"
             case forms.Arg(of=of):

@@ -756,7 +756,8 @@ class PlanSearch:
             own_unit = literal if counted else self.graph.in_unit(literal, relation)
             if own_unit is None or (counted and years & {number[place]}):
                 continue
-            for op in (*OPS, *(() if counted else ("eq",))):
+            ops = OPS if self.words.may_compare or not self.english or counted else ()
+            for op in (*ops, *(() if counted else ("eq",))):
                 own = self._fulfil(op, own_unit, nodes, source, reached, counted)
                 if own is None or (counted and not empty and len(own) == len(np.unique(source))):
                     continue
@@ -1033,7 +1034,7 @@ class PlanSearch:
             or (few[one] and self.graph.dated[one] < DATED and self.words.names(one))
         ]
         ways = [one for one in ways if not self._useless(one, plan) and (self.graph.to_entities(one) or few[one])]
-        return sorted(ways, key=lambda one: (-self._fits(one), one))[:3]
+        return sorted(ways, key=lambda one: (-self._fits(one) - (self.graph.end_type(one) in self.wanted), one))[:3]
 
     def _is_year(self, relation: int) -> bool:
         """Whether a relation leads to years, by which things are grouped: `papers per year`."""

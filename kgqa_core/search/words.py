@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import FUNCTION_WORDS
-from kgqa_core.logic.forms import BESTS, Aggregate, And, Arg, Compare, Count, Form, Greater, Join, Minus, Nth
+from kgqa_core.logic.forms import BESTS, Aggregate, And, Arg, Compare, Count, Form, Greater, Join, Minus, Nth, Or
 from kgqa_core.logic.memory import Ints
 from kgqa_core.search.candidates import (
     Candidate,
@@ -35,6 +35,7 @@ from kgqa_core.search.question_words import (
     amounts,
     entry_of,
     grammar_of,
+    is_measure,
     is_superlative,
     kinds,
     other_types,
@@ -45,7 +46,10 @@ from kgqa_core.search.reading import CONTENT_FREE, stem
 Floats = NDArray[np.float64]
 NEAR, SPAN = 0.45, 0.35
 """Likeness of a word to a relation's words from which it begins to be explained, and over which it grows to 1."""
-LONGEST_VALUE = 4
+LONGEST_VALUE, MOST_INSIDE = 4, 12
+"""Words of a value of the graph, and texts that have a word by which they are asked for."""
+SHORTEST_INSIDE = 4
+"""Letters of a word that is looked for in texts."""
 _BY_HOW_MUCH = re.compile(
     r"\bby how (?:much|many)\b|\bhow many more\b"
     r"|\bhow (?:much|many(?: \w+)?) (?:more|less|fewer|(?!other|under|over)\w+er)\b.*\bthan\b"
@@ -54,6 +58,9 @@ _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth nint
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _DETERMINERS = frozenset("which what whose many all the every any of".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
+_RANGES = frozenset("between up within s".split())
+SIGNS = re.compile(r"[<>≤≥=+-]")
+"""Signs that compare."""
 _LARGE = frozenset("most highest best last latest top max maximum more greater higher later over above after since "
                   "beyond exceeding exceeds".split())  # fmt: skip
 _SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
@@ -86,6 +93,15 @@ class WordIndex:
         named = frozenset(root(word) for words in self.graph.name_words for word in words)
         return named.union(*(self.type_words(index) for index in range(len(self.graph.type_labels))))
 
+    @cached_property
+    def text_words(self) -> dict[str, tuple[int, ...]]:
+        """Longer texts of the graph, such as descriptions, by the roots of their words; none where there are many."""
+        graph, found = self.graph, dict[str, list[int]]()
+        for node, text in graph.long_texts.items():
+            for word in {root(word) for word in WORD.findall(text.lower())}:
+                found.setdefault(word, []).append(node)
+        return {word: tuple(nodes) for word, nodes in found.items() if len(nodes) <= MOST_INSIDE}
+
     def type_words(self, index: int) -> frozenset[str]:
         """Words that a type is called by."""
         if index not in self._types:
@@ -96,11 +112,15 @@ class WordIndex:
 
 
 class TextRun(NamedTuple):
-    """Words of a question, from `first` to before `last`, that are a text of the graph: its forms and their nodes."""
+    """Words of a question, from `first` to before `last`, that are a text of the graph: its forms and their nodes.
+
+    inside: whether it is a word within longer texts, such as descriptions.
+    """
 
     first: int
     last: int
     values: tuple[tuple[Form, Ints], ...]
+    inside: bool = False
 
 
 class WordCover:
@@ -147,7 +167,7 @@ class WordCover:
             elif word == "by" and self._groups(n):
                 self.aggregates["group"][n] = 1
             elif how := next((how for how, name in AGGREGATES.items() if word in lists[name]), ""):
-                self.aggregates[how][n] = 1
+                self.aggregates[how][n] = not self._is_in_label(n)
             elif all(part in idle for part in word.split()) or self.words[n : n + 2] == ["year", NUMBER]:
                 self.weights[n] = 0.0
             elif not (roots[n] in index.relations or roots[n] in index.kinds):
@@ -172,6 +192,11 @@ class WordCover:
     def _is_comparative(self, n: int) -> bool:
         """Whether a word is a comparative of the thesaurus, as *dearer* in `is x dearer than y`."""
         return self.words[n].endswith("er") and self.words[n + 1 : n + 2] == ["than"] and self.words[n] in adjectives()
+
+    def _is_in_label(self, n: int) -> bool:
+        """Whether a word and the next one are part of the label of a relation, as in `price per kg`."""
+        pair = " ".join(self.words[n : n + 2])
+        return " " in pair and any(f" {pair}" in f" {label.lower()}" for label in self.index.graph.labels)
 
     def _may_be_value(self, run: slice, name: str) -> bool:
         """Whether words are none for relations or kinds, and do not stand where a verb does: `what does x play`.
@@ -219,11 +244,25 @@ class WordCover:
                 keys = [(node, texts[node] if texts else graph.text_of(node)) for node in nodes[:2]]
                 forms = tuple((graph.named(node, key), graph.nodes_of(node, key)) for node, key in keys)
                 yield TextRun(first, first + length, forms)
+        yield from self._inside_texts(graph, taken)
+
+    def _inside_texts(self, graph: LabelGraph, taken: NDArray[np.bool_]) -> Iterator[TextRun]:
+        """Words that say nothing of relations, types and operations, but stand in descriptions and the like."""
+        told = self.rank + self.count + self.compare + self.away + sum(self.aggregates.values(), np.zeros(len(taken)))
+        for n, word in enumerate(self.words):
+            own = self.roots[n]
+            known = own in self.index.relations or own in self.index.kinds or word in question_words()["lexical"]
+            if taken[n] or told[n] or known or not self.weights[n] or len(word) < SHORTEST_INSIDE:
+                continue
+            if nodes := self.index.text_words.get(own):
+                literals = [(graph.named(node, graph.long_texts[node]), node) for node in nodes]
+                form = Or(tuple(one for one, _ in literals)) if len(literals) > 1 else literals[0][0]
+                yield TextRun(n, n + 1, ((form, np.array(sorted(nodes), dtype=np.int64)),), inside=True)
 
     @cached_property
     def alternatives(self) -> set[int]:
         """Places of what stands next before and next behind an *or* between conditions, mentions or texts."""
-        places = sorted((*self.slots.values(), *(run.first for run in self.texts)))
+        places = sorted((*self.slots.values(), *(run.first for run in self.texts if not run.inside)))
         at = next((n for n, word in enumerate(self.words) if word == "or"), 0)
         if self.words[at + 1 : at + 2] and (end_said(self.words, at + 1) or self.words[at + 1] == "not"):
             return set()
@@ -239,6 +278,13 @@ class WordCover:
     def by_how_much(self) -> bool:
         """Whether the question asks by how much one thing has more than another."""
         return _BY_HOW_MUCH.search(self.query.text) is not None
+
+    @cached_property
+    def may_compare(self) -> bool:
+        """Whether a word or sign of the question compares."""
+        words = self.words
+        told = bool(self.ends_said) or {"from", "to"} <= {*words} or any(is_measure(w) or w in _RANGES for w in words)
+        return told or SIGNS.search(self.query.text) is not None
 
     @cached_property
     def money(self) -> set[int]:

@@ -15,7 +15,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kgqa_core.logic.forms import BESTS, And, Arg, Class, Compare, Count, Form, Holds, Join, Minus, Nth, children
+from kgqa_core.logic.forms import (
+    BESTS,
+    And,
+    Arg,
+    Class,
+    Compare,
+    Count,
+    Form,
+    Holds,
+    Join,
+    Literal,
+    Minus,
+    Nth,
+    children,
+)
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import Result, row_texts, value_text
 from kgqa_core.question_limits import next_question
@@ -31,7 +45,8 @@ from kgqa_core.search.candidates import (
     nodes_of,
 )
 from kgqa_core.search.cues import Cues, cues_of, meets
-from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.form_reading import root, roots
+from kgqa_core.search.graph import LONGEST_TEXT, WORD, LabelGraph
 from kgqa_core.search.phrases import OwnWords, Phrases
 from kgqa_core.search.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.search.search import FormSearch
@@ -378,7 +393,12 @@ class LabelParser:
 
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
-        slots = {**by_key(query.slots), **self.phrases.said(WORD.findall(query.text.lower()))}
+        words = WORD.findall(query.text.lower())
+        slots = {**by_key(query.slots), **self.phrases.said(words)}
+        every = [node.text for one in candidates for node in nodes_of(one.form) if isinstance(node, Literal)]
+        for text in {text for text in every if len(text) > LONGEST_TEXT}:  # by those of its words that are asked for
+            own = roots(text)
+            slots[text] = " ".join(word for word in words if root(word) in own and word not in CONTENT_FREE)
         return [self.phrases.write(candidate.form, slots) for candidate in candidates]
 
     def nouns(self, candidates: Sequence[Candidate]) -> list[str]:

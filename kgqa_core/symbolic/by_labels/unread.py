@@ -35,7 +35,7 @@ from kgqa_core.search.form_reading import (
     root,
     roots,
 )
-from kgqa_core.search.graph import WORD, LabelGraph
+from kgqa_core.search.graph import LONGEST_TEXT, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS, RelationWords
 from kgqa_core.search.question_words import (
     AGGREGATES,
@@ -80,6 +80,11 @@ _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", 
 _DATES = frozenset("date dates day".split())
 _FIGURES = frozenset("number numbers figure figures value values".split())
 """Nouns behind the name of a relation that say no more than it does."""
+_TELLING = frozenset(
+    "mention mentions mentioning mentioned say says saying said word words talk talks about describe describes "
+    "described according text texts description descriptions note notes comment comments".split()
+)
+"""Words for what a text says, where a form asks for words within texts."""
 _BEING = frozenset("is are was were be been isn aren wasn weren".split())
 _BEFORE_OBJECTS = frozenset("a an the in at on for with to by".split())
 _BEHIND_NAMES = frozenset("of for in do does has is".split())
@@ -158,7 +163,8 @@ class UnreadWords:
         )
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
         names |= self.reader.values(best, query) | self.reader.named_kinds(best)
-        values = roots(*(node.text for node in nodes_of(best.form) if isinstance(node, Literal)))
+        literals = [node.text for node in nodes_of(best.form) if isinstance(node, Literal)]
+        values, inside = roots(*literals), any(len(one) > LONGEST_TEXT for one in literals)
         known = names | form.words  # a mention may be the name of the type of what is found
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= known for slot in query.slots}
         cues = cues_of(text, yes_no=False)
@@ -179,6 +185,8 @@ class UnreadWords:
                 )
                 first = any(isinstance(node, Nth) and node.first for node in form.ranks)
                 token.state = READ if (form.valued and not wrong) or first else LEFT
+            elif inside and token.text in _TELLING:
+                token.state = GRAMMAR
             elif token.text == "year" and after == NUMBER:
                 token.state = GRAMMAR if form.valued else LEFT
             elif (token.text in _FIGURES and before.state == READ) or (
@@ -231,7 +239,7 @@ class UnreadWords:
         if doubtful := [n for n in doubtful if tokens[n].state == LEFT and tokens[n].text not in COUNTRIES]:
             self._paraphrases(tokens, doubtful, query, form, texts, encoded, lacking)
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
-        if "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):
+        if not inside and "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):
             reasons.append("according to")
         words = [token for token in tokens if token.text not in fixed]
         head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
@@ -286,9 +294,10 @@ class UnreadWords:
             self.reader.graph.dated[way % self.reader.graph.relations] > 0.5 for way in form.best.ways
         ):
             return GRAMMAR
+        if form.compares and word in units() and self._has_label_unit(form):
+            return READ
         if word in MONIES or word in lists["stated_units"]:
             known = root(word) in self.reader.units(frozenset(form.best.ways))
-            known = known or (form.compares and word in units() and self._has_label_unit(form))
             money = word in MONIES or word in lists["currencies"]
             return READ if known or (money and self.reader.is_money(word, form)) else LEFT
         if word in lists["units"]:
