@@ -76,6 +76,7 @@ _BEFORE_KINDS = frozenset("which what the all any list show name me give find ho
 _ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
 """A label by which a head is something of its tail: `child of`, and not `made of`."""
 _RELATIVES = frozenset(("who", "that", "which"))
+_SHARE = re.compile(r"\b(?:share|proportion|fraction) of\b|\bper ?cent", re.IGNORECASE)
 _BEING = frozenset(("is", "are", "was", "were"))
 _TIED = frozenset(("in", "on", "at", "by", "with", "from", "for", "under"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
@@ -155,7 +156,7 @@ class GrammarAgreement:
                     has or isinstance(one.value, bool) or isinstance(one.form, Greater)
                     for one, has in zip(candidates, either, strict=True)
                 ])  # fmt: skip
-        if words.aggregates["share"].any() and "share" not in self.graph.label_words:
+        if _SHARE.search(query.text) and "share" not in self.graph.label_words:
             demands.append([isinstance(form, Share) for form in forms])
         if words.by_how_much:
             demands.append([isinstance(form, Aggregate) and form.how == "range" for form in forms])
