@@ -373,7 +373,11 @@ class _Reader:
             if first == last and usualness(words) + (int(mentions.usual[number]) if cased else 0) >= COMMON:
                 continue
             entity = int(mentions.entities[at])
-            if first == last and not (cased or mentions.is_head(entity) or mentions.types_of(entity)):
+            if (
+                first == last
+                and not cased
+                and (not words.endswith("s") or not (mentions.is_head(entity) or mentions.types_of(entity)))
+            ):
                 continue  # the value of a column
             spot = self.exact(first, last, number)
             if spot is not None:

@@ -160,8 +160,9 @@ class GrammarAgreement:
             demands.append([isinstance(form, Share) for form in forms])
         if words.by_how_much:
             demands.append([isinstance(form, Aggregate) and form.how == "range" for form in forms])
-        if asked := self._asked_types(query, words):
-            demands.append([self._is_about(one, asked) for one in candidates])
+        noun, types = self._asked_types(query, words)
+        if types:
+            demands.append([self._is_about(one, types, noun) for one in candidates])
         nameless = [self._finds_nameless(one, query) for one in candidates]
         if any(nameless):
             demands.append([not one for one in nameless])
@@ -174,22 +175,27 @@ class GrammarAgreement:
             demands.append([_finds_heads(form, done) for form in forms])
         return {n for met in demands if any(met) for n, has in enumerate(met) if not has}
 
-    def _asked_types(self, query: LabelQuery, words: WordCover) -> set[int]:
-        """The types that the noun for what is asked for is the whole label of."""
+    def _asked_types(self, query: LabelQuery, words: WordCover) -> tuple[str, set[int]]:
+        """The noun for what is asked for, and the types that it is the whole label of."""
         at = words.asked
         if at < 0:  # `our priciest flight`
             at = next((n + 1 for n, word in enumerate(words.words[:-1]) if is_superlative(word)), -1)
         noun = singulars(words.words[at]) if at >= 0 else ()
-        return {index for index, _ in query.types if self.graph.type_labels[index] in noun}
+        first = self.graph.type_labels[query.types[0][0]] if query.types else ""
+        types = {index for index, _ in query.types if self.graph.type_labels[index] == first and first in noun}
+        return words.roots[at] if types else "", types
 
-    def _is_about(self, one: Candidate, types: set[int]) -> bool:
-        """Whether a form has a type, finds things of it, or has a relation to or from them."""
+    def _is_about(self, one: Candidate, types: set[int], noun: str) -> bool:
+        """Whether a form has a type, finds things of it, or has a relation to or from them, or one whose label ends
+        with the noun for them: not `flight hours` of flights."""
         graph = self.graph
         if any(isinstance(node, Class) and graph.type_of_key.get(node.key) in types for node in nodes_of(one.form)):
             return True
         if one.nodes is not None and len(one.nodes) and not types.isdisjoint(graph.types_of(int(one.nodes[0]))):
             return True
         ways = [way % graph.relations for way in one.ways]
+        if any(root(word) == noun for way in ways for word in WORD.findall(graph.labels[way].lower())[-1:]):
+            return True
         return any(int(end[way]) in types for way in ways for end in (graph.head_type, graph.tail_type))
 
     def _finds_nameless(self, one: Candidate, query: LabelQuery) -> bool:

@@ -305,7 +305,8 @@ class FormReader:
                 number += asks and graph.measured[relation] <= 0.5 and graph.triples[relation] > 0  # else a qualifier
                 continue
             wordless += relation not in told
-            if graph.alike[relation] and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
+            same_kind = ends[0] == ends[1] or graph.symmetric[relation]
+            if same_kind and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
                 number += 1
                 continue
             if tied:

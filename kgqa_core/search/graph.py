@@ -406,21 +406,24 @@ class LabelGraph:
     def alike(self) -> NDArray[np.bool_]:
         """Whether each relation is between things of a kind [relations].
 
-        Where a type is not known, or the types of both ends have one above them, those are of a kind where more than
-        `BOTH_ENDS` of the things at the rarer end are at the other one too: names that two things share are at both
-        ends of a few.
+        Where a type is not known, those are of a kind where more than `BOTH_ENDS` of the things at the rarer end are
+        at the other one too: names that two things share are at both ends of a few.
         """
         alike: NDArray[np.bool_] = self.head_type == self.tail_type
-        doubtful = np.minimum(self.head_type, self.tail_type) < 0
-        for relation in np.flatnonzero(~alike & ~doubtful).tolist() if self.supers else ():
-            ends = int(self.head_type[relation]), int(self.tail_type[relation])
-            above = [self.supers.get(end, set()) | {end} for end in ends]
-            doubtful[relation] = not above[0].isdisjoint(above[1])
-        for relation in np.flatnonzero(doubtful).tolist():
+        for relation in np.flatnonzero(np.minimum(self.head_type, self.tail_type) < 0).tolist():
             heads, tails = self.heads_of(relation), self.tails_of(relation)
             both = len(np.intersect1d(heads, tails, assume_unique=True))
             alike[relation] = both > BOTH_ENDS * min(len(heads), len(tails))
         return alike
+
+    @cached_property
+    def symmetric(self) -> NDArray[np.bool_]:
+        """Whether more than half of the statements of each relation between entities also hold the other way round."""
+        memory, size = self.memory, self.memory.entities
+        pairs = (memory.relation.astype(np.int64) * size + memory.head) * size + memory.tail
+        back = (memory.relation.astype(np.int64) * size + memory.tail) * size + memory.head
+        both = np.isin(pairs, back) & (memory.head != memory.tail)
+        return np.bincount(memory.relation[both], minlength=self.relations) > self.triples / 2
 
     @cached_property
     def name_words(self) -> list[frozenset[str]]:

@@ -93,8 +93,8 @@ GENDER, GENDERS = "gender", ("female", "male")
 ANYBODY = frozenset("everyone everybody anyone anybody someone somebody whoever those".split())
 MOST_PERSONS = 6
 """Types of single persons that are persons together."""
-FEW_MEASURES = 2
-"""Measures of an adjective that tells by which things are ranked."""
+FEW_MEASURES, FEW_GROUPS = 2, 20
+"""Measures of an adjective that tells by which things are ranked; numbers by which things are grouped: *per floor*."""
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2}
@@ -603,19 +603,10 @@ class PlanSearch:
             if len(out) and self.graph.typed(out).mean() < 0.5:
                 continue
             less = len(out) > 0 or not (index < 0 or _head(plan.form) == members.form or self._called(plan.last, index))
-            may = len(both) > 0 or (plan.chain == 1 and self._may_have(members, index, plan.last))
-            if may and less and both.tobytes() not in seen:
+            if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
                 cover = np.maximum(plan.cover, members.cover)
                 yield self._extended(plan, _both(members.form, plan.form), both, cover, cost=-0.05)
-
-    def _may_have(self, members: Plan, index: int, last: int) -> bool:
-        """Whether things of a type have the relation that a path ends with, though none of them is found."""
-        graph, relation = self.graph, self.graph.inverse(last)
-        if index < 0:
-            return False
-        kinds = [(members.nodes, index), *((graph.members(one), one) for one in graph.supers.get(index, ()))]
-        return any(relation in graph.directed_relations(nodes, one).tolist() for nodes, one in kinds)
 
     def _called(self, relation: int, index: int) -> bool:
         return (
@@ -1025,13 +1016,14 @@ class PlanSearch:
     def _groupings(self, plan: Plan) -> list[int]:
         ways = self.graph.directed_relations(plan.nodes).tolist()
         timed = "year" in self.words.words
-        few = self.graph.end_counts[1] * 3 <= self.graph.triples * 2
+        counts = self.graph.end_counts[1]
+        few = counts * 3 <= self.graph.triples * 2
         ways = [
             one
             for one in ways
             if not self.graph.is_measure(one)
             or (timed and self._is_year(one))
-            or (few[one] and self.graph.dated[one] < DATED and self.words.names(one))
+            or (few[one] and counts[one] <= FEW_GROUPS and self.words.names(one) and not self.words.rank.any())
         ]
         ways = [one for one in ways if not self._useless(one, plan) and (self.graph.to_entities(one) or few[one])]
         return sorted(ways, key=lambda one: (-self._fits(one) - (self.graph.end_type(one) in self.wanted), one))[:3]
