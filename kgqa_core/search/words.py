@@ -234,6 +234,8 @@ class WordCover:
             run = slice(first, first + length)
             if taken[run].any() or not self.weights[run].any() or idle.issuperset(self.words[run]):
                 continue
+            if self.rank[run].all():
+                continue  # the currency of code TOP
             text = " ".join(self.words[run])
             known = next((one for one in (text, *singulars(text)) if one in graph.texts), None)
             leaf = next((one for one in (text, *singulars(text)) if one in graph.values_by_name), None)
