@@ -140,6 +140,32 @@ Q1,Cara Holt,2011-04-02,S1,Aegis,yes
 Q2,Dov Lind,2012-09-30,S2,,no
 Q3,Emil Vance,2010-01-12,S1,Borea,yes
 """
+ORCHARD = """@prefix o: <http://orchard.example/v#> .
+@prefix : <http://orchard.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+o:heightCm rdfs:label "height in cm" .
+o:pickedOn rdfs:label "picked on" .
+o:inPlot rdfs:label "in plot" .
+o:pickingOf rdfs:label "picking of" .
+:Apple a o:Fruit ; rdfs:label "apple" ; o:heightCm 420 ; o:ripe "autumn" ; o:blurb "Keeps until spring in a cold cellar." .
+:Cherry a o:Fruit ; rdfs:label "cherry" ; o:heightCm 500 ; o:ripe "summer" ; o:blurb "Starlings take half of them." .
+:Currant a o:Berry ; rdfs:label "currant" ; o:heightCm 120 ; o:ripe "summer" ; o:blurb "Good for jelly." .
+:North a o:Plot ; rdfs:label "North Plot" ; o:areaM2 900 ; o:tendedBy :Ada .
+:South a o:Plot ; rdfs:label "South Plot" ; o:areaM2 400 ; o:tendedBy :Bo .
+:Ada a o:Grower ; rdfs:label "Ada Field" .
+:Bo a o:Grower ; rdfs:label "Bo Lane" .
+:picking-01 a o:Picking ; o:pickingOf :Apple ; o:inPlot :North ; o:pickedOn "2024-09-12"^^xsd:date ; o:pickedBy :Ada ; o:kilos 210 .
+:picking-02 a o:Picking ; o:pickingOf :Cherry ; o:inPlot :South ; o:pickedOn "2024-06-30"^^xsd:date ; o:pickedBy :Ada ; o:kilos 75 .
+:picking-03 a o:Picking ; o:pickingOf :Currant ; o:inPlot :South ; o:pickedOn "2024-07-04"^^xsd:date ; o:pickedBy :Bo ; o:kilos 31 .
+:picking-04 a o:Picking ; o:pickingOf :Apple ; o:inPlot :South ; o:pickedOn "2024-09-20"^^xsd:date ; o:pickedBy :Bo ; o:kilos 120 .
+"""
+FLATS = """flat,level,rent_eur,let since,notes
+Elm 1,0,640,2019-04-01,Window frames need paint
+Elm 2,1,710,2021-09-15,
+Elm 3,1,820,,Damp patch behind the wardrobe
+Elm 4,2,905,2017-02-01,
+"""
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +178,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     for name, text in (
         ("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS), ("cards.csv", CARDS), ("people.csv", PEOPLE),
         ("depts.csv", DEPARTMENTS), ("arts.tsv", ARTS), ("dynasty.tsv", DYNASTY), ("teachers.csv", STUDIO),
-        ("pupils.csv", PUPILS),
+        ("pupils.csv", PUPILS), ("orchard.ttl", ORCHARD), ("flats.csv", FLATS),
     ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
     made["boats"] = System.from_graph(folder / "boats.csv", folder / "docks.csv", home=folder / "home")
@@ -161,6 +187,8 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     made["arts"] = System.from_graph(folder / "arts.tsv", home=folder / "home")
     made["dynasty"] = System.from_graph(folder / "dynasty.tsv", home=folder / "home")
     made["studio"] = System.from_graph(folder / "teachers.csv", folder / "pupils.csv", home=folder / "home")
+    made["orchard"] = System.from_graph(folder / "orchard.ttl", home=folder / "home")
+    made["flats"] = System.from_graph(folder / "flats.csv", home=folder / "home")
     made["clubs"] = System.from_graph(folder / "clubs.tsv", home=folder / "home")
     yield made
 
@@ -241,6 +269,24 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("studio", "who has no insurance", "Dov Lind"),
         ("studio", "two oldest pupils", "Cara Holt, Emil Vance"),
         ("studio", "who is the tutor of Radley", None),
+        ("orchard", "fruits taller than 4.5 m", "cherry"),
+        ("orchard", "fruits over 6 metres", "none"),
+        ("orchard", "plots over 5 hectares", "none"),
+        ("orchard", "which plots had apples", "North Plot, South Plot"),
+        ("orchard", "how many pickings did Ada Field do", "2"),
+        ("orchard", "what was picked in september 2024", "apple"),
+        ("orchard", "who picked the currants", "Bo Lane"),
+        ("orchard", "total kilos per plot", "North Plot: 210, South Plot: 226"),
+        ("orchard", "which fruit keeps in a cellar", "apple"),
+        ("orchard", "fruits and berries", "apple, cherry, currant"),
+        ("orchard", "are cherries ripe in summer", "yes"),
+        ("orchard", "which fruits are pruned in spring", None),
+        ("flats", "flats on the first level", "Elm 2, Elm 3"),
+        ("flats", "flats for less than 800 euros", "Elm 1, Elm 2"),
+        ("flats", "flats let in 2019 or later", "Elm 1, Elm 2"),
+        ("flats", "which flat is damp", "Elm 3"),
+        ("flats", "priciest flat", "Elm 4"),
+        ("flats", "flats with a balcony", None),
     ],
 )
 def test_what_is_asked_is_found_or_declined(
