@@ -186,15 +186,14 @@ class GrammarAgreement:
         return words.roots[at] if types else "", types
 
     def _is_about(self, one: Candidate, types: set[int], noun: str) -> bool:
-        """Whether a form has a type, finds things of it, or has a relation to or from them, or one whose label ends
-        with the noun for them: not `flight hours` of flights."""
-        graph = self.graph
+        """Whether a form has a type, finds things of it, or has a relation to or from them, if the noun for them stands
+        within the label of one of its relations: not *flight hours* where flights are asked for."""
+        graph, ways = self.graph, [way % self.graph.relations for way in one.ways]
+        if not any(noun in map(root, WORD.findall(graph.labels[way].lower())[:-1]) for way in ways):
+            return True
         if any(isinstance(node, Class) and graph.type_of_key.get(node.key) in types for node in nodes_of(one.form)):
             return True
         if one.nodes is not None and len(one.nodes) and not types.isdisjoint(graph.types_of(int(one.nodes[0]))):
-            return True
-        ways = [way % graph.relations for way in one.ways]
-        if any(root(word) == noun for way in ways for word in WORD.findall(graph.labels[way].lower())[-1:]):
             return True
         return any(int(end[way]) in types for way in ways for end in (graph.head_type, graph.tail_type))
 
