@@ -148,17 +148,22 @@ o:heightCm rdfs:label "height in cm" .
 o:pickedOn rdfs:label "picked on" .
 o:inPlot rdfs:label "in plot" .
 o:pickingOf rdfs:label "picking of" .
-:Apple a o:Fruit ; rdfs:label "apple" ; o:heightCm 420 ; o:ripe "autumn" ; o:blurb "Keeps until spring in a cold cellar." .
+:Apple a o:Fruit ; rdfs:label "apple" ; o:heightCm 420 ; o:ripe "autumn" ;
+  o:blurb "Keeps until spring in a cold cellar." .
 :Cherry a o:Fruit ; rdfs:label "cherry" ; o:heightCm 500 ; o:ripe "summer" ; o:blurb "Starlings take half of them." .
 :Currant a o:Berry ; rdfs:label "currant" ; o:heightCm 120 ; o:ripe "summer" ; o:blurb "Good for jelly." .
 :North a o:Plot ; rdfs:label "North Plot" ; o:areaM2 900 ; o:tendedBy :Ada .
 :South a o:Plot ; rdfs:label "South Plot" ; o:areaM2 400 ; o:tendedBy :Bo .
 :Ada a o:Grower ; rdfs:label "Ada Field" .
 :Bo a o:Grower ; rdfs:label "Bo Lane" .
-:picking-01 a o:Picking ; o:pickingOf :Apple ; o:inPlot :North ; o:pickedOn "2024-09-12"^^xsd:date ; o:pickedBy :Ada ; o:kilos 210 .
-:picking-02 a o:Picking ; o:pickingOf :Cherry ; o:inPlot :South ; o:pickedOn "2024-06-30"^^xsd:date ; o:pickedBy :Ada ; o:kilos 75 .
-:picking-03 a o:Picking ; o:pickingOf :Currant ; o:inPlot :South ; o:pickedOn "2024-07-04"^^xsd:date ; o:pickedBy :Bo ; o:kilos 31 .
-:picking-04 a o:Picking ; o:pickingOf :Apple ; o:inPlot :South ; o:pickedOn "2024-09-20"^^xsd:date ; o:pickedBy :Bo ; o:kilos 120 .
+:picking-01 a o:Picking ; o:pickingOf :Apple ; o:inPlot :North ;
+  o:pickedOn "2024-09-12"^^xsd:date ; o:pickedBy :Ada ; o:kilos 210 .
+:picking-02 a o:Picking ; o:pickingOf :Cherry ; o:inPlot :South ;
+  o:pickedOn "2024-06-30"^^xsd:date ; o:pickedBy :Ada ; o:kilos 75 .
+:picking-03 a o:Picking ; o:pickingOf :Currant ; o:inPlot :South ;
+  o:pickedOn "2024-07-04"^^xsd:date ; o:pickedBy :Bo ; o:kilos 31 .
+:picking-04 a o:Picking ; o:pickingOf :Apple ; o:inPlot :South ;
+  o:pickedOn "2024-09-20"^^xsd:date ; o:pickedBy :Bo ; o:kilos 120 .
 """
 FLATS = """flat,level,rent_eur,let since,notes
 Elm 1,0,640,2019-04-01,Window frames need paint
