@@ -386,6 +386,8 @@ TABLES = (
     Table("people/dev3/first", "docs/auto.md", "people_dev3_first", people),
     Table("people/dev4", "docs/auto.md", "people_dev4", people),
     Table("people/dev4/first", "docs/auto.md", "people_dev4_first", people),
+    Table("people/dev5", "docs/auto.md", "people_dev5", people),
+    Table("people/dev5/first", "docs/auto.md", "people_dev5_first", people),
     Table("people/locked2", "docs/auto.md", "people_locked2", people),
     Table("quiz", "docs/auto.md", "quiz", QUIZ),
     Table("cases", "docs/auto.md", "cases", CASES),

@@ -70,6 +70,11 @@ _ASKS_TYPE = re.compile(
     r"(?: an?| the)? [xyzw]\W*$|\bwhat [xyzw] (?:is|are|was|were)\b"
 )
 _ASKS_WHAT = re.compile(r"\W*what(?:['’]?s| is| are| was| were| has| have| had| do| does| did| will| can) (?!the\b)")
+_BEST_AS_OBJECT = re.compile(
+    r"\W*(?:what|who) (?!is\b|are\b|was\b|were\b|has\b|have\b|had\b|do\b|does\b|did\b|got\b|gets\b)[a-z]+ the "
+    r"(?:\w+est|\w+iest|best|worst|first|last|newest|latest) (?!of\b)\w+"
+)
+"""What asks who does something to the best of a set: `who wrote the longest book`."""
 _ENDS_OPEN = re.compile(r" (?:in|at|for|to|from|on|with|after)$")
 _BEFORE_KINDS = frozenset("which what the all any list show name me give find how many every".split())
 """Words before the kind that a question asks for."""
@@ -113,6 +118,7 @@ class GrammarAgreement:
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
         wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
         english = grammar_of(query.text) is question_words()["grammar"]
+        best_as_object = _BEST_AS_OBJECT.match(query.text.lower()) is not None
         for n, one in enumerate(candidates):
             if (
                 self._finds_what_is_done(one.form, words)
@@ -120,6 +126,7 @@ class GrammarAgreement:
                 or self._finds_other_end(one.form, words)
                 or self._counts_otherwise(one.form, words)
                 or _finds_no_kind(one.form, words)
+                or (best_as_object and _finds_best(one.form) and self._are_of(one, query))
                 or self._measures_unasked(one.form, query)
                 or self._leads_unasked(one, query, words)
                 or self._shares_otherwise(one.form, query, words)
@@ -197,6 +204,12 @@ class GrammarAgreement:
             return True
         return any(int(end[way]) in types for way in ways for end in (graph.head_type, graph.tail_type))
 
+    def _are_of(self, one: Candidate, query: LabelQuery) -> bool:
+        """Whether a form finds things of a type that the question names."""
+        if one.nodes is None or not len(one.nodes):
+            return False
+        return not {index for index, _ in query.types}.isdisjoint(self.graph.types_of(int(one.nodes[0])))
+
     def _finds_nameless(self, one: Candidate, query: LabelQuery) -> bool:
         """Whether a form finds records without names, of a type that the question does not name or whose owners it
         asks for, as in `whose visits`."""
@@ -216,7 +229,8 @@ class GrammarAgreement:
         for node in nodes_of(form):
             if isinstance(node, Aggregate) and node.by:
                 end = self.graph.end_type(self.graph.directed_relation(node.by[0]))
-                return end < 0 or not words.index.type_words(end).isdisjoint(said)
+                named = {root(label) for label in self.graph.type_labels} & set(said)
+                return not named or end < 0 or not words.index.type_words(end).isdisjoint(said)
         return True
 
     def _done(self, words: WordCover) -> str | None:
@@ -536,6 +550,11 @@ def _finds_no_kind(form: Form, words: WordCover) -> bool:
         form = form.of
     parts = form.parts if isinstance(form, (And, Or)) else (form,)
     return not any(isinstance(part, Join) and len(part.path) == 1 and part.of in values for part in parts)
+
+
+def _finds_best(form: Form) -> bool:
+    """Whether a form finds the best of a set itself, and not what has to do with it."""
+    return isinstance(form, (Arg, Nth)) or (isinstance(form, And) and any(map(_finds_best, form.parts)))
 
 
 def _groups_otherwise(form: Form, graph: LabelGraph, words: WordCover) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from kgqa_core.datasets.derived import thesaurus as thesaurus_file
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, Thesaurus, public_names, thesaurus
 from kgqa_core.datasets.files import packaged_yaml
+from kgqa_core.kg.text_numbers import units
 from kgqa_core.linking.english import type_words
 from kgqa_core.linking.words import FUNCTION_WORDS
 from kgqa_core.logic.forms import BESTS
@@ -72,7 +73,7 @@ def _entry(known: Thesaurus, label: str, measured: bool, dated: bool) -> Relatio
         entry = known.relation("date")
         entry = entry and replace(entry, nouns=(), ask=())
     elif measured:
-        entry = known.measure(label, lists["units"] | lists["stated_units"])
+        entry = known.measure(label, lists["units"] | lists["stated_units"] | units().keys())
     names = public_names(label) or RelationEntry()
     return (
         replace(entry, nouns=(*names.nouns, *entry.nouns), passive=names.passive, verb=names.verb) if entry else names

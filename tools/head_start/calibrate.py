@@ -58,7 +58,7 @@ GENERATED = 150
 """Questions made from each graph."""
 SAMPLED, SIMPLE = 200, 400
 """Questions drawn from the dev split of a data set, and from the training split of SimpleQuestions over Wikidata."""
-SMALL = ("dev2", "dev3", "dev4")
+SMALL = ("dev2", "dev3", "dev4", "dev5")
 """Sets of people's questions over small graphs of their own."""
 QUIZZES = (quiz.MINTAKA, quiz.QALD)
 """Sets of quiz questions whose licence allows it; most have no answer in the graph."""

@@ -98,10 +98,11 @@ class Thesaurus:
     def measure(self, label: str, units: Collection[str] = ()) -> RelationEntry | None:
         """The entry of the measure that a longer label ends with, as of `unit price` and `top speed (km/h)`.
 
-        units: words behind it, as in `duration minutes`.
+        units: words behind it, as in `duration minutes` and `height in cm`.
         """
         words = _BRACKETS.sub(" ", label.casefold().replace("-", " ")).partition(" of ")[0].split()
-        while words and words[-1] in units:
+        size = len(words)
+        while words and (words[-1] in units or (words[-1] == "in" and len(words) < size)):
             words.pop()
         found = (self.relations.get(" ".join(words[start:])) for start in range(len(words)))
         return next((entry for entry in found if entry is not None and (entry.most or entry.least)), None)
