@@ -99,7 +99,7 @@ def test_every_condition_on_a_value_is_fulfilled_by_what_running_its_form_finds(
             types = tuple((int(t), 1.0) for t in draw.permutation(len(graph.type_ids))[:2])
             slots = (slot_of(graph, "x", ENTITIES[seed % len(ENTITIES)]),) if seed % 3 else ()
             values = tuple(VALUES[n] for n in draw.choice(len(VALUES), 2, replace=False))
-            query = LabelQuery("?", slots, types, None, values)
+            query = LabelQuery("more or less than n", slots, types, None, values)
             for one in with_values(graph, query, draw.normal(size=2 * graph.relations)):
                 check(one, graph.answering)
                 some = bool(one.value) if one.nodes is None else len(one.nodes) > 0
