@@ -651,7 +651,8 @@ class PlanSearch:
     @cached_property
     def english(self) -> bool:
         """Whether the question has words of English grammar."""
-        return grammar_of(self.query.text) is question_words()["grammar"]
+        grammar = question_words()["grammar"]
+        return grammar_of(self.query.text) is grammar and not grammar.isdisjoint(self.words.words)
 
     @cached_property
     def ends(self) -> tuple[str, ...]:
