@@ -89,7 +89,7 @@ def test_the_second_plan_is_answered_with_its_proof_when_it_is_chosen(make: Solv
     other = {CAPITAL: NEAR, NEAR: CAPITAL}[str(own.form).replace(X, "")]
     assert str(found.form).replace(X, "") == other and found.answers != own.answers
     assert found.proof == execute(parse(str(found.form)), make(None).store).proof != ()
-    assert found.confidence == MOST and found.chooser == "openai:m: plan 2 of 8" and own.chooser is None
+    assert found.confidence == MOST and found.chooser == "openai:m: plan 2 of 7" and own.chooser is None
     [body] = server.bodies
     seen = json.loads(body["messages"][-1]["content"])
     assert seen["question"] == TEXT and len(seen["plans"]) == 8 <= PLANS
@@ -124,7 +124,7 @@ def test_a_plan_against_which_the_parser_is_sure_is_not_answered(make: Solvers, 
 def test_none_declines_and_says_what_is_missing(make: Solvers, server: ChatServer) -> None:
     found = ask(make(opened(server, "none", "the  old\ncapital"), CAPITAL))
     assert (found.answers, found.reason, found.missing) == ((), RELATION, "the old capital")
-    assert found.chooser == "openai:m: none of 8, missing: the old capital"
+    assert found.chooser == "openai:m: none of 7, missing: the old capital"
     assert found.confidence is not None and found.confidence < 0.4
     assert ask(make(opened(server, "none", ""), CAPITAL, least=0.1)).reason == RELATION
     assert ask(make(opened(server, "none", ""), CAPITAL, least=0.0)).answers, "nothing is declined at 0"
@@ -134,10 +134,10 @@ def test_none_declines_and_says_what_is_missing(make: Solvers, server: ChatServe
     ("said", "fault"),
     [
         ("Norland City", "no JSON object"),
-        ('{"plan": "11", "missing": ""}', "'11' is none of 8 plans"),
-        ('{"plan": ["1"], "missing": ""}', "is none of 8 plans"),
-        ('{"plan": null, "missing": ""}', "is none of 8 plans"),
-        ('{"plan": "1", "missing": 7}', "is none of 8 plans"),
+        ('{"plan": "11", "missing": ""}', "'11' is none of 7 plans"),
+        ('{"plan": ["1"], "missing": ""}', "is none of 7 plans"),
+        ('{"plan": null, "missing": ""}', "is none of 7 plans"),
+        ('{"plan": "1", "missing": 7}', "is none of 7 plans"),
         ("", "empty"),
         ("[" * 9000 + "{}", "no JSON object|is none of"),
         (Fault(status=500), "500"),
