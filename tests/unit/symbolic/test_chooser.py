@@ -92,11 +92,11 @@ def test_the_second_plan_is_answered_with_its_proof_when_it_is_chosen(make: Solv
     assert found.confidence == MOST and found.chooser == "openai:m: plan 2 of 7" and own.chooser is None
     [body] = server.bodies
     seen = json.loads(body["messages"][-1]["content"])
-    assert seen["question"] == TEXT and len(seen["plans"]) == 8 <= PLANS
+    assert seen["question"] == TEXT and len(seen["plans"]) == 7 <= PLANS
     asks = {plan["asks for"]: plan["finds"] for plan in seen["plans"]}
     assert asks["capital of Norland"] == ["Norland City"] and all(len(finds) <= 5 for finds in asks.values())
     schema = body["response_format"]["json_schema"]["schema"]
-    assert schema["properties"]["plan"]["enum"] == [*map(str, range(1, 9)), "none"]
+    assert schema["properties"]["plan"]["enum"] == [*map(str, range(1, 8)), "none"]
     assert "http" not in body["messages"][-1]["content"], "no key of the graph is sent"
 
 
