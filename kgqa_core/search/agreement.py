@@ -229,8 +229,7 @@ class GrammarAgreement:
         for node in nodes_of(form):
             if isinstance(node, Aggregate) and node.by:
                 end = self.graph.end_type(self.graph.directed_relation(node.by[0]))
-                named = {root(label) for label in self.graph.type_labels} & set(said)
-                return not named or end < 0 or not words.index.type_words(end).isdisjoint(said)
+                return words.index.kinds.isdisjoint(said) or end < 0 or not words.index.type_words(end).isdisjoint(said)
         return True
 
     def _done(self, words: WordCover) -> str | None:

@@ -305,7 +305,7 @@ class FormReader:
                 number += asks and graph.measured[relation] <= 0.5 and graph.triples[relation] > 0  # else a qualifier
                 continue
             wordless += relation not in told
-            same_kind = ends[0] == ends[1] or graph.symmetric[relation]
+            same_kind = ends[0] == ends[1] or graph.is_symmetric(relation)
             if same_kind and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
                 number += 1
                 continue
@@ -477,7 +477,7 @@ class FormReader:
                 relation = self.graph.memory.relation_ids[node.path[-1].relation]  # type: ignore[attr-defined]
                 if self.graph.dated[relation] > 0 or entry_of(self.graph, relation).wh == "when":
                     return True
-                if self.graph.to_years[relation]:
+                if self.graph.leads_to_years(relation):
                     return True
         return False
 

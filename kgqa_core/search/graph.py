@@ -144,6 +144,7 @@ class LabelGraph:
         self._text_keys: dict[int, str] = {}
         self._names: dict[int, str] = {}
         self._nameless: dict[int, bool] = {}
+        self._symmetric: dict[int, bool] = {}
         self._read_types()
         self._read_ends()
 
@@ -416,14 +417,14 @@ class LabelGraph:
             alike[relation] = both > BOTH_ENDS * min(len(heads), len(tails))
         return alike
 
-    @cached_property
-    def symmetric(self) -> NDArray[np.bool_]:
-        """Whether more than half of the statements of each relation between entities also hold the other way round."""
-        memory, size = self.memory, self.memory.entities
-        pairs = (memory.relation.astype(np.int64) * size + memory.head) * size + memory.tail
-        back = (memory.relation.astype(np.int64) * size + memory.tail) * size + memory.head
-        both = np.isin(pairs, back) & (memory.head != memory.tail)
-        return np.bincount(memory.relation[both], minlength=self.relations) > self.triples / 2
+    def is_symmetric(self, relation: int) -> bool:
+        """Whether more than half of the statements of a relation between entities also hold the other way round."""
+        if relation not in self._symmetric:
+            memory, own = self.memory, self.memory.relation == relation
+            heads, tails = memory.head[own].astype(np.int64), memory.tail[own].astype(np.int64)
+            both = np.isin(heads * memory.entities + tails, tails * memory.entities + heads) & (heads != tails)
+            self._symmetric[relation] = bool(both.sum() * 2 > len(both))
+        return self._symmetric[relation]
 
     @cached_property
     def name_words(self) -> list[frozenset[str]]:
@@ -556,13 +557,12 @@ class LabelGraph:
         found = [units().get(end[0]) if end else None for end in ends]
         return [unit and (unit[1], unit[2]) for unit in found]
 
-    @cached_property
-    def to_years(self) -> NDArray[np.bool_]:
-        """Whether each relation leads to whole numbers alone that may be years [relations]."""
-        memory = self.memory
-        x = memory.x[memory.tail]
-        year = (memory.dim[memory.tail] >= 0) & (x == np.round(x)) & (x >= YEARS[0]) & (x <= YEARS[1])
-        return (np.bincount(memory.relation[year], minlength=self.relations) == self.triples) & (self.triples > 0)
+    def leads_to_years(self, relation: int) -> bool:
+        """Whether a relation leads to whole numbers alone that may be years."""
+        memory, tails = self.memory, self.tails_of(relation)
+        x = memory.x[tails]
+        year = (memory.dim[tails] >= 0) & (x == np.round(x)) & (x >= YEARS[0]) & (x <= YEARS[1])
+        return len(tails) > 0 and bool(year.all())
 
     @cached_property
     def fan_out(self) -> NDArray[np.float64]:
