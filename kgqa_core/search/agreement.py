@@ -72,7 +72,7 @@ _ASKS_TYPE = re.compile(
 _ASKS_WHAT = re.compile(r"\W*what(?:['’]?s| is| are| was| were| has| have| had| do| does| did| will| can) (?!the\b)")
 _BEST_AS_OBJECT = re.compile(
     r"\W*(?:what|who) (?!is\b|are\b|was\b|were\b|has\b|have\b|had\b|do\b|does\b|did\b|got\b|gets\b)[a-z]+ the "
-    r"(?:\w+est|\w+iest|best|worst|first|last|newest|latest) (?!of\b)\w+"
+    r"(?:\w+est|worst|first|last) (?!of\b)\w+"
 )
 """What asks who does something to the best of a set: `who wrote the longest book`."""
 _ENDS_OPEN = re.compile(r" (?:in|at|for|to|from|on|with|after)$")

@@ -289,7 +289,7 @@ class LabelGraph:
 
     def _relations_of_set(self, nodes: Ints, end_type: int) -> NDArray[np.int64]:
         if len(nodes) > MOST_ENDS:
-            some = self.directed_relations(nodes[np.linspace(0, len(nodes) - 1, MOST_ENDS).astype(np.int64)])
+            some = self.directed_relations(_some(nodes))
             return np.union1d(some, self.relations_of_types([end_type])) if end_type >= 0 else some
         return np.unique(np.concatenate([self._relations_of(node) for node in nodes.tolist()] or [NONE]))
 
@@ -440,7 +440,7 @@ class LabelGraph:
         if self.end_type(directed) >= 0 or not self.to_entities(directed):
             return []
         end = self.reached_by(directed)
-        return end[np.linspace(0, len(end) - 1, min(len(end), MOST_ENDS)).astype(np.int64)].tolist()
+        return _some(end).tolist()
 
     @cached_property
     def values_by_name(self) -> dict[str, tuple[int, ...]]:
@@ -593,7 +593,7 @@ class LabelGraph:
             return False
         if type_index not in self._nameless:
             members = self.members(type_index)
-            some = members[np.linspace(0, len(members) - 1, min(len(members), MOST_ENDS)).astype(np.int64)].tolist()
+            some = _some(members).tolist()
             keys, names = self.store.entity_keys(some), self.store.names(some)
             own = {form for word in WORD.findall(self.type_labels[type_index]) for form in (word, f"{word}s")}
             coded = sum(is_blank_node(keys[node]) or _is_code(names[node], own) for node in some)
@@ -632,6 +632,11 @@ class LabelGraph:
         return int(
             self.head_type[directed - self.relations] if directed >= self.relations else self.tail_type[directed]
         )
+
+
+def _some(nodes: Ints) -> Ints:
+    """`MOST_ENDS` of some nodes at most, evenly apart."""
+    return nodes[np.linspace(0, len(nodes) - 1, min(len(nodes), MOST_ENDS)).astype(np.int64)]
 
 
 def _is_code(name: str, words: set[str]) -> bool:

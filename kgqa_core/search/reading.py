@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -57,7 +57,7 @@ _DECADE = re.compile(r"\b(?:(?:in|during|from|of) )?(?:the )?(1\d|20)(\d)0['’]
 _TENS = {"twenties": 2, "thirties": 3, "forties": 4, "fifties": 5, "sixties": 6, "seventies": 7, "eighties": 8,
          "nineties": 9}  # fmt: skip
 _IN_DECADE = re.compile(rf"\b(?:in|during|from|of) the ({'|'.join(_TENS)})\b", re.IGNORECASE)
-_PLACED = re.compile(r"\b(?:(\d+)(?:st|nd|rd|th)|(first|second|third|fourth|fifth|sixth)) ([a-z]{3,})\b", re.IGNORECASE)
+_PLACED = re.compile(r"\b(\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth) ([a-z]{3,})\b", re.IGNORECASE)
 _CENTURY = re.compile(r"\b(?:(?:in|during|from|of) )?(?:the )?(\d{1,2})(?:st|nd|rd|th)[ -]century\b", re.IGNORECASE)
 _ABSENT = re.compile(
     r"\b(?:whose|with(?: the| its| their)?|where the|for wh(?:ich|om) the) (?P<a>(?:[\w-]+ ){1,4}?)"
@@ -121,7 +121,6 @@ _RELATIVE = re.compile(rf"(?P<owner>['’]s )?\b(?P<kin>{_KINS})\b", re.IGNORECA
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
-_IN_LETTERS_ORDER = tuple(enumerate("first second third fourth fifth sixth".split(), 1))
 _TOKEN = re.compile(r"(?<!\w)[+.@#]?\w[\w.+/:-]*")
 _NAME_WORD = re.compile(r"[^\W_](?:[\w.'’-]*\w)?|\S")
 PLAIN, MOST_READINGS = 40, 3
@@ -492,11 +491,11 @@ def _plainer(text: str, graph: LabelGraph) -> str:
 
 def _numbered_value(found: re.Match[str], graph: LabelGraph) -> str:
     """`5th floor` as `floor 5` where a relation to numbers is called *floor*, and no type is."""
-    noun = singulars(found[3].lower())
+    noun = singulars(found[2].lower())
     labels = [label.lower() for label in graph.labels]
     known = any(graph.is_measure(n) and graph.dated[n] == 0 for n, label in enumerate(labels) if label in noun)
-    number = found[1] or {word: n for n, word in _IN_LETTERS_ORDER}[found[2].lower()]
-    return f"{found[3]} {number}" if known and not any(one in graph.types_by_words for one in noun) else found[0]
+    named = any(one in graph.types_by_words for one in noun)
+    return f"{found[2]} {ordinal_in(found[1]) or 0}" if known and not named else found[0]
 
 
 def _along_relatives(found: re.Match[str], graph: LabelGraph) -> str:
@@ -547,11 +546,8 @@ def _is_english(word: str) -> bool:
     """
     if usualness(word):
         return True
-    return any(
-        word.endswith(ending) and any(usualness(word.removesuffix(ending) + more) for more in ("", "e"))
-        for ending in _ENDINGS
-        if len(word) > len(ending) + 2
-    )
+    endings = [ending for ending in _ENDINGS if len(word) > len(ending) + 2]
+    return any(map(usualness, _without_endings(word, endings)))
 
 
 def _is_listed(word: str) -> bool:
@@ -560,11 +556,12 @@ def _is_listed(word: str) -> bool:
     >>> _is_listed("kilos"), _is_listed("sowed"), _is_listed("captian")
     (True, True, False)
     """
-    known = english_words()
-    forms = (
-        word.removesuffix(one) + more for one in ("s", "es", "ed", "ing") if word.endswith(one) for more in ("", "e")
-    )
-    return word in known or any(form in known for form in forms)
+    return not english_words().isdisjoint((word, *_without_endings(word, ("s", "es", "ed", "ing"))))
+
+
+def _without_endings(word: str, endings: Sequence[str]) -> Iterator[str]:
+    """A word without each of some endings that it has, and the same with a mute e."""
+    return (word.removesuffix(one) + more for one in endings if word.endswith(one) for more in ("", "e"))
 
 
 _ENDINGS = ("est", "er", "ed", "ing", "ly", "ness", "s", "es")

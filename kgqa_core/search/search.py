@@ -732,9 +732,7 @@ class PlanSearch:
         number = numbers_of(self.query.values)
         years = {n for n, value in zip(number, self.query.values, strict=True) if value.datatype.endswith("gYear")}
         stated = {n for n, value in zip(number, self.query.values, strict=True) if value.unit}
-        fitting = {n: self._in_unit_of(value) for n, value in zip(number, self.query.values, strict=True) if value.unit}
-        fitting = {n: found for n, found in fitting.items() if found}
-        amounts = self.words.index.amounts
+        fitting, amounts = self.fitting, self.words.index.amounts
         for (place, literal), ((relation, counted), (source, reached)) in product(
             enumerate(self.query.values), zip(measures, hops, strict=True)
         ):
@@ -764,10 +762,15 @@ class PlanSearch:
             if other := found.get((relation, counted, self.range.get(place, -1))):
                 yield _both(form, other[0]), own[among(own, other[1])], relation
 
-    def _in_unit_of(self, value: Literal) -> set[int]:
-        """The relations to numbers that a number with a unit can be compared with."""
+    @cached_property
+    def fitting(self) -> dict[int, set[int]]:
+        """The relations to numbers that each number with a unit can be compared with, of those that have any."""
         measures = np.flatnonzero((self.graph.measured > 0.5) & (self.graph.dated <= DATED)).tolist()
-        return {one for one in measures if self.graph.in_unit(value, one) is not None}
+        found = {}
+        for number, value in zip(numbers_of(self.query.values), self.query.values, strict=True):
+            if value.unit:
+                found[number] = {one for one in measures if self.graph.in_unit(value, one) is not None}
+        return {n: relations for n, relations in found.items() if relations}
 
     @cached_property
     def range(self) -> dict[int, int]:
