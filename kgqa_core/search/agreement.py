@@ -66,15 +66,25 @@ _OR_MORE = re.compile(r"\bn or (?:more|less|fewer|after|before|above|below|over|
 """A limit that is one end of an open range."""
 _STRICT = re.compile(r"\b(?:more|less|fewer|\w+er) than n\b|\b(?:over|under|above|below|after|before|exceeding) n\b")
 _ASKS_TYPE = re.compile(
-    r"\b(?:type|kind|sort|class|categor|genus|famil|species|classif)\w*|^\W*(?:who|what)(?:['’]?s| is| are| was| were)?"
-    r"(?: an?| the)? [xyzw]\W*$|\bwhat [xyzw] (?:is|are|was|were)\b"
+    r"\b(?:type|kind|sort|class|categor|genus|famil|species|classif)\w*|\bwhat [xyzw] (?:is|are|was|were)\b"
 )
+_ASKS_FOR_THING = re.compile(
+    r"\W*(?:(?:who|what)(?:['’]?s| is| are| was| were)?|(?:please |can you )*(?:describe|info(?:rmation)? (?:on|about)|"
+    r"tell (?:me|us)(?: something| more| all)? about))(?: an?| the)? [xyzw]\W*$"
+)
+"""What asks what a thing is, and nothing else of it."""
+_ASKS_FOR_KIND = re.compile(
+    r"\W*(?:what|which) (?:kind|type|sort)s? of (?:\w+ ){1,2}(?:is|are|was|were) (?:an? |the )?[xyzw]\W*$"
+)
+_SAYS_WHAT = frozenset(("description", "occupation", "job title"))
+"""Labels of relations in the thesaurus to what tells what a thing or somebody is."""
 _ASKS_WHAT = re.compile(r"\W*what(?:['’]?s| is| are| was| were| has| have| had| do| does| did| will| can) (?!the\b)")
 _BEST_AS_OBJECT = re.compile(
     r"\W*(?:what|who) (?!is\b|are\b|was\b|were\b|has\b|have\b|had\b|do\b|does\b|did\b|got\b|gets\b)[a-z]+ the "
     r"(?:\w+est|worst|first|last) (?!of\b)\w+"
 )
 """What asks who does something to the best of a set: `who wrote the longest book`."""
+_BEHIND_HEAD = re.compile(r" (?:in|of|per|for|at|from|to)\b")
 _ENDS_OPEN = re.compile(r" (?:in|at|for|to|from|on|with|after)$")
 _BEFORE_KINDS = frozenset("which what the all any list show name me give find how many every".split())
 """Words before the kind that a question asks for."""
@@ -82,6 +92,7 @@ _ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
 """A label by which a head is something of its tail: `child of`, and not `made of`."""
 _RELATIVES = frozenset(("who", "that", "which"))
 _SHARE = re.compile(r"\b(?:share|proportion|fraction) of\b|\bper ?cent", re.IGNORECASE)
+_HAVING, _ANY = frozenset("with without having have has".split()), frozenset("a an any no".split())
 _BEING = frozenset(("is", "are", "was", "were"))
 _TIED = frozenset(("in", "on", "at", "by", "with", "from", "for", "under"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
@@ -119,6 +130,8 @@ class GrammarAgreement:
         wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
         english = grammar_of(query.text) is question_words()["grammar"]
         best_as_object = _BEST_AS_OBJECT.match(query.text.lower()) is not None
+        asks_what = _ASKS_FOR_THING.match(query.text.lower()) is not None
+        asks_kind = _ASKS_FOR_KIND.match(query.text.lower()) is not None
         for n, one in enumerate(candidates):
             if (
                 self._finds_what_is_done(one.form, words)
@@ -127,6 +140,8 @@ class GrammarAgreement:
                 or self._counts_otherwise(one.form, words)
                 or _finds_no_kind(one.form, words)
                 or (best_as_object and _finds_best(one.form) and self._are_of(one, query))
+                or ((asks_what or asks_kind) and not self._says_what(one, query if asks_kind else None))
+                or self._finds_what_it_is_with(one.form, words)
                 or self._measures_unasked(one.form, query)
                 or self._leads_unasked(one, query, words)
                 or self._shares_otherwise(one.form, query, words)
@@ -137,6 +152,22 @@ class GrammarAgreement:
             ):
                 wrong.add(n)
         return wrong | self._lacking(candidates, query, words)
+
+    def _says_what(self, one: Candidate, query: LabelQuery | None) -> bool:
+        """Whether a form finds the types of a thing or a text that tells what it is; query: what asks for its kind, so
+        that other things will do, but for the type that it names."""
+        form, graph = one.form, self.graph
+        if not isinstance(form, Join) or not isinstance(form.of, Entity) or not form.path[0].inverse:
+            return False
+        relation = graph.memory.relation_ids[form.path[0].relation]
+        if query is not None:
+            named = {int(graph.type_ids[index]) for index, _ in query.types}
+            return (
+                not graph.alike[relation]
+                and not graph.is_measure(relation)
+                and named.isdisjoint(one.nodes[:1].tolist() if one.nodes is not None else ())
+            )
+        return bool(graph.is_type[relation]) or not _SAYS_WHAT.isdisjoint(entry_of(graph, relation).labels)
 
     def _lacking(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
         """Candidates without what the question demands and another candidate has: groups, values, alternatives, a
@@ -196,7 +227,8 @@ class GrammarAgreement:
         """Whether a form has a type, finds things of it, or has a relation to or from them, if the noun for them stands
         within the label of one of its relations: not *flight hours* where flights are asked for."""
         graph, ways = self.graph, [way % self.graph.relations for way in one.ways]
-        if not any(noun in map(root, WORD.findall(graph.labels[way].lower())[:-1]) for way in ways):
+        heads = (_BEHIND_HEAD.split(graph.labels[way].lower())[0] for way in ways)  # `area` of `area in km2`
+        if not any(noun in map(root, WORD.findall(head)[:-1]) for head in heads):
             return True
         if any(isinstance(node, Class) and graph.type_of_key.get(node.key) in types for node in nodes_of(one.form)):
             return True
@@ -222,11 +254,32 @@ class GrammarAgreement:
         named = {index for index, _ in query.types}
         return bool(types) and (named.isdisjoint(types) or "whose" in query.text.lower().split()[:2])
 
+    def _finds_what_it_is_with(self, form: Form, words: WordCover) -> bool:
+        """Whether a form finds what things of a type have where these are asked for, `patients with an insurance`, or
+        those at the other end of the relation: `games with a sequel` by `sequel of`."""
+        for node in nodes_of(form):
+            if isinstance(node, Compare) and node.counted and not node.path[-1].inverse:
+                roles = self.roles(self.graph.memory.relation_ids[node.path[-1].relation])
+                if any(roles.get(word) == ROLE for word in words.roots):
+                    return True
+        if not isinstance(form, Join) or not isinstance(form.of, Class) or not form.path[0].inverse:
+            return False
+        own = words.index.type_words(self.graph.type_of_key.get(form.of.key, -1))
+        named = words.relations[self.graph.memory.relation_ids[form.path[0].relation]]
+        return any(
+            word in _HAVING and words.roots[n - 1] in own and named[n + 1 : n + 2 + (words.words[n + 1] in _ANY)].any()
+            for n, word in enumerate(words.words[:-1])
+            if n
+        )
+
     def _groups_by(self, form: Form, words: WordCover) -> bool:
         """Whether a form has rows for no other type than that behind the word for groups: `sales by region`."""
         group = words.aggregates["group"]
         said = words.roots[int(np.flatnonzero(group)[-1]) + 1 :][:2]
         for node in nodes_of(form):
+            if isinstance(node, Aggregate) and node.how == "values" and node.counted:  # `games per genre` count games
+                counted = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
+                return roots(counted).isdisjoint(said)
             if isinstance(node, Aggregate) and node.by:
                 end = self.graph.end_type(self.graph.directed_relation(node.by[0]))
                 return words.index.kinds.isdisjoint(said) or end < 0 or not words.index.type_words(end).isdisjoint(said)
@@ -341,7 +394,7 @@ class GrammarAgreement:
         if self.graph.is_type[relation]:  # types of things
             english = grammar_of(query.text) is question_words()["grammar"]
             said = not roots(self.graph.labels[relation]).isdisjoint(words.roots)
-            return english and not said and _ASKS_TYPE.search(text) is None
+            return english and not (said or _ASKS_TYPE.search(text) or _ASKS_FOR_THING.match(text))
         if words.names(relation) and not self.graph.is_nameless(int(self.graph.head_type[relation])):
             return False
         if _ASKS_WHAT.match(text) is None:

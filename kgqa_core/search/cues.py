@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kgqa_core.linking.english import singulars
+from kgqa_core.linking.words import english_words
 from kgqa_core.logic.forms import Aggregate, Arg, Compare, Count, Form, Greater, Minus, Nth, Qualifier
 from kgqa_core.logic.measures import TIME
 from kgqa_core.search.candidates import OR, Candidate, LabelQuery, inside, is_false, nodes_of, slots_of
-from kgqa_core.search.graph import LONGEST_TYPE, LabelGraph
+from kgqa_core.search.graph import LONGEST_TEXT, LONGEST_TYPE, LabelGraph
 from kgqa_core.search.phrases import Phrases
-from kgqa_core.search.question_words import individuals, is_superlative, question_words
+from kgqa_core.search.question_words import individuals, is_person, is_superlative, question_words
 
 NUMBERED = "n|two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|hundred"
 """Numbers as a query has them: masked, or in letters where a label of the graph has them so."""
@@ -210,6 +211,12 @@ def _of_verb(text: str, first: int, slot: int) -> bool:
     return len(between) <= 3 and _POSSESSED.isdisjoint(between)
 
 
+def _does(label: str) -> bool:
+    """Whether a type is of persons, or called by a noun for what does something that English does not have."""
+    last = label.rpartition(" ")[2]
+    return is_person(label) or (last not in english_words() and _DOER.search(last) is not None)
+
+
 def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     """Whether what a candidate finds may be of a kind, by the graph's types and datatypes; by what its phrase calls it
     where things without types may be persons.
@@ -232,9 +239,10 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
             x = memory.x[nodes]
             return timed or bool(((x > 0) & (x < LAST_YEAR) & (x == x.round())).all())
         return kind == "which" or (kind == "number" and not timed)
-    if memory.literal[nodes].any():
-        return True
     lists, typed = question_words(), graph.typed(nodes)
+    if memory.literal[nodes].any():
+        long = max(map(len, graph.names(nodes.tolist()).values())) > LONGEST_TEXT
+        return kind != "person" or not (long or lists["no_person"] & {*phrases.answer(candidate.form).split()})
     if kind in ("time", "number") and not typed.any():
         return any(map(str.isdigit, "".join(graph.names(nodes.tolist()).values())))
     if kind in ("person", "place") and graph.value_nodes.issuperset(nodes.tolist()):
@@ -259,8 +267,6 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         case "time":
             return not named.isdisjoint(lists["times"])
         case "person":
-            if individuals(graph) and types_found:
-                persons = lists["persons"] | lists["individuals"]
-                return not named.isdisjoint(persons) or any(map(_DOER.search, named))
-            return named.isdisjoint(lists["no_person"]) or not named.isdisjoint(lists["persons"])
+            plain = named.isdisjoint(lists["no_person"]) and not (individuals(graph) and types_found)
+            return plain or not named.isdisjoint(lists["persons"]) or any(map(_does, types))
     return named.isdisjoint(lists["no_place"])

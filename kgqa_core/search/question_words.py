@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from kgqa_core.datasets.derived import thesaurus as thesaurus_file
@@ -13,7 +13,7 @@ from kgqa_core.datasets.derived.thesaurus import RelationEntry, Thesaurus, publi
 from kgqa_core.datasets.files import packaged_yaml
 from kgqa_core.kg.text_numbers import units
 from kgqa_core.linking.english import type_words
-from kgqa_core.linking.words import FUNCTION_WORDS
+from kgqa_core.linking.words import FUNCTION_WORDS, person_nouns
 from kgqa_core.logic.forms import BESTS
 from kgqa_core.search.graph import WORD, LabelGraph
 
@@ -90,12 +90,20 @@ def amounts(graph: LabelGraph) -> frozenset[int]:
     )
 
 
-def individuals(graph: LabelGraph) -> list[int]:
+def individuals(graph: LabelGraph) -> tuple[int, ...]:
     """Indices of the types of single persons, such as employees, in a graph that has no type of persons as such."""
-    known = graph.types_by_words
-    if not PERSONS.isdisjoint(known):
-        return []
-    return [index for word in sorted(question_words()["individuals"]) for index in known.get(word, ())]
+    return () if not PERSONS.isdisjoint(graph.types_by_words) else _individuals(tuple(graph.type_labels))
+
+
+@lru_cache(maxsize=16)
+def _individuals(labels: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(index for label, index in sorted(zip(labels, range(len(labels)), strict=True)) if is_person(label))
+
+
+def is_person(label: str) -> bool:
+    """Whether a type's label is for single persons."""
+    lists, nouns = question_words(), {label, label.rpartition(" ")[2]}
+    return not nouns.isdisjoint(lists["individuals"]) or bool((nouns & person_nouns()) - lists["no_person"])
 
 
 def is_superlative(word: str) -> bool:

@@ -76,9 +76,10 @@ FOLLOWED, SIDE = 40, 10
 MOST, LARGE, MOST_ROWS, MOST_HEADS = 320, 50_000, 1_000, 2
 """Candidates of a question; members of a set that is extended; rows of a table; relations by whose heads a noun for
 things without a type is read."""
-MEASURES, LACKED, EMPTIES, OTHERWISE, JUDGED, AGGREGATED = 6, 6, 6, 3, 20, 20
+MEASURES, LACKED, EMPTIES, OTHERWISE, JUDGED, AGGREGATED, COUNTED = 6, 6, 6, 3, 20, 20, 80
 """Measures of a set, relations that it may lack, pairs whose intersection is empty, and that are united by unlike
-relations; sets that are judged by yes or no about the same mentions, and those that something is computed of."""
+relations; sets that are judged by yes or no about the same mentions, those that something is computed of, and those
+that are counted besides types."""
 SINGLE, SEVERAL = 1.05, 1.15
 """Mean number of things from which on a relation leads to several; and from which on, where it leads to none from a
 thing that others have it to, there are none: no animals in an enclosure, while its size is not known."""
@@ -91,6 +92,8 @@ EMPTY, IDLE, GAIN = 0.1, 0.08, 0.02
 GENDER, GENDERS = "gender", ("female", "male")
 """A label of the relation to it in the thesaurus, and the lists of nouns for persons."""
 ANYBODY = frozenset("everyone everybody anyone anybody someone somebody whoever those".split())
+WITH = frozenset(("with", "having", "have", "has"))
+"""Words before what things have."""
 MOST_PERSONS = 6
 """Types of single persons that are persons together."""
 FEW_MEASURES, FEW_GROUPS = 2, 20
@@ -298,7 +301,7 @@ class PlanSearch:
         items += self._having()
         called = list(self._called_after_relations())
         self.kinds_called = {plan.form for plan in called}
-        items += [plan for plan, index in self.persons if index < 0]
+        items += [plan for plan, _ in self.persons]
         return items + called
 
     def _listed_types(self) -> Iterator[Plan]:
@@ -385,7 +388,7 @@ class PlanSearch:
         plain = not (self.query.slots or self.query.values or self.query.dropped_words)
         asked = {*self.words.roots}
         found = dict(self.called)
-        things = (graph.entity_tails > 0.5) & (graph.tail_type < 0) & ~graph.to_truths
+        things = (graph.measured <= 0.5) & (graph.tail_type < 0) & ~graph.to_truths & ~graph.is_type
         for relation in np.flatnonzero(things).tolist() if plain else ():
             label = self.owner.label_roots[relation]
             if label and label <= asked:
@@ -639,7 +642,7 @@ class PlanSearch:
             numbers = [one for one in relations if graph.is_measure(one)]
             things = [
                 one for one in relations
-                if graph.to_entities(one) and not graph.is_type[one % graph.relations] and fan_out[one] > SINGLE
+                if not (graph.is_measure(one) or graph.is_type[one % graph.relations]) and fan_out[one] > SINGLE
             ]  # fmt: skip
             fits = self.likeness + self.relation_cover @ self.words.weights / self.words.total
             numbers.sort(key=lambda one: (-fits[one], one))
@@ -810,10 +813,12 @@ class PlanSearch:
             yield self._plan(Class(self.graph.type_keys[index]), self.graph.members(index), self.none, cost=0.1)
 
     def _lack(self, plan: Plan) -> Iterator[Plan]:
-        """Members without a relation."""
-        if not self.words.away.any() or not plan.things or plan.away or plan.chain == 0:
+        """Members without a relation, or types with one: `patients with an insurance`."""
+        graph, away = self.graph, self.words.away.any()
+        if not plan.things or plan.away or plan.chain == 0:
             return
-        graph = self.graph
+        if not away and not (isinstance(plan.form, Class) and WITH & {*self.words.words}):
+            return
         relations = [one for one in graph.directed_relations(plan.nodes).tolist() if not self._useless(one)]
         usual = graph.relations_of_types(graph.types_of(int(plan.nodes[0]))).tolist() if len(plan.nodes) else []
         relations = sorted({*relations, *(one for one in usual if not self._useless(one))})
@@ -825,11 +830,15 @@ class PlanSearch:
             source, _ = graph.memory.hop(plan.nodes, relation % graph.relations, backward=relation >= graph.relations)
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
             lacks[source] = False
-            left = plan.nodes[lacks]
-            if self.words.names(relation) and len(left) < len(plan.nodes):
-                form = Minus(plan.form, Compare("ge", (graph.step(relation),), ONE, counted=True))
-                cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
-                yield self._extended(plan, form, left, cover, relation, 0.05, "difference", away=True)
+            having = Compare("ge", (graph.step(relation),), ONE, counted=True)
+            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
+            if not self.words.names(relation) or lacks.all():
+                continue
+            if away:
+                yield self._extended(plan, Minus(plan.form, having), plan.nodes[lacks], cover, relation, 0.05,
+                                     "difference", away=True)  # fmt: skip
+            else:
+                yield self._extended(plan, _both(plan.form, having), plan.nodes[~lacks], cover, relation, 0.05, "value")
 
     def _of_end(self, plan: Plan, directed: int) -> Plan:
         """Of persons of several types those of the types of some of what a directed relation leads to."""
@@ -967,7 +976,7 @@ class PlanSearch:
         sets = sorted((plan for plan in self.plans.values() if plan.is_set), key=lambda one: -one.score)
         things = [plan for plan in sets if plan.things and plan.chain != 0]
         if self._wants("count", self.words.count) and (self.words.count.any() or not self.english):
-            for plan in things[:80]:
+            for plan in (*things[:COUNTED], *(one for one in things[COUNTED:] if isinstance(one.form, Class))):
                 one = plan.chain > 0 and len(plan.nodes) == 1 and graph.fan_out[plan.relations[-1]] <= SINGLE
                 if not one or (self.words.count.any() and self.words.names(plan.relations[-1])):
                     cover = np.maximum(plan.cover, self.words.count)

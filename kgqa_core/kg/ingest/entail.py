@@ -102,11 +102,15 @@ def _vocabulary(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 def _name_relations(
     connection: duckdb.DuckDBPyConnection, options: KgOptions, source: str
 ) -> list[tuple[int, int, str]]:
-    """(predicate, tag, relation) of names that are facts, too: `Portuguese name`, of aliases `other name`, as IRIs."""
+    """(predicate, tag, relation) of names that are facts, too: `Portuguese name`, of aliases `other name`, as IRIs.
+
+    Also of what describes things, as `description`.
+    """
     if connection.execute("SELECT 1 FROM terms WHERE tag = 0 AND regexp_matches(key, '^P[0-9]+$') LIMIT 1").fetchone():
         return []  # Wikidata's: in hundreds of languages, and none in its other formats
     roles = dict.fromkeys(map(bare_key, options.label_predicates), "")
     roles |= dict.fromkeys(map(bare_key, options.alias_predicates), "urn:kgqa:other%20name")
+    roles |= dict.fromkeys(map(bare_key, options.description_predicates), "urn:kgqa:description")
     rows = connection.execute(
         "SELECT predicate, g.tag, any_value(p.key), any_value(lower(g.datatype[2:])), count(*) "
         f"FROM {source} JOIN terms p ON p.tid = predicate JOIN terms t ON t.tid = object JOIN tags g ON g.tag = t.tag "
@@ -380,12 +384,13 @@ class _Entailment:
             )
 
     def _names(self) -> None:
-        """Makes facts of the names that questions can ask for: those in other languages, and other names."""
+        """Makes facts of the names and descriptions of things that questions can ask for."""
         for predicate, tag, relation in _name_relations(self.connection, self.options, self.table):
             self._add(
                 f"SELECT subject, (SELECT tid FROM terms WHERE tag = 0 AND key = '{relation}') AS predicate, object, "
                 f"'names' AS kind, 'a name' AS reason FROM {self.table} JOIN terms ON tid = object "
-                f"WHERE predicate = {predicate} AND tag = {tag} AND subject NOT IN (SELECT predicate FROM {self.table})"
+                f"WHERE predicate = {predicate} AND tag = {tag} AND subject NOT IN (SELECT predicate FROM {self.table} "
+                f"UNION ALL SELECT object FROM {self.table} WHERE predicate = {self.type})"
             )
 
     # -- plumbing ------------------------------------------------------------------------------------------------

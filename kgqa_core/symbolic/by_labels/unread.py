@@ -15,13 +15,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache
 from typing import NamedTuple
 
 import torch
 
 from kgqa_core.kg.text_numbers import units
 from kgqa_core.linking.english import singulars
-from kgqa_core.linking.words import usualness
+from kgqa_core.linking.words import person_nouns, usualness
 from kgqa_core.logic.forms import Class, Count, Literal, Nth
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import Candidate, LabelQuery, computations, nodes_of
@@ -78,6 +79,7 @@ _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
 _DATES = frozenset("date dates day".split())
+_SHORT_DOER = re.compile(r"(\w{2,3})ers?")
 _FIGURES = frozenset("number numbers figure figures value values".split())
 """Nouns behind the name of a relation that say no more than it does."""
 _TELLING = frozenset(
@@ -261,7 +263,7 @@ class UnreadWords:
         lists = question_words()
         if word in qualifier_words(form.best.form, self.reader.graph):
             return READ
-        people = not form.phrase.isdisjoint(map(root, lists["individuals"]))
+        people = not form.phrase.isdisjoint(_person_roots())
         if _counts_people(word, before, form):
             return READ if people else LEFT
         if word in PERSONS and ("who" in form.words or people):
@@ -276,6 +278,8 @@ class UnreadWords:
         how = next((how for how, name in AGGREGATES.items() if word in lists[name]), "")
         if how in computations(form.best.form):
             return READ
+        if word == "between" and "range" in computations(form.best.form):
+            return GRAMMAR
         if word in lists["units"] and form.compares:
             return GRAMMAR
         if word in lists["lexical"] or is_superlative(word) or (how and word not in lists["counting"]):
@@ -284,7 +288,7 @@ class UnreadWords:
             return GRAMMAR
         if word in lists["counting"]:
             return GRAMMAR if form.number or form.ranks or word in ("much", "many", "how") else LEFT
-        if root(word) in form.words or (
+        if form.words & {root(word), *_verbs_of_doer(word)} or (
             word in lists["beside"] and form.words & {root(one) for one in lists["beside"]}
         ):
             return READ
@@ -316,13 +320,15 @@ class UnreadWords:
         for noun in {match["noun"] for match in _CHAIN.finditer(said)}:
             own = [token for token in tokens if root(token.text) == root(noun)]
             named = sum(root(noun) in self.reader.roots_of(directed)[1] for directed in best.ways)
-            for token in own[max(named, 1) :] if named else ():
+            for token in own[max(named, 1) :] if named and root(noun) not in self.reader.types else ():
                 token.state = LEFT
         for directed in {way for way in best.ways if best.ways.count(way) == 1 and self._is_alike(way)}:
             words = self.reader.roots_of(directed)[1] & self.reader.roots_of(self.reader.graph.inverse(directed))[1]
             for match in _NOUNS.finditer(said):
                 pair = [root(match["first"]), root(match["second"])]
-                if words.issuperset(pair) and self.reader.graph.inverse(directed) not in best.ways:
+                if words.difference(self.reader.types).issuperset(pair) and (
+                    self.reader.graph.inverse(directed) not in best.ways
+                ):
                     next(token for token in tokens if token.text == match["first"]).state = LEFT
 
     def _is_alike(self, directed: int) -> bool:
@@ -369,6 +375,10 @@ class UnreadWords:
             restricts = any(one.state == READ and one.text not in idle for one in around)
             restricts |= root(token.text) in self.reader.types or _is_predicate(tokens, n)
             restricts |= [one.text for one in tokens[n + 1 : n + 2]] == ["of"] and _is_read(tokens[n + 2 : n + 3])
+            restricts |= bool(form.ranks) and [one.text for one in tokens[n + 1 :]] == [
+                "the",
+                "most",
+            ]  # `who earns the most`
             restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             restricts = restricts and not (asks_one and self._is_head(tokens, n))
             other = self._is_of_others(token.text, form)
@@ -428,6 +438,17 @@ class UnreadWords:
                 results[number] = likeness
                 number += 1
         return results
+
+
+def _verbs_of_doer(word: str) -> set[str]:
+    """Roots of the verbs of which a short noun for who does something may be made: `use` of `users`."""
+    short = _SHORT_DOER.fullmatch(word)
+    return {root(short[1]), root(f"{short[1]}e")} if short else set()
+
+
+@cache
+def _person_roots() -> frozenset[str]:
+    return frozenset(map(root, question_words()["individuals"] | person_nouns()))
 
 
 def _counts_people(word: str, before: str, form: FormReading) -> bool:
