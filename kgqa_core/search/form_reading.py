@@ -40,6 +40,7 @@ from kgqa_core.search.question_words import (
     adjectives,
     amounts,
     entry_of,
+    is_person,
     kinds,
     other_types,
     question_words,
@@ -294,6 +295,13 @@ class FormReader:
             if worded or graph.keys[relation] in learnt:
                 continue
             reached = {ends[directed < graph.relations]}
+            if (
+                relation in inside
+                and graph.is_measure(form.best.ways[-1])
+                and not (any(name <= asked for name in self._type_names(reached)))
+            ):  # the area of Berlin is not that of the country with the capital Berlin
+                number += 1
+                continue
             unlike = directed in absent and not any(name <= asked for name in self._type_names(reached))
             if relation in apart or unlike or graph.to_truths[relation]:
                 number += 1
@@ -351,6 +359,15 @@ class FormReader:
         """What a form finds, or computes a number of; None where it does neither."""
         of = getattr(best.form, "of", None) if best.nodes is None else None
         return self.graph.memory.nodes(of) if isinstance(of, (And, Arg, Compare, Join, Minus, Or)) else best.nodes
+
+    def finds_persons(self, best: Candidate) -> bool:
+        """Whether a form finds or counts single persons, by their types or by what a relation to them is called."""
+        nodes, graph = self._members(best), self.graph
+        if isinstance(best.form, Count) and isinstance(best.form.of, Class):
+            nodes = graph.memory.nodes(best.form.of)
+        some = nodes[:LOOKED_AT].tolist() if nodes is not None else []
+        labels = {graph.type_labels[index] for node in some for index in graph.types_of(node)}
+        return any(map(is_person, labels or (self.ends[way] for way in best.ways[-1:])))
 
     def named_kinds(self, best: Candidate) -> set[str]:
         """Roots of the words that are in most names of the things without a type that a form finds, ranks or computes

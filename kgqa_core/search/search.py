@@ -301,7 +301,8 @@ class PlanSearch:
         items += self._having()
         called = list(self._called_after_relations())
         self.kinds_called = {plan.form for plan in called}
-        items += [plan for plan, _ in self.persons]
+        alone = not self.query.slots or self.words.away.any()  # else a mention is what a plan starts from
+        items += [plan for plan, index in self.persons if alone and (index < 0 or self.query.values)]
         return items + called
 
     def _listed_types(self) -> Iterator[Plan]:
@@ -817,7 +818,8 @@ class PlanSearch:
         graph, away = self.graph, self.words.away.any()
         if not plan.things or plan.away or plan.chain == 0:
             return
-        if not away and not (isinstance(plan.form, Class) and WITH & {*self.words.words}):
+        plain = isinstance(plan.form, Class) and not (self.query.slots or self.query.values or self.words.texts)
+        if not away and not (plain and WITH & {*self.words.words}):
             return
         relations = [one for one in graph.directed_relations(plan.nodes).tolist() if not self._useless(one)]
         usual = graph.relations_of_types(graph.types_of(int(plan.nodes[0]))).tolist() if len(plan.nodes) else []
@@ -837,7 +839,7 @@ class PlanSearch:
             if away:
                 yield self._extended(plan, Minus(plan.form, having), plan.nodes[lacks], cover, relation, 0.05,
                                      "difference", away=True)  # fmt: skip
-            else:
+            elif relation >= graph.relations or not (graph.to_truths[relation] or graph.measured[relation] > 0.5):
                 yield self._extended(plan, _both(plan.form, having), plan.nodes[~lacks], cover, relation, 0.05, "value")
 
     def _of_end(self, plan: Plan, directed: int) -> Plan:

@@ -58,6 +58,7 @@ _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth nint
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _DETERMINERS = frozenset("which what whose many all the every any of".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
+_BEFORE_VERBS = frozenset("do does did will would can could should must".split())
 _RANGES = frozenset("between up within s".split())
 SIGNS = re.compile(r"[<>≤≥=+-]")
 """Signs that compare."""
@@ -254,7 +255,8 @@ class WordCover:
         for n, word in enumerate(self.words):
             own = self.roots[n]
             known = own in self.index.relations or own in self.index.kinds or word in question_words()["lexical"]
-            if taken[n] or told[n] or known or not self.weights[n] or len(word) < SHORTEST_INSIDE:
+            verb = not _BEFORE_VERBS.isdisjoint(self.words[max(n - 2, 0) : n])
+            if taken[n] or told[n] or known or verb or not self.weights[n] or len(word) < SHORTEST_INSIDE:
                 continue
             if nodes := self.index.text_words.get(own):
                 literals = [(graph.named(node, graph.long_texts[node]), node) for node in nodes]

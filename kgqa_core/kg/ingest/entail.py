@@ -51,6 +51,9 @@ LEVELS = 100
 MAX_NAMES = 100_000
 """Names of a graph from which on they are no facts."""
 
+DESCRIBED = "urn:kgqa:description"
+"""The relation of things, and not of classes, to what describes them."""
+
 RULE = "vocabulary: "
 """Rules of statements that are no facts begin with this."""
 
@@ -110,7 +113,7 @@ def _name_relations(
         return []  # Wikidata's: in hundreds of languages, and none in its other formats
     roles = dict.fromkeys(map(bare_key, options.label_predicates), "")
     roles |= dict.fromkeys(map(bare_key, options.alias_predicates), "urn:kgqa:other%20name")
-    roles |= dict.fromkeys(map(bare_key, options.description_predicates), "urn:kgqa:description")
+    roles |= dict.fromkeys(map(bare_key, options.description_predicates), DESCRIBED)
     rows = connection.execute(
         "SELECT predicate, g.tag, any_value(p.key), any_value(lower(g.datatype[2:])), count(*) "
         f"FROM {source} JOIN terms p ON p.tid = predicate JOIN terms t ON t.tid = object JOIN tags g ON g.tag = t.tag "
@@ -385,12 +388,13 @@ class _Entailment:
 
     def _names(self) -> None:
         """Makes facts of the names and descriptions of things that questions can ask for."""
+        types = f" UNION ALL SELECT object FROM {self.table} WHERE predicate = {self.type}"
         for predicate, tag, relation in _name_relations(self.connection, self.options, self.table):
             self._add(
                 f"SELECT subject, (SELECT tid FROM terms WHERE tag = 0 AND key = '{relation}') AS predicate, object, "
                 f"'names' AS kind, 'a name' AS reason FROM {self.table} JOIN terms ON tid = object "
-                f"WHERE predicate = {predicate} AND tag = {tag} AND subject NOT IN (SELECT predicate FROM {self.table} "
-                f"UNION ALL SELECT object FROM {self.table} WHERE predicate = {self.type})"
+                f"WHERE predicate = {predicate} AND tag = {tag} AND subject NOT IN (SELECT predicate FROM {self.table}"
+                f"{types if relation == DESCRIBED else ''})"
             )
 
     # -- plumbing ------------------------------------------------------------------------------------------------

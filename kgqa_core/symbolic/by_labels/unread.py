@@ -15,14 +15,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cache
 from typing import NamedTuple
 
 import torch
 
 from kgqa_core.kg.text_numbers import units
 from kgqa_core.linking.english import singulars
-from kgqa_core.linking.words import person_nouns, usualness
+from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Class, Count, Literal, Nth
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import Candidate, LabelQuery, computations, nodes_of
@@ -263,7 +262,7 @@ class UnreadWords:
         lists = question_words()
         if word in qualifier_words(form.best.form, self.reader.graph):
             return READ
-        people = not form.phrase.isdisjoint(_person_roots())
+        people = word in PERSONS and self.reader.finds_persons(form.best)
         if _counts_people(word, before, form):
             return READ if people else LEFT
         if word in PERSONS and ("who" in form.words or people):
@@ -444,11 +443,6 @@ def _verbs_of_doer(word: str) -> set[str]:
     """Roots of the verbs of which a short noun for who does something may be made: `use` of `users`."""
     short = _SHORT_DOER.fullmatch(word)
     return {root(short[1]), root(f"{short[1]}e")} if short else set()
-
-
-@cache
-def _person_roots() -> frozenset[str]:
-    return frozenset(map(root, question_words()["individuals"] | person_nouns()))
 
 
 def _counts_people(word: str, before: str, form: FormReading) -> bool:
