@@ -71,6 +71,8 @@ _SHORT = re.compile(r"([^\Waeiou]?[aeiou][^\Waeiouwxy])(?:ed|ing)")
 """A short verb that ends in a mute e: `hired`, `dating`, `used`."""
 GENERIC = frozenset("thing place location person people organization organisation work group item object".split())
 """Nouns under which others fall."""
+_DEEDS = ("ment", "ation", "ion", "al")
+"""Endings of nouns for what somebody does."""
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
@@ -103,6 +105,12 @@ def root(word: str) -> str:
             word = word.removesuffix(ending)
             return root(word) if ending == "ly" or (ending in ("ed", "ing") and word.endswith(("er", "or"))) else word
     return word
+
+
+def deeds(label: str) -> set[str]:
+    """Roots of the verbs of what the records of a type are of, by its label: *repair*, *treat* of *treatment*."""
+    noun = root(label.rpartition(" ")[2])
+    return {noun} | {root(noun[: -len(end)]) for end in _DEEDS if noun.endswith(end) and len(noun) - len(end) >= 4}
 
 
 def roots(*texts: str) -> set[str]:
@@ -215,6 +223,8 @@ class FormReader:
         """What a candidate reads.  texts: its phrase and the noun of what it finds; asked: roots of the question."""
         types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
         words = roots(*texts).union(*(self.roots_of(directed)[1] for directed in best.ways))
+        ends = map(self.graph.end_type, best.ways[:-1])
+        words = words.union(*(deeds(self.graph.type_labels[end]) for end in ends if self.graph.is_nameless(end)))
         topics = {index for slot in used for index in self.graph.types_of(entity_of(slot, best.form))}
         found = best.nodes[:LOOKED_AT].tolist() if best.nodes is not None else []
         if found:
@@ -326,6 +336,7 @@ class FormReader:
             plain = not same.any() or roots(graph.labels[relation]) in self._type_names({*ends})
             nouns = rest if relation in inside else asked
             known = directed >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
+            known |= "who" in asked and graph.is_nameless(ends[0]) and is_person(graph.type_labels[ends[1]])
             number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
         return number + (form.best.finds_nothing and wordless > 1)
 

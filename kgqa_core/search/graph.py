@@ -39,8 +39,8 @@ YEARS = 1000, 2100
 """Numbers that may be years, where a relation leads to such alone."""
 YES, NO = ("true", "1", "yes"), ("false", "0", "no")
 """What is true, and what is not, in small letters."""
-LONGEST_TEXT, MOST_TEXTS, MOST_VALUES = 24, 2_000_000, 100_000
-"""Characters of a text by which things can be asked for, and how many such texts are held."""
+LONGEST_TEXT, MOST_WORDS, MOST_TEXTS, MOST_VALUES = 24, 3, 2_000_000, 100_000
+"""Characters and words of a text by which things can be asked for; how many such texts are held, and values."""
 MOST_LONG_TEXTS = 20_000
 """Longer texts whose words are held."""
 MOST_NAMES = 4_096
@@ -397,7 +397,8 @@ class LabelGraph:
         """Literals that are longer texts, such as descriptions, by their nodes; none of a graph that has many."""
         rows = self.store.connection.execute(
             "SELECT id, key, datatype FROM entities WHERE kind = 'literal' AND number IS NULL AND time IS NULL "
-            f"AND length(key) > {LONGEST_TEXT} ORDER BY id LIMIT {MOST_LONG_TEXTS + 1}"
+            f"AND (length(key) > {LONGEST_TEXT} OR len(string_split(key, ' ')) > {MOST_WORDS}) "
+            f"ORDER BY id LIMIT {MOST_LONG_TEXTS + 1}"
         ).fetchall()
         rows = rows if len(rows) <= MOST_LONG_TEXTS else []
         self._datatypes |= {node: datatype for node, _, datatype in rows}
@@ -632,6 +633,11 @@ class LabelGraph:
         return int(
             self.head_type[directed - self.relations] if directed >= self.relations else self.tail_type[directed]
         )
+
+
+def is_long(text: str) -> bool:
+    """Whether a text is longer than what things are asked for by whole, such as a description."""
+    return len(text) > LONGEST_TEXT or len(text.split(" ")) > MOST_WORDS
 
 
 def _some(nodes: Ints) -> Ints:

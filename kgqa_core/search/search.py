@@ -55,7 +55,7 @@ from kgqa_core.search.candidates import (
     types_in_form,
 )
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.form_reading import root
+from kgqa_core.search.form_reading import deeds, root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, NUMBER, RelationWords
 from kgqa_core.search.question_words import (
@@ -515,6 +515,9 @@ class PlanSearch:
             form, reached = told
         cover = self._ends(np.maximum(plan.cover, self.relation_cover[relation]), reached)
         nameless = graph.is_nameless(graph.end_type(relation))  # a record on the way to what it is about
+        if nameless:
+            own = deeds(graph.type_labels[graph.end_type(relation)])
+            cover = np.maximum(cover, [word in own for word in self.words.roots])
         idle = IDLE * (self.words.share(cover) - self.words.share(plan.cover) < GAIN) + EMPTY * (not len(reached))
         yield self._plan(
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,

@@ -46,7 +46,7 @@ from kgqa_core.search.candidates import (
 )
 from kgqa_core.search.cues import Cues, cues_of, meets
 from kgqa_core.search.form_reading import root, roots
-from kgqa_core.search.graph import LONGEST_TEXT, WORD, LabelGraph
+from kgqa_core.search.graph import WORD, LabelGraph, is_long
 from kgqa_core.search.phrases import OwnWords, Phrases
 from kgqa_core.search.reading import CONTENT_FREE, other_readings, read_query, stem, stems
 from kgqa_core.search.search import FormSearch
@@ -396,7 +396,7 @@ class LabelParser:
         words = WORD.findall(query.text.lower())
         slots = {**by_key(query.slots), **self.phrases.said(words)}
         every = [node.text for one in candidates for node in nodes_of(one.form) if isinstance(node, Literal)]
-        for text in {text for text in every if len(text) > LONGEST_TEXT}:  # by those of its words that are asked for
+        for text in {text for text in every if is_long(text)}:  # by those of its words that are asked for
             own = roots(text)
             slots[text] = " ".join(word for word in words if root(word) in own and word not in CONTENT_FREE)
         return [self.phrases.write(candidate.form, slots) for candidate in candidates]

@@ -35,7 +35,7 @@ from kgqa_core.search.form_reading import (
     root,
     roots,
 )
-from kgqa_core.search.graph import LONGEST_TEXT, WORD, LabelGraph
+from kgqa_core.search.graph import WORD, LabelGraph, is_long
 from kgqa_core.search.phrases import NUMBER, SLOTS, RelationWords
 from kgqa_core.search.question_words import (
     AGGREGATES,
@@ -165,7 +165,7 @@ class UnreadWords:
         form, grammar = self.reader.read(best, texts, used, roots(text)), grammar_of(text)
         names |= self.reader.values(best, query) | self.reader.named_kinds(best)
         literals = [node.text for node in nodes_of(best.form) if isinstance(node, Literal)]
-        values, inside = roots(*literals), any(len(one) > LONGEST_TEXT for one in literals)
+        values, inside = roots(*literals), any(map(is_long, literals))
         known = names | form.words  # a mention may be the name of the type of what is found
         slots = {slot.word: slot in used or (roots(slot.mention) or {""}) <= known for slot in query.slots}
         cues = cues_of(text, yes_no=False)
