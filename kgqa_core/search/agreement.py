@@ -93,6 +93,8 @@ _ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
 _RELATIVES = frozenset(("who", "that", "which"))
 _SHARE = re.compile(r"\b(?:share|proportion|fraction) of\b|\bper ?cent", re.IGNORECASE)
 _HAVING, _ANY = frozenset("with without having have has".split()), frozenset("a an any no".split())
+_TURNING = frozenset("bad former ex previous failed rejected excluded forbidden banned".split())
+"""Words of labels that say the opposite of the others."""
 _BEING = frozenset(("is", "are", "was", "were"))
 _TIED = frozenset(("in", "on", "at", "by", "with", "from", "for", "under"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
@@ -142,6 +144,7 @@ class GrammarAgreement:
                 or (best_as_object and _finds_best(one.form) and self._are_of(one, query))
                 or ((asks_what or asks_kind) and not self._says_what(one, query if asks_kind else None))
                 or self._finds_what_it_is_with(one.form, words)
+                or self._turns_about(one, words)
                 or self._measures_unasked(one.form, query)
                 or self._leads_unasked(one, query, words)
                 or self._shares_otherwise(one.form, query, words)
@@ -201,6 +204,8 @@ class GrammarAgreement:
         noun, types = self._asked_types(query, words)
         if types:
             demands.append([self._is_about(one, types, noun) for one in candidates])
+            if query.text.lower().startswith("which "):
+                demands.append([not self._finds_numbers(one, noun) for one in candidates])
         nameless = [self._finds_nameless(one, query) for one in candidates]
         if any(nameless):
             demands.append([not one for one in nameless])
@@ -222,6 +227,12 @@ class GrammarAgreement:
         first = self.graph.type_labels[query.types[0][0]] if query.types else ""
         types = {index for index, _ in query.types if self.graph.type_labels[index] == first and first in noun}
         return words.roots[at] if types else "", types
+
+    def _finds_numbers(self, one: Candidate, noun: str) -> bool:
+        """Whether a form finds numbers or dates, none of which is called by a noun."""
+        if one.nodes is None or not len(one.nodes) or not (self.graph.memory.dim[one.nodes] >= 0).all():
+            return False
+        return not any(noun in roots(self.graph.labels[way % self.graph.relations]) for way in one.ways)
 
     def _is_about(self, one: Candidate, types: set[int], noun: str) -> bool:
         """Whether a form has a type, finds things of it, or has a relation to or from them, if the noun for them stands
@@ -271,6 +282,15 @@ class GrammarAgreement:
             for n, word in enumerate(words.words[:-1])
             if n
         )
+
+    def _turns_about(self, one: Candidate, words: WordCover) -> bool:
+        """Whether the label of a relation has a word such as *bad* or *former* and the question has none of these, nor
+        a negation; or takes away what has such a relation."""
+        if not _TURNING.isdisjoint(words.words):
+            return False
+        labels = [self.graph.labels[way % self.graph.relations].lower() for way in one.ways]
+        turned = any(not _TURNING.isdisjoint(WORD.findall(label)) for label in labels)
+        return turned and (not words.away.any() or any(isinstance(node, Minus) for node in nodes_of(one.form)))
 
     def _groups_by(self, form: Form, words: WordCover) -> bool:
         """Whether a form has rows for no other type than that behind the word for groups: `sales by region`."""

@@ -227,7 +227,10 @@ class FormReader:
         words = words.union(*(deeds(self.graph.type_labels[end]) for end in ends if self.graph.is_nameless(end)))
         topics = {index for slot in used for index in self.graph.types_of(entity_of(slot, best.form))}
         found = best.nodes[:LOOKED_AT].tolist() if best.nodes is not None else []
-        if found:
+        if found:  # of several types of persons those of which it finds some
+            any_of = {part for node in nodes_of(best.form) if isinstance(node, Or) for part in node.parts}
+            either = {self.graph.type_of_key.get(part.key, -1) for part in any_of if isinstance(part, Class)}
+            types -= either.difference(*(self.graph.types_of(node) for node in found))
             words |= self._type_roots(set.intersection(*(set(self.graph.types_of(node)) for node in found)))
         words |= self._type_roots(types | set(best.types) | topics)
         indices, labels = (types | set(best.types) | topics) - {-1}, self.graph.type_labels
