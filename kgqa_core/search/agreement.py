@@ -192,6 +192,7 @@ class GrammarAgreement:
             unions = [[node for node in nodes_of(form) if isinstance(node, Or)] for form in forms]
             either = [any(_places(one, query, words) == sides for one in own) for own in unions]
             either = either if any(either) else [bool(own) for own in unions]
+            either = [has or sides <= _taken_away(form, query, words) for form, has in zip(forms, either, strict=True)]
             if any(has and sides <= own for own, has in zip(places, either, strict=True)):
                 demands.append([
                     has or isinstance(one.value, bool) or isinstance(one.form, Greater)
@@ -206,6 +207,8 @@ class GrammarAgreement:
             demands.append([self._is_about(one, types, noun) for one in candidates])
             if query.text.lower().startswith("which "):
                 demands.append([not self._finds_numbers(one, noun) for one in candidates])
+            if words.words[words.asked + 1 : words.asked + 2] in (["has"], ["have"], ["had"]):
+                demands.append([self._are_of(one, query) for one in candidates])
         nameless = [self._finds_nameless(one, query) for one in candidates]
         if any(nameless):
             demands.append([not one for one in nameless])
@@ -677,14 +680,20 @@ def _places(form: Form, query: LabelQuery, words: WordCover) -> set[int]:
     return texts | {words.slots[number] for number in slots_of(form, query) if number in words.slots}
 
 
+def _taken_away(form: Form, query: LabelQuery, words: WordCover) -> set[int]:
+    """Places of the mentions and texts of what a form takes away."""
+    parts = (node.without for node in nodes_of(form) if isinstance(node, Minus))
+    return {place for part in parts for place in _places(part, query, words)}
+
+
 def _takes_away_otherwise(form: Form, query: LabelQuery, words: WordCover) -> bool:
-    """Whether a form takes away what stands before the word for that, from what stands behind it."""
+    """Whether a form takes away what stands before the word for that, also where something else stands behind it."""
     at = int(words.away.argmax()) if words.away.any() else -1
+    last = max(_places(form, query, words), default=-1)
     for node in nodes_of(form) if at >= 0 else ():
-        if isinstance(node, Minus):
-            out, left = (_places(part, query, words) for part in (node.without, node.of))
-            if out and max(out) < at and (at < min(left, default=-1) or words.states_behind(node.of, at)):
-                return True
+        out = _places(node.without, query, words) if isinstance(node, Minus) else set()
+        if out and min(out) < at and (at < last or words.states_behind(node.of, at)):  # type: ignore[attr-defined]
+            return True
     return False
 
 

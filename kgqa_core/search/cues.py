@@ -226,10 +226,12 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         return True
     if candidate.nodes is None:
         return kind in ("number", "which")
-    nodes = candidate.nodes[:LOOKED_AT]
+    memory, form, nodes = graph.memory, candidate.form, candidate.nodes[:LOOKED_AT]
+    while not len(nodes) and isinstance(form, (Arg, Minus, Nth)):  # what it takes from
+        form = form.of
+        nodes = memory.nodes(form)[:LOOKED_AT]
     if not len(nodes):
         return True
-    memory = graph.memory
     if graph.truths.keys() >= set(nodes.tolist()):
         return False
     dims = memory.dim[nodes]

@@ -493,10 +493,11 @@ class FormReader:
         """Whether a question asks for the largest value and not for what has it: `how long is the longest river`, `the
         highest salary`."""
         kind = cues_of(query.text, yes_no=False).kind
-        behind = roots(*query.text.lower().partition(word)[2].split()[:2])
+        before, _, rest = query.text.lower().partition(word)
+        near = roots(*before.split()[-3:], *rest.split()[:2])  # `the population of the biggest city`
         labels = (self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]] for node in form.ends)
         return kind == "number" or (
-            kind not in ("which", "person", "place") and any(roots(one) & behind for one in labels)
+            kind not in ("which", "person", "place") and any(roots(one) & near for one in labels)
         )
 
     def is_dated(self, form: FormReading) -> bool:

@@ -861,12 +861,12 @@ class PlanSearch:
         return float(self.likeness[relation]) + self.words.share(self.relation_cover[relation])
 
     def _join(self, beam: list[Plan]) -> Iterator[Plan]:
-        groups: dict[tuple[frozenset[int], frozenset[int]], list[Plan]] = {}
+        groups: dict[tuple[frozenset[int], frozenset[int], bool], list[Plan]] = {}
         for plan in sorted(self.plans.values(), key=lambda one: -one.score):
             told = plan.slots or plan.texts or plan.kind == "value" or plan.ranked
             complement = isinstance(plan.form, Minus) and isinstance(plan.form.of, Class)
             if plan.relations and plan.things and len(plan.nodes) and told and not complement:
-                own = groups.setdefault((frozenset(plan.slots), plan.texts), [])
+                own = groups.setdefault((frozenset(plan.slots), plan.texts, plan.away), [])
                 if len(own) < SIDE:
                     own.append(plan)
         latest = {id(plan) for plan in beam}
@@ -1220,7 +1220,7 @@ def _both(*forms: Form) -> And:
     return And(tuple(sorted(parts, key=lambda one: (_ORDER.get(type(one), 1), str(one)))))
 
 
-def _in_order(group: tuple[frozenset[int], frozenset[int]]) -> tuple[list[int], list[int]]:
+def _in_order(group: tuple[frozenset[int], frozenset[int], bool]) -> tuple[list[int], list[int]]:
     return sorted(group[0]), sorted(group[1])
 
 

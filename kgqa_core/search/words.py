@@ -255,7 +255,8 @@ class WordCover:
         for n, word in enumerate(self.words):
             own = self.roots[n]
             known = own in self.index.relations or own in self.index.kinds or word in question_words()["lexical"]
-            verb = not _BEFORE_VERBS.isdisjoint(self.words[max(n - 2, 0) : n])
+            before = n - 1 - (self.words[n - 1] in SLOTS)
+            verb = n > 0 and self.words[before] in _BEFORE_VERBS
             if taken[n] or told[n] or known or verb or not self.weights[n] or len(word) < SHORTEST_INSIDE:
                 continue
             if nodes := self.index.text_words.get(own):

@@ -22,7 +22,7 @@ import torch
 from kgqa_core.kg.text_numbers import units
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
-from kgqa_core.logic.forms import Class, Count, Literal, Nth
+from kgqa_core.logic.forms import Class, Count, Literal, Nth, Or
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import Candidate, LabelQuery, computations, nodes_of
 from kgqa_core.search.cues import cues_of
@@ -253,7 +253,9 @@ class UnreadWords:
             sum(token.state == LEFT and token.alone is apart for token in tokens) for apart in (True, False)
         )
         runs = (*reasons, *_runs(text, tokens), *([""] if unnamed else []))
-        bare = isinstance(best.form.of if isinstance(best.form, Count) else best.form, Class)  # answers nothing more
+        whole = best.form.of if isinstance(best.form, Count) else best.form
+        parts = whole.parts if isinstance(whole, Or) else (whole,)
+        bare = all(isinstance(one, Class) for one in parts)  # answers nothing more
         lost = sum(token.state == LEFT and token.text in lacking for token in tokens)
         return Unread(runs, bool(reasons or unnamed or bound or (bare and alone)), alone, bound, likely, lost)
 
