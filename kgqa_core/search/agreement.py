@@ -34,10 +34,12 @@ from kgqa_core.logic.forms import (
 )
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_of
+from kgqa_core.search.cues import ASKS_FOR_THING
 from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, has_any
 from kgqa_core.search.question_words import (
+    PERSONS,
     adjectives,
     entry_of,
     grammar_of,
@@ -68,14 +70,10 @@ _STRICT = re.compile(r"\b(?:more|less|fewer|\w+er) than n\b|\b(?:over|under|abov
 _ASKS_TYPE = re.compile(
     r"\b(?:type|kind|sort|class|categor|genus|famil|species|classif)\w*|\bwhat [xyzw] (?:is|are|was|were)\b"
 )
-_ASKS_FOR_THING = re.compile(
-    r"\W*(?:(?:who|what)(?:['’]?s| is| are| was| were)?|(?:please |can you )*(?:describe|info(?:rmation)? (?:on|about)|"
-    r"tell (?:me|us)(?: something| more| all)? about))(?: an?| the)? [xyzw]\W*$"
-)
-"""What asks what a thing is, and nothing else of it."""
 _ASKS_FOR_KIND = re.compile(
     r"\W*(?:what|which) (?:kind|type|sort)s? of (?:\w+ ){1,2}(?:is|are|was|were) (?:an? |the )?[xyzw]\W*$"
 )
+_KINDS = frozenset("kind kinds type types sort sorts".split())
 _SAYS_WHAT = frozenset(("description", "occupation", "job title"))
 """Labels of relations in the thesaurus to what tells what a thing or somebody is."""
 _ASKS_WHAT = re.compile(r"\W*what(?:['’]?s| is| are| was| were| has| have| had| do| does| did| will| can) (?!the\b)")
@@ -132,7 +130,7 @@ class GrammarAgreement:
         wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
         english = grammar_of(query.text) is question_words()["grammar"]
         best_as_object = _BEST_AS_OBJECT.match(query.text.lower()) is not None
-        asks_what = _ASKS_FOR_THING.match(query.text.lower()) is not None
+        asks_what = ASKS_FOR_THING.match(query.text.lower()) is not None
         asks_kind = _ASKS_FOR_KIND.match(query.text.lower()) is not None
         for n, one in enumerate(candidates):
             if (
@@ -170,7 +168,9 @@ class GrammarAgreement:
                 and not graph.is_measure(relation)
                 and named.isdisjoint(one.nodes[:1].tolist() if one.nodes is not None else ())
             )
-        return bool(graph.is_type[relation]) or not _SAYS_WHAT.isdisjoint(entry_of(graph, relation).labels)
+        if graph.is_type[relation]:
+            return one.nodes is not None and PERSONS.isdisjoint(graph.store.names(one.nodes[:1].tolist()).values())
+        return not _SAYS_WHAT.isdisjoint(entry_of(graph, relation).labels)
 
     def _lacking(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
         """Candidates without what the question demands and another candidate has: groups, values, alternatives, a
@@ -208,10 +208,13 @@ class GrammarAgreement:
             if query.text.lower().startswith("which "):
                 demands.append([not self._finds_numbers(one, noun) for one in candidates])
             if words.words[words.asked + 1 : words.asked + 2] in (["has"], ["have"], ["had"]):
-                demands.append([self._are_of(one, query) for one in candidates])
+                demands.append([one.nodes is None or self._are_of(one, query) for one in candidates])
         nameless = [self._finds_nameless(one, query) for one in candidates]
         if any(nameless):
             demands.append([not one for one in nameless])
+        if _ASKS_FOR_KIND.match(query.text.lower()):
+            named = words.relations[:, [word in _KINDS for word in words.words]].max(axis=1) > 0.5
+            demands.append([any(named[way] for way in one.ways) for one in candidates])
         if _OR_MORE.search(query.text):
             demands.append([any(isinstance(node, Compare) for node in nodes_of(form)) for form in forms])
         bounds = [_bounds(form) for form in forms]
@@ -417,7 +420,7 @@ class GrammarAgreement:
         if self.graph.is_type[relation]:  # types of things
             english = grammar_of(query.text) is question_words()["grammar"]
             said = not roots(self.graph.labels[relation]).isdisjoint(words.roots)
-            return english and not (said or _ASKS_TYPE.search(text) or _ASKS_FOR_THING.match(text))
+            return english and not (said or _ASKS_TYPE.search(text) or ASKS_FOR_THING.match(text))
         if words.names(relation) and not self.graph.is_nameless(int(self.graph.head_type[relation])):
             return False
         if _ASKS_WHAT.match(text) is None:

@@ -96,6 +96,11 @@ _CONTENTS = re.compile(
     r"|\bwhat(?: (?:is|are|was|were)|['’]?s) (?:the |a |an )?[xyzw] about\b"
 )
 """What asks for the parts or the subject of a thing, and for no number of it."""
+ASKS_FOR_THING = re.compile(
+    r"\W*(?:(?:who|what)(?:['’]?s| is| are| was| were)?|(?:please |can you )*(?:describe|info(?:rmation)? (?:on|about)|"
+    r"tell (?:me|us)(?: something| more| all)? about))(?: an?| the)? [xyzw]\W*$"
+)
+"""What asks what a thing is, and nothing else of it."""
 _SLOT = re.compile(r"\b[xyzw]\b")
 _SEVERAL = re.compile(
     rf"(?<!\bat )\b(?:top|first|last|best|worst|most|least|\w{{3,}}est) (?P<a>{NUMBERED})\b"
@@ -110,6 +115,7 @@ def cues_of(text: str, yes_no: bool) -> Cues:
     match = _AMOUNT.search(low) or _WH.search(low)
     kind = str(match.lastgroup).rpartition("_")[2] if match is not None and not yes_no else ""
     kind = {"other": "", "when": "time"}.get(kind, kind) or ("part" if _CONTENTS.search(low) else "")
+    kind = "" if ASKS_FOR_THING.match(low) else kind  # somebody may be an engineer
     several = next((one["a"] or one["b"] for one in _SEVERAL.finditer(low) if _is_rank(one[0])), "")
     asks = match is not None and not yes_no
     words = match[0].strip() if match is not None else ""

@@ -339,9 +339,14 @@ class FormReader:
             plain = not same.any() or roots(graph.labels[relation]) in self._type_names({*ends})
             nouns = rest if relation in inside else asked
             known = directed >= graph.relations or ends[1] in topics  # what belongs to a thing is plain
-            known |= "who" in asked and graph.is_nameless(ends[0]) and is_person(graph.type_labels[ends[1]])
+            known |= "who" in asked and graph.is_nameless(ends[0]) and self._persons_of(ends[0]) == [relation]
             number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
         return number + (form.best.finds_nothing and wordless > 1)
+
+    def _persons_of(self, kind: int) -> list[int]:
+        """Relations of records of a type to single persons."""
+        ends = enumerate(zip(self.graph.head_type.tolist(), self.graph.tail_type.tolist(), strict=True))
+        return [n for n, (head, tail) in ends if head == kind and tail >= 0 and is_person(self.graph.type_labels[tail])]
 
     def _is_asked_by(self, directed: int, asked: set[str]) -> bool:
         """Whether a question is one of the whole questions of the thesaurus for a directed relation."""
@@ -471,6 +476,9 @@ class FormReader:
         """
         known, nodes = adjectives().get(word), form.ranks or form.compares or form.ends
         if form.ends and not form.ranks and not self._asks_measure(word, form, query):
+            return False
+        dates = (self.graph.dated[self.graph.memory.relation_ids[node.path[-1].relation]] > DATED for node in nodes)
+        if word in ("most", "least") and all(dates) and "most recent" not in query.text.lower():
             return False
         if known is None or any(node.counted for node in nodes):
             return known is None or word in _SIZES

@@ -302,7 +302,8 @@ class PlanSearch:
         called = list(self._called_after_relations())
         self.kinds_called = {plan.form for plan in called}
         alone = not self.query.slots or self.words.away.any()  # else a mention is what a plan starts from
-        items += [plan for plan, index in self.persons if alone and (index < 0 or self.query.values)]
+        measures = bool(self.query.values) or self.words.rank.any()
+        items += [plan for plan, index in self.persons if alone and (index < 0 or measures)]
         return items + called
 
     def _listed_types(self) -> Iterator[Plan]:

@@ -165,6 +165,26 @@ o:pickingOf rdfs:label "picking of" .
 :picking-04 a o:Picking ; o:pickingOf :Apple ; o:inPlot :South ;
   o:pickedOn "2024-09-20"^^xsd:date ; o:pickedBy :Bo ; o:kilos 120 .
 """
+AQUARIUM = """@prefix a: <http://aquarium.example/v#> .
+@prefix : <http://aquarium.example/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+a:Fish a owl:Class ; rdfs:label "fish" ; rdfs:comment "What swims here." .
+a:Shark a owl:Class ; rdfs:subClassOf a:Fish ; rdfs:label "shark" .
+a:Ray a owl:Class ; rdfs:subClassOf a:Fish ; rdfs:label "ray" .
+a:badTankmateOf a owl:SymmetricProperty ; rdfs:label "bad tankmate of" .
+a:treatmentOf rdfs:label "treatment of" .
+:Sprat a a:Ray ; rdfs:label "Sprat" ; rdfs:comment "Hides under sand by day." ; a:badTankmateOf :Bolt ; a:livesIn :Cove .
+:Bolt a a:Shark ; rdfs:label "Bolt" ; rdfs:comment "Bites the glass; keep the light low." ; a:livesIn :Cove .
+:Dusk a a:Shark ; rdfs:label "Dusk" ; a:livesIn :Shelf .
+:Cove a a:Tank ; rdfs:label "Cove" ; a:litres 9000 .
+:Shelf a a:Tank ; rdfs:label "Shelf" ; a:litres 4000 .
+:Maren a a:Diver ; rdfs:label "Maren Oss" ; a:language "Dutch", "English", "Frisian" ; a:insurance "Borea" .
+:Piet a a:Diver ; rdfs:label "Piet Kroon" ; a:language "Dutch" .
+:treatment-1 a a:Treatment ; a:treatmentOf :Bolt ; a:diver :Maren ; a:on "2024-02-01"^^xsd:date .
+:treatment-2 a a:Treatment ; a:treatmentOf :Dusk ; a:diver :Piet ; a:on "2024-03-05"^^xsd:date .
+"""
 FLATS = """flat,level,rent_eur,let since,notes
 Elm 1,0,640,2019-04-01,Window frames need paint
 Elm 2,1,710,2021-09-15,
@@ -184,6 +204,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS), ("cards.csv", CARDS), ("people.csv", PEOPLE),
         ("depts.csv", DEPARTMENTS), ("arts.tsv", ARTS), ("dynasty.tsv", DYNASTY), ("teachers.csv", STUDIO),
         ("pupils.csv", PUPILS), ("orchard.ttl", ORCHARD), ("flats.csv", FLATS),
+        ("aquarium.ttl", AQUARIUM),
     ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
     made["boats"] = System.from_graph(folder / "boats.csv", folder / "docks.csv", home=folder / "home")
@@ -194,6 +215,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     made["studio"] = System.from_graph(folder / "teachers.csv", folder / "pupils.csv", home=folder / "home")
     made["orchard"] = System.from_graph(folder / "orchard.ttl", home=folder / "home")
     made["flats"] = System.from_graph(folder / "flats.csv", home=folder / "home")
+    made["aquarium"] = System.from_graph(folder / "aquarium.ttl", home=folder / "home")
     made["clubs"] = System.from_graph(folder / "clubs.tsv", home=folder / "home")
     yield made
 
@@ -292,6 +314,31 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("flats", "which flat is damp", "Elm 3"),
         ("flats", "priciest flat", "Elm 4"),
         ("flats", "flats with a balcony", None),
+        ("books", "what is Glass Orchard", "book"),
+        ("books", "what genres are there", "history, mystery, poetry, science fiction"),
+        ("books", "how many publishers are there", "3"),
+        ("staff", "which city has offices in France", "Lyon"),
+        ("boats", "what is the Heron", "boat"),
+        ("boats", "what kind of boat is the Plover", "ketch"),
+        ("boats", "tell me about Wren", "boat"),
+        ("boats", "how many boats per class", "ketch: 2, sloop: 3, yawl: 1"),
+        ("people", "who is Cleo Marsh", "engineer"),
+        ("people", "how many people are there", "4"),
+        ("people", "which people have a manager", "Bram Hale, Cleo Marsh, Dora Finch"),
+        ("people", "who earns the most", None),
+        ("aquarium", "what is Bolt", "Bites the glass; keep the light low."),
+        ("aquarium", "what kind of fish is Sprat", "ray"),
+        ("aquarium", "any notes on Sprat", "Hides under sand by day."),
+        ("aquarium", "which fish have a note about glass", "Bolt"),
+        ("aquarium", "how many fish are there", "3"),
+        ("aquarium", "which fish can live with Bolt", "Sprat"),
+        ("aquarium", "bad tankmates of Bolt", "Sprat"),
+        ("aquarium", "who speaks the most languages", "Maren Oss"),
+        ("aquarium", "who speaks more than one language", "Maren Oss"),
+        ("aquarium", "divers with insurance", "Maren Oss"),
+        ("aquarium", "who treated Dusk", "Piet Kroon"),
+        ("aquarium", "which tank has the most litres", "Cove"),
+        ("aquarium", "who is the owner", None),
     ],
 )
 def test_what_is_asked_is_found_or_declined(
