@@ -90,6 +90,7 @@ _ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
 """A label by which a head is something of its tail: `child of`, and not `made of`."""
 _RELATIVES = frozenset(("who", "that", "which"))
 _SHARE = re.compile(r"\b(?:share|proportion|fraction) of\b|\bper ?cent", re.IGNORECASE)
+_HOW = re.compile(r"\bhow (long|tall|deep|heavy|wide|fast|old|hot|cold)\b")
 _HAVING, _ANY = frozenset("with without having have has".split()), frozenset("a an any no".split())
 _TURNING = frozenset("bad former ex previous failed rejected excluded forbidden banned".split())
 """Words of labels that say the opposite of the others."""
@@ -143,6 +144,7 @@ class GrammarAgreement:
                 or ((asks_what or asks_kind) and not self._says_what(one, query if asks_kind else None))
                 or self._finds_what_it_is_with(one.form, words)
                 or self._turns_about(one, words)
+                or self._measures_otherwise(one.form, query)
                 or self._measures_unasked(one.form, query)
                 or self._leads_unasked(one, query, words)
                 or self._shares_otherwise(one.form, query, words)
@@ -288,6 +290,17 @@ class GrammarAgreement:
             for n, word in enumerate(words.words[:-1])
             if n
         )
+
+    def _measures_otherwise(self, form: Form, query: LabelQuery) -> bool:
+        """Whether a form finds another measure than *how long* and the like ask for."""
+        asked = _HOW.search(query.text.lower())
+        if asked is None or not isinstance(form, Join) or not form.path[0].inverse:
+            return False
+        relation = self.graph.memory.relation_ids[form.path[0].relation]
+        entry, fitting = entry_of(self.graph, relation), adjectives().get(f"{asked[1].removesuffix('e')}est", {})
+        if not self.graph.is_measure(relation) or self.graph.dated[relation] > DATED or not (entry.most or entry.least):
+            return False
+        return entry.name not in fitting and not any(text.startswith(asked[0]) for text in entry.ask)
 
     def _turns_about(self, one: Candidate, words: WordCover) -> bool:
         """Whether the label of a relation has a word such as *bad* or *former* and the question has none of these, nor

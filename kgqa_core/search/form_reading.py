@@ -76,6 +76,8 @@ _DEEDS = ("ment", "ation", "ion", "al")
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
+_OF_ENDS = re.compile(r"\b(?:until|till|expir\w+|due|deadline)\b", re.IGNORECASE)
+"""Words of relations to dates that make nothing old or new."""
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
 """Words that name a kind of thing, and paraphrase no relation."""
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
@@ -379,6 +381,11 @@ class FormReader:
         of = getattr(best.form, "of", None) if best.nodes is None else None
         return self.graph.memory.nodes(of) if isinstance(of, (And, Arg, Compare, Join, Minus, Or)) else best.nodes
 
+    @cached_property
+    def value_roots(self) -> frozenset[str]:
+        """Roots of the words of values whose names have several: *elephant* of *African elephant*."""
+        return frozenset(root(word) for name in self.graph.values_by_name if " " in name for word in WORD.findall(name))
+
     def finds_persons(self, best: Candidate) -> bool:
         """Whether a form finds or counts single persons, by their types or by what a relation to them is called."""
         nodes, graph = self._members(best), self.graph
@@ -487,7 +494,7 @@ class FormReader:
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
-            if not sides and self.graph.dated[relation] > DATED:
+            if not sides and self.graph.dated[relation] > DATED and not _OF_ENDS.search(self.graph.labels[relation]):
                 sides = known.get("point in time", frozenset())
             end = node.how if isinstance(node, Aggregate) else getattr(node, "best", "")
             end = end if end in BESTS else ""

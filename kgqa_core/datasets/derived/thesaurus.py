@@ -29,6 +29,8 @@ WITHOUT = "KGQA_THESAURUS_WITHOUT"
 _LISTS = ("labels", "nouns", "passive", "active", "verb", "ask", "back", "most", "least", "more_than", "less_than",
           "more", "less")  # fmt: skip
 _WORD = re.compile(r"[^\W_]+")
+_PAID = ("price", "cost", "fee", "rent", "wage", "salary", "rate")
+"""What is paid per hour, piece or kilogram."""
 _BRACKETS = re.compile(r"[(\[][^)\]]*[)\]]")
 _TEXTS = ("head", "tail", "wh")
 
@@ -100,7 +102,10 @@ class Thesaurus:
 
         units: words behind it, as in `duration minutes` and `height in cm`.
         """
-        words = _BRACKETS.sub(" ", label.casefold().replace("-", " ")).partition(" of ")[0].split()
+        plain, per, _ = _BRACKETS.sub(" ", label.casefold().replace("-", " ")).partition(" of ")[0].partition(" per ")
+        if per and plain.split()[-1:] not in ([own] for own in _PAID):
+            return None  # `inhabitants per km2`
+        words = plain.split()
         size = len(words)
         while words and (words[-1] in units or (words[-1] == "in" and len(words) < size)):
             words.pop()
