@@ -36,6 +36,7 @@ from kgqa_core.search.graph import PROFESSIONS, WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, SLOTS, RelationWords
 from kgqa_core.search.question_words import (
     MONIES,
+    OF_ENDS,
     PERSONS,
     adjectives,
     amounts,
@@ -76,8 +77,7 @@ _DEEDS = ("ment", "ation", "ion", "al")
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
-_OF_ENDS = re.compile(r"\b(?:until|till|expir\w+|due|deadline)\b", re.IGNORECASE)
-"""Words of relations to dates that make nothing old or new."""
+_TIMES = frozenset("latest earliest last first later earlier".split())
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
 """Words that name a kind of thing, and paraphrase no relation."""
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
@@ -494,7 +494,8 @@ class FormReader:
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
-            if not sides and self.graph.dated[relation] > DATED and not _OF_ENDS.search(self.graph.labels[relation]):
+            ends = OF_ENDS.search(self.graph.labels[relation]) is not None
+            if not sides and self.graph.dated[relation] > DATED and (not ends or word in _TIMES):
                 sides = known.get("point in time", frozenset())
             end = node.how if isinstance(node, Aggregate) else getattr(node, "best", "")
             end = end if end in BESTS else ""

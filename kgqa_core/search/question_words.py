@@ -26,6 +26,8 @@ MONIES = frozenset(("money", "cash"))
 """Words for amounts of money."""
 MONEY = frozenset(("price", "amount", "budget", "salary", "revenue", "turnover", "gross", "box office"))
 """First labels in the thesaurus of relations to them."""
+OF_ENDS = re.compile(r"\b(?:until|till|expir\w+|due|deadline)\b", re.IGNORECASE)
+"""Words of relations to dates that make nothing old or new."""
 _SHARED = frozenset("a an as d des do i in is me on s so t was will x y z n".split())
 """Words of English grammar that other languages have, too."""
 _PLAIN = frozenset("most least more less highest lowest higher lower best worst first last latest earliest to die "
@@ -70,7 +72,7 @@ def _entry(known: Thesaurus, label: str, measured: bool, dated: bool) -> Relatio
     if (entry := known.relation(label)) is not None:
         return entry
     if dated:
-        entry = known.relation("date")
+        entry = known.relation("end date" if OF_ENDS.search(label) else "date")
         entry = entry and replace(entry, nouns=(), ask=())
     elif measured:
         entry = known.measure(label, lists["units"] | lists["stated_units"] | units().keys())
