@@ -412,7 +412,13 @@ class GrammarAgreement:
         """Whether a form has the share of other things than those of which the question asks it: `share of flats`."""
         if not isinstance(form, Share):
             return False
-        behind = [words.words[n + 1 : n + 4] for n, word in enumerate(words.words) if word == "of"]
+        places = [n for n, word in enumerate(words.words) if word == "of"]
+        kinds = [way for way in np.flatnonzero(self.graph.to_truths).tolist()
+                 if any(words.relations[way, n + 1 : n + 3].max(initial=0.0) == 1.0 for n in places)]  # fmt: skip
+        steps = {step.relation for node in nodes_of(form.of) for step in getattr(node, "path", ())}
+        if kinds and steps.isdisjoint(self.graph.keys[way] for way in kinds):
+            return True  # `share of bosses`
+        behind = [words.words[n + 1 : n + 4] for n in places]
         said = {form for noun in behind for word in noun for form in singulars(word)}
         named = {index for index, _ in query.types if self.graph.type_labels[index] in said}
         own = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form.of) if isinstance(node, Class)}

@@ -228,7 +228,11 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
     where things without types may be persons.
     """
     graph = phrases.graph
-    if not kind or isinstance(candidate.value, bool):
+    if isinstance(candidate.value, bool):
+        return True
+    if candidate.nodes is not None and len(candidate.nodes) and graph.truths.keys() >= {*candidate.nodes[:2].tolist()}:
+        return False  # true and false are what yes or no is asked for
+    if not kind:
         return True
     if candidate.nodes is None:
         return kind in ("number", "which")
@@ -238,8 +242,6 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         nodes = memory.nodes(form)[:LOOKED_AT]
     if not len(nodes):
         return True
-    if graph.truths.keys() >= set(nodes.tolist()):
-        return False
     dims = memory.dim[nodes]
     if (dims >= 0).all():
         timed = all(memory.dimensions[dim] == TIME for dim in dims.tolist())

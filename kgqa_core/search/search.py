@@ -102,7 +102,7 @@ SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2}
 _RANGE = re.compile(
-    rf"\b(?:between|from) (?:the )?(?:years? )?{NUMBER}(?: \S+)? (?:and|to|until|till|through|[-–]) {NUMBER}\b"
+    rf"\b(?:between|from) (?:[a-z]+ ){{0,2}}{NUMBER}(?: \S+)? (?:and|to|until|till|through|[-–]) {NUMBER}\b"
     rf"|\b{NUMBER} ?(?:to|[-–]) ?{NUMBER}\b"
 )
 """A range of numbers or dates, both ends within."""
@@ -1070,7 +1070,8 @@ class PlanSearch:
 
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
         parts = [plan for plan in things if plan.relations and not plan.ranked][:AGGREGATED]
-        called = [one for one in things if one.form in self.kinds_called]
+        called = [one for one in things if one.form in self.kinds_called or (one.texts and len(one.relations) == 1
+                                                                             and not one.slots)]  # fmt: skip
         for part in parts:
             wholes = [*self.classes, *self._implied(part.last), *called, *parts]
             for whole in (one for one in wholes if not set(one.slots) & set(part.slots) and one.form != part.form):
