@@ -77,6 +77,8 @@ _DEEDS = ("ment", "ation", "ion", "al")
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
 NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
+_CODES = re.compile(r"\b(?:id|code|no|nr|index|key)$")
+"""Ends of labels of numbers that measure nothing."""
 _TIMES = frozenset("latest earliest last first later earlier".split())
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
 """Words that name a kind of thing, and paraphrase no relation."""
@@ -493,7 +495,8 @@ class FormReader:
         for node in (*form.ranks, *form.compares, *form.ends):
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
-            sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS)
+            coded = _CODES.search(self.graph.labels[relation].lower()) is not None
+            sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS if not coded else ())
             ends = OF_ENDS.search(self.graph.labels[relation]) is not None
             if not sides and self.graph.dated[relation] > DATED and (not ends or word in _TIMES):
                 sides = known.get("point in time", frozenset())

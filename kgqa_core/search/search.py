@@ -759,6 +759,8 @@ class PlanSearch:
                 own = self._fulfil(op, own_unit, nodes, source, reached, counted)
                 if own is None or (counted and not empty and len(own) == len(np.unique(source))):
                     continue
+                if number[place] in stated and not literal.unit and len(own) in (0, len(np.unique(source))):
+                    continue  # its unit is another one
                 if not (len(own) or empty or self.words.names(relation) or relation in fitting.get(number[place], ())):
                     continue
                 form: Form = Join(steps, own_unit) if op == "eq" else Compare(op, steps, own_unit, counted)

@@ -168,7 +168,9 @@ class WordCover:
             elif word == "by" and self._groups(n):
                 self.aggregates["group"][n] = 1
             elif how := next((how for how, name in AGGREGATES.items() if word in lists[name]), ""):
-                self.aggregates[how][n] = not self._is_in_label(n)
+                whole = self.words[n + 1 : n + 2]  # `average height`, where others have a height
+                alone = any([label.lower()] == whole for label in index.graph.labels)
+                self.aggregates[how][n] = alone or not self._is_in_label(n)
             elif all(part in idle for part in word.split()) or self.words[n : n + 2] == ["year", NUMBER]:
                 self.weights[n] = 0.0
             elif not (roots[n] in index.relations or roots[n] in index.kinds):
