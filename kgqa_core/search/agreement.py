@@ -145,7 +145,7 @@ class GrammarAgreement:
                 or self._finds_what_it_is_with(one.form, words)
                 or self._turns_about(one, words)
                 or self._measures_otherwise(one.form, query)
-                or self._measures_unasked(one.form, query)
+                or self._measures_unasked(one, query)
                 or self._leads_unasked(one, query, words)
                 or self._shares_otherwise(one.form, query, words)
                 or self._is_in_type(one.form, words)
@@ -210,7 +210,9 @@ class GrammarAgreement:
             if query.text.lower().startswith("which "):
                 demands.append([not self._finds_numbers(one, noun) for one in candidates])
             if words.words[words.asked + 1 : words.asked + 2] in (["has"], ["have"], ["had"]):
-                demands.append([one.nodes is None or self._are_of(one, query) for one in candidates])
+                demands.append(
+                    [one.nodes is None or one.finds_nothing or self._are_of(one, query) for one in candidates]
+                )
         nameless = [self._finds_nameless(one, query) for one in candidates]
         if any(nameless):
             demands.append([not one for one in nameless])
@@ -387,10 +389,12 @@ class GrammarAgreement:
                 return True
         return False
 
-    def _measures_unasked(self, form: Form, query: LabelQuery) -> bool:
-        """Whether a form measures things of a type that the question does not name, where one that it names has that
-        measure: `menus for less than n` have a price of their own."""
-        wanted, graph = {index for index, _ in query.types}, self.graph
+    def _measures_unasked(self, one: Candidate, query: LabelQuery) -> bool:
+        """Whether a form measures things of a type that the question does not name, where one that it names or finds
+        has that measure: `menus for less than n` have a price of their own."""
+        wanted, graph, form = {index for index, _ in query.types}, self.graph, one.form
+        if not wanted and one.nodes is not None and len(one.nodes):
+            wanted = {*graph.types_of(int(one.nodes[0]))}
         for node in nodes_of(form):
             if isinstance(node, (Arg, Nth, Compare)) and not node.counted and len(node.path) == 1:
                 own = nodes_of(form) if isinstance(node, Compare) else (node.of,)

@@ -29,7 +29,7 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
 )
-from kgqa_core.logic.memory import Ints
+from kgqa_core.logic.memory import NONE, Ints
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import PROFESSIONS, WORD, LabelGraph
@@ -383,17 +383,30 @@ class FormReader:
         of = getattr(best.form, "of", None) if best.nodes is None else None
         return self.graph.memory.nodes(of) if isinstance(of, (And, Arg, Compare, Join, Minus, Or)) else best.nodes
 
+    def says_value(self, word: str, best: Candidate) -> bool:
+        """Whether a plural is part of the name of a value that some of the things have which a form finds or computes
+        of: *elephants* of the species *African elephant*."""
+        nodes, graph = self._of_all(best), self.graph
+        if not len(nodes) or not word.endswith("s"):
+            return False
+        named = [value for value, words in self._value_words if root(word) in words]
+        return bool(named) and bool(among(graph.memory.head[np.isin(graph.memory.tail, named)], nodes).any())
+
+    def _of_all(self, best: Candidate) -> Ints:
+        """What a form finds or computes of, also where this is a whole type."""
+        of, nodes = getattr(best.form, "of", None), self._members(best)
+        nodes = self.graph.memory.nodes(of) if nodes is None and isinstance(of, Class) else nodes
+        return nodes if nodes is not None else NONE
+
     @cached_property
-    def value_roots(self) -> frozenset[str]:
-        """Roots of the words of values whose names have several: *elephant* of *African elephant*."""
-        return frozenset(root(word) for name in self.graph.values_by_name if " " in name for word in WORD.findall(name))
+    def _value_words(self) -> list[tuple[int, set[str]]]:
+        """Values with several words in their names, and the roots of these."""
+        named = ((name, values) for name, values in self.graph.values_by_name.items() if " " in name)
+        return [(value, roots(name)) for name, values in named for value in values]
 
     def finds_persons(self, best: Candidate) -> bool:
         """Whether a form finds or counts single persons, by their types or by what a relation to them is called."""
-        nodes, graph = self._members(best), self.graph
-        if isinstance(best.form, Count) and isinstance(best.form.of, Class):
-            nodes = graph.memory.nodes(best.form.of)
-        some = nodes[:LOOKED_AT].tolist() if nodes is not None else []
+        graph, some = self.graph, self._of_all(best)[:LOOKED_AT].tolist()
         labels = {graph.type_labels[index] for node in some for index in graph.types_of(node)}
         return any(map(is_person, labels or (self.ends[way] for way in best.ways[-1:])))
 

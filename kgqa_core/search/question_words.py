@@ -72,8 +72,10 @@ def _entry(known: Thesaurus, label: str, measured: bool, dated: bool) -> Relatio
     if (entry := known.relation(label)) is not None:
         return entry
     if dated:
-        entry = known.relation("end date" if OF_ENDS.search(label) else "date")
+        entry = known.relation("date")
         entry = entry and replace(entry, nouns=(), ask=())
+        if entry and OF_ENDS.search(label):
+            entry = replace(entry, labels=("end date",), most=("latest",), least=("earliest",))
     elif measured:
         entry = known.measure(label, lists["units"] | lists["stated_units"] | units().keys())
     names = public_names(label) or RelationEntry()

@@ -391,8 +391,10 @@ class UnreadWords:
             enough = NEAR if restricts or name or timed or other else PARAPHRASE if unnamed else ALONE
             shortened = text[token.end : token.end + 1] == "." and len(token.text) > 2
             usual = form.leads_to_one and token.text in question_words()["usual"]
-            if token.text in lacking or root(token.text) in self.reader.value_roots:
-                token.alone &= token.text in lacking
+            if token.text in lacking:
+                continue
+            if self.reader.says_value(token.text, form.best):
+                token.alone = False
                 continue
             if stem(token.text) in query.dropped_words:  # a mention says no other word for what it is no name of
                 token.alone = False
