@@ -360,9 +360,13 @@ class GrammarAgreement:
             form = form.parts[-1] if isinstance(form, And) else form.of
         if isinstance(form, Or):
             return any(self._finds_other_end(part, words) for part in form.parts)
-        if words.asked < 0 or not isinstance(form, Join) or form.path[0].inverse:
+        if words.asked < 0 or not isinstance(form, Join):
             return False
         relation, noun = self.graph.memory.relation_ids[form.path[0].relation], words.roots[words.asked]
+        if form.path[0].inverse:  # books, where authors are asked for
+            entry = entry_of(self.graph, relation)
+            others = roots(self.graph.labels[relation], entry.tail, *entry.nouns)
+            return self.graph.tail_type[relation] < 0 and noun == root(entry.head) and noun not in others
         if noun not in words.index.own[relation] or self.roles(relation).get(noun) != NOUN:
             return False
         if self.graph.to_truths[relation]:  # `patients smoke` by `smoker`

@@ -33,7 +33,7 @@ from kgqa_core.logic.memory import NONE, Ints
 from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import PROFESSIONS, WORD, LabelGraph
-from kgqa_core.search.phrases import DATED, SLOTS, RelationWords
+from kgqa_core.search.phrases import DATED, SLOTS, RelationWords, has_any
 from kgqa_core.search.question_words import (
     MONIES,
     OF_ENDS,
@@ -229,6 +229,8 @@ class FormReader:
         words = roots(*texts).union(*(self.roots_of(directed)[1] for directed in best.ways))
         ends = map(self.graph.end_type, best.ways[:-1])
         words = words.union(*(deeds(self.graph.type_labels[end]) for end in ends if self.graph.is_nameless(end)))
+        steps = (node.path[-1] for node in nodes_of(best.form) if has_any(node))  # type: ignore[attr-defined]
+        words |= roots(*(self.ends[self.graph.inverse(self.graph.directed_relation(step))] for step in steps))
         topics = {index for slot in used for index in self.graph.types_of(entity_of(slot, best.form))}
         found = best.nodes[:LOOKED_AT].tolist() if best.nodes is not None else []
         if found:  # of several types of persons those of which it finds some

@@ -173,10 +173,11 @@ class FormSearch:
             for one, words in enumerate(graph.name_words):
                 if noun in map(root, words):
                     found[one] = graph.reached_by(one)
+            named = bool(found)  # battles are what is called so
             for one, (head, tail) in enumerate(self.nouns):
                 plain = graph.entity_tails[one] > 0.5 and graph.tail_type[one] < 0
                 own = self.label_roots[one] == {noun} and not phrase(graph.labels[one].lower()).is_verb
-                if plain and (own or noun == tail):
+                if plain and (own or (noun == tail and not named)):
                     found[one] = graph.tails_of(one)
                 if noun == head and graph.head_type[one] < 0:
                     found[one + graph.relations] = graph.heads_of(one)
@@ -984,7 +985,8 @@ class PlanSearch:
         sets = sorted((plan for plan in self.plans.values() if plan.is_set), key=lambda one: -one.score)
         things = [plan for plan in sets if plan.things and plan.chain != 0]
         if self._wants("count", self.words.count) and (self.words.count.any() or not self.english):
-            for plan in (*things[:COUNTED], *(one for one in things[COUNTED:] if isinstance(one.form, Class))):
+            kinds = (one for one in things[COUNTED:] if isinstance(one.form, Class) or one.form in self.kinds_called)
+            for plan in (*things[:COUNTED], *kinds):
                 one = plan.chain > 0 and len(plan.nodes) == 1 and graph.fan_out[plan.relations[-1]] <= SINGLE
                 if not one or (self.words.count.any() and self.words.names(plan.relations[-1])):
                     cover = np.maximum(plan.cover, self.words.count)
@@ -1196,7 +1198,8 @@ class PlanSearch:
         for plan in order:
             if plan.chain == 0:
                 continue
-            if not plan.relations and not isinstance(plan.form, (Class, Count, Holds, Or)):
+            kind = isinstance(plan.form, (Class, Count, Holds, Or)) or plan.form in self.kinds_called
+            if not plan.relations and not kind:
                 continue
             nodes, slots = plan.nodes if plan.is_set else None, tuple(dict.fromkeys(plan.slots))
             types = types_in_form(plan.form, nodes, self.query, self.graph)
