@@ -73,6 +73,7 @@ _ASKS_TYPE = re.compile(
 _ASKS_FOR_KIND = re.compile(
     r"\W*(?:what|which) (?:kind|type|sort)s? of (?:\w+ ){1,2}(?:is|are|was|were) (?:an? |the )?[xyzw]\W*$"
 )
+_OF_KINDS = re.compile(r"\W*(?:what|which) (?:kind|type|sort)s? of ")
 _KINDS = frozenset("kind kinds type types sort sorts".split())
 _SAYS_WHAT = frozenset(("description", "occupation", "job title"))
 """Labels of relations in the thesaurus to what tells what a thing or somebody is."""
@@ -90,6 +91,7 @@ _ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
 """A label by which a head is something of its tail: `child of`, and not `made of`."""
 _RELATIVES = frozenset(("who", "that", "which"))
 _SHARE = re.compile(r"\b(?:share|proportion|fraction) of\b|\bper ?cent", re.IGNORECASE)
+_TO_WHICH = re.compile(r"\W*(?:into|to|from|at|in|on) (?:which|what) ")
 _HOW = re.compile(r"\bhow (long|tall|deep|heavy|wide|fast|old|hot|cold)\b")
 _HAVING, _ANY = frozenset("with without having have has".split()), frozenset("a an any no".split())
 _TURNING = frozenset("bad former ex previous failed rejected excluded forbidden banned".split())
@@ -144,6 +146,7 @@ class GrammarAgreement:
                 or ((asks_what or asks_kind) and not self._says_what(one, query if asks_kind else None))
                 or self._finds_what_it_is_with(one.form, words)
                 or self._turns_about(one, words)
+                or self._is_by_no_doer(one.form, query)
                 or self._measures_otherwise(one.form, query)
                 or self._measures_unasked(one, query)
                 or self._leads_unasked(one, query, words)
@@ -219,6 +222,8 @@ class GrammarAgreement:
         if _ASKS_FOR_KIND.match(query.text.lower()):
             named = words.relations[:, [word in _KINDS for word in words.words]].max(axis=1) > 0.5
             demands.append([any(named[way] for way in one.ways) for one in candidates])
+        if _OF_KINDS.match(query.text.lower()):
+            demands.append([not self._are_of(one, query) for one in candidates])
         if _OR_MORE.search(query.text):
             demands.append([any(isinstance(node, Compare) for node in nodes_of(form)) for form in forms])
         bounds = [_bounds(form) for form in forms]
@@ -303,6 +308,13 @@ class GrammarAgreement:
         if not self.graph.is_measure(relation) or self.graph.dated[relation] > DATED or not (entry.most or entry.least):
             return False
         return entry.name not in fitting and not any(text.startswith(asked[0]) for text in entry.ask)
+
+    def _is_by_no_doer(self, form: Form, query: LabelQuery) -> bool:
+        """Whether a form finds by whom something is done where the question asks into, to, from or at which it is."""
+        if not isinstance(form, Join) or not form.path[0].inverse or not _TO_WHICH.match(query.text.lower()):
+            return False
+        label = self.graph.labels[self.graph.memory.relation_ids[form.path[0].relation]]
+        return label.lower().endswith(" by")
 
     def _turns_about(self, one: Candidate, words: WordCover) -> bool:
         """Whether the label of a relation has a word such as *bad* or *former* and the question has none of these, nor
@@ -421,13 +433,17 @@ class GrammarAgreement:
         if not isinstance(form, Share):
             return False
         places = [n for n, word in enumerate(words.words) if word == "of"]
+        behind = {n + 1 + (words.words[n + 1 : n + 2] == ["the"]) for n in places}
+        named = _places(form, query, words) & behind
+        if not named <= _places(form.of, query, words):
+            return True  # `of the dragons`
         kinds = [way for way in np.flatnonzero(self.graph.to_truths).tolist()
                  if any(words.relations[way, n + 1 : n + 3].max(initial=0.0) == 1.0 for n in places)]  # fmt: skip
         steps = {step.relation for node in nodes_of(form.of) for step in getattr(node, "path", ())}
         if kinds and steps.isdisjoint(self.graph.keys[way] for way in kinds):
             return True  # `share of bosses`
-        behind = [words.words[n + 1 : n + 4] for n in places]
-        said = {form for noun in behind for word in noun for form in singulars(word)}
+        nouns = [words.words[n + 1 : n + 4] for n in places]
+        said = {form for noun in nouns for word in noun for form in singulars(word)}
         named = {index for index, _ in query.types if self.graph.type_labels[index] in said}
         own = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form.of) if isinstance(node, Class)}
         return bool(named) and named.isdisjoint(own)

@@ -160,9 +160,14 @@ class FormSearch:
         self._called: dict[str, dict[int, Ints]] = {}
 
     @cached_property
+    def label_words(self) -> list[set[str]]:
+        """The words of each relation's label."""
+        return [{*WORD.findall(label.lower())} for label in self.graph.labels]
+
+    @cached_property
     def label_roots(self) -> list[set[str]]:
         """The roots of the words of each relation's label."""
-        return [{root(word) for word in WORD.findall(label.lower())} for label in self.graph.labels]
+        return [{*map(root, words)} for words in self.label_words]
 
     def called(self, noun: str) -> dict[int, Ints]:
         """Directed relations that lead to what is called by a noun, of which the graph states no type: what these are,
@@ -839,12 +844,20 @@ class PlanSearch:
             source, _ = graph.memory.hop(plan.nodes, relation % graph.relations, backward=relation >= graph.relations)
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
             lacks[source] = False
+            form: Form = plan.form
+            mutual = relation < graph.relations and self.owner.label_words[relation] & question_words()["mutual"]
+            if away and mutual:  # `never married`, to whomever
+                other, _ = graph.memory.hop(plan.nodes, relation, backward=True)
+                if lacks[other].any():
+                    lacks[other] = False
+                    turned = (graph.step(relation + graph.relations),)
+                    form = Minus(form, Compare("ge", turned, ONE, counted=True))
             having = Compare("ge", (graph.step(relation),), ONE, counted=True)
             cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
             if not self.words.names(relation) or lacks.all():
                 continue
             if away:
-                yield self._extended(plan, Minus(plan.form, having), plan.nodes[lacks], cover, relation, 0.05,
+                yield self._extended(plan, Minus(form, having), plan.nodes[lacks], cover, relation, 0.05,
                                      "difference", away=True)  # fmt: skip
             elif relation >= graph.relations or not (graph.to_truths[relation] or graph.measured[relation] > 0.5):
                 yield self._extended(plan, _both(plan.form, having), plan.nodes[~lacks], cover, relation, 0.05, "value")
