@@ -73,7 +73,7 @@ _ASKS_TYPE = re.compile(
 _ASKS_FOR_KIND = re.compile(
     r"\W*(?:what|which) (?:kind|type|sort)s? of (?:\w+ ){1,2}(?:is|are|was|were) (?:an? |the )?[xyzw]\W*$"
 )
-_OF_KINDS = re.compile(r"\W*(?:what|which) (?:kind|type|sort)s? of ")
+_OF_KINDS = re.compile(r"\W*(?:what|which|how many)(?: different)? (?:kind|type|sort)s? of (\w+)")
 _KINDS = frozenset("kind kinds type types sort sorts".split())
 _SAYS_WHAT = frozenset(("description", "occupation", "job title"))
 """Labels of relations in the thesaurus to what tells what a thing or somebody is."""
@@ -134,6 +134,7 @@ class GrammarAgreement:
         english = grammar_of(query.text) is question_words()["grammar"]
         best_as_object = _BEST_AS_OBJECT.match(query.text.lower()) is not None
         asks_what = ASKS_FOR_THING.match(query.text.lower()) is not None
+        of_kinds = self._asks_kinds(query)
         asks_kind = _ASKS_FOR_KIND.match(query.text.lower()) is not None
         for n, one in enumerate(candidates):
             if (
@@ -143,6 +144,7 @@ class GrammarAgreement:
                 or self._counts_otherwise(one.form, words)
                 or _finds_no_kind(one.form, words)
                 or (best_as_object and _finds_best(one.form) and self._are_of(one, query))
+                or (of_kinds and not self._tells_kind(one, words))
                 or ((asks_what or asks_kind) and not self._says_what(one, query if asks_kind else None))
                 or self._finds_what_it_is_with(one.form, words)
                 or self._turns_about(one, words)
@@ -158,6 +160,18 @@ class GrammarAgreement:
             ):
                 wrong.add(n)
         return wrong | self._lacking(candidates, query, words)
+
+    def _asks_kinds(self, query: LabelQuery) -> bool:
+        """Whether a question asks for kinds of the things of a type: `what kinds of games`."""
+        match = _OF_KINDS.match(query.text.lower())
+        labels = {self.graph.type_labels[index] for index, _ in query.types}
+        return match is not None and not labels.isdisjoint(singulars(match[1]))
+
+    def _tells_kind(self, one: Candidate, words: WordCover) -> bool:
+        """Whether a form has the relation of things to their types, or one that is called *kind* and the like."""
+        places = [n for n, word in enumerate(words.words) if word in _KINDS]
+        ways = {way % self.graph.relations for way in one.ways}
+        return any(self.graph.is_type[way] or words.relations[way, places].max() > 0.5 for way in ways)
 
     def _says_what(self, one: Candidate, query: LabelQuery | None) -> bool:
         """Whether a form finds the types of a thing or a text that tells what it is; query: what asks for its kind, so
@@ -219,11 +233,6 @@ class GrammarAgreement:
         nameless = [self._finds_nameless(one, query) for one in candidates]
         if any(nameless):
             demands.append([not one for one in nameless])
-        if _ASKS_FOR_KIND.match(query.text.lower()):
-            named = words.relations[:, [word in _KINDS for word in words.words]].max(axis=1) > 0.5
-            demands.append([any(named[way] for way in one.ways) for one in candidates])
-        if _OF_KINDS.match(query.text.lower()):
-            demands.append([not self._are_of(one, query) for one in candidates])
         if _OR_MORE.search(query.text):
             demands.append([any(isinstance(node, Compare) for node in nodes_of(form)) for form in forms])
         bounds = [_bounds(form) for form in forms]

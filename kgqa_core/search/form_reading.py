@@ -623,7 +623,7 @@ class FormReader:
 
     def _type_roots(self, types: set[int]) -> set[str]:
         """Roots of the labels of types and of other words for these."""
-        return set[str]().union(*self._type_names(types))
+        return set[str]().union(*self._type_names(types)) - {"kind", "of"}  # of `kind of sport`
 
     def _type_names(self, types: set[int]) -> list[set[str]]:
         """The roots of each label of types and of each other name of these."""
