@@ -75,7 +75,7 @@ _ASKS_FOR_KIND = re.compile(
 )
 _OF_KINDS = re.compile(r"\W*(?:what|which|how many)(?: different)? (?:kind|type|sort)s? of (\w+)")
 _KINDS = frozenset("kind kinds type types sort sorts".split())
-_SAYS_WHAT = frozenset(("description", "occupation", "job title"))
+_SAYS_WHAT = frozenset(("description", "tag", "occupation", "job title"))
 """Labels of relations in the thesaurus to what tells what a thing or somebody is."""
 _ASKS_WHAT = re.compile(r"\W*what(?:['’]?s| is| are| was| were| has| have| had| do| does| did| will| can) (?!the\b)")
 _BEST_AS_OBJECT = re.compile(
@@ -387,7 +387,8 @@ class GrammarAgreement:
         if form.path[0].inverse:  # books, where authors are asked for
             entry = entry_of(self.graph, relation)
             others = roots(self.graph.labels[relation], entry.tail, *entry.nouns)
-            return self.graph.tail_type[relation] < 0 and noun == root(entry.head) and noun not in others
+            asked = {"who", "whom", "where", "when"}.isdisjoint(words.words)
+            return asked and self.graph.tail_type[relation] < 0 and noun == root(entry.head) and noun not in others
         if noun not in words.index.own[relation] or self.roles(relation).get(noun) != NOUN:
             return False
         if self.graph.to_truths[relation]:  # `patients smoke` by `smoker`
