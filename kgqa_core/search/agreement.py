@@ -161,6 +161,15 @@ class GrammarAgreement:
                 wrong.add(n)
         return wrong | self._lacking(candidates, query, words)
 
+    def _to_tails(self, form: Form) -> int:
+        """The relation whose tails a form finds, -1 of another form."""
+        leads = isinstance(form, Join) and form.path[0].inverse
+        return self.graph.memory.relation_ids[form.path[0].relation] if leads else -1  # type: ignore[attr-defined]
+
+    def _found(self, one: Candidate) -> set[int]:
+        """The types of the first thing that a form finds."""
+        return {*self.graph.types_of(int(one.nodes[0]))} if one.nodes is not None and len(one.nodes) else set()
+
     def _asks_kinds(self, query: LabelQuery) -> bool:
         """Whether a question asks for kinds of the things of a type: `what kinds of games`."""
         match = _OF_KINDS.match(query.text.lower())
@@ -176,19 +185,15 @@ class GrammarAgreement:
     def _says_what(self, one: Candidate, query: LabelQuery | None) -> bool:
         """Whether a form finds the types of a thing or a text that tells what it is; query: what asks for its kind, so
         that other things will do, but for the type that it names."""
-        form, graph = one.form, self.graph
-        if not isinstance(form, Join) or not isinstance(form.of, Entity) or not form.path[0].inverse:
+        graph, relation = self.graph, self._to_tails(one.form)
+        if relation < 0 or not isinstance(one.form.of, Entity):  # type: ignore[attr-defined]
             return False
-        relation = graph.memory.relation_ids[form.path[0].relation]
+        first = one.nodes[:1].tolist() if one.nodes is not None else []
         if query is not None:
             named = {int(graph.type_ids[index]) for index, _ in query.types}
-            return (
-                not graph.alike[relation]
-                and not graph.is_measure(relation)
-                and named.isdisjoint(one.nodes[:1].tolist() if one.nodes is not None else ())
-            )
+            return not (graph.alike[relation] or graph.is_measure(relation)) and named.isdisjoint(first)
         if graph.is_type[relation]:
-            return one.nodes is not None and PERSONS.isdisjoint(graph.store.names(one.nodes[:1].tolist()).values())
+            return PERSONS.isdisjoint(graph.store.names(first).values())
         return not _SAYS_WHAT.isdisjoint(entry_of(graph, relation).labels)
 
     def _lacking(self, candidates: Sequence[Candidate], query: LabelQuery, words: WordCover) -> set[int]:
@@ -267,15 +272,13 @@ class GrammarAgreement:
             return True
         if any(isinstance(node, Class) and graph.type_of_key.get(node.key) in types for node in nodes_of(one.form)):
             return True
-        if one.nodes is not None and len(one.nodes) and not types.isdisjoint(graph.types_of(int(one.nodes[0]))):
+        if not types.isdisjoint(self._found(one)):
             return True
         return any(int(end[way]) in types for way in ways for end in (graph.head_type, graph.tail_type))
 
     def _are_of(self, one: Candidate, query: LabelQuery) -> bool:
         """Whether a form finds things of a type that the question names."""
-        if one.nodes is None or not len(one.nodes):
-            return False
-        return not {index for index, _ in query.types}.isdisjoint(self.graph.types_of(int(one.nodes[0])))
+        return not {index for index, _ in query.types}.isdisjoint(self._found(one))
 
     def _finds_nameless(self, one: Candidate, query: LabelQuery) -> bool:
         """Whether a form finds records without names, of a type that the question does not name or whose owners it
@@ -297,10 +300,10 @@ class GrammarAgreement:
                 roles = self.roles(self.graph.memory.relation_ids[node.path[-1].relation])
                 if any(roles.get(word) == ROLE for word in words.roots):
                     return True
-        if not isinstance(form, Join) or not isinstance(form.of, Class) or not form.path[0].inverse:
+        relation, of = self._to_tails(form), getattr(form, "of", None)
+        if relation < 0 or not isinstance(of, Class):
             return False
-        own = words.index.type_words(self.graph.type_of_key.get(form.of.key, -1))
-        named = words.relations[self.graph.memory.relation_ids[form.path[0].relation]]
+        own, named = words.index.type_words(self.graph.type_of_key.get(of.key, -1)), words.relations[relation]
         return any(
             word in _HAVING and words.roots[n - 1] in own and named[n + 1 : n + 2 + (words.words[n + 1] in _ANY)].any()
             for n, word in enumerate(words.words[:-1])
@@ -309,10 +312,9 @@ class GrammarAgreement:
 
     def _measures_otherwise(self, form: Form, query: LabelQuery) -> bool:
         """Whether a form finds another measure than *how long* and the like ask for."""
-        asked = _HOW.search(query.text.lower())
-        if asked is None or not isinstance(form, Join) or not form.path[0].inverse:
+        relation = self._to_tails(form)
+        if relation < 0 or (asked := _HOW.search(query.text.lower())) is None:
             return False
-        relation = self.graph.memory.relation_ids[form.path[0].relation]
         entry, fitting = entry_of(self.graph, relation), adjectives().get(f"{asked[1].removesuffix('e')}est", {})
         if not self.graph.is_measure(relation) or self.graph.dated[relation] > DATED or not (entry.most or entry.least):
             return False
@@ -320,10 +322,9 @@ class GrammarAgreement:
 
     def _is_by_no_doer(self, form: Form, query: LabelQuery) -> bool:
         """Whether a form finds by whom something is done where the question asks into, to, from or at which it is."""
-        if not isinstance(form, Join) or not form.path[0].inverse or not _TO_WHICH.match(query.text.lower()):
-            return False
-        label = self.graph.labels[self.graph.memory.relation_ids[form.path[0].relation]]
-        return label.lower().endswith(" by")
+        relation = self._to_tails(form)
+        by = relation >= 0 and self.graph.labels[relation].lower().endswith(" by")
+        return by and _TO_WHICH.match(query.text.lower()) is not None
 
     def _turns_about(self, one: Candidate, words: WordCover) -> bool:
         """Whether the label of a relation has a word such as *bad* or *former* and the question has none of these, nor
@@ -419,8 +420,7 @@ class GrammarAgreement:
         """Whether a form measures things of a type that the question does not name, where one that it names or finds
         has that measure: `menus for less than n` have a price of their own."""
         wanted, graph, form = {index for index, _ in query.types}, self.graph, one.form
-        if not wanted and one.nodes is not None and len(one.nodes):
-            wanted = {*graph.types_of(int(one.nodes[0]))}
+        wanted = wanted or self._found(one)
         for node in nodes_of(form):
             if isinstance(node, (Arg, Nth, Compare)) and not node.counted and len(node.path) == 1:
                 own = nodes_of(form) if isinstance(node, Compare) else (node.of,)
