@@ -175,7 +175,8 @@ a:Shark a owl:Class ; rdfs:subClassOf a:Fish ; rdfs:label "shark" .
 a:Ray a owl:Class ; rdfs:subClassOf a:Fish ; rdfs:label "ray" .
 a:badTankmateOf a owl:SymmetricProperty ; rdfs:label "bad tankmate of" .
 a:treatmentOf rdfs:label "treatment of" .
-:Sprat a a:Ray ; rdfs:label "Sprat" ; rdfs:comment "Hides under sand by day." ; a:badTankmateOf :Bolt ; a:livesIn :Cove .
+:Sprat a a:Ray ; rdfs:label "Sprat" ; rdfs:comment "Hides under sand by day." ; a:badTankmateOf :Bolt ;
+  a:livesIn :Cove .
 :Bolt a a:Shark ; rdfs:label "Bolt" ; rdfs:comment "Bites the glass; keep the light low." ; a:livesIn :Cove .
 :Dusk a a:Shark ; rdfs:label "Dusk" ; a:livesIn :Shelf .
 :Cove a a:Tank ; rdfs:label "Cove" ; a:litres 9000 .
