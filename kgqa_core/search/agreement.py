@@ -43,6 +43,7 @@ from kgqa_core.search.question_words import (
     adjectives,
     entry_of,
     grammar_of,
+    is_mutual,
     is_superlative,
     question_words,
 )
@@ -132,10 +133,11 @@ class GrammarAgreement:
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
         wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
         english = grammar_of(query.text) is question_words()["grammar"]
-        best_as_object = _BEST_AS_OBJECT.match(query.text.lower()) is not None
-        asks_what = ASKS_FOR_THING.match(query.text.lower()) is not None
-        of_kinds = self._asks_kinds(query)
-        asks_kind = _ASKS_FOR_KIND.match(query.text.lower()) is not None
+        text, of_kinds = query.text.lower(), self._asks_kinds(query)
+        best_as_object = _BEST_AS_OBJECT.match(text) is not None
+        asks_what = ASKS_FOR_THING.match(text) is not None
+        asks_kind = _ASKS_FOR_KIND.match(text) is not None
+        to_which, how = _TO_WHICH.match(text) is not None, _HOW.search(text)
         for n, one in enumerate(candidates):
             if (
                 self._finds_what_is_done(one.form, words)
@@ -148,8 +150,8 @@ class GrammarAgreement:
                 or ((asks_what or asks_kind) and not self._says_what(one, query if asks_kind else None))
                 or self._finds_what_it_is_with(one.form, words)
                 or self._turns_about(one, words)
-                or self._is_by_no_doer(one.form, query)
-                or self._measures_otherwise(one.form, query)
+                or (to_which and self._finds_doer(one.form))
+                or (how is not None and self._measures_otherwise(one.form, how))
                 or self._measures_unasked(one, query)
                 or self._leads_unasked(one, query, words)
                 or self._shares_otherwise(one.form, query, words)
@@ -180,7 +182,7 @@ class GrammarAgreement:
         """Whether a form has the relation of things to their types, or one that is called *kind* and the like."""
         places = [n for n, word in enumerate(words.words) if word in _KINDS]
         ways = {way % self.graph.relations for way in one.ways}
-        return any(self.graph.is_type[way] or words.relations[way, places].max() > 0.5 for way in ways)
+        return any(self.graph.is_type[way] or words.relations[way, places].max(initial=0.0) > 0.5 for way in ways)
 
     def _says_what(self, one: Candidate, query: LabelQuery | None) -> bool:
         """Whether a form finds the types of a thing or a text that tells what it is; query: what asks for its kind, so
@@ -310,30 +312,35 @@ class GrammarAgreement:
             if n
         )
 
-    def _measures_otherwise(self, form: Form, query: LabelQuery) -> bool:
+    def _measures_otherwise(self, form: Form, asked: re.Match[str]) -> bool:
         """Whether a form finds another measure than *how long* and the like ask for."""
         relation = self._to_tails(form)
-        if relation < 0 or (asked := _HOW.search(query.text.lower())) is None:
+        if relation < 0:
             return False
         entry, fitting = entry_of(self.graph, relation), adjectives().get(f"{asked[1].removesuffix('e')}est", {})
         if not self.graph.is_measure(relation) or self.graph.dated[relation] > DATED or not (entry.most or entry.least):
             return False
         return entry.name not in fitting and not any(text.startswith(asked[0]) for text in entry.ask)
 
-    def _is_by_no_doer(self, form: Form, query: LabelQuery) -> bool:
-        """Whether a form finds by whom something is done where the question asks into, to, from or at which it is."""
+    def _finds_doer(self, form: Form) -> bool:
+        """Whether a form finds by whom something is done, which *into*, *to*, *from* or *at which* does not ask for."""
         relation = self._to_tails(form)
-        by = relation >= 0 and self.graph.labels[relation].lower().endswith(" by")
-        return by and _TO_WHICH.match(query.text.lower()) is not None
+        return relation >= 0 and self.graph.labels[relation].lower().endswith(" by")
+
+    @cached_property
+    def _turning(self) -> frozenset[int]:
+        """Relations whose labels have a word such as *bad* or *former*."""
+        labels = enumerate(self.graph.labels)
+        return frozenset(n for n, label in labels if not _TURNING.isdisjoint(WORD.findall(label.lower())))
 
     def _turns_about(self, one: Candidate, words: WordCover) -> bool:
         """Whether the label of a relation has a word such as *bad* or *former* and the question has none of these, nor
         a negation; or takes away what has such a relation."""
-        if not _TURNING.isdisjoint(words.words):
+        if self._turning.isdisjoint(way % self.graph.relations for way in one.ways):
             return False
-        labels = [self.graph.labels[way % self.graph.relations].lower() for way in one.ways]
-        turned = any(not _TURNING.isdisjoint(WORD.findall(label)) for label in labels)
-        return turned and (not words.away.any() or any(isinstance(node, Minus) for node in nodes_of(one.form)))
+        return _TURNING.isdisjoint(words.words) and (
+            not words.away.any() or any(isinstance(node, Minus) for node in nodes_of(one.form))
+        )
 
     def _groups_by(self, form: Form, words: WordCover) -> bool:
         """Whether a form has rows for no other type than that behind the word for groups: `sales by region`."""
@@ -518,10 +525,7 @@ class GrammarAgreement:
     @cached_property
     def directed(self) -> list[bool]:
         """Of each relation whether it is between things of a kind, and does not hold in both directions."""
-        mutual = question_words()["mutual"]
-        names = [WORD.findall(label.lower()) for label in self.graph.labels]
-        alike = self.graph.alike
-        return [one and mutual.isdisjoint(words) for one, words in zip(alike.tolist(), names, strict=True)]
+        return [alike and not is_mutual(self.graph, n) for n, alike in enumerate(self.graph.alike.tolist())]
 
     def _directions(self, form: Form, query: LabelQuery, words: WordCover) -> list[tuple[int, str, int]]:
         """(relation, key, sign) of each mention at an end of a relation, as `_told` gives it; of counts with key ""."""

@@ -41,6 +41,7 @@ from kgqa_core.search.question_words import (
     adjectives,
     amounts,
     entry_of,
+    is_mutual,
     is_person,
     kinds,
     other_types,
@@ -111,10 +112,13 @@ def root(word: str) -> str:
     return word
 
 
-def deeds(label: str) -> set[str]:
+@lru_cache(maxsize=1 << 10)
+def deeds(label: str) -> frozenset[str]:
     """Roots of the verbs of what the records of a type are of, by its label: *repair*, *treat* of *treatment*."""
     noun = root(label.rpartition(" ")[2])
-    return {noun} | {root(noun[: -len(end)]) for end in _DEEDS if noun.endswith(end) and len(noun) - len(end) >= 4}
+    return frozenset((noun,)) | {
+        root(noun[: -len(end)]) for end in _DEEDS if noun.endswith(end) and len(noun) - len(end) >= 4
+    }
 
 
 def roots(*texts: str) -> set[str]:
@@ -221,6 +225,7 @@ class FormReader:
         self._known: dict[int, tuple[set[str], set[str]]] = {}
         self._wholes: dict[int, list[set[str]]] = {}
         self._unit_roots: dict[frozenset[int], set[str]] = {}
+        self._having_value: dict[str, Ints] = {}
         self._amounts = amounts(graph)
 
     def read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> FormReading:
@@ -269,7 +274,6 @@ class FormReader:
         graph, lacked = self.graph, [node.without for node in nodes_of(form.best.form) if isinstance(node, Minus)]
         measures = (node for node in (*form.ranks, *form.compares) if node not in lacked)
         measured = {graph.directed_relation(node.path[-1]) for node in measures}
-        mutual = question_words()["mutual"]
         absent = {graph.directed_relation(node.path[-1]) for node in lacked if isinstance(node, Compare)}
         entities = [entity_of(slot, form.best.form) for slot in used]
         topics = {index for entity in entities for index in graph.types_of(entity)}
@@ -333,7 +337,7 @@ class FormReader:
                 continue
             wordless += relation not in told
             same_kind = ends[0] == ends[1] or graph.is_symmetric(relation)
-            if same_kind and mutual.isdisjoint(WORD.findall(graph.labels[relation].lower())):  # supervisors
+            if same_kind and not is_mutual(graph, relation):  # supervisors
                 number += 1
                 continue
             if tied:
@@ -388,11 +392,13 @@ class FormReader:
     def says_value(self, word: str, best: Candidate) -> bool:
         """Whether a plural is part of the name of a value that some of the things have which a form finds or computes
         of: *elephants* of the species *African elephant*."""
-        nodes, graph = self._of_all(best), self.graph
-        if not len(nodes) or not word.endswith("s"):
+        own = root(word)
+        if not word.endswith("s") or own not in self._value_words:
             return False
-        named = [value for value, words in self._value_words if root(word) in words]
-        return bool(named) and bool(among(graph.memory.head[np.isin(graph.memory.tail, named)], nodes).any())
+        if own not in self._having_value:
+            memory = self.graph.memory
+            self._having_value[own] = np.unique(memory.head[np.isin(memory.tail, self._value_words[own])])
+        return bool(among(self._having_value[own], self._of_all(best)).any())
 
     def _of_all(self, best: Candidate) -> Ints:
         """What a form finds or computes of, also where this is a whole type."""
@@ -401,10 +407,13 @@ class FormReader:
         return nodes if nodes is not None else NONE
 
     @cached_property
-    def _value_words(self) -> list[tuple[int, set[str]]]:
-        """Values with several words in their names, and the roots of these."""
-        named = ((name, values) for name, values in self.graph.values_by_name.items() if " " in name)
-        return [(value, roots(name)) for name, values in named for value in values]
+    def _value_words(self) -> dict[str, list[int]]:
+        """By the roots of their words, the values with several words in their names."""
+        found: dict[str, list[int]] = {}
+        for name, values in self.graph.values_by_name.items():
+            for word in roots(name) if " " in name else ():
+                found.setdefault(word, []).extend(values)
+        return found
 
     def finds_persons(self, best: Candidate) -> bool:
         """Whether a form finds or counts single persons, by their types or by what a relation to them is called."""

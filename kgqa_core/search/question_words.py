@@ -110,6 +110,11 @@ def is_person(label: str) -> bool:
     return not nouns.isdisjoint(lists["individuals"]) or bool((nouns & person_nouns()) - lists["no_person"])
 
 
+def is_mutual(graph: LabelGraph, relation: int) -> bool:
+    """Whether the label of a relation says that it holds in both directions, as `married to`."""
+    return not question_words()["mutual"].isdisjoint(WORD.findall(graph.labels[relation].lower()))
+
+
 def is_superlative(word: str) -> bool:
     """Whether a word wants the first of a ranking."""
     lists = question_words()

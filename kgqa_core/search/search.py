@@ -64,6 +64,7 @@ from kgqa_core.search.question_words import (
     entry_of,
     grammar_of,
     individuals,
+    is_mutual,
     is_superlative,
     question_words,
 )
@@ -160,14 +161,9 @@ class FormSearch:
         self._called: dict[str, dict[int, Ints]] = {}
 
     @cached_property
-    def label_words(self) -> list[set[str]]:
-        """The words of each relation's label."""
-        return [{*WORD.findall(label.lower())} for label in self.graph.labels]
-
-    @cached_property
     def label_roots(self) -> list[set[str]]:
         """The roots of the words of each relation's label."""
-        return [{*map(root, words)} for words in self.label_words]
+        return [{root(word) for word in WORD.findall(label.lower())} for label in self.graph.labels]
 
     def called(self, noun: str) -> dict[int, Ints]:
         """Directed relations that lead to what is called by a noun, of which the graph states no type: what these are,
@@ -212,7 +208,7 @@ class FormSearch:
             return self._person_nouns[directed]
         relation, known = directed % self.graph.relations, thesaurus()
         entry, label = entry_of(self.graph, relation), set(WORD.findall(self.graph.labels[relation].lower()))
-        entries = [entry] if directed < self.graph.relations or label & question_words()["mutual"] else []
+        entries = [entry] if directed < self.graph.relations or is_mutual(self.graph, relation) else []
         if directed >= self.graph.relations:  # parents of who is a child
             verbs = {word for pair in entry.verb for word in pair[0].split()}
             entries += [other for word in verbs if (other := known.relation(word)) is not None and word in other.nouns]
@@ -840,13 +836,14 @@ class PlanSearch:
         every = plan
         back = graph.inverse(plan.last) if plan.last >= 0 else -1
         for relation in [one for one in relations if one != back][:LACKED]:
+            if not self.words.names(relation):
+                continue
             plan = self._of_end(every, graph.inverse(relation))
             source, _ = graph.memory.hop(plan.nodes, relation % graph.relations, backward=relation >= graph.relations)
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
             lacks[source] = False
             form: Form = plan.form
-            mutual = relation < graph.relations and self.owner.label_words[relation] & question_words()["mutual"]
-            if away and mutual:  # `never married`, to whomever
+            if away and relation < graph.relations and is_mutual(graph, relation):  # `never married`, to whomever
                 other, _ = graph.memory.hop(plan.nodes, relation, backward=True)
                 if lacks[other].any():
                     lacks[other] = False
@@ -854,7 +851,7 @@ class PlanSearch:
                     form = Minus(form, Compare("ge", turned, ONE, counted=True))
             having = Compare("ge", (graph.step(relation),), ONE, counted=True)
             cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.away)
-            if not self.words.names(relation) or lacks.all():
+            if lacks.all():
                 continue
             if away:
                 yield self._extended(plan, Minus(form, having), plan.nodes[lacks], cover, relation, 0.05,

@@ -376,10 +376,8 @@ class UnreadWords:
             restricts = any(one.state == READ and one.text not in idle for one in around)
             restricts |= root(token.text) in self.reader.types or _is_predicate(tokens, n)
             restricts |= [one.text for one in tokens[n + 1 : n + 2]] == ["of"] and _is_read(tokens[n + 2 : n + 3])
-            restricts |= bool(form.ranks) and [one.text for one in tokens[n + 1 :]] == [
-                "the",
-                "most",
-            ]  # `who earns the most`
+            behind = [one.text for one in tokens[n + 1 :]]
+            restricts |= bool(form.ranks) and behind == ["the", "most"]  # `who earns the most`
             restricts = restricts and not (token.text in question_words()["prepositions"] or _leads(tokens, n))
             restricts = restricts and not (asks_one and self._is_head(tokens, n))
             other = self._is_of_others(token.text, form)
