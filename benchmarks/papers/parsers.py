@@ -72,8 +72,9 @@ PARSERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 SETTINGS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("wikidata", "rng"): ("parsing.rng.epochs=6", "parsing.rng.hard_negative_epochs=2"),
     ("wikidata", "decode"): (
-        "parsing.decode.relations=20", "parsing.decode.classes=8", "parsing.decode.retriever_epochs=12",
+        "parsing.decode.relations=20", "parsing.decode.classes=12", "parsing.decode.retriever_epochs=12",
         "parsing.decode.encoder=minilm", "parsing.decode.epochs=40", "parsing.decode.patience=10",
+        "parsing.decode.missing_relation_rate=0.05", "parsing.decode.beam=10",
     ),
 }  # fmt: skip
 """Settings of a graph with many relations, chosen on dev, by set and kind of parser."""

@@ -49,9 +49,10 @@ class DecodeOptions(ScratchEncoderOptions, TrainingOptions):
 
     learn_unanswerable: bool = True
     """Learn from questions that the graph has no form for, too (A+U): "no form" is then one of the actions."""
-    on_empty_result: Literal["auto", "no form", "keep"] = "auto"
-    """What is returned where the best form finds nothing: `no form`, that there is none, as the paper does, or `keep`,
-    the form itself, which is right where only its facts are missing.  `auto` keeps it where the parser has learnt to
+    on_empty_result: Literal["auto", "no form", "keep", "weigh"] = "auto"
+    """What is returned where the best form finds nothing: `no form`, that there is none, as the paper does, `keep`, the
+    form itself, which is right where only its facts are missing, or `weigh`, the best form when each that finds nothing
+    loses, and "no form" wins or loses, what suits dev questions best.  `auto` weighs where the parser has learnt to
     predict that there is no form (A+U), and does as the paper where it cannot otherwise (A)."""
     model: str = "scratch"
     """What decodes: `scratch` (a small T5 that points at slots, learnt from the training questions), or a folder or hub

@@ -46,7 +46,7 @@ class PointerDecoder:
         return beam_search(self.network, allowed, longest, beams, inputs | self.network.pointers(states, batch))
 
 
-VERSION = 3
+VERSION = 4
 KIND = "decode"
 
 

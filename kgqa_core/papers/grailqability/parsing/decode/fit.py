@@ -18,8 +18,8 @@ from kgqa_core.nn.training import ModelRates, TrainingPlan, backward_of, train_e
 from kgqa_core.papers.grailqability.parsing.decode.actions import NK, NUMBER, PAD
 from kgqa_core.papers.grailqability.parsing.decode.network import PointerT5, new_network
 from kgqa_core.papers.grailqability.parsing.decode.rows import (
-    FEATURES,
     PLACEHOLDERS,
+    READ,
     Batcher,
     DecoderRow,
     Orders,
@@ -112,7 +112,7 @@ def _scratch(
         tokenizer, words = states.reader.tokenizer, {"words": states.first, "states": states.encoder.width}
     actions = slot_actions(options.mentions, options.candidates, options.classes, options.relations)
     shape: dict[str, Any] = {
-        **words, "features": FEATURES, "slots": actions, "width": options.width,
+        **words, "features": READ, "slots": actions, "width": options.width,
         "layers": options.layers, "heads": options.heads, "dropout": options.dropout,
     }  # fmt: skip
     network = new_network(**shape)

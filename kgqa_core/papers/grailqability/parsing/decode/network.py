@@ -4,7 +4,8 @@
     slot i           mean of its label's word vectors + vector of its kind + W features
                      (word vectors are learnt, or a map of the states of a pretrained encoder)
     decoder          one action a step; an operator has a vector of its own, a slot has W_role (encoder's state of it)
-    P(action)        softmax over operators and the question's slots of decoder state · vector of the action
+    P(action)        softmax over operators and the question's slots of decoder state · vector of the action; to that of
+                     a slot V_role features is added, so that what the retriever says of it reaches the choice unchanged
 
 A relation is one slot with two roles, forward and inverse.  No weight depends on the graph: a relation that training
 never saw is read by its label.  In place of ReTraCk's LSTM there is T5; the pointing is as there (Chen et al. 2021,
@@ -72,6 +73,7 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
         self.actions = nn.Embedding(len(FIXED), width)
         self.keys = nn.Linear(width, 3 * width)
         self.values = nn.Linear(width, 3 * width)
+        self.described = nn.Linear(config.features, 3 * width, bias=False)
         self.hidden = nn.Dropout(config.dropout_rate)
 
     def open(self, slots: int) -> None:
@@ -109,8 +111,10 @@ class PointerT5(T5ForConditionalGeneration):  # type: ignore[misc]
             torch.cat([fixed, layer(states).unflatten(-1, (3, width)).flatten(1, 2).gather(1, index)], 1)
             for layer in (self.keys, self.values)
         )
+        at = (batch.item.clamp(min=0) * 3 + batch.role).unsqueeze(-1).expand(-1, -1, width)
+        described = self.described(batch.features).unflatten(-1, (3, width)).flatten(1, 2).gather(1, at)
         return {
-            "keys": keys,
+            "keys": keys + nn.functional.pad(described, (0, 0, len(FIXED), 0)),
             "values": values,
             "present": nn.functional.pad(batch.item >= 0, (len(FIXED), 0), value=True),
         }

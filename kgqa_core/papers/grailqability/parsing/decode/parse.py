@@ -28,6 +28,7 @@ from kgqa_core.papers.grailqability.parsing.parsed_forms import (
     tally,
     write_parsed,
 )
+from kgqa_core.papers.grailqability.parsing.rng.results import load_weights, weighed
 from kgqa_core.workspace import Workspace
 
 BATCH = 64
@@ -58,7 +59,8 @@ class DecodeParser:
             "max_actions": min(options.max_actions, stored.longest + LONGER),
         }
         if options.on_empty_result == "auto":
-            trained["on_empty_result"] = "keep" if stored.no_form else "no form"
+            trained["on_empty_result"] = "weigh" if stored.no_form else "no form"
+        self.weights = load_weights(folder)
         self.options = options.model_copy(update=trained)
         self.runner = Runner(store, self.graph)
 
@@ -73,6 +75,11 @@ class DecodeParser:
 
     def decode(self, batch: QuestionBatch, rows: Sequence[DecoderRow]) -> list[list[ParsedForm]]:
         """The same for questions that are read already."""
+        judged = [self._judged(scored) for scored in self.scored(batch, rows)]
+        return self.runner.rows([example.id for example in batch.examples], judged)
+
+    def scored(self, batch: QuestionBatch, rows: Sequence[DecoderRow]) -> list[list[Scored]]:
+        """The forms of each question as they are decoded, whatever they find."""
         order = sorted(range(len(rows)), key=lambda i: (len(rows[i].text), len(rows[i].labels), i))
         decoded_forms: list[list[Scored]] = [[] for _ in rows]
         for start in range(0, len(order), BATCH):
@@ -80,12 +87,10 @@ class DecodeParser:
             automata = [batch.automaton(rows[i], self.options, no_form=self.no_form) for i in numbers]
             decoded = self.decoder.search([rows[i] for i in numbers], automata, self.options.beam)
             for i, forms in zip(numbers, decoded, strict=True):
-                decoded_forms[i] = self._weighed(batch, i, forms)
-        return self.runner.rows(
-            [example.id for example in batch.examples], [self._judged(numbers) for numbers in decoded_forms]
-        )
+                decoded_forms[i] = self._linked(batch, i, forms)
+        return decoded_forms
 
-    def _weighed(self, batch: QuestionBatch, number: int, forms: Sequence[tuple[Form | None, float]]) -> list[Scored]:
+    def _linked(self, batch: QuestionBatch, number: int, forms: Sequence[tuple[Form | None, float]]) -> list[Scored]:
         """Forms by falling probability among these, the linker's confidence counted in; never above 0."""
         rhos = {topic.key: topic.rho for topic, _ in batch.words[number].topics}
         weighed = []
@@ -95,7 +100,9 @@ class DecodeParser:
         return normalise_scores(weighed)
 
     def _judged(self, scored: list[Scored]) -> list[Scored]:
-        """Where a best form that finds nothing says that there is no form, it does so with its probability."""
+        """What forms find weighed in; or "no form" with the probability of a best form that finds nothing."""
+        if self.options.on_empty_result == "weigh":
+            return weighed(scored, self.runner, self.weights, self.options.beam)
         form, score, _ = scored[0] if scored else (None, 0.0, 1.0)
         if self.options.on_empty_result == "keep" or form is None:
             return scored

@@ -59,7 +59,8 @@ class QuestionBatch:
         """What an open graph knows of some questions."""
         keys = {topic.key for example in examples for topic in example.topics}
         types = types_of(store, keys)
-        words = [worded(example, types, options.mentions, options.candidates) for example in examples]
+        named = frozenset(ground.items.classes)
+        words = [worded(example, types, options.mentions, options.candidates, named) for example in examples]
         mentioned = {topic.key for worded_question in words for topic, _ in worded_question.topics}
         return cls(ground, examples, words, types, near(store, mentioned))
 

@@ -84,11 +84,13 @@ class Worded:
     literals: tuple[tuple[Literal, int], ...] = ()
 
 
-def worded(example: ParseExample, known: Mapping[str, object], mentions: int, candidates: int) -> Worded:
+def worded(
+    example: ParseExample, known: Mapping[str, object], mentions: int, candidates: int, types: Collection[str] = ()
+) -> Worded:
     """How a question is read.
 
     known: keys of the graph's entities; other topics are left out.  mentions, candidates: of the question, and of one
-    mention, at most, the surest first.
+    mention, at most, the surest first.  types: of the graph; words that may name one stay beside their token.
     """
     topics = [topic for topic in example.topics if topic.key in known]
     text = " ".join(example.text.split())
@@ -96,6 +98,9 @@ def worded(example: ParseExample, known: Mapping[str, object], mentions: int, ca
     masked = mask_names(text, [([words], token) for (_, words), token in zip(mentioned, MENTIONS, strict=False)])
     values = values_in(mask_names(text, [([words], " ") for _, words in mentioned]))
     masked = mask_names(masked, [([value.text], token) for value, token in zip(values, LITERALS, strict=False)])
+    of_types = {topic.number for topic in topics if topic.key in types}
+    named = zip(mentioned, MENTIONS, strict=False)
+    masked = mask_names(masked, [([token], f"{token} {name}") for (n, name), token in named if n in of_types])
     slots: dict[str, tuple[Topic, int]] = {}
     for index, (number, _) in enumerate(mentioned):
         of_mention = sorted((t for t in topics if t.number == number), key=lambda t: (-t.rho, t.key))
@@ -113,6 +118,9 @@ def worded(example: ParseExample, known: Mapping[str, object], mentions: int, ca
 FEATURES = 2 + 3 * MOST_MENTIONS
 """Numbers that describe a slot: confidence of a topic, score of an item, whether the topics of each mention have a
 relation as its head and as its tail, and which mention a topic is of."""
+
+READ = FEATURES + 2
+"""The same, and what `standing` says of each slot."""
 
 TYPES_READ = 2
 """Types of a topic that are read."""
@@ -182,6 +190,19 @@ def make_row(
     return DecoderRow(words.text, slots, tuple(labels), kinds, tuple(features), mentions)
 
 
+def standing(row: DecoderRow) -> list[tuple[float, float]]:
+    """Of each slot what its score lacks of the best of its kind, and 1 / its place among them, by score."""
+    best: dict[int, list[float]] = {}
+    found = []
+    for kind, features in zip(row.kinds, row.features, strict=True):
+        scores = best.setdefault(kind, [])
+        scores.append(features[1])
+        found.append((SHARPER * (scores[-1] - scores[0]), 1 / len(scores)))
+    return found
+
+
+SHARPER = 4.0
+"""Factor of what a score lacks, which is mostly below a quarter."""
 CLASSES_LOST = 0.4
 """Share of the rows with types that lose a type and no relation."""
 
@@ -276,7 +297,7 @@ class Batcher:
         most = max([1, *(len(row.labels) for row in rows)])
         shape = (len(rows), most)
         label, kind, there = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
-        features = torch.zeros(*shape, FEATURES)
+        features = torch.zeros(*shape, READ)
         item = torch.full((len(rows), self.actions), -1)
         role = torch.zeros((len(rows), self.actions), dtype=torch.long)
         for index, row in enumerate(rows):
@@ -286,7 +307,7 @@ class Batcher:
             order = torch.randperm(size) if shuffle else torch.arange(size)
             label[index, order] = torch.tensor([number[label_text] for label_text in own_labels[index]])
             kind[index, order] = torch.tensor(row.kinds)
-            features[index, order] = torch.tensor(row.features)
+            features[index, order] = torch.tensor([(*f, *s) for f, s in zip(row.features, standing(row), strict=True)])
             there[index, :size] = 1
             slots_of_actions, roles = pointed(row.slots)
             item[index, : len(slots_of_actions)] = order[torch.tensor(slots_of_actions)]

@@ -18,16 +18,20 @@ from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.training import dev_of_best, write_curves
 from kgqa_core.papers.grailqability.parsing.decode.decoder import save_decoder
 from kgqa_core.papers.grailqability.parsing.decode.fit import SECTION, fit_decoder
+from kgqa_core.papers.grailqability.parsing.decode.parse import DecodeParser
 from kgqa_core.papers.grailqability.parsing.decode.prepare import Ground, QuestionBatch, gold_forms, recall
 from kgqa_core.papers.grailqability.parsing.decode.rows import PLACEHOLDERS, DecoderRow
 from kgqa_core.papers.grailqability.parsing.examples import FILE, ParseExample, read_examples
 from kgqa_core.papers.grailqability.parsing.item_retriever import gold_items, recall_at
 from kgqa_core.papers.grailqability.parsing.item_training import FOLDS, ItemTexts, fit_retriever, held_out_scores
+from kgqa_core.papers.grailqability.parsing.rng.results import choose_weights, save_weights
 from kgqa_core.workspace import Workspace
 
 SHOWN = 20
 """Reasons that counts name."""
 RECALLS = (1, 3, 5, 10)
+WIDER = 3.0
+"""Factor of the weights of results that are tried: a form's log-probability is the sum of those of its actions."""
 
 
 def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOptions, seed: int) -> dict[str, Any]:
@@ -96,6 +100,7 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
     no_form = any(form is None for form in gold["train"])
     longest = max(len(row.actions) for row in rows["train"]) - 1
     save_decoder(workspace.out / "decoder", decoder, options, no_form=no_form, longest=longest)
+    weights = _weigh_results(workspace, kg, batches["dev"].examples, options) if no_form else {}
     write_curves(workspace.out, _joined(first, decoder.progress))
     if workspace.work is not None:
         for part in ("retriever", "decoder", *(f"fold{number}" for number in range(FOLDS))):
@@ -115,9 +120,22 @@ def train(workspace: Workspace, *, kg: Path, examples: Path, options: DecodeOpti
             "decoder": sum(parameter.numel() for parameter in decoder.network.parameters()),
         },
         "epochs": {"retriever": first.epoch, "decoder": decoder.progress.epoch},
+        **weights,
         **dev_of_best(first),
         **dev_of_best(decoder.progress),
     }
+
+
+def _weigh_results(
+    workspace: Workspace, kg: Path, developing: Sequence[ParseExample], options: DecodeOptions
+) -> dict[str, Any]:
+    """Writes results.json beside the decoder; the dev EM without and with what forms find."""
+    with KgStore.open(kg) as store:
+        parser = DecodeParser(store, workspace.out, options)
+        scored = parser.scored(*parser.read(developing))
+        weights, exact = choose_weights(developing, scored, parser.runner, options.beam, WIDER)
+    save_weights(workspace.out, weights, exact)
+    return {"dev_em_by_results": exact, "result_weights": [weights.empty, weights.no_form]}
 
 
 def _learnable(examples: Sequence[ParseExample], split: str, options: DecodeOptions) -> list[ParseExample]:

@@ -74,12 +74,13 @@ def choose_all(
 
 
 def choose_weights(
-    examples: Sequence[ParseExample], scored: Sequence[Sequence[Scored]], runner: Runner, executed: int
-) -> tuple[ResultWeights, dict[str, float]]:
+    examples: Sequence[ParseExample], scored: Sequence[Sequence[Scored]], runner: Runner, executed: int,
+    wider: float = 1.0,
+) -> tuple[ResultWeights, dict[str, float]]:  # fmt: skip
     """The weights of the best exact match on these questions, and that match without and with them.
 
-    scored: forms of each question, best first, unweighed.  Questions of which no form is known, nor that there is none,
-    are left out.
+    scored: forms of each question, best first, unweighed.  wider: factor of the weights that are tried.  Questions of
+    which no form is known, nor that there is none, are left out.
     """
     known = [(example, forms) for example, forms in zip(examples, scored, strict=True) if example.known and forms]
     cases = []
@@ -103,7 +104,8 @@ def choose_weights(
             right += best[3]
         return right / len(cases)
 
-    tried = [ResultWeights(*pair) for pair in product(EMPTY, NO_FORM if ranks_none else (0.0,))]
+    pairs = product(EMPTY, NO_FORM if ranks_none else (0.0,))
+    tried = [ResultWeights(wider * empty, wider * no_form) for empty, no_form in pairs]
     best = max(tried, key=exact)
     return best, {"unweighed": round(exact(ResultWeights()), 4), "weighed": round(exact(best), 4)}
 

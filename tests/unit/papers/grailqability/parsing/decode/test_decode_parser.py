@@ -15,6 +15,7 @@ from kgqa_core.papers.grailqability.parsing.decode.parse import predict
 from kgqa_core.papers.grailqability.parsing.decode.train import train
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples, write_examples
 from kgqa_core.papers.grailqability.parsing.parsed_forms import read_parsed
+from kgqa_core.papers.grailqability.parsing.rng.results import ResultWeights, save_weights
 from kgqa_core.store.publish import publish_folder
 from kgqa_core.workspace import Workspace
 from tests.support.device import DEVICE
@@ -79,7 +80,10 @@ def less(world, tmp_path):
 def test_a_best_form_that_finds_nothing_is_no_form_unless_the_option_keeps_it(world, less, trained, tmp_path):
     unchanged, _ = parsed(less, trained[0], tmp_path / "kept", on_empty_result="keep")
     emptied, _ = parsed(less, trained[0], tmp_path / "said", on_empty_result="no form")
-    assert parsed(less, trained[0], tmp_path / "auto")[0] == unchanged  # it has learnt to predict "no form"
+    shutil.copytree(trained[0], tmp_path / "weighing")
+    save_weights(tmp_path / "weighing", ResultWeights(empty=20.0, no_form=10.0), {})
+    weighed, _ = parsed(less, tmp_path / "weighing", tmp_path / "auto")  # it has learnt to predict "no form"
+    assert weighed["q5-00"][0].empty is not True and weighed["q5-02"][0].form == unchanged["q5-02"][0].form
     best, instead = unchanged["q5-00"][0], emptied["q5-00"][0]
     assert (best.form, best.empty, best.answers) == ("(JOIN (R urn:x:capital) urn:x:forland)", True, ())
     assert (instead.form, instead.empty) == (None, None) and instead.score >= best.score

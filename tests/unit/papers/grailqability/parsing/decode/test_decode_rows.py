@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from kgqa_core.papers.grailqability.parsing.decode.actions import END, NK, NUMBER, Slots
-from kgqa_core.papers.grailqability.parsing.decode.rows import FEATURES, DecoderRow, drop_random_items
+from kgqa_core.papers.grailqability.parsing.decode.rows import (
+    FEATURES,
+    DecoderRow,
+    drop_random_items,
+    standing,
+    worded,
+)
+from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
 
 RELATIONS = ("a", "b", "c", "d")
 
@@ -82,3 +89,20 @@ def test_a_type_is_lost_as_a_relation_is() -> None:
     assert {one for own in without for one in lost - {*own.slots.classes, *own.slots.relations}} == {"t.q", "b"}
     shares = [sum(len(own.slots.classes) == 2 for own in rows) / len(rows) for rows in (kept, without)]
     assert abs(shares[0] - shares[1]) < 0.12  # how many types are left says nothing
+
+
+def test_without_its_best_relation_a_row_has_another_best_one() -> None:
+    torch.manual_seed(7)
+    rows = [row("b", "x", END), *drop_random_items([row("b", "x", END)] * 20, missing=0.0)]
+    assert len({own.slots.relations for own in rows}) == 4
+    for own in rows:
+        places = [place for _, place in standing(own)[1:]]
+        assert standing(own)[1] == (0.0, 1.0) and places == [1 / n for n in range(1, len(own.slots.relations) + 1)]
+
+
+def test_words_that_may_name_a_type_stay_beside_the_token_of_their_mention() -> None:
+    topics = (Topic("film", "animated film", 0.8, 0), Topic("ada", "Ada Stone", 0.9, 1))
+    example = ParseExample("q", "Which animated film did Ada Stone make?", topics=topics)
+    known = {"film": None, "ada": None}
+    assert worded(example, known, 4, 3).text == "Which [E1] did [E2] make?"
+    assert worded(example, known, 4, 3, {"film"}).text == "Which [E1] animated film did [E2] make?"

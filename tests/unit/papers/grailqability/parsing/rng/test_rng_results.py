@@ -75,6 +75,8 @@ def test_no_form_is_weighed_where_it_is_ranked() -> None:
     forms = scored((None, 0.7), (B, 0.3))
     right, _ = choose_weights([example(1, B)], [forms], Found(), 30)
     assert right.no_form < 0
+    wider, _ = choose_weights([example(1, B)], [forms], Found(), 30, wider=3.0)
+    assert (right.no_form, wider.no_form) == (-1.0, -1.5)
     assert choose_weights([ParseExample("1", "?", split="dev")], [forms], Found(), 30) == (ResultWeights(), {})
 
 
