@@ -12,7 +12,7 @@ from kgqa_core.logic.typed import typed
 from kgqa_core.nn.encoders import learn_tokenizer
 from kgqa_core.papers.grailqability.parsing.decode.decoder import PointerDecoder
 from kgqa_core.papers.grailqability.parsing.decode.network import new_network
-from kgqa_core.papers.grailqability.parsing.decode.rows import FEATURES, PLACEHOLDERS, Batcher, reader_of, slot_actions
+from kgqa_core.papers.grailqability.parsing.decode.rows import PLACEHOLDERS, READ, Batcher, reader_of, slot_actions
 from kgqa_core.papers.grailqability.parsing.decode.text_decoder import TextDecoder
 from tests.support.device import DEVICE
 from tests.support.models import save_causal, save_seq2seq
@@ -27,7 +27,7 @@ def pointer(seed):
     batcher = Batcher(reader_of(tokenizer, 64), slot_actions(4, 3, 3, 6))
     torch.manual_seed(seed)
     network = new_network(
-        tokenizer.get_vocab_size(), FEATURES, batcher.actions, width=16, layers=1, heads=2, dropout=0.1
+        tokenizer.get_vocab_size(), READ, batcher.actions, width=16, layers=1, heads=2, dropout=0.1
     )
     with torch.no_grad():
         for parameter in network.parameters():
