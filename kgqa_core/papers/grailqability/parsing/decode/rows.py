@@ -191,18 +191,13 @@ def make_row(
 
 
 def standing(row: DecoderRow) -> list[tuple[float, float]]:
-    """Of each slot what its score lacks of the best of its kind, and 1 / its place among them, by score."""
-    best: dict[int, list[float]] = {}
-    found = []
+    """Of each slot four times what its score lacks of the best of its kind, and 1 / its place among them, by score."""
+    scores: dict[int, list[float]] = {}
     for kind, features in zip(row.kinds, row.features, strict=True):
-        scores = best.setdefault(kind, [])
-        scores.append(features[1])
-        found.append((SHARPER * (scores[-1] - scores[0]), 1 / len(scores)))
-    return found
+        scores.setdefault(kind, []).append(features[1])
+    return [(4 * (own - of_kind[0]), 1 / place) for of_kind in scores.values() for place, own in enumerate(of_kind, 1)]
 
 
-SHARPER = 4.0
-"""Factor of what a score lacks, which is mostly below a quarter."""
 CLASSES_LOST = 0.4
 """Share of the rows with types that lose a type and no relation."""
 

@@ -6,13 +6,7 @@ import pytest
 import torch
 
 from kgqa_core.papers.grailqability.parsing.decode.actions import END, NK, NUMBER, Slots
-from kgqa_core.papers.grailqability.parsing.decode.rows import (
-    FEATURES,
-    DecoderRow,
-    drop_random_items,
-    standing,
-    worded,
-)
+from kgqa_core.papers.grailqability.parsing.decode.rows import FEATURES, DecoderRow, drop_random_items, standing, worded
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, Topic
 
 RELATIONS = ("a", "b", "c", "d")

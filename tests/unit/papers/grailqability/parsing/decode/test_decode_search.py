@@ -26,9 +26,7 @@ def pointer(seed):
     tokenizer = learn_tokenizer([" ".join(WORDS)], 200, PLACEHOLDERS)
     batcher = Batcher(reader_of(tokenizer, 64), slot_actions(4, 3, 3, 6))
     torch.manual_seed(seed)
-    network = new_network(
-        tokenizer.get_vocab_size(), READ, batcher.actions, width=16, layers=1, heads=2, dropout=0.1
-    )
+    network = new_network(tokenizer.get_vocab_size(), READ, batcher.actions, width=16, layers=1, heads=2, dropout=0.1)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.normal_(std=0.7)
